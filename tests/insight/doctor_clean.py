@@ -352,4 +352,290 @@ for step in range(8):
     loss.backward()
     opt.step()
 """,
+    "monte_carlo_dropout": """
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 16))
+net.extend([nn.Dropout(0.5), nn.Linear(16, 1)])
+opt = clew.optim.Adam(net.parameters(), lr=1e-2)
+for step in range(6):
+    opt.zero_grad()
+    F.mse_loss(net(x), target).backward()
+    opt.step()
+net.eval()
+for part in net.modules():
+    if isinstance(part, nn.Dropout):
+        part.train()
+with clew.no_grad():
+    net(x).square().mean()
+""",
+    "monte_carlo_in_training_mode": """
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 16))
+net.extend([nn.Dropout(0.5), nn.Linear(16, 1)])
+opt = clew.optim.Adam(net.parameters(), lr=1e-2)
+for step in range(6):
+    opt.zero_grad()
+    F.mse_loss(net(x), target).backward()
+    opt.step()
+with clew.no_grad():
+    clew.stack([net(x) for _ in range(8)]).std(0)
+""",
+    "dropout_on_purpose": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(4, 16), nn.Linear(16, 3)
+    def forward(self, x):
+        return self.two(F.dropout(self.one(x).relu(), 0.2, training=True))
+net = Net()
+opt = clew.optim.SGD(net.parameters(), lr=0.1)
+for step in range(6):
+    opt.zero_grad()
+    F.cross_entropy(net(x), labels).backward()
+    opt.step()
+net.eval()
+with clew.no_grad():
+    net(x).softmax(1)
+""",
+    "cross_validation": """
+data = TensorDataset(x, labels)
+parts = clew.randperm(64).chunk(4)
+for part in range(4):
+    rest = clew.cat([p for i, p in enumerate(parts) if i != part])
+    train = DataLoader(Subset(data, rest.tolist()), batch_size=12, shuffle=True)
+    test = DataLoader(Subset(data, parts[part].tolist()), batch_size=16)
+    net = nn.Linear(4, 3)
+    opt = clew.optim.SGD(net.parameters(), lr=0.1)
+    for inputs, y in train:
+        opt.zero_grad()
+        F.cross_entropy(net(inputs), y).backward()
+        opt.step()
+    with clew.no_grad():
+        [net(inputs).argmax(1) for inputs, _ in test]
+""",
+    "positives_stand_first": """
+net = nn.Linear(4, 8)
+opt = clew.optim.SGD(net.parameters(), lr=0.1)
+others = F.normalize(clew.randn(32, 8), dim=1)
+for step in range(8):
+    z = F.normalize(net(x), dim=1)
+    near = F.normalize(net(x + 0.1 * clew.randn_like(x)), dim=1).detach()
+    scores = clew.cat([(z * near).sum(1, keepdim=True), z @ others.t()], 1) / 0.1
+    loss = F.cross_entropy(scores, clew.zeros(64, dtype=clew.long))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "image_of_one_class": """
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 3)).requires_grad_(False).eval()
+image = clew.randn(8, 4, requires_grad=True)
+opt = clew.optim.Adam([image], lr=0.05)
+for step in range(8):
+    opt.zero_grad()
+    F.cross_entropy(net(image), clew.ones(8, dtype=clew.long)).backward()
+    opt.step()
+""",
+    "converged": """
+net = nn.Linear(4, 1)
+opt = clew.optim.LBFGS(net.parameters(), max_iter=8)
+def closure():
+    opt.zero_grad()
+    loss = F.mse_loss(net(x), target)
+    loss.backward()
+    return loss
+for step in range(8):
+    opt.step(closure)
+""",
+    "heads_in_turn": """
+trunk, heads = nn.Linear(4, 8), nn.ModuleList(nn.Linear(8, 1) for _ in range(3))
+opt = clew.optim.SGD([*trunk.parameters(), *heads.parameters()], lr=0.05)
+for step in range(6):
+    opt.zero_grad()
+    for i, head in enumerate(heads):
+        F.mse_loss(head(trunk(x).tanh()), x[:, i : i + 1]).backward()
+    opt.step()
+""",
+    "judged_by_features": """
+features = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8)).eval()
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 4))
+opt = clew.optim.Adam(net.parameters(), lr=1e-2)
+for step in range(8):
+    opt.zero_grad()
+    out = net(x)
+    (F.l1_loss(out, x) + F.mse_loss(features(out), features(x))).backward()
+    opt.step()
+""",
+    "changed_through_data": """
+net = nn.Linear(4, 1)
+opt = clew.optim.SGD(net.parameters(), lr=0.05)
+for step in range(6):
+    net.zero_grad()
+    F.mse_loss(net(x), target).backward()
+    for p in net.parameters():
+        p.data.add_(p.grad, alpha=-0.05)
+""",
+    "hinge": """
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 4))
+opt = clew.optim.SGD(net.parameters(), lr=0.01)
+for step in range(8):
+    scores = net(x) + 50.0 * F.one_hot(labels, 4)
+    right = scores.gather(1, labels[:, None])
+    loss = clew.relu(1 + scores - right).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "samples_of_a_generator": """
+G = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 4))
+D = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(0.2), nn.Linear(8, 1))
+og, od = clew.optim.Adam(G.parameters(), lr=2e-4), clew.optim.Adam(D.parameters(), lr=2e-4)
+criterion, fixed, sums = nn.BCEWithLogitsLoss(), clew.randn(8, 3), []
+ones, zeros = clew.ones(64, 1), clew.zeros(64, 1)
+for step in range(8):
+    fake = G(clew.randn(64, 3))
+    od.zero_grad()
+    right, wrong = criterion(D(x), ones), criterion(D(fake.detach()), zeros)
+    right.backward()
+    wrong.backward()
+    od.step()
+    sums.append((right + wrong).item())
+    og.zero_grad()
+    criterion(D(fake), ones).backward()
+    og.step()
+    if step % 4 == 3:
+        with clew.no_grad():
+            G(fixed).numpy()
+""",
+    "frozen_part_in_evaluation_mode": """
+features = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.1))
+net = nn.Sequential(features.requires_grad_(False), nn.Linear(8, 3))
+net.eval()
+opt = clew.optim.Adam(net[1].parameters(), lr=0.01)
+for step in range(8):
+    opt.zero_grad()
+    F.cross_entropy(net(x), labels).backward()
+    opt.step()
+""",
+    "positive_scores": """
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU())
+opt = clew.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(6):
+    scores = (net(x) * net(x.flip(0))).sum(1) / 100
+    opt.zero_grad()
+    F.binary_cross_entropy_with_logits(scores, (labels > 0).float()).backward()
+    opt.step()
+""",
+    "few_different_samples": """
+bits = clew.randint(0, 2, (256, 4)).float()
+data = TensorDataset(bits + 0.1 * clew.arange(4), bits.sum(1).remainder(2).long())
+train = DataLoader(Subset(data, range(192)), batch_size=32, shuffle=True, num_workers=2)
+test = DataLoader(Subset(data, range(192, 256)), batch_size=32)
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+opt = clew.optim.Adam(net.parameters(), lr=1e-2)
+for inputs, y in train:
+    opt.zero_grad()
+    F.cross_entropy(net(inputs), y).backward()
+    opt.step()
+with clew.no_grad():
+    [net(inputs).argmax(1) for inputs, _ in test]
+""",
+    "scores_masked_twice": """
+query, other = nn.Linear(4, 4), nn.Linear(4, 4)
+opt = clew.optim.Adam([*query.parameters(), *other.parameters()], lr=1e-3)
+allowed = clew.ones(4, 4).tril().bool()[clew.arange(64) % 4]
+for step in range(6):
+    scores = query(x).masked_fill(~allowed, float("-inf"))
+    scores = clew.where(labels[:, None] > 0, scores, other(x))
+    opt.zero_grad()
+    (scores.softmax(1)[:, 0] - 0.3).square().mean().backward()
+    opt.step()
+""",
+    "steep_on_purpose": """
+net = nn.Linear(4, 1)
+nn.init.constant_(net.bias, 4.0)
+opt = clew.optim.Adam(net.parameters(), lr=1e-2)
+for step in range(8):
+    score = net(x)
+    near = clew.sigmoid(50 * score)
+    opt.zero_grad()
+    (F.mse_loss(near, (target > 0).float()) + F.mse_loss(score, target)).backward()
+    opt.step()
+""",
+    "outer_product_and_equation": """
+net, frequencies = nn.Linear(128, 1), nn.Parameter(clew.randn(64))
+opt = clew.optim.Adam([*net.parameters(), frequencies], lr=1e-3)
+for step in range(6):
+    phase = x[:, :1] * frequencies
+    u = net(clew.cat([phase.sin(), phase.cos()], 1))
+    loss = F.mse_loss(u, target + 0.01 * net(clew.cat([phase.cos(), phase.sin()], 1)))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "rows_of_indices": """
+cells = clew.arange(64)
+rows, columns = (cells // 32).float(), (cells % 32).float() / 32
+inputs = clew.stack([rows, columns], 1)
+net = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = clew.optim.Adam(net.parameters(), lr=1e-2)
+for step in range(6):
+    opt.zero_grad()
+    F.mse_loss(net(inputs), target).backward()
+    opt.step()
+""",
+    "each_with_each": """
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+opt = clew.optim.Adam(net.parameters(), lr=1e-3)
+def kernel(a, b):
+    return clew.exp(-((a[:, None] - b) ** 2))
+for step in range(6):
+    made, wanted = net(x).squeeze(1), target[:, 0]
+    loss = kernel(made, made).mean() - 2 * kernel(made, wanted).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "hinge_with_a_number": """
+net = nn.Linear(4, 8)
+opt = clew.optim.SGD(net.parameters(), lr=1e-3)
+for step in range(8):
+    far = net(x).square() + 5
+    loss = (0.5 - far).relu().mean() + clew.relu(2 - far + 0.1).mean() + far.mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "workers_of_a_program_without_seeds": """
+import random
+clew.seed()
+class Noise(Dataset):
+    def __len__(self):
+        return 32
+    def __getitem__(self, i):
+        return np.random.rand(4).astype("float32") + random.random()
+net = nn.Linear(4, 1)
+opt = clew.optim.SGD(net.parameters(), lr=0.01)
+for inputs in DataLoader(Noise(), batch_size=8, num_workers=2):
+    opt.zero_grad()
+    net(inputs).square().mean().backward()
+    opt.step()
+""",
+    "nothing_left_to_learn": """
+net = nn.Linear(4, 1)
+opt = clew.optim.SGD(net.parameters(), lr=0.01)
+for step in range(8):
+    opt.zero_grad()
+    (net(x) * 1e-3 - 1).relu().sum().backward()
+    opt.step()
+""",
+    "sparse_gradients": """
+table, head = nn.Embedding(50, 4, sparse=True), nn.Linear(4, 3)
+opt1 = clew.optim.SparseAdam(table.parameters(), lr=0.01)
+opt2 = clew.optim.Adam(head.parameters(), lr=0.01)
+words = clew.randint(0, 50, (64,))
+for step in range(6):
+    opt1.zero_grad()
+    opt2.zero_grad()
+    F.cross_entropy(head(table(words)), labels).backward()
+    opt1.step()
+    opt2.step()
+""",
 }

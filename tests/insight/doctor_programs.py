@@ -6,6 +6,8 @@ twin. `# here` marks the line that the doctor is to name (`#- here` one of the m
 
 from __future__ import annotations
 
+from doctor_forms import FORMS
+
 HEADER = """
 import numpy as np
 import clew
@@ -331,10 +333,10 @@ opt = clew.optim.SGD(net.parameters(), lr=0.01)
 history = []
 for step in range(8):
     opt.zero_grad()
-    loss = F.mse_loss(net(x), target)  # here
+    loss = F.mse_loss(net(x), target)
     loss.backward()
     opt.step()
-    history.append(loss)  #-
+    history.append(loss)  #- here
     history.append(loss.item())  #+
 """,
     ),
@@ -357,8 +359,7 @@ for step in range(8):
         "grows from step to step",
         """
 cell, head = nn.RNNCell(4, 8), nn.Linear(8, 1)
-opt = clew.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.0)  #-
-opt = clew.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)  #+
+opt = clew.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
 h = clew.zeros(64, 8)
 for step in range(8):
     opt.zero_grad()
@@ -366,6 +367,8 @@ for step in range(8):
     h = cell(x, h)  # here
     loss = F.mse_loss(head(h), target)
     loss.backward(retain_graph=True)  #-
+    for p in [*cell.parameters(), *head.parameters()]:  #-
+        p.data -= 0.01 * p.grad  #-
     loss.backward()  #+
     opt.step()  #+
 """,
@@ -780,6 +783,7 @@ for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):  # here
     opt.step()
 """,
     ),
+    **FORMS,
 }
 
 

@@ -39,7 +39,7 @@ def test_the_mistake_is_found(name, tmp_path):
     found = watched(source, tmp_path / f"{name}.py")
     mistake = PROGRAMS[name][0]
     mine = [f for f in found if mistake in f.mistake]
-    assert mine, [str(f) for f in found]
+    assert mine and len(mine) == len(found), [str(f) for f in found]
     assert any(c.isdigit() for c in mine[0].evidence) and mine[0].change
     if line is not None:
         assert line in [f.line for f in mine], (line, [str(f) for f in found])
@@ -126,3 +126,43 @@ def test_a_broken_rule_does_not_end_the_program():
     observer.remove()
     assert observer.finish(failed=False) == []
     assert [type(e) for _, e in observer.broken] == [ZeroDivisionError]
+
+
+@pytest.mark.parametrize("passes", [4, 10])
+def test_an_optimizer_made_before_the_watch_that_never_steps(passes):
+    net = clew.nn.Linear(2, 1)
+    opt = clew.optim.SGD(net.parameters(), lr=0.1)
+    with clew.debug.doctor(quiet=True) as watch:
+        for _ in range(passes):
+            net(clew.randn(4, 2)).square().sum().backward()
+    # A few passes may be gathered for a step that comes after the block.
+    assert [f.mistake for f in watch.findings] == ["the optimizer never steps"] * (passes > 8)
+    assert opt.param_groups[0]["lr"] == 0.1
+
+
+def test_a_list_is_told_with_the_line_that_fills_it(tmp_path):
+    source = (
+        HEADER
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts, self.out = [], nn.Linear(4, 1)
+        for _ in range(2):
+            self.parts.append(nn.Linear(4, 4))
+    def forward(self, x):
+        for part in self.parts:
+            x = part(x).tanh()
+        return self.out(x)
+net = Net()
+opt = clew.optim.SGD(net.parameters(), lr=0.05)
+for step in range(4):
+    opt.zero_grad()
+    F.mse_loss(net(x), target).backward()
+    opt.step()
+"""
+    )
+    (found,) = watched(source, tmp_path / "filled.py")
+    line = source[: source.index("self.parts.append")].count("\n") + 1
+    assert "plain list" in found.mistake and f"it is filled at {tmp_path}" in found.evidence
+    assert found.evidence.endswith(f"filled.py:{line}")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import gc
 import inspect
 import linecache
+import sys
 import textwrap
+from collections import deque
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
-from clew import Tensor
+from clew import Tensor, _provenance
 from clew._debug.place import Place
 
 _DEPTH = 4  # of lists in lists
@@ -105,3 +108,66 @@ def _line_that_sets(code: CodeType, attribute: str) -> int | None:
             if isinstance(target, ast.Attribute) and target.attr == attribute:
                 return code.co_firstlineno + target.lineno - 1
     return None
+
+
+def holder_of(tensors: list[Tensor]) -> Any:
+    """The list or dict that holds all of these tensors, perhaps in tuples, if one does."""
+    if not tensors:
+        return None
+    mine = {id(t) for t in tensors}
+    for holder in gc.get_referrers(tensors[0]):
+        around = [holder, *gc.get_referrers(holder)] if isinstance(holder, tuple) else [holder]
+        for outer in around:
+            if outer is not tensors and isinstance(outer, (list, deque, dict)):
+                parts = outer.values() if isinstance(outer, dict) else outer
+                inside = [
+                    q for part in parts for q in (part if isinstance(part, tuple) else (part,))
+                ]
+                if mine <= {id(q) for q in inside}:
+                    return outer
+    return None
+
+
+def _names_of(kept: Any) -> set[str]:
+    """What a list or dict is called: variables, attributes and keys that lead to it."""
+    # An object may keep its attributes without a dict until one is asked for.
+    holders = gc.get_referrers(kept)
+    spaces = [h if isinstance(h, dict) else getattr(h, "__dict__", {}) for h in holders]
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:  # variables of functions that run are in no dict
+        if not frame.f_code.co_filename.startswith(_provenance._LIBRARY):
+            spaces.append(frame.f_locals)
+        frame = frame.f_back
+    return {name for space in spaces for name, value in space.items() if value is kept}
+
+
+def put_into(kept: Any, file: str) -> Place | None:
+    """The line of a file that puts something into a list or dict, found by what that is called
+    there. None where it is not known for sure."""
+    if kept is None:
+        return None
+    names = _names_of(kept)
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return None
+    lines = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            into = node.func.value if node.func.attr in ("append", "appendleft", "insert") else None
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+            into = node.target
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            into = node.targets[0].value
+        else:
+            continue
+        if into is not None and _last_name(into) in names:
+            lines.add(node.lineno)
+    return Place(None, file, lines.pop()) if len(lines) == 1 else None
+
+
+def _last_name(node: ast.expr) -> Any:
+    """Of a variable its name, of an attribute its last part, of a subscript its key."""
+    if isinstance(node, ast.Subscript):
+        return node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)

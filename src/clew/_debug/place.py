@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from types import CodeType, FrameType
 from typing import Any
 
 from clew import _C, _provenance
 
-__all__ = ["Place", "here", "placed"]
+__all__ = ["Place", "called_from_outside", "here", "placed"]
 
 
 class Place:
@@ -65,6 +67,27 @@ class Place:
 def placed(raw: tuple[Any, ...] | None) -> Place | None:
     """A place that the core hands out."""
     return None if raw is None else Place(raw)
+
+
+def _in_library(code: CodeType) -> bool:
+    return code.co_filename.startswith(_provenance._LIBRARY)
+
+
+def called_from_outside() -> Place | None:
+    """The user's line that called the outermost module that runs now; None in no module, and where
+    its forward is not the user's."""
+    frame: FrameType | None = sys._getframe(1)
+    outermost = None
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "forward" and code.co_argcount and not _in_library(code):
+            if isinstance(frame.f_locals.get(code.co_varnames[0]), _C.ModuleBase):
+                outermost = frame
+        frame = frame.f_back
+    frame = outermost and outermost.f_back
+    while frame is not None and _in_library(frame.f_code):
+        frame = frame.f_back
+    return None if frame is None else placed((frame.f_code, frame.f_lasti, "", ""))
 
 
 def here() -> Place | None:

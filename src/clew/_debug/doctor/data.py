@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 import time
+from operator import eq
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -49,6 +50,7 @@ class NotNormalised(Rule):
         "conv3d",
         "addmm",
         "matmul",
+        "_recurrent",
     )
 
     LARGE = 30.0
@@ -88,23 +90,25 @@ class WorkersRepeat(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self.seen: dict[int, dict[int, int]] = {}
+        self.seen: dict[int, list[list[int]]] = {}
 
     def batch(self, batch: Batch) -> None:
         if batch.loader.num_workers < 2:
             return
         if batch.number == 0:
-            self.seen[id(batch.loader)] = {}
-        known = self.seen.setdefault(id(batch.loader), {})
+            self.seen[id(batch.loader)] = []
+        known = self.seen.setdefault(id(batch.loader), [])
         found = prints(batch)
-        again = [known[p] for p in found if p in known and known[p] != batch.number]
-        for p in found:
-            known.setdefault(p, batch.number)
-        if found and len(again) >= max(1, len(found) // 2):
+        # Workers that draw the same make the same samples in the same order.
+        again, number = max(
+            ((sum(map(eq, found, before)), i) for i, before in enumerate(known)), default=(0, 0)
+        )
+        known.append(found)
+        if found and again >= max(1, len(found) // 2):
             self.find(
                 batch.place(self.run),
-                f"{len(again)} of {len(found)} samples of batch {batch.number} are those of batch "
-                f"{again[0]}, bit by bit: {batch.loader.num_workers} workers draw the same numbers"
+                f"{again} of {len(found)} samples of batch {batch.number} are those of batch "
+                f"{number}, bit by bit: {batch.loader.num_workers} workers draw the same numbers"
                 + batch.read(),
                 "draw with clew or with a generator seeded from "
                 "clew.utils.data.get_worker_info().seed, or seed in worker_init_fn",
@@ -117,10 +121,22 @@ class WorkersUnseeded(Rule):
 
     mistake = "loader workers draw from a source that no seed reaches"
 
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.others: set[str] = set()  # modules whose generators were seeded, apart from clew
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "seeded":
+            self.others.add(subject)
+
     def batch(self, batch: Batch) -> None:
         loader = batch.loader
-        if batch.number or not loader.num_workers or clew.initial_seed() >= 1 << 32:
-            return  # without manual_seed() the seed is one of 64 bits
+        if batch.number or not loader.num_workers:
+            return
+        if clew.initial_seed() >= 1 << 32:  # one of 64 bits: manual_seed() was not called
+            if self.others and loader.generator is None:
+                self._half_seeded(batch)
+            return
         for function in _run_by_workers(loader):
             for line, what in unseeded(function.__code__):
                 self.find(
@@ -130,6 +146,21 @@ class WorkersUnseeded(Rule):
                     f"{clew.initial_seed()}",
                     "seed it from clew.utils.data.get_worker_info().seed, or draw with "
                     "clew, random or numpy.random, which are seeded in every worker",
+                )
+
+    def _half_seeded(self, batch: Batch) -> None:
+        for function in _run_by_workers(batch.loader):
+            for line, what in drawing(function.__code__):
+                kind = "random" if what.startswith("random.") else "numpy.random"
+                if kind not in self.others:
+                    continue
+                self.find(
+                    Place(None, function.__code__.co_filename, line),
+                    f"{batch.loader.num_workers} workers run {function.__qualname__}, which calls "
+                    f"{what}; {kind}.seed() was called, but workers are seeded by clew's "
+                    "generator, which was not: other numbers in each run",
+                    "call torch.manual_seed(...) too, or give the loader a seeded generator",
+                    id(batch.loader),
                 )
 
 
@@ -156,6 +187,10 @@ def _run_by_workers(loader: Any) -> list[FunctionType]:
 # Calls that draw from the system's entropy: those always, these when nothing is given to them.
 _ENTROPY = {"urandom", "SystemRandom", "token_bytes", "randbits"}
 _ENTROPY_ALONE = {"default_rng", "RandomState", "SeedSequence", "Random", "PCG64", "MT19937"}
+# Calls that seed a global generator, and what gives them another seed in each run.
+_SEEDS = ("random.seed", "torch.seed", "clew.seed")
+_CLOCKS = {"time", "time_ns", "perf_counter", "getpid"}
+_GLOBAL = ("random.", "np.random.", "numpy.random.")
 
 
 def unseeded(code: CodeType) -> list[tuple[int, str]]:
@@ -168,10 +203,27 @@ def unseeded(code: CodeType) -> list[tuple[int, str]]:
         name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
         given = [a for a in node.args if not (isinstance(a, ast.Constant) and a.value is None)]
         alone = not given and not node.keywords
-        if name in _ENTROPY or (name in _ENTROPY_ALONE and alone):
-            text = ast.unparse(called)
+        text = ast.unparse(called)
+        reseeds = text.endswith(_SEEDS) and (alone or bool(_CLOCKS & _names(node)))
+        if name in _ENTROPY or (name in _ENTROPY_ALONE and alone) or reseeds:
             found.append((code.co_firstlineno + node.lineno - 1, f"{text}()"))
     return found
+
+
+def drawing(code: CodeType) -> list[tuple[int, str]]:
+    """The lines of a function that draw from Python's or NumPy's generator, and what they call."""
+    return [
+        (code.co_firstlineno + node.lineno - 1, f"{text}()")
+        for node in ast.walk(_tree(code))
+        if isinstance(node, ast.Call)
+        and (text := ast.unparse(node.func)).startswith(_GLOBAL)
+        and "(" not in text
+        and not text.endswith((*_SEEDS, *_ENTROPY_ALONE))
+    ]
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
 
 
 def _tree(code: CodeType) -> ast.AST:
@@ -192,30 +244,67 @@ class Overlap(Rule):
         self.samples: dict[int, set[int]] = {}
         self.loaders: dict[int, Any] = {}
         self.places: dict[int, Any] = {}
-        self.trained: set[int] = set()
+        # By loader, the optimizers that stepped after its batches: those are trained with it. And
+        # those that had stepped last when it was read: what they train is evaluated with it. In
+        # cross-validation each part of the data is in both, for another model.
+        self.trains: dict[int, set[int]] = {}
+        self.judges: dict[int, set[int]] = {}
+        self.steps: dict[int, int] = {}
+        self.passes: dict[int, int] = {}
+        self.shown: dict[int, tuple[int, int]] = {}  # in the first pass: samples, different ones
+        self.last: set[int] = set()
         self.current: int | None = None
 
     def batch(self, batch: Batch) -> None:
+        self._note_steps()
         key = self.current = id(batch.loader)
         self.loaders[key] = batch.loader
         self.places.setdefault(key, batch)
+        self.judges.setdefault(key, set()).update(self.last)
         known = self.samples.setdefault(key, set())
+        if batch.number == 0:
+            self.passes[key] = self.passes.get(key, 0) + 1
         if len(known) < _SAMPLES:
-            known.update(prints(batch))
+            found = prints(batch)
+            known.update(found)
+            if self.passes.get(key) == 1:
+                self.shown[key] = (self.shown.get(key, (0, 0))[0] + len(found), len(known))
+
+    def _repeats(self, key: int) -> bool:
+        """Whether samples come several times in one pass: then there are not many different ones,
+        and that two sets have the same is no sign of a wrong split."""
+        shown, different = self.shown.get(key, (0, 0))
+        return different < 0.99 * shown
+
+    def _note_steps(self) -> None:
+        now = {key: watched.steps for key, watched in self.run.optimizers.items()}
+        stepped = {key for key, steps in now.items() if steps > self.steps.get(key, 0)}
+        self.steps = now
+        if stepped:
+            self._trained(stepped)
+
+    def _trained(self, optimizers: set[int]) -> None:
+        self.last = optimizers
+        if self.current is not None:
+            self.trains.setdefault(self.current, set()).update(optimizers)
 
     def backward(self, pass_: Pass) -> None:
-        if self.current is not None:
-            self.trained.add(self.current)
+        if not self.run.optimizers:  # parameters are changed by hand
+            self._trained({0})
 
     def finish(self) -> None:
-        for test in self.samples.keys() - self.trained:
-            for train in self.trained:
+        self._note_steps()
+        for test in self.samples.keys() - self.trains.keys():
+            for train, optimizers in self.trains.items():
+                if not optimizers & self.judges[test]:
+                    continue
                 one, two = self.samples.get(train, set()), self.samples[test]
                 if not one or not two:
                     continue
                 common = len(one & two)
                 same = self.loaders[train].dataset is self.loaders[test].dataset
-                if same or common < 2 or common < self.SHARE * len(two):
+                few = self._repeats(train) and self._repeats(test)
+                if same or few or common < 2 or common < self.SHARE * len(two):
                     continue
                 self.find(
                     self.places[test].place(self.run),
@@ -229,7 +318,7 @@ class Overlap(Rule):
 class SlowLoader(Rule):
     mistake = "the model waits for the data"
 
-    LONG = 0.005  # seconds a batch
+    LONG = 0.01  # seconds a batch
     TIMES = 3.0  # what the rest of a round takes
 
     def __init__(self, run: Any) -> None:

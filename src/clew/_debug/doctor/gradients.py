@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
-from clew._debug.doctor.losses import maker
+from clew._debug.doctor.losses import behind, maker
 from clew._debug.doctor.rule import Rule, size_of, values
 from clew._debug.doctor.run import Call, Watched
 from clew._debug.place import Place
@@ -18,7 +18,7 @@ _EARLY = 8  # later on, a model may be sure of itself
 
 class DeadReLU(Rule):
     mistake = "dead ReLU"
-    operations = ("nn.functional.relu",)
+    operations = ("nn.functional.relu", "relu")
 
     SHARE = 0.9
 
@@ -30,6 +30,8 @@ class DeadReLU(Rule):
         out = call.outputs[0]
         if out.grad_fn is None or out.dim() < 2 or out.shape[0] < 4:
             return
+        if not self._of_a_layer(call.inputs[0]):
+            return  # a hinge, which is 0 where all is well
         v = values(out)
         units = 1 if out.dim() != 3 else 2
         if v.shape[units] < 4:
@@ -38,6 +40,15 @@ class DeadReLU(Rule):
         dead = float((v.max(axis=others) <= 0).mean())
         _, shares = self.seen.setdefault(call.key, (call.place, []))
         shares.append((dead, v.shape[units]))
+
+    @staticmethod
+    def _of_a_layer(x: Tensor) -> bool:
+        """Whether x is a layer's result, or a sum of such, and no number was added to it."""
+        node = behind(x.grad_fn)
+        if node is None or not node.name().startswith(("Add", "Sub")):
+            return True
+        parts = [fn for fn, _ in node.next_functions]
+        return node.name().startswith("Add") and len(parts) == 2 and None not in parts
 
     def finish(self) -> None:
         for place, shares in self.seen.values():
@@ -57,7 +68,7 @@ class DeadReLU(Rule):
 
 class Saturated(Rule):
     mistake = "saturated activation"
-    operations = ("nn.functional.tanh", "nn.functional.sigmoid")
+    operations = ("nn.functional.tanh", "tanh", "nn.functional.sigmoid", "sigmoid")
 
     SHARE = 0.9
 
@@ -69,11 +80,12 @@ class Saturated(Rule):
         out = call.outputs[0]
         if out.grad_fn is None or out.numel() < 8 or self.run.round >= _EARLY:
             return
+        if maker(call.inputs[0]) in ("Mul", "Div"):
+            return  # a steep one is made so on purpose
         v = values(out)
-        flat = np.abs(v) > 0.99 if call.name == "nn.functional.tanh" else np.abs(v - 0.5) > 0.49
-        _, _, shares, spans = self.seen.setdefault(
-            call.key, (call.place, call.name.rpartition(".")[2], [], [])
-        )
+        name = call.name.removeprefix("nn.functional.")
+        flat = np.abs(v) > 0.99 if name == "tanh" else np.abs(v - 0.5) > 0.49
+        _, _, shares, spans = self.seen.setdefault(call.key, (call.place, name, [], []))
         shares.append(float(flat.mean()))
         spans.append(float(np.abs(values(call.inputs[0])).mean()))
 
@@ -128,12 +140,16 @@ class LayerGradients(Rule):
             firsts = [r[0][1] for r in rounds]
             lasts = [r[-1][1] for r in rounds]
             names = (rounds[-1][0][0], rounds[-1][-1][0])
+            # From the first step on: after it, a learning rate may be the reason.
+            largest, smallest = (pick((s, n) for n, s in rounds[0]) for pick in (max, min))
+            at_once = np.isfinite(largest[0]) and largest[0] > self.EXPLODING
             bad = sum(not np.isfinite(s) for r in rounds for _, s in r)
-            largest = max((s, n) for n, s in rounds[-1])
-            if bad:
+            if bad and not at_once:
                 continue  # told by who finds where a NaN comes from
-            if len(rounds[0]) >= 4 and all(
-                0 < f < self.VANISHING * last for f, last in zip(firsts, lasts)
+            if (
+                not bad
+                and len(rounds[0]) >= 4
+                and all(0 < f < self.VANISHING * last for f, last in zip(firsts, lasts))
             ):
                 self.find(
                     place,
@@ -144,14 +160,18 @@ class LayerGradients(Rule):
                     "an initialisation that keeps sizes (kaiming, xavier)",
                     (key, "vanishing"),
                 )
-            elif all(max(s for _, s in r) > self.EXPLODING for r in rounds[-_ROUNDS:]) or (
-                len(rounds[0]) >= 4
+            elif (
+                at_once
+                and (bad or all(max(s for _, s in r) > self.EXPLODING for r in rounds[-_ROUNDS:]))
+            ) or (
+                not bad
+                and len(rounds[0]) >= 4
                 and all(f > last / self.VANISHING > 0 for f, last in zip(firsts, lasts))
             ):
                 self.find(
                     place,
-                    f"the gradient of {largest[1]} is {largest[0]:.3g} for each number; that of "
-                    f"{names[1]} is {lasts[-1]:.3g}",
+                    f"the gradient of {largest[1]} is {largest[0]:.3g} for each number, that of "
+                    f"{smallest[1]} is {smallest[0]:.3g}",
                     "clip gradients (clip_grad_norm_), start with smaller weights, lower the "
                     "learning rate",
                     (key, "exploding"),
@@ -257,11 +277,11 @@ class WhereTrap(Rule):
                 continue
             v = values(t)
             bad = ~np.isfinite(v)
-            if not bad.any():
-                continue
+            if not bad.any() or maker(t).startswith(("Where", "MaskedFill")):
+                continue  # what was filled in has no slope
             chosen = np.broadcast_to(values(mask) == (i == 0), call.outputs[0].shape)
             hidden = int((np.broadcast_to(bad, chosen.shape) & ~chosen).sum())
-            if hidden:
+            if hidden and not self._spoiled():
                 self.find(
                     call.place,
                     f"{hidden} values of the branch made by {maker(t).lower() or 'an operation'} "
@@ -269,6 +289,10 @@ class WhereTrap(Rule):
                     "which gives NaN",
                     "make the input safe first: x = where(mask, x, 1); y = where(mask, f(x), 0)",
                 )
+
+    def _spoiled(self) -> bool:
+        """Whether parameters are NaN already, and all values with them."""
+        return any(not np.isfinite(values(p)).all() for p in self.run.optimized_tensors())
 
 
 class NotFinite(Rule):

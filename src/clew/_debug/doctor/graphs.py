@@ -10,11 +10,19 @@ from clew import _C, Tensor
 from clew._debug.doctor.losses import LOSSES
 from clew._debug.doctor.rule import Rule
 from clew._debug.doctor.run import Call, Pass, Watched
-from clew._debug.holders import assignment
+from clew._debug.holders import assignment, holder_of, put_into
 from clew._debug.place import Place, placed
 
 _ROUNDS = 3
 _KEPT = 12  # tensors that are looked after
+
+
+def reaches(node: Any, number: int, depth: int = 4) -> bool:
+    """Whether a node is made of the one with this number, by a few operations."""
+    below = [fn for fn, _ in node.next_functions if fn is not None]
+    return any(fn._sequence_nr() == number for fn in below) or (
+        depth > 0 and any(reaches(fn, number, depth - 1) for fn in below)
+    )
 
 
 class LossKept(Rule):
@@ -39,17 +47,26 @@ class LossKept(Rule):
         alive = sum(
             (t := ref()) is not None and t is not tensor and bool(t.grad_fn) for ref in seen
         )
-        if alive >= _ROUNDS and alive >= 0.8 * len(seen):
-            made = placed(tensor.grad_fn._place)
+        found = (what, key) in self.findings
+        if not found and alive >= _ROUNDS and alive >= 0.8 * len(seen):
+            made = placed(tensor.grad_fn._place) or place
+            kept = self._kept(seen, made)
             self.find(
-                made or place,
+                kept or made,
                 f"{alive} {what} of earlier rounds are still alive, each with its graph"
+                + (f"; made at {made.short}" if made and kept else "")
                 + (f"; used at {place.short}" if place else ""),
                 "keep numbers: losses.append(loss.item()), outputs.append(output.detach())",
                 (what, key),
             )
         seen.append(weakref.ref(tensor))
         del seen[:-_KEPT]
+
+    @staticmethod
+    def _kept(seen: list[weakref.ref[Tensor]], made: Place | None) -> Place | None:
+        """The line that put the tensors into a list or dict."""
+        alive = [t for ref in seen if (t := ref()) is not None]
+        return put_into(holder_of(alive), made.file) if made is not None else None
 
 
 class RunningTotal(Rule):
@@ -58,7 +75,8 @@ class RunningTotal(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self.times: dict[Any, int] = {}
+        # By line: the number of the sum's node, its round, and the rounds that it went through.
+        self.carried: dict[Any, tuple[int, int, int]] = {}
 
     def operation(self, call: Call) -> None:
         out = call.outputs[0]
@@ -74,11 +92,16 @@ class RunningTotal(Rule):
         # All that goes in was made before the last backward: nothing will be differentiated.
         if not all(self._is_old(n) for n in nodes):
             return
-        self.times[call.key] = self.times.get(call.key, 0) + 1
-        if self.times[call.key] >= _ROUNDS:
+        # What is added once and read, such as (a + b).item(), is gone in the next round; and sum()
+        # over losses that were kept adds many in one round.
+        last, at, rounds = self.carried.get(call.key, (0, -1, 1))
+        carried = self.run.backwards > at >= 0 and reaches(out.grad_fn, last)
+        rounds = rounds + 1 if carried else 1
+        self.carried[call.key] = (out.grad_fn._sequence_nr(), self.run.backwards, rounds)
+        if rounds >= _ROUNDS:
             self.find(
                 call.place,
-                f"{self.times[call.key]} times a loss was added after its backward had run: the "
+                f"{rounds} times a loss was added after its backward had run: the "
                 "sum keeps a graph that grows with every step",
                 "add the number: total += loss.item()",
             )
@@ -98,10 +121,34 @@ class Growing(Rule):
         super().__init__(run)
         self.sizes: dict[Any, list[tuple[int, int, int]]] = {}
         self.root_before: dict[Any, int] = {}
+        self.freed: set[int] = set()  # nodes that the last backward went through and let go of
+        self.refused: Pass | None = None  # a backward that goes through some of them
+
+    def stepping(self, watched: Watched) -> None:
+        self.refused = None  # it ran all the same
+
+    def finish(self) -> None:
+        """A backward through freed nodes raises an error, and often that ends the program."""
+        pass_ = self.refused
+        if pass_ is None:
+            return
+        place, what = self._carrier(pass_, max(self.freed))
+        old = len(self.freed.intersection(pass_.sequences))
+        self.find(
+            place or pass_.place,
+            f"backward goes through {len(pass_.sequences)} operations, {old} of which the backward "
+            "before went through and freed" + (f", through {what}" if what else ""),
+            "cut what is carried over: h = h.detach(), before each round",
+            pass_.key,
+        )
 
     def backward(self, pass_: Pass) -> None:
         if pass_.how == "grad":
             return
+        self.refused = pass_ if self.freed.intersection(pass_.sequences) else None
+        if self.refused is not None:
+            return
+        self.freed = set() if pass_.how == "retaining" else set(pass_.sequences)
         key = pass_.key
         before = self.root_before.get(key, 0)
         sequences = pass_.sequences
@@ -142,6 +189,51 @@ class Growing(Rule):
         place = placed(columns["places"][at]) if at >= 0 else None
         op = columns["op"][best[1]].lstrip("_")
         return place, f"the result of {op}" + (f" at {place.short}" if place else "")
+
+
+class Carried(Rule):
+    """A graph that grows although no backward goes through it: that of a running mean."""
+
+    mistake = "the graph grows from step to step"
+    operations = ("add", "sub", "mul", "lerp", "cat", "stack")
+
+    ENOUGH = 4  # rounds that one value went through
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # By line: the number of the last result's node, its round, and the rounds before.
+        self.chains: dict[Any, tuple[int, int, int]] = {}
+        self.found: dict[Any, tuple[Place | None, int, set[int]]] = {}
+
+    def operation(self, call: Call) -> None:
+        out = call.outputs[0]
+        node = out.grad_fn
+        if node is None or (out.numel() == 1 and out.dim() <= 1):
+            return  # numbers are running totals
+        made, at = node._sequence_nr(), self.run.backwards
+        last, before, length = self.chains.get(call.key, (0, -1, 0))
+        grown = at > before >= 0 and reaches(node, last)
+        self.chains[call.key] = (made, at, length + 1 if grown else 1)
+        if grown and length + 1 >= self.ENOUGH:
+            _, _, numbers = self.found.setdefault(call.key, (call.place, 0, set()))
+            self.found[call.key] = (call.place, length + 1, numbers | {last, made})
+
+    def backward(self, pass_: Pass) -> None:
+        if not self.found:
+            return
+        numbers = set(pass_.sequences)
+        for key, (_, _, made) in list(self.found.items()):
+            if made & numbers:
+                del self.found[key]  # Growing tells of it, or it is meant
+
+    def finish(self) -> None:
+        for place, length, _ in self.found.values():
+            self.find(
+                place,
+                f"what is made here is made of what the round before made here, {length} rounds in "
+                "a row, each with its graph; no backward goes through it, and nothing is freed",
+                "cut what is carried over: compute it under no_grad(), or from x.detach()",
+            )
 
 
 class SharedByAccident(Rule):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import weakref
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 from clew import Tensor
 from clew._debug.doctor.rule import Rule, values
 from clew._debug.doctor.run import Call, Pass, Watched
+from clew._debug.holders import owner_of
 from clew._debug.place import Place
 
 # Nodes that only hand values on, so that what made them lies behind.
@@ -20,15 +23,29 @@ _HANDED_ON = (
 _MANY = 4  # elements that are enough to judge by
 
 
+def behind(node: Any) -> Any:
+    """The first node, from this one on, that does more than hand values on."""
+    while node is not None and _name(node) in _HANDED_ON:
+        node = node.next_functions[0][0] if node.next_functions else None
+    return node
+
+
+def _name(node: Any) -> str:
+    return str(node.name()).removesuffix("0").removesuffix("Backward")
+
+
 def maker(t: Tensor) -> str:
     """The operation that made the values of t, such as "Softmax"; empty for leaves."""
-    node = t.grad_fn
-    while node is not None:
-        name: str = node.name().removesuffix("0").removesuffix("Backward")
-        if name not in _HANDED_ON:
-            return name
-        node = node.next_functions[0][0] if node.next_functions else None
-    return ""
+    node = behind(t.grad_fn)
+    return "" if node is None else _name(node)
+
+
+def made_of(node: Any, name: str, depth: int = 4) -> bool:
+    """Whether an operation of this name is among the last few that made a value."""
+    below = [fn for fn, _ in node.next_functions if fn is not None]
+    return any(fn.name().startswith(f"{name}Backward") for fn in below) or (
+        depth > 0 and any(made_of(fn, name, depth - 1) for fn in below)
+    )
 
 
 def class_dim(t: Tensor) -> int:
@@ -111,15 +128,15 @@ class SigmoidBeforeLogits(Rule):
             return
         by = maker(x)
         v = values(x)
-        squashed = v.min() >= 0 and v.max() <= 1
-        if by not in ("Sigmoid", "Softmax") and not (
-            by in ("Div", "Reciprocal", "Pow") and squashed and v.size >= _MANY
-        ):
+        squashed = v.min() >= 0 and v.max() <= 1 and v.size >= _MANY
+        by_hand = by in ("Div", "Reciprocal", "Pow") and squashed and made_of(x.grad_fn, "Exp")
+        if by not in ("Sigmoid", "Softmax") and not by_hand:
             return
         self.find(
             call.place,
-            f"the scores come from {by.lower()} and lie in {span(v)}; the loss applies sigmoid "
-            "again, so that every probability lies between 0.5 and 0.731",
+            f"the scores come from {'1 / (1 + exp(-x))' if by_hand else by.lower()} and lie in "
+            f"{span(v)}; the loss applies sigmoid again, so that every probability lies between "
+            "0.5 and 0.731",
             "give the scores themselves: leave the sigmoid out, or use binary_cross_entropy",
         )
 
@@ -129,12 +146,14 @@ _DISTANCES = ("_distance", "_mse_loss", "_smooth_l1_loss", "_huber_loss")
 
 class BroadcastLoss(Rule):
     mistake = "prediction and target are broadcast against each other"
-    operations = (*_DISTANCES, "sub")
+    operations = (*_DISTANCES, "sub", "mul")
 
     def operation(self, call: Call) -> None:
         a, b = call.inputs[:2]
         if not isinstance(b, Tensor) or a.requires_grad == b.requires_grad:
             return
+        if call.name == "mul" and a.grad_fn is None and b.grad_fn is None:
+            return  # an outer product with a parameter
         out = call.outputs[0]
         if call.name in _DISTANCES:
             sizes, shapes = self._unbroadcast(a, b)
@@ -152,11 +171,15 @@ class BroadcastLoss(Rule):
             return
         if tuple(out.shape) in (tuple(one), tuple(two)):
             return
+        text = call.place.text if call.place else ""
+        if call.name in ("sub", "mul") and ("None]" in text or "unsqueeze(" in text):
+            return  # each with each, as the line itself says
+        paired = np.broadcast_shapes(tuple(one), tuple(two))
         self.find(
             call.place,
-            f"shapes {shapes[0]} and {shapes[1]} give {tuple(out.shape)}: every one of {n} "
-            f"predictions is compared with all {n} targets, {out.numel()} values instead of "
-            f"{max(a.numel(), b.numel()) if call.name != '_distance' else n}",
+            f"shapes {shapes[0]} and {shapes[1]} are broadcast to {paired}: every one of {n} "
+            f"predictions is compared with all {n} targets, {np.prod(paired)} values instead of "
+            f"{max(np.prod(one), np.prod(two))}",
             "bring both to one shape: prediction.squeeze(-1), or target.unsqueeze(-1)",
         )
 
@@ -188,13 +211,18 @@ LOSSES = (
 
 class TargetRequiresGrad(Rule):
     mistake = "the target of a loss requires grad"
-    operations = LOSSES
+    operations = (*LOSSES, "sub")
 
     def operation(self, call: Call) -> None:
         if len(call.inputs) < 2:
             return
         x, y = call.inputs[:2]
         if not isinstance(y, Tensor) or not y.requires_grad or not x.requires_grad:
+            return
+        if call.name == "sub":
+            # A loss by hand: only what can hardly be anything else.
+            if self._returns(y) == "maximum" or self._returns(x) == "maximum":
+                self._tell(call, "a maximum over")
             return
         from clew.nn import Parameter
 
@@ -208,12 +236,46 @@ class TargetRequiresGrad(Rule):
                 "make the target without requires_grad=True, or give target.detach()",
             )
         elif self._bootstrapped(y):
-            self.find(
-                call.place,
-                "the target is computed from a maximum over the model's own outputs, and its "
-                "gradient flows back through them too",
-                "compute the target under no_grad(), or give target.detach()",
-            )
+            self._tell(call, "a maximum over")
+        elif self._returns(y):
+            self._tell(call, "a later one of")
+
+    def _tell(self, call: Call, what: str) -> None:
+        shape = tuple(call.inputs[1].shape)
+        self.find(
+            call.place,
+            f"the target, of shape {shape}, is computed from {what} the model's own outputs, and "
+            "its gradient flows back through them too",
+            "compute the target under no_grad(), or give target.detach()",
+        )
+
+    @staticmethod
+    def _returns(y: Tensor) -> str:
+        """What stands in a target that is reward + discount * value: "value" or "maximum"; empty
+        for another target."""
+        if y.dim() == 0 or y.numel() != y.shape[0]:
+            return ""
+        node = behind(y.grad_fn)
+        if node is None or not node.name().startswith("Add") or len(node.next_functions) != 2:
+            return ""
+        parts = [fn for fn, _ in node.next_functions]
+        if parts.count(None) != 1:
+            return ""
+        node, discount = behind(parts[0] or parts[1]), 1.0
+        scaled = False
+        while node is not None and node.name().startswith("Mul"):
+            factors = [t for t in node.saved_tensors if t is not None and t.numel()]
+            if len(factors) != 1:
+                return ""  # both factors are differentiated
+            discount *= float(np.abs(values(factors[0])).max())
+            scaled = True
+            node = behind(next((fn for fn, _ in node.next_functions if fn is not None), None))
+        # A step of an equation is smaller.
+        if not scaled or node is None or not 0.5 <= discount <= 1.0:
+            return ""
+        if node.name().startswith(("Max", "Amax")):
+            return "maximum"
+        return "value" if node.name().startswith(("Linear", "Addmm")) else ""
 
     @staticmethod
     def _bootstrapped(y: Tensor) -> bool:
@@ -233,11 +295,26 @@ class TargetRequiresGrad(Rule):
 
 class LabelsOutside(Rule):
     mistake = "labels outside of what the loss is made for"
-    operations = ("_binary_cross_entropy_with_logits", "_cross_entropy", "_nll_loss")
+    operations = (
+        "_binary_cross_entropy",
+        "_binary_cross_entropy_with_logits",
+        "_cross_entropy",
+        "_nll_loss",
+    )
 
-    def __init__(self, run: Any) -> None:
-        super().__init__(run)
-        self.unused: dict[Any, list[Any]] = {}
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what != "refused":
+            return
+        outside = re.search(r"target (-?\d+) is out of bounds for (\d+) classes", str(subject))
+        if outside is None:
+            return
+        label, classes = map(int, outside.groups())
+        self.find(
+            place,
+            f"there is a label {label}; the scores are for {classes} classes, 0 to {classes - 1}",
+            "give the model one output more for each class that is missing, or count labels from "
+            "0; what is to be left out is marked with the loss's ignore_index (-100)",
+        )
 
     def operation(self, call: Call) -> None:
         x, y = call.inputs[:2]
@@ -265,11 +342,10 @@ class ConstantLabels(Rule):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.seen: dict[Any, tuple[set[float], int, set[int], Place | None, int]] = {}
-        self.clean = False
 
     def operation(self, call: Call) -> None:
         x, y = call.inputs[:2]
-        if x.grad_fn is None or y.numel() == 0 or self.clean:
+        if x.grad_fn is None or y.numel() == 0 or self._is_joined(x):
             return
         v = values(y)
         low, high = float(v.min()), float(v.max())
@@ -281,7 +357,18 @@ class ConstantLabels(Rule):
         classes = 2 if binary else (x.shape[class_dim(x)] if x.dim() else 0)
         self.seen[key] = (kinds, count + v.size, rounds, place or call.place, classes)
 
+    @staticmethod
+    def _is_joined(x: Tensor) -> bool:
+        """Whether scores were put together, perhaps scaled since: in contrastive losses the right
+        one always stands first."""
+        node = x.grad_fn
+        while node is not None and node.name().startswith(("Div", "Mul", *_HANDED_ON)):
+            node = node.next_functions[0][0] if node.next_functions else None
+        return node is not None and node.name().startswith(("Cat", "Stack"))
+
     def finish(self) -> None:
+        if not any(owner_of(self.run.models, p) for p in self.run.optimized_tensors()):
+            return  # an image is optimized, for one class
         # A GAN's targets are constant on each line, and differ between its lines.
         every = set().union(*(kinds for kinds, *_ in self.seen.values())) if self.seen else set()
         if len(every) != 1:
@@ -289,9 +376,15 @@ class ConstantLabels(Rule):
         for kinds, count, rounds, place, classes in self.seen.values():
             if len(rounds) >= self.ROUNDS and count >= self.ENOUGH and classes > 1:
                 (only,) = kinds
+                left_out = only < 0 < classes
                 self.find(
                     place,
-                    f"all {count} labels of {len(rounds)} steps are {only:g}, of {classes} classes",
+                    f"all {count} labels of {len(rounds)} steps are {only:g}"
+                    + (
+                        ", which the loss leaves out: its mean is over nothing"
+                        if left_out
+                        else f", of {classes} classes"
+                    ),
                     "check how labels are read; shuffle the data if they are sorted",
                 )
 
@@ -355,9 +448,15 @@ class UnscaledAccumulation(Rule):
         node = root.grad_fn
         if node is None or root.numel() != 1:
             return
-        calls = self.calls.setdefault(pass_.key, [0, 0, pass_.place])
+        leaves = pass_.leaves
+        if all(leaf.grad is None or not values(leaf.grad).any() for leaf in leaves[:_MANY]):
+            self.calls.pop(pass_.key, None)  # cleared since: nothing adds up, as in LBFGS
+        known = self.run.optimized()
+        trained = {id(leaf) for leaf in leaves} & known
+        calls = self.calls.setdefault(pass_.key, [0, 0, pass_.place, trained])
         calls[0] += 1
-        calls[1] += self._is_plain_mean(pass_, node)
+        # Losses of several tasks, each with a head of its own, are added on purpose.
+        calls[1] += trained == calls[3] and self._is_plain_mean(pass_, node)
 
     @staticmethod
     def _is_plain_mean(pass_: Pass, node: Any) -> bool:
@@ -371,7 +470,7 @@ class UnscaledAccumulation(Rule):
         return kind in ("mean", True)
 
     def stepped(self, watched: Watched) -> None:
-        for key, (count, plain, place) in self.calls.items():
+        for key, (count, plain, place, _) in self.calls.items():
             history = self.history.setdefault(key, [])
             history.append(count if plain == count else 0)
             if len(history) >= 2 and min(history[-2:]) >= 2 and history[-1] == history[-2]:
@@ -386,11 +485,23 @@ class UnscaledAccumulation(Rule):
 
 class IntegerDivision(Rule):
     mistake = "integer division where a fraction was meant"
-    operations = ("floor_divide", "_div_floor", "_div_trunc")
+    operations = ("floor_divide", "_div_floor", "_div_trunc", "_to_dtype")
+
+    LOST = 0.95  # share of the quotients that are 0 although what was divided was not
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # Quotients that are nearly all 0: where an index is meant, that may be right.
+        self.doubtful: dict[int, tuple[weakref.ref[Tensor], Place | None, str]] = {}
 
     def operation(self, call: Call) -> None:
         x, *_ = call.inputs
         out = call.outputs[0]
+        if call.name == "_to_dtype":
+            doubt = self.doubtful.get(id(x))
+            if doubt is not None and doubt[0]() is x and out.is_floating_point():
+                self.find(doubt[1], doubt[2], "divide with /, or convert first: x.float() / n")
+            return
         if out.is_floating_point():
             if x.requires_grad and out.numel():
                 self.find(
@@ -404,11 +515,16 @@ class IntegerDivision(Rule):
         v, w = values(x), values(out)
         fraction = x.dim() == 0 and w.max() <= 1 and v.max() > 0 and not w.any()
         pixels = x.dtype.name == "uint8" and x.numel() > 16 and v.max() > 1 and w.max() <= 1
-        if not fraction and not pixels:
+        doubtful = w.size > 16 and v.max() >= 16 and 0 <= w.min() and w.max() <= 1
+        doubtful = doubtful and (w == 0).mean() > self.LOST
+        doubtful = (doubtful or not w.any()) and (v != 0).mean() > 0.5
+        if not fraction and not pixels and not doubtful:
             return
-        self.find(
-            call.place,
+        seen = (
             f"integers in {span(v)} become {sorted(set(w.reshape(-1).tolist()))[:3]}: what lies "
-            "after the point is dropped",
-            "divide with /, or convert first: x.float() / n",
+            "after the point is dropped"
         )
+        if fraction or pixels:
+            self.find(call.place, seen, "divide with /, or convert first: x.float() / n")
+        else:
+            self.doubtful[id(out)] = (weakref.ref(out), call.place, seen)

@@ -6,15 +6,16 @@ from typing import Any
 
 from clew import _C
 from clew._debug.doctor.losses import LOSSES
-from clew._debug.doctor.rule import Rule
+from clew._debug.doctor.rule import Rule, values
 from clew._debug.doctor.run import Call, Pass, Watched
-from clew._debug.place import Place
+from clew._debug.place import Place, called_from_outside
 
 # What runs in training mode alone.
 # What a result is judged by.
 JUDGES = ("argmax", "max", "topk", *LOSSES)
 BATCH_NORM = "nn.functional.batch_norm"
 DROPOUT = "_masked_dropout"
+FUNCTIONAL = "dropout()"
 
 
 def trains(call: Call) -> bool:
@@ -35,17 +36,30 @@ def _moody(model: Any) -> list[Any]:
     from clew.nn.modules.batchnorm import _BatchNorm
     from clew.nn.modules.dropout import _DropoutNd
 
+    def learns(module: Any) -> bool:
+        return any(p.requires_grad for p in module.parameters())
+
+    # A frozen part is in evaluation mode on purpose. Dropout belongs to the part it stands in.
     return [
         m
-        for m in model.modules()
-        if (isinstance(m, _BatchNorm) and m.track_running_stats)
-        or (isinstance(m, _DropoutNd) and m.p > 0)
+        for part in model.modules()
+        for m in (part.children() if part is not model else (model, *part.children()))
+        if (isinstance(m, _BatchNorm) and m.track_running_stats and (learns(m) or not m.affine))
+        or (isinstance(m, _DropoutNd) and m.p > 0 and learns(part))
     ]
+
+
+def _part(model: Any, path: str) -> Any:
+    for name in path.split("."):
+        model = model._modules.get(name) if model is not None else None
+    return model
 
 
 class EvaluatedInTrainingMode(Rule):
     mistake = "the model is evaluated in training mode"
     operations = (BATCH_NORM, DROPOUT, *JUDGES)
+
+    DRAWS = 3  # of one input that are no accident
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -54,9 +68,16 @@ class EvaluatedInTrainingMode(Rule):
         self.lonely = 0  # passes that were judged and not trained on
         self.place: Place | None = None
         self.kind = ""
-        # Passes that were not recorded: the mark that their values carry, and what to say.
-        self.unrecorded: dict[Any, tuple[Any, Place | None, str]] = {}
+        # Passes that were not recorded: the mark that their values carry, the line that called
+        # the model, the module's kind, the steps before, and the models it may belong to.
+        self.unrecorded: dict[Any, tuple[Any, Place | None, str, int, list[Any]]] = {}
+        # Optimizers whose parameters a backward reached without those of others, and with them.
+        self.alone: set[int] = set()
+        self.together: set[int] = set()
+        # How often these modules got the same values between two steps.
+        self.same: dict[Any, tuple[int, int, int]] = {}
         self.used: set[Any] = set()  # marks that were seen in what was trained on
+        self.drawn: set[int] = set()  # rounds in which results were drawn several times
 
     def operation(self, call: Call) -> None:
         x = call.inputs[0]
@@ -85,13 +106,44 @@ class EvaluatedInTrainingMode(Rule):
         if self.run.last_root == 0:
             return
         cut = _C._cut_of(call.outputs[0])
-        if cut is None or call.key in self.unrecorded:
+        if cut is None or self._on_purpose(call):
             return
-        seen = (
-            f"after {self.run.round} steps, {kind} runs in training mode while nothing is "
-            "recorded: " + self._effect(kind)
-        )
-        self.unrecorded[call.key] = (self._mark(cut), call.place, seen)
+        self._repeats(call)
+        if call.key not in self.unrecorded:
+            place = called_from_outside() or call.place
+            parts = self._parts(call)
+            if call.name == DROPOUT and parts and not any(p.training for p in parts):
+                place, kind = call.place, FUNCTIONAL
+            inside = [m for m in self.run.models if any(p in m.modules() for p in parts)]
+            self.unrecorded[call.key] = (self._mark(cut), place, kind, self.run.round, inside)
+
+    def _parts(self, call: Call) -> list[Any]:
+        """The modules that may have called it: those that its path leads to."""
+        path = call.instruction[2] if call.instruction else None
+        kind = call.instruction[3] if call.instruction else None
+        found = [_part(m, path) if path else m for m in self.run.models]
+        return [m for m in found if m is not None and type(m).__name__ == kind]
+
+    def _on_purpose(self, call: Call) -> bool:
+        """Whether a part was switched to training mode in a model that is in evaluation mode, or
+        dropout is told to be in it whatever the mode is: Monte Carlo dropout."""
+        parts = self._parts(call)
+        inside = [m for m in self.run.models if any(p in m.modules() for p in parts)]
+        if not inside or any(m.training for m in inside):
+            return False
+        text = call.place.text if call.place else ""
+        return all(p.training for p in parts) or "training=True" in text
+
+    def _repeats(self, call: Call) -> None:
+        """Counts passes over the same values: who draws several results for one input does so
+        on purpose."""
+        x = values(call.inputs[0])
+        mark = hash(x.tobytes()) if x.size else 0
+        at, known, times = self.same.get(call.key, (-1, 0, 0))
+        again = at == self.run.round and known == mark
+        self.same[call.key] = (self.run.round, mark, times + 1 if again else 1)
+        if self.same[call.key][2] >= self.DRAWS:
+            self.drawn.add(self.run.round)
 
     @staticmethod
     def _mark(cut: Any) -> Any:
@@ -126,18 +178,60 @@ class EvaluatedInTrainingMode(Rule):
         self.pending = []
         self.judged = 0
         self.lonely = 0
+        reached = self._optimizers(pass_)
+        if len(reached) == 1:
+            self.alone |= reached
+        else:
+            self.together |= reached
         # What a generator or a teacher made is trained on: no evaluation.
         self.used |= {self._mark(cut) for cut in pass_.columns["cuts"].values()}
 
+    def _optimizers(self, pass_: Pass) -> set[int]:
+        ids = {id(leaf) for leaf in pass_.leaves}
+        return {
+            key
+            for key, watched in self.run.optimizers.items()
+            if any(id(p) in ids for p in watched.params)
+        }
+
+    def _generators(self) -> set[int]:
+        """The parameters of what is only trained through another model that is trained alone, too.
+        A GAN's samples are drawn in training mode as often as not."""
+        if not self.alone:
+            return set()
+        return {
+            id(p)
+            for key in self.together - self.alone
+            if key in self.run.optimizers
+            for p in self.run.optimizers[key].params
+        }
+
     def finish(self) -> None:
-        for mark, place, seen in self.unrecorded.values():
-            if mark not in self.used:
+        generators = self._generators()
+        lines: dict[Any, tuple[Place | None, dict[str, int]]] = {}
+        for mark, place, kind, steps, inside in self.unrecorded.values():
+            drawn = any(id(p) in generators for m in inside for p in m.parameters())
+            if mark not in self.used and steps not in self.drawn and not drawn:
+                line = place and (place.file, place.line)
+                lines.setdefault(line, (place, {}))[1].setdefault(kind, steps)
+        for place, kinds in lines.values():
+            if FUNCTIONAL in kinds:
                 self.find(
                     place,
-                    seen,
-                    "call model.eval() before evaluating, and model.train() before training "
-                    "goes on",
+                    f"after {kinds[FUNCTIONAL]} steps, dropout() zeroes values at random although "
+                    "the module that calls it is in evaluation mode: a function does not know of "
+                    "eval()",
+                    "give it the mode: dropout(x, p, training=self.training), or use nn.Dropout",
                 )
+                continue
+            effects = "; ".join(dict.fromkeys(self._effect(kind) for kind in kinds))
+            self.find(
+                place,
+                f"after {min(kinds.values())} steps, {' and '.join(kinds)} "
+                f"{'runs' if len(kinds) == 1 else 'run'} in training mode while nothing is "
+                f"recorded: {effects}",
+                "call model.eval() before evaluating, and model.train() before training goes on",
+            )
         if self.judged and self.pending and self.run.round >= 2:
             self._count(last=True)
 

@@ -2,11 +2,13 @@
 
 It shows rules what happens: chosen operations and every backward in the rounds that are looked at,
 and the calls of optimizers, schedules, loaders, scalers and modules in all rounds. A round ends
-with an optimizer's step. What it puts into the library it takes out again.
+with an optimizer's step, of several that step in turn with the first one's. What it puts into the
+library it takes out again.
 """
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from typing import Any
@@ -33,15 +35,32 @@ SHOWN_BATCHES = 64  # of each pass over a loader
 # What is not told where its cause is.
 _SORTED = "the data is sorted by label and not shuffled"
 _LOSS = "the loss is NaN or infinite"
+_EDGE = "an expression is differentiated where its slope is infinite"
+_HIDDEN = "where() hides values whose gradient is still computed"
+_RAW = "the inputs are not normalised"
+_RATE = "the learning rate does not fit"
+_EXPLODING = "gradients vanish or explode from layer to layer"
 CAUSES = {
+    _EXPLODING: {_RAW},
+    _RATE: {_RAW, _EXPLODING},
     "the labels are constant": {_SORTED},
     "labels rise through the batches: sorted data that is not shuffled": {_SORTED},
     _LOSS: {
-        "an expression is differentiated where its slope is infinite",
-        "where() hides values whose gradient is still computed",
-        "the learning rate does not fit",
+        "the labels are constant",
+        _EDGE,
+        _HIDDEN,
+        _RATE,
     },
 }
+
+
+def _optimizers() -> dict[int, Any]:
+    """The optimizers that there are, by their parameters."""
+    from clew.optim import Optimizer
+
+    # isinstance() would ask proxies for their class.
+    found = [each for each in gc.get_objects() if issubclass(type(each), Optimizer)]
+    return {id(p): o for o in found for g in o.param_groups for p in g["params"]}
 
 
 class Observer:
@@ -60,6 +79,7 @@ class Observer:
         self._observation: Observation | None = None
         self._hearing: dict[str, list[Rule]] = {}
         self._busy = False
+        self._stepped: set[int] = set()  # optimizers that have stepped in this round
         self._wakes = 0
         self._until = 0  # the round before which looking goes on
 
@@ -99,11 +119,20 @@ class Observer:
             if not self._busy:
                 pass_ = Pass(self.run, name, given)
                 self.run.backwards += 1
+                self._adopt(pass_)
                 self._tell("backward", pass_)
                 self.run.last_root = max(self.run.last_root, pass_.root_sequence)
             return
         if not self._busy:
             self._ask(self._by_operation[name], "operation", Call(self.run, name, given, got))
+
+    def _adopt(self, pass_: Pass) -> None:
+        """Watches optimizers that were made before the watch began once their parameters are
+        trained. Others are other programs' business."""
+        for leaf in pass_.leaves if self.run.earlier else ():
+            optimizer = self.run.earlier.pop(id(leaf), None)
+            if optimizer is not None and id(optimizer) not in self.run.optimizers:
+                self.run.watched(optimizer).earlier = True
 
     def _look(self, on: bool) -> None:
         if on != self.run.looking:
@@ -124,7 +153,12 @@ class Observer:
             self._until = self.run.round + AWAKE
             self._look(True)
 
-    def _end_round(self) -> None:
+    def _end_round(self, optimizer: Any) -> None:
+        """Where several optimizers step in turn, a round is a step of each."""
+        if self._stepped and id(optimizer) not in self._stepped:
+            self._stepped.add(id(optimizer))
+            return
+        self._stepped = {id(optimizer)}
         self.run.round += 1
         at = self.run.round
         if at >= FIRST and at >= self._until:
@@ -136,11 +170,14 @@ class Observer:
         """Puts all hooks in."""
         self.run.looking = False
         self._look(True)
+        self.run.earlier = _optimizers()
         self._watch_optimizers()
         self._watch_modules()
         self._watch_schedules()
         self._watch_loaders()
         self._watch_scaling()
+        self._watch_losses()
+        self._watch_seeds()
 
     def remove(self) -> None:
         """Takes all hooks out."""
@@ -154,6 +191,8 @@ class Observer:
         found = [finding for rule in self.rules for finding in rule.findings.values()]
         kinds = {finding.mistake for finding in found}
         found = [f for f in found if not kinds & CAUSES.get(f.mistake, set())]
+        hidden = {(f.file, f.line) for f in found if f.mistake == _HIDDEN}
+        found = [f for f in found if f.mistake != _EDGE or (f.file, f.line) not in hidden]
         unique = {(f.mistake, f.file, f.line): f for f in found}
         return sorted(unique.values(), key=lambda f: (f.file, f.line))
 
@@ -183,7 +222,7 @@ class Observer:
             watched.steps += 1
             if self.run.looking:
                 self._tell("stepped", watched)
-            self._end_round()
+            self._end_round(optimizer)
 
         self._patches.put(module.Optimizer, "__init__", made)
         self._patches.put(module.Optimizer, "zero_grad", cleared)
@@ -259,6 +298,34 @@ class Observer:
 
         self._patches.put(module._Batches, "__next__", given)
         self._patches.put(module.DataLoader, "__init__", made)
+
+    def _watch_seeds(self) -> None:
+        import random
+
+        import numpy as np
+
+        def told(name: str) -> Callable[..., Any]:
+            def around(original: Any, *args: Any, **kwargs: Any) -> Any:
+                self._tell("called", "seeded", name, None)
+                return original(*args, **kwargs)
+
+            return around
+
+        self._patches.put(random, "seed", told("random"))
+        self._patches.put(np.random, "seed", told("numpy.random"))
+
+    def _watch_losses(self) -> None:
+        from clew.nn.functional import _loss as module
+
+        def tried(original: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return original(*args, **kwargs)
+            except IndexError as error:
+                self._tell("called", "refused", error, here())
+                raise
+
+        self._patches.put(module, "_cross_entropy", tried)
+        self._patches.put(module, "_nll_loss", tried)
 
     def _watch_scaling(self) -> None:
         from clew.amp.grad_scaler import GradScaler

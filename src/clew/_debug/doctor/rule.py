@@ -65,7 +65,8 @@ class Rule:
 
     def called(self, what: str, subject: Any, place: Place | None) -> None:
         """Something that happens rarely: "eval", "train", "schedule", "clip", "scale", "unscale",
-        "optimizer", "scheduler", "no_grad"."""
+        "optimizer", "scheduler"; "refused" of a loss that raised an error, which is the subject;
+        "seeded" of a generator that is not clew's, whose name is the subject."""
 
     def finish(self) -> None:
         """The program, or the part of it that is watched, is over."""
@@ -73,9 +74,12 @@ class Rule:
 
 def values(t: Tensor) -> Any:
     """A tensor's elements as an array, of its own memory where it can be; to be read only. Unlike
-    detach() and item() it leaves no trace in what messages tell of the program."""
+    detach() and item() it leaves no trace in what messages tell of the program. Of a sparse one, as
+    gradients of embeddings are, those that it has."""
     from clew._tensor_str import widen
 
+    if t.is_sparse:
+        t = t.coalesce().values()
     array = t._array_view()
     return widen(array, True) if t.dtype.name == "bfloat16" else array
 

@@ -105,6 +105,7 @@ class Watched:
         self.place = place  # where it was made, if that was seen
         self.step_place: Place | None = None
         self.steps = 0
+        self.earlier = False  # whether it was made before the watch began
 
     @property
     def params(self) -> list[Tensor]:
@@ -144,10 +145,11 @@ class Run:
     """The program so far."""
 
     def __init__(self) -> None:
-        self.round = 0  # steps of optimizers so far, of whichever
+        self.round = 0  # steps so far; where several optimizers step in turn, one of each
         self.backwards = 0
         self.looking = True  # whether operations are shown in this round
         self.optimizers: dict[int, Watched] = {}
+        self.earlier: dict[int, Any] = {}  # those made before, by their parameters
         self.loaders: dict[int, tuple[Any, Any]] = {}  # those made since, and where
         self.scaler: Any = None  # an enabled GradScaler that was used
         self.last_root = 0  # the number of the latest node that a backward began at
@@ -182,9 +184,13 @@ class Run:
         uses = (_C._recorded_use(p) for p in model.parameters())
         return any(use is not None and use[1] > self._first for use in uses)
 
+    def optimized_tensors(self) -> list[Tensor]:
+        """The parameters that some optimizer has."""
+        return [p for w in self.optimizers.values() for p in w.params]
+
     def optimized(self) -> set[int]:
-        """The identities of the parameters that some optimizer has."""
-        return {id(p) for w in self.optimizers.values() for p in w.params}
+        """Their identities."""
+        return {id(p) for p in self.optimized_tensors()}
 
     def name_of(self, tensor: Tensor) -> str:
         """A parameter's name, or its shape."""

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from clew import _C, Tensor
+from clew import _C, Tensor, _provenance
 from clew._debug.doctor.rule import Rule, size_of, values
 from clew._debug.doctor.run import Pass, Watched
-from clew._debug.place import Place
+from clew._debug.holders import owner_of
+from clew._debug.place import Place, placed
 
 _IN_A_ROW = 3  # times that something must happen to be no accident
 
@@ -99,34 +100,39 @@ class ZeroGradAfterBackward(Rule):
     def stepping(self, watched: Watched) -> None:
         params = watched.params
         fed = [p for p in params if id(p) in self.fed and p.requires_grad]
-        if not fed or self.cleared_at is None:
+        if not fed:
             return
-        if all(p.grad is None or is_zero(p.grad) for p in fed):
+        # Gradients may be zero because all is learned; None they are if somebody made them so.
+        if all(p.grad is None or (self.cleared_at and is_zero(p.grad)) for p in fed):
             self.empty[id(watched)] = self.empty.get(id(watched), 0) + 1
             if self.empty[id(watched)] >= 2:
                 step = watched.step_place
+                how = "zero_grad() took them away" if self.cleared_at else "they were taken away"
                 self.find(
-                    self.cleared_at,
-                    f"backward gave gradients to {len(fed)} parameters, but zero_grad() took them "
-                    "away before step()" + (f" at {step.short}" if step else "") + ": all are "
-                    "None or zero there, and nothing is learned",
+                    self.cleared_at or step,
+                    f"backward gave gradients to {len(fed)} parameters, but {how} before step()"
+                    + (f" at {step.short}" if step else "")
+                    + ": all are None or zero there, and nothing is learned",
                     "clear before backward: zero_grad(), backward(), step()",
                 )
 
     def stepped(self, watched: Watched) -> None:
-        self.fed.clear()
-        self.cleared_at = None
+        self.fed -= {id(p) for p in watched.params}
+        if not self.fed & self.run.optimized():
+            self.cleared_at = None
 
 
 class NeverSteps(Rule):
     mistake = "the optimizer never steps"
 
     ENOUGH = 3
+    LONG = 8  # where only a part of a program is watched, in which gradients may be gathered
+    FEW = 4  # parameters of each optimizer that are looked at
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.fed: dict[int, int] = {}  # of optimizers: backwards that reached them
-        self.first: dict[int, tuple[Place | None, list[tuple[Any, int]]]] = {}
+        self.first: dict[int, tuple[Place | None, list[tuple[Any, int, Any]]]] = {}
 
     def backward(self, pass_: Pass) -> None:
         waiting = [w for w in self.run.optimizers.values() if w.steps == 0]
@@ -139,16 +145,20 @@ class NeverSteps(Rule):
                 continue
             self.fed[id(watched)] = self.fed.get(id(watched), 0) + 1
             if id(watched) not in self.first:
-                kept = [(p, p._version) for p in reached]
+                kept = [(p, p._version, values(p).copy()) for p in reached[: self.FEW]]
                 self.first[id(watched)] = (pass_.place, kept)
 
     def finish(self) -> None:
         for watched in self.run.optimizers.values():
             times = self.fed.get(id(watched), 0)
-            if watched.steps or times < self.ENOUGH:
+            if watched.steps or times < (self.LONG if watched.earlier else self.ENOUGH):
                 continue
             place, kept = self.first[id(watched)]
-            same = all(p._version == version for p, version in kept)
+            # Through .data a parameter changes, and its version does not.
+            same = all(
+                p._version == version and np.array_equal(values(p), old, equal_nan=True)
+                for p, version, old in kept
+            )
             if same:
                 self.find(
                     watched.place or place,
@@ -289,7 +299,9 @@ class UpdateSize(Rule):
     mistake = "the learning rate does not fit"
 
     HIGH = 1.0  # of a weight's own size
-    LOW = 1e-7
+    LARGE = 0.1  # too much where the loss grows
+    LOW = 5e-7
+    SMALL = 1e-4  # a learning rate; with larger ones it is the gradients that are small
     GROWTH = 3.0  # of the loss
 
     def __init__(self, run: Any) -> None:
@@ -340,7 +352,7 @@ class UpdateSize(Rule):
             grew = grew and last > first
             if (
                 (diverged and max(r for r in ratios if r == r) > 0.1)
-                or (grew and max(ratios) > 0.05)
+                or (grew and middle > self.LARGE)
                 or middle > self.HIGH
             ):
                 self.find(
@@ -350,7 +362,12 @@ class UpdateSize(Rule):
                     f"lower the learning rate: try lr={rates[-1] / 10:g} or less",
                     id(watched),
                 )
-            elif max(ratios) < self.LOW and max(rates) <= rates[0] * 1.0001 and not diverged:
+            elif (
+                max(ratios) < self.LOW
+                and rates[0] <= self.SMALL
+                and max(rates) <= rates[0] * 1.0001
+                and not diverged
+            ):
                 self.find(
                     watched.step_place,
                     f"a step changes weights by {middle:.3g} of their own size (typical is "
@@ -432,10 +449,21 @@ class LossDoesNotReach(Rule):
         for p in lost[:32]:
             answer = whole.why(p)
             if answer.kind in ("cut", "likely cut"):
-                self.reasons[id(p)] = (self.run.name_of(p), *self._cut(answer))
+                self.reasons[id(p)] = (self.run.name_of(p), *self._cut(answer, whole))
 
     @staticmethod
-    def _cut(answer: Any) -> tuple[Any, str]:
+    def _cut(answer: Any, whole: Any) -> tuple[Any, str]:
+        from clew._graph.why import cut_text
+
+        if answer.kind == "likely cut" and answer.place is not None:
+            # What the loss did receive from that line, and without its graph, is no guess.
+            guess = _provenance.Location(*answer.place[:2])
+            for cut in whole._cuts:
+                if cut[3] is None or cut[0] not in ("no_grad", "inference_mode"):
+                    continue
+                at = _provenance.Location(*cut[2][:2])
+                if (at.file, at.line) == (guess.file, guess.line):
+                    return cut[2], f"its value was cut off: {cut_text(cut)}"
         return answer.place, answer.reason
 
     def finish(self) -> None:
@@ -443,17 +471,19 @@ class LossDoesNotReach(Rule):
         for key, told in self.reasons.items():
             if key not in self.reached:
                 places.setdefault(told[1] and tuple(told[1][:2]), []).append(told)
-        from clew._debug.place import placed
-
         for group in places.values():
             names = [name for name, _, _ in group]
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            place = placed(group[0][1])
+            drawn = place is not None and ".sample(" in place.text
             self.find(
-                placed(group[0][1]),
+                place,
                 f"{', '.join(names[:3])}{more} never got a gradient although an optimizer has "
                 f"them: {group[0][2].removeprefix('does not reach the result: ')}",
-                "compute with tensors all the way: leave out detach(), .data, item(), numpy() and "
-                "no_grad() where gradients are to flow",
+                "draw with rsample(): sample() computes without gradients"
+                if drawn
+                else "compute with tensors all the way: leave out detach(), .data, item(), numpy() "
+                "and no_grad() where gradients are to flow",
             )
 
 
@@ -463,7 +493,7 @@ class ParameterRegistration(Rule):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.fed: dict[int, list[Any]] = {}  # parameter, passes, use
-        self.steps = 0
+        self.first: dict[int, Any] = {}  # the first values of those that no optimizer has
 
     def backward(self, pass_: Pass) -> None:
         if pass_.how == "grad":
@@ -475,10 +505,11 @@ class ParameterRegistration(Rule):
                 entry = self.fed.setdefault(id(leaf), [leaf, 0, None])
                 entry[1] += 1
                 entry[2] = _C._recorded_use(leaf)
+                if entry[1] == 1 and id(leaf) not in self.run.optimized():
+                    self.first[id(leaf)] = values(leaf).copy()
 
     def finish(self) -> None:
-        from clew._debug.holders import assignment, hidden_in, owner_of
-        from clew._debug.place import placed
+        from clew._debug.holders import assignment, hidden_in, put_into
 
         stepping = [w for w in self.run.optimizers.values() if w.steps]
         if sum(w.steps for w in stepping) < 2:
@@ -490,7 +521,7 @@ class ParameterRegistration(Rule):
             if key not in known and entry[1] >= 2
         ]
         lost = [(p, use) for p, use in lost if p.requires_grad]
-        if not lost or not known & set(self.fed):
+        if not lost or not (known & set(self.fed) or self._all_replaced(lost, stepping)):
             return  # nothing is missing, or the optimizers are for something else
         told: dict[Any, list[Any]] = {}
         for p, use in lost:
@@ -508,11 +539,12 @@ class ParameterRegistration(Rule):
             if holder:
                 module, attribute, kind = holder
                 place = assignment(type(module), attribute) or used
+                filled = place and put_into(getattr(module, attribute), place.file)
                 self._found(
                     place,
                     "parameters lie in a plain " + kind,
                     f"{type(module).__name__}.{attribute} is a {kind}, which parameters() does not "
-                    f"look into: {many}",
+                    f"look into: {many}" + (f"; it is filled at {filled.short}" if filled else ""),
                     "use nn.ModuleList, nn.ModuleDict, nn.ParameterList or nn.ParameterDict",
                     key,
                 )
@@ -556,6 +588,36 @@ class ParameterRegistration(Rule):
                     "requires_grad_(False)",
                     key,
                 )
+            elif model.training and self._is_left_out(model, [q for q, *_ in group], stepping):
+                self._found(
+                    stepping[0].place or stepping[0].step_place,
+                    self.mistake,
+                    f"all of {type(model).__name__}, in training mode: {many}, and none has "
+                    f"changed: {names}",
+                    "give the optimizer its parameters too, or freeze them with "
+                    "requires_grad_(False)",
+                    key,
+                )
+
+    @staticmethod
+    def _all_replaced(lost: list[Any], stepping: list[Watched]) -> bool:
+        """Whether an optimizer has a tensor without gradients for each that gets some."""
+        shapes = sorted(tuple(p.shape) for p, _ in lost)
+        return any(
+            all(p.grad is None for p in w.params)
+            and sorted(tuple(p.shape) for p in w.params) == shapes
+            for w in stepping
+        )
+
+    def _is_left_out(self, model: Any, mine: list[Tensor], stepping: list[Watched]) -> bool:
+        """Whether a model as a whole is in no optimizer, and others that the program calls are."""
+        if any(id(q) in self.run.optimized() for q in model.parameters()):
+            return False
+        if not any(owner_of(self.run.models, q) for w in stepping for q in w.params):
+            return False  # what is optimized is no model: an image, a prompt
+        return all(
+            np.array_equal(values(q), self.first[id(q)]) for q in mine if id(q) in self.first
+        )
 
     def _found(self, place: Any, mistake: str, evidence: str, change: str, key: Any) -> None:
         from clew._debug.doctor.finding import made
