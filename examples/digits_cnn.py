@@ -53,7 +53,7 @@ def train(
     """Trains the network; on_step(epoch, step, steps, loss) is called after every step.
 
     Returns:
-        model, losses and accuracies by epoch, and the loss of a step before training, with its graph.
+        model, losses and accuracies by epoch, and the graph of a step before training.
     """
     from sklearn.datasets import load_digits
 
