@@ -254,3 +254,23 @@ def test_types_of_operations_and_dtypes_say_where_they_are():
     assert clew.linalg.inv_ex.__module__.startswith("clew.linalg")
     assert clew.relu.__module__ == clew.float32.__module__ == "clew"
     assert clew.typename(clew.relu) == "clew.OpFunction"
+
+
+def test_functions_take_attributes():
+    """Programs hang notes on functions, as fastai does: `F.relu.__default_init__ = ...`."""
+    import functools
+
+    f = clew.nn.functional.relu
+    f.note = [1]
+    try:
+        assert f.note == [1] and clew.relu_.__name__ == "relu_"
+        assert f(t([-1.0, 2.0])).tolist() == [0, 2]
+        assert functools.wraps(f)(lambda x: x).__name__ == f.__name__
+        with pytest.raises(AttributeError):
+            f.missing  # noqa: B018
+        with pytest.raises(AttributeError):
+            f.signatures = ()
+    finally:
+        del f.note
+    with pytest.raises(AttributeError):
+        f.note  # noqa: B018

@@ -29,6 +29,7 @@ struct FunctionObj {
   PyObject_HEAD vectorcallfunc vectorcall;
   FunctionEntry* entry;
   bool inplace;
+  PyObject* attributes;  // what programs set on a function; functions live as long as the process
 };
 PyTypeObject* function_type = nullptr;
 PyTypeObject* method_type = nullptr;
@@ -636,8 +637,12 @@ PyGetSetDef function_getset[] = {{"__name__", function_name, nullptr, nullptr, n
                                  {"signatures", function_signatures, nullptr, nullptr, nullptr},
                                  {}};
 PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr}, {}};
-PyMemberDef function_members[] = {
+PyMemberDef method_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObj, vectorcall), READONLY, nullptr}, {}};
+PyMemberDef function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObj, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObj, attributes), READONLY, nullptr},
+    {}};
 
 PyObject* make_function(PyTypeObject* type, FunctionEntry* e, bool inplace) {
   auto* f = PyObject_New(FunctionObj, type);
@@ -645,6 +650,7 @@ PyObject* make_function(PyTypeObject* type, FunctionEntry* e, bool inplace) {
   f->vectorcall = function_vectorcall;
   f->entry = e;
   f->inplace = inplace;
+  f->attributes = nullptr;
   return reinterpret_cast<PyObject*>(f);
 }
 
@@ -654,7 +660,7 @@ PyTypeObject* make_function_type(const char* name, bool method) {
                                     {Py_tp_getattro, reinterpret_cast<void*>(function_getattr)},
                                     {Py_tp_getset, function_getset},
                                     {Py_tp_methods, function_methods},
-                                    {Py_tp_members, function_members}};
+                                    {Py_tp_members, method ? method_members : function_members}};
   if (method) slots.push_back({Py_tp_descr_get, reinterpret_cast<void*>(method_get)});
   slots.push_back({0, nullptr});
   unsigned flags =
