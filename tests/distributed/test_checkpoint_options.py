@@ -74,7 +74,7 @@ def test_a_checkpoint_fills_an_optimizer_that_has_not_stepped(tmp_path, make):
     other = make(fresh.parameters())
     m, o = get_state_dict(fresh, other)
     assert all(clew.equal(p, q) for p, q in zip(fresh.parameters(), before))
-    assert all(p.grad is None for p in fresh.parameters())
+    assert all(p.grad is None for p in fresh.parameters()) and not other.state
     dcp.load({"model": m, "optim": o}, checkpoint_id=tmp_path)
     set_state_dict(fresh, other, model_state_dict=m, optim_state_dict=o)
     for seed in (7, 8):
@@ -132,3 +132,26 @@ def test_older_names(tmp_path):
     assert state["a"].tolist() == [0, 1, 2]
     with pytest.raises(NotImplementedError, match="coordinator_rank"):
         dcp.load_state_dict(state, dcp.FileSystemReader(tmp_path), coordinator_rank=1)
+
+
+@pytest.mark.parametrize("name", ["Rprop", "ASGD", "Adam", "SGD"])
+def test_to_save_before_the_first_step_changes_nothing(tmp_path, name):
+    from clew.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+    nets = [clew.nn.Linear(3, 2) for _ in range(3)]
+    opts = [getattr(clew.optim, name)(net.parameters(), lr=0.1) for net in nets]
+    for net in nets[1:]:
+        net.load_state_dict(nets[0].state_dict())
+    m, o = get_state_dict(nets[1], opts[1])  # saved, and trained on
+    dcp.save({"model": m, "optim": o}, checkpoint_id=tmp_path)
+    m, o = get_state_dict(nets[2], opts[2])  # and begun from what was saved
+    dcp.load({"model": m, "optim": o}, checkpoint_id=tmp_path)
+    set_state_dict(nets[2], opts[2], model_state_dict=m, optim_state_dict=o)
+    for seed in range(3):
+        for net, opt in zip(nets, opts):
+            clew.manual_seed(seed)
+            opt.zero_grad()
+            net(clew.randn(4, 3)).square().sum().backward()
+            opt.step()
+    for net in nets[1:]:
+        assert all(clew.equal(p, q) for p, q in zip(net.parameters(), nets[0].parameters()))

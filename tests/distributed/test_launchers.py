@@ -20,7 +20,7 @@ parser.add_argument("--steps")
 given = parser.parse_args()
 dist.init_process_group("gloo")
 told = [None, None]
-dist.all_gather_object(told, (given.local_rank, given.steps, os.environ["TORCHELASTIC_ROLE"]))
+dist.all_gather_object(told, (given.local_rank, given.steps, os.environ["ROLE_NAME"]))
 if dist.get_rank() == 0:
     print(told)
 """

@@ -89,24 +89,25 @@ def make(group: Any, nbytes: int) -> Slots | None:
     own = group._meeting
     nbytes = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     fd, memory = -1, None
-    told = np.array([-1, -1], np.int64)
+    told = np.array([-1, -1, _machine()], np.int64)
     if comm.rank == 0:
         try:
             fd = os.memfd_create("clew-slots", os.MFD_CLOEXEC)
             # Now rather than at the first touch, where a lack of memory would end the process.
             os.posix_fallocate(fd, 0, nbytes * comm.size)
             memory = mmap.mmap(fd, nbytes * comm.size)
-            told[:] = os.getpid(), fd
+            told[:2] = os.getpid(), fd
         except OSError:
             memory = None
     _wait(group, own.bcast(told, 0))
-    if comm.rank > 0 and told[0] >= 0:
+    # Elsewhere the number is another process's, whose files are not to be opened.
+    if comm.rank > 0 and told[0] >= 0 and told[2] == _machine():
         try:
             fd = os.open(f"/proc/{told[0]}/fd/{told[1]}", os.O_RDWR | os.O_CLOEXEC)
             memory = mmap.mmap(fd, nbytes * comm.size)
         except (OSError, ValueError):
             memory = None
-    # That this is rank 0's memory and not another machine's process of that number.
+    # That this is rank 0's memory: in a container of its own the number is another's, too.
     sign = np.frombuffer(os.urandom(8), np.int64).copy()
     if comm.rank == 0 and memory is not None:
         memory[:8] = sign.tobytes()
@@ -118,6 +119,15 @@ def make(group: Any, nbytes: int) -> Slots | None:
     if not there[0]:
         return None
     return Slots(group, own, memory, nbytes)
+
+
+def _machine() -> int:
+    """A number for this machine since it was started; -1 where the system has none."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return int(file.read().replace("-", "")[:15], 16)
+    except OSError:
+        return -1
 
 
 def _wait(group: Any, request: Any) -> None:

@@ -46,7 +46,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     for name in ("backend", "endpoint", "id", "conf"):
         add(f"--rdzv-{name}", default="", help="not needed: MPI's ranks know each other")
     add("--node-rank", default="0", help="not needed: mpiexec is started on one machine")
-    add("--role", default="default", help="told to the program as TORCHELASTIC_ROLE")
+    add("--role", default="default", help="told to the program as ROLE_NAME")
     for name, why in (
         ("monitor-interval", "ranks say at once how they end"),
         ("start-method", "mpiexec starts ranks"),
@@ -135,7 +135,7 @@ def _once(parsed: Any, hosts: list[str], each: int, count: int, attempt: int) ->
         env.setdefault("OMP_NUM_THREADS", "1")
     env["MASTER_ADDR"] = hosts[0] if hosts else parsed.master_addr
     env["MASTER_PORT"] = parsed.master_port if parsed.master_port != "0" else str(_free_port())
-    env["TORCHELASTIC_ROLE"] = parsed.role
+    env["ROLE_NAME"] = parsed.role
     if getattr(parsed, "tell_local_rank", False):
         env["CLEW_TELL_LOCAL_RANK"] = "1"
     env["TORCHELASTIC_RUN_ID"] = parsed.rdzv_id or "none"

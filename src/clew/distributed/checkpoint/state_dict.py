@@ -111,12 +111,16 @@ def get_model_state_dict(
     return _only_first(_given(dict(state), options), options)
 
 
-def _begin_state(optimizer: Any) -> None:
-    """An optimizer that has not stepped yet gets the state that a checkpoint is to fill."""
+def _begin_state(optimizer: Any) -> bool:
+    """An optimizer that has not stepped yet gets the state that a checkpoint is to fill.
+
+    Returns:
+        Whether it did; the caller takes the state away again, as if nobody had asked.
+    """
     params = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
     by_loss = isinstance(optimizer, (clew.optim.LBFGS, clew.optim.SparseAdam))
     if optimizer.state or by_loss or any(p.grad is not None for p in params):
-        return
+        return False
     rates = [group["lr"] for group in optimizer.param_groups]
     try:
         for p in params:
@@ -129,6 +133,15 @@ def _begin_state(optimizer: Any) -> None:
             group["lr"] = rate
         for p in params:
             p.grad = None
+    # What begins otherwise than that step left it: counts, and sizes that follow the rate.
+    begin: Any = getattr(optimizer, "_init_state", lambda *_: None)
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            if p in optimizer.state:
+                fresh: dict[str, Any] = {}
+                begin(group, p, fresh)
+                optimizer.state[p].update(fresh)
+    return True
 
 
 def get_optimizer_state_dict(
@@ -140,8 +153,8 @@ def get_optimizer_state_dict(
 ) -> dict[str, Any]:
     """Optimizers' state under the parameters' names: "state" and "param_groups".
 
-    An optimizer that has not stepped yet gets a state first, of zeros, so that a checkpoint can be
-    loaded into what this gives.
+    For an optimizer that has not stepped yet this gives the state that it would begin with, so that
+    a checkpoint can be loaded into it; the optimizer stays as it was.
 
     Args:
         model: the model.
@@ -156,13 +169,15 @@ def get_optimizer_state_dict(
     state: dict[str, Any] = {}
     groups: list[Any] = []
     for optimizer in _optimizers(optimizers):
-        _begin_state(optimizer)
+        made = _begin_state(optimizer)
         for group in optimizer.param_groups:
             params = [_named(names, p) for p in group["params"]]
             kept = {k: v for k, v in group.items() if k not in ("params", "param_names")}
             groups.append({**kept, "params": params})
         for p, own in optimizer.state.items():
             state[_named(names, p)] = _given(dict(own), options)
+        if made:
+            optimizer.state.clear()
     return _only_first({"state": state, "param_groups": groups}, options)
 
 

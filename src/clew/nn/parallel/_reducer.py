@@ -69,6 +69,7 @@ class _Bucket:
     def __init__(self, places: list[int], parameters: list[Any]) -> None:
         self.places, self.parameters = places, parameters
         self.dtype, self.count = parameters[0].dtype, sum(p.numel() for p in parameters)
+        self.what = f"({self.count} of {self.dtype.name}, SUM)"  # for the comparison over ranks
         self.slots: list[Any] = []  # every rank's elements, where ranks share memory
         self.places_in_mine: list[Any] = []
         self.reset()
@@ -196,9 +197,9 @@ class Reducer:
 
     def _share(self) -> Any:
         """Slots in which the ranks put their gradients; False where they share no memory."""
-        from clew.distributed import _near
-
         if self.slots is None:
+            from clew.distributed import _near
+
             self.slots = False
             ways = {b.dtype for b in self.buckets}
             if ways <= {clew.float32, clew.float64}:
@@ -206,9 +207,8 @@ class Reducer:
                 sizes = [b.count * b.dtype.itemsize + 8 for b in self.buckets]
                 room = sum(sizes) + 8 * len(self.parameters)
                 self.slots = _near.make(self.group, room) or False
-        if self.slots and not self.buckets[0].slots:
             at = 0
-            for bucket in self.buckets:
+            for bucket in self.buckets if self.slots else ():
                 extra = len(self.parameters) if bucket is self.buckets[-1] else 0
                 at = -(-bucket.share(self.slots, at, extra) // 8) * 8
         return self.slots
@@ -230,8 +230,7 @@ class Reducer:
                     clew.div(grad.detach(), self.divisor, out=place)
             if last:
                 told.copy_(clew.tensor(self._used(), dtype=bucket.dtype))
-        what = f"({bucket.count} of {str(bucket.dtype).split('.')[-1]}, SUM)"
-        self.group.check("all_reduce of gradients", what)
+        self.group.check("all_reduce of gradients", bucket.what)
         bucket.work = Work(self.group, "all_reduce", [slots.written()], bucket.sum)
 
     def _start(self, bucket: _Bucket) -> None:
