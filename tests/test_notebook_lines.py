@@ -30,3 +30,11 @@ def test_a_file_that_is_called_so_is_a_file(tmp_path):
     path = str(tmp_path / "ipykernel_1" / "model.py")
     assert short_path(path) == path
     assert short_path("<ipython-input-1-abc>") == "<ipython-input-1-abc>"
+
+
+def test_ipython_with_torch_resolved_to_clew():
+    pytest.importorskip("IPython")
+    command = [sys.executable, "-m", "clew", "run", "--ipython", "--simple-prompt", "-c"]
+    program = "import torch; print(torch.ones(2), torch.float32)"
+    done = subprocess.run([*command, program], capture_output=True, text=True, check=True)
+    assert "tensor([1., 1.]) clew.float32" in done.stdout

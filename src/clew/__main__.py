@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -11,11 +12,12 @@ from typing import Any
 _RUN = """usage: clew run [--doctor | --memory] script.py [args ...]
        clew run [--doctor | --memory] -m module [args ...]
        clew run [--doctor | --memory] -c "program" [args ...]
+       clew run --ipython [args ...]
        clew run --check script.py
 
-Runs a PyTorch program with `torch` and `torch.*` resolved to clew. With --doctor its training is
-watched, and what is silently wrong with it is reported at the end (clew.debug.doctor). With
---memory the end tells the most memory that tensors took, and who held it then
+Runs a PyTorch program, or IPython, with `torch` and `torch.*` resolved to clew. With --doctor its
+training is watched, and what is silently wrong with it is reported at the end (clew.debug.doctor).
+With --memory the end tells the most memory that tensors took, and who held it then
 (clew.debug.memory). With --check nothing runs: names of torch that clew lacks are listed, as by
 `clew doctor script.py`.
 """
@@ -50,6 +52,11 @@ def _run(args: list[str]) -> int:
         from clew._check import main as check
 
         return check(args[1:])
+    if args[0] == "--ipython":
+        if importlib.util.find_spec("IPython") is None:
+            print("clew run: --ipython needs the package: pip install ipython", file=sys.stderr)
+            return 2
+        return run_module("IPython", args[1:])
     if args[0] == "-m":
         if len(args) < 2:
             print("clew run: -m needs the name of a module", file=sys.stderr)
