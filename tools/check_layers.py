@@ -65,7 +65,7 @@ MAX_LINES = 1000
 MAX_COLUMNS = 100
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
-PYTHON_HEADERS = re.compile(r"^(Python|frameobject|structmember)\.h$|^nanobind/")
+PYTHON_HEADERS = re.compile(r"^(Python|frameobject|structmember)\.h$")
 
 
 def cpp_findings(root: Path) -> Iterator[str]:

@@ -19,8 +19,7 @@ template <class F> void parallel_guided(int64_t n, int64_t grain, F&& f) {
   const int threads = num_threads();
   if (threads <= 1 || n <= grain || in_parallel()) return f(int64_t{0}, n);
   const LongWork work(n >= 8 * grain ? long_work_elements : 0);
-  Shared<std::remove_reference_t<F>> shared{f, stretch.stop};
-  run_shrinking(n, grain, threads, shared.run, &shared);
+  run_shrinking(n, grain, threads, call_piece<std::remove_reference_t<F>>, &f);
   end_if_stopped();
 }
 

@@ -142,14 +142,51 @@ class Region {
   }
 };
 
+// A function whose pieces threads share, the work they are of, and how often that may be ended.
+struct Shared {
+  Piece piece;
+  void* f;
+  int64_t block;
+  Stop* stop = stretch.stop;
+
+  void blocks(int64_t begin, int64_t end) const {
+    for (; end - begin > block; begin += block) {
+      if (stopped()) return;
+      piece(f, begin, begin + block);
+    }
+    piece(f, begin, end);
+  }
+  // A piece of a region, on any of its threads.
+  static void run(void* at, int64_t begin, int64_t end) {
+    const auto& shared = *static_cast<const Shared*>(at);
+    const SharedStretch of_work(shared.stop);
+    shared.blocks(begin, end);
+  }
+};
+
+void split(int64_t n, int64_t grain, Shared shared) {
+  const int64_t pieces = std::min<int64_t>(num_threads(), (n + grain - 1) / grain);
+  if (pieces <= 1 || in_parallel()) return shared.blocks(0, n);
+  Region(n, (n + pieces - 1) / pieces, Shared::run, &shared)
+      .run(static_cast<int>(pieces) - 1, n / grain < long_work);
+}
+
 }  // namespace
 
-void run_pieces(const Split& s, Piece piece, void* f) {
-  Region(s.n, s.step, piece, f).run(s.pieces - 1, s.n / s.grain < long_work);
+void run_split(int64_t n, int64_t grain, Piece piece, void* f) { split(n, grain, {piece, f, n}); }
+
+void run_parallel(int64_t n, int64_t grain, Piece piece, void* f) {
+  grain = std::max<int64_t>(grain, 1);
+  const bool inside = in_parallel();
+  const bool lasts = grain == 1 || n >= 8 * grain;
+  const LongWork work(lasts && !inside ? long_work_elements : 0);
+  split(n, grain, {piece, f, stretch.stop && !inside ? 16 * grain : n});
+  end_if_stopped();
 }
 
 void run_shrinking(int64_t n, int64_t grain, int threads, Piece piece, void* f) {
-  Region(n, grain, threads, piece, f).run(threads - 1, n / grain < long_work);
+  Shared shared{piece, f, n};
+  Region(n, grain, threads, Shared::run, &shared).run(threads - 1, n / grain < long_work);
 }
 
 }  // namespace clew

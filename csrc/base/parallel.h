@@ -33,34 +33,18 @@ class Alone {
 
 constexpr int64_t grain_default = 32768;
 
-// A range to be split: its pieces have `step` elements, the last one fewer.
-struct Split {
-  int64_t n, step, grain;
-  int pieces;
-};
+// A function of a piece of a range, told apart from its type: what cuts ranges is compiled once.
 using Piece = void (*)(void* f, int64_t begin, int64_t end);
-void run_pieces(const Split& split, Piece piece, void* f);
-
-// A function whose pieces threads share, and the work they are of.
-template <class F> struct Shared {
-  F& f;
-  Stop* stop;
-  static void run(void* at, int64_t begin, int64_t end) {
-    const auto& shared = *static_cast<Shared*>(at);
-    const SharedStretch stretch(shared.stop);
-    shared.f(begin, end);
-  }
-};
+template <class F> void call_piece(void* f, int64_t begin, int64_t end) {
+  (*static_cast<F*>(f))(begin, end);
+}
+// split_for() and parallel_for() of what is not a single piece.
+void run_split(int64_t n, int64_t grain, Piece piece, void* f);
+void run_parallel(int64_t n, int64_t grain, Piece piece, void* f);
 
 // parallel_for() without its care for others.
 template <class F> void split_for(int64_t n, int64_t grain, F& f) {
-  const int64_t pieces = std::min<int64_t>(num_threads(), (n + grain - 1) / grain);
-  if (pieces <= 1 || in_parallel()) {
-    f(int64_t{0}, n);
-    return;
-  }
-  Shared<F> shared{f, stretch.stop};
-  run_pieces({n, (n + pieces - 1) / pieces, grain, static_cast<int>(pieces)}, shared.run, &shared);
+  run_split(n, grain, call_piece<F>, &f);
 }
 
 // Calls f(begin, end) over disjoint pieces of [0, n); serial when n is small or when already inside
@@ -69,20 +53,12 @@ template <class F> void split_for(int64_t n, int64_t grain, F& f) {
 // grains, which leave vectors and groups whole, Ctrl-C ends it.
 template <class F> void parallel_for(int64_t n, int64_t grain, F&& f) {
   if (n <= 0) return;
-  grain = std::max<int64_t>(grain, 1);
-  const bool lasts = grain == 1 || n >= 8 * grain;
-  const bool inside = in_parallel();
-  const LongWork work(lasts && !inside ? long_work_elements : 0);
-  const int64_t block = stretch.stop && !inside ? 16 * grain : n;
-  auto blocks = [&f, block](int64_t begin, int64_t end) {
-    for (; end - begin > block; begin += block) {
-      if (stopped()) return;
-      f(begin, begin + block);
-    }
-    f(begin, end);
-  };
-  split_for(n, grain, blocks);
-  end_if_stopped();
+  if (n <= grain && grain > 1) {
+    f(int64_t{0}, n);
+    end_if_stopped();
+  } else {
+    run_parallel(n, grain, call_piece<std::remove_reference_t<F>>, &f);
+  }
 }
 
 }  // namespace clew

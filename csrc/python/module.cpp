@@ -1,8 +1,7 @@
 // The extension module clew._C: puts its parts together.
 // May include: everything below python/.
 // Invariant: types come before the functions and methods that use them.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
+#include <Python.h>
 
 #include <climits>
 
@@ -18,7 +17,6 @@
 #include "python/overrides.h"
 #include "tensor/allocator.h"
 
-namespace nb = nanobind;
 using namespace clew;
 
 namespace {
@@ -44,8 +42,48 @@ PyObject* reset_peak(PyObject*, PyObject*) {
 }
 PyObject* get_default_dtype(PyObject*, PyObject*) { return python::dtype_object(default_dtype()); }
 
-// The public ones: unlike nanobind's, they tell inspect.signature their parameters.
-PyMethodDef public_functions[] = {
+PyObject* interpreter_ends_(PyObject*, PyObject*) { return interpreter_ends(), done(); }
+PyObject* stop_ageing_(PyObject*, PyObject*) { return stop_ageing(), done(); }
+PyObject* set_default_dtype_(PyObject*, PyObject* dtype) {
+  return python::guarded([&] { return set_default_dtype(python::dtype_from(dtype)), done(); });
+}
+PyObject* load_lapack(PyObject*, PyObject* path) {
+  const char* library = PyUnicode_AsUTF8(path);
+  return library ? PyBool_FromLong(kernels::lapack::load(library)) : nullptr;
+}
+PyObject* usable_processors_(PyObject*, PyObject* args) {
+  const char* root = "";
+  if (!PyArg_ParseTuple(args, "|s", &root)) return nullptr;
+  return python::guarded([&] { return PyLong_FromLong(usable_processors(root)); });
+}
+PyObject* available_memory_(PyObject*, PyObject* root) {
+  const char* folder = PyUnicode_AsUTF8(root);
+  if (!folder) return nullptr;
+  return python::guarded([&] {
+    const Available a = available_memory(folder);
+    return Py_BuildValue("(LLL)", static_cast<long long>(a.total), static_cast<long long>(a.bytes),
+                         static_cast<long long>(a.granted));
+  });
+}
+PyObject* age_cache_(PyObject*, PyObject* args) {
+  int turns = 1;
+  if (!PyArg_ParseTuple(args, "|i", &turns)) return nullptr;
+  return python::guarded([&] { return PyBool_FromLong(age_cache(turns)); });
+}
+PyObject* memory_stats_(PyObject*, PyObject*) {
+  return python::guarded([] {
+    deferral.run_own();  // what waits holds memory that it gives back, and has yet to take some
+    const MemoryStats s = memory_stats();
+    return Py_BuildValue("{sLsLsLsLsL}", "live_bytes", static_cast<long long>(s.live_bytes),
+                         "peak_bytes", static_cast<long long>(s.peak_bytes), "cached_bytes",
+                         static_cast<long long>(s.cached_bytes), "fresh_bytes",
+                         static_cast<long long>(s.fresh_bytes), "allocations",
+                         static_cast<long long>(s.allocations));
+  });
+}
+
+// Those without an underscore are public and tell inspect.signature their parameters.
+PyMethodDef functions[] = {
     {"get_num_threads", get_num_threads, METH_NOARGS,
      "get_num_threads()\n--\n\nNumber of threads that large operations use."},
     {"set_num_threads", set_num_threads_, METH_O,
@@ -56,12 +94,29 @@ PyMethodDef public_functions[] = {
      "reset_peak_memory_stats()\n--\n\nMakes the peak start again from the live bytes."},
     {"get_default_dtype", get_default_dtype, METH_NOARGS,
      "get_default_dtype()\n--\n\nThe dtype of tensors that are made of Python's floats."},
+    {"_set_default_dtype", set_default_dtype_, METH_O, nullptr},
+    {"_interpreter_ends", interpreter_ends_, METH_NOARGS, nullptr},
+    {"_stop_ageing", stop_ageing_, METH_NOARGS, nullptr},
+    {"_load_lapack", load_lapack, METH_O,
+     "Looks LAPACK's routines up in a shared library and what it depends on."},
+    {"_usable_processors", usable_processors_, METH_VARARGS, nullptr},
+    {"_available_memory", available_memory_, METH_O, nullptr},
+    {"_age_cache", age_cache_, METH_VARARGS,
+     "Gives back what is cached beyond what was live lately, as after so many turns of 2 s."},
+    {"_memory_stats", memory_stats_, METH_NOARGS, nullptr},
     {}};
 
-}  // namespace
+// Python calls these when it ends; the later registered goes first.
+void register_exits(PyObject* module) {
+  const python::Ref atexit(python::checked(PyImport_ImportModule("atexit")));
+  for (const char* name : {"_interpreter_ends", "_stop_ageing"}) {
+    const python::Ref function(python::checked(PyObject_GetAttrString(module, name)));
+    const python::Ref registered(
+        python::checked(PyObject_CallMethod(atexit.get(), "register", "O", function.get())));
+  }
+}
 
-NB_MODULE(_C, m) {
-  PyObject* module = m.ptr();
+int fill(PyObject* module) {
   try {
     // Types, hooks and counts are the process's: a second interpreter would replace the first
     // one's.
@@ -100,33 +155,19 @@ NB_MODULE(_C, m) {
     python::add_creation_data(module);
     python::add_random(module);
     python::add_shared(module);
-    if (PyModule_AddFunctions(module, public_functions) < 0) throw PythonError();
+    if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+    register_exits(module);
+    return 0;
   } catch (...) {
     python::set_python_error();
-    throw nb::python_error();
+    return -1;
   }
-  m.def("_interpreter_ends", &interpreter_ends);
-  nb::module_::import_("atexit").attr("register")(m.attr("_interpreter_ends"));
-  m.def("_load_lapack", &kernels::lapack::load,
-        "Looks LAPACK's routines up in a shared library and what it depends on.");
-  m.def("_usable_processors", &usable_processors);
-  m.def("_memory_stats", [] {
-    deferral.run_own();  // what waits holds memory that it gives back, and has yet to take some
-    MemoryStats s = memory_stats();
-    nb::dict d;
-    d["live_bytes"] = s.live_bytes;
-    d["peak_bytes"] = s.peak_bytes;
-    d["cached_bytes"] = s.cached_bytes;
-    d["fresh_bytes"] = s.fresh_bytes;
-    d["allocations"] = s.allocations;
-    return d;
-  });
-  m.def("_age_cache", &age_cache, nb::arg("turns") = 1,
-        "Gives back what is cached beyond what was live lately, as after so many turns of 2 s.");
-  m.def("_available_memory", [](const std::string& root) {
-    const Available a = available_memory(root);
-    return nb::make_tuple(a.total, a.bytes, a.granted);
-  });
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_ageing));
-  m.def("_set_default_dtype", [](nb::handle d) { set_default_dtype(python::dtype_from(d.ptr())); });
 }
+
+PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(fill)}, {}};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "clew._C", nullptr, 0, nullptr, slots, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__C() { return PyModuleDef_Init(&definition); }

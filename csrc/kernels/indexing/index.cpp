@@ -18,70 +18,49 @@ namespace {
 
 // How a value meets what is there already.
 struct Assign {
-  template <class T> static void apply(T& at, const T& v) { at = v; }
+  template <class T> void operator()(T& at, const T& v) const { at = v; }
 };
 struct Add {
-  template <class T> static void apply(T& at, const T& v) {
+  template <class T> void operator()(T& at, const T& v) const {
     if constexpr (std::is_same_v<T, bool>)
       at = at || v;
+    else if constexpr (std::is_integral_v<T>)  // sums wrap around
+      at = static_cast<T>(static_cast<uint64_t>(at) + static_cast<uint64_t>(v));
     else
       at = static_cast<T>(static_cast<compute_t<T>>(at) + static_cast<compute_t<T>>(v));
   }
 };
-struct Multiply {
-  template <class T> static void apply(T& at, const T& v) {
-    if constexpr (std::is_same_v<T, bool>)
-      at = at && v;
-    else if constexpr (std::is_integral_v<T>) {
-      at = static_cast<T>(static_cast<uint64_t>(at) * static_cast<uint64_t>(v));
-    } else
-      at = static_cast<T>(static_cast<compute_t<T>>(at) * static_cast<compute_t<T>>(v));
-  }
-};
-struct Max {
-  template <class T> static void apply(T& at, const T& v) {
-    if constexpr (is_float_v<T>) {
-      auto a = static_cast<compute_t<T>>(at);
-      auto b = static_cast<compute_t<T>>(v);
-      if (b > a || b != b) at = v;
+// The rarer ways in one: they are asked for at each element, which memory takes longer for.
+struct Other {
+  Combine combine;
+  template <class T> void operator()(T& at, const T& v) const {
+    if (combine == Combine::Multiply) {
+      if constexpr (std::is_same_v<T, bool>)
+        at = at && v;
+      else if constexpr (std::is_integral_v<T>)
+        at = static_cast<T>(static_cast<uint64_t>(at) * static_cast<uint64_t>(v));
+      else
+        at = static_cast<T>(static_cast<compute_t<T>>(at) * static_cast<compute_t<T>>(v));
+    } else if constexpr (is_float_v<T>) {
+      const auto a = static_cast<compute_t<T>>(at), b = static_cast<compute_t<T>>(v);
+      if ((combine == Combine::Max ? b > a : b < a) || b != b) at = v;
     } else if constexpr (!is_complex_v<T>) {
-      if (v > at) at = v;
+      if (combine == Combine::Max ? v > at : v < at) at = v;
     }
   }
 };
-struct Min {
-  template <class T> static void apply(T& at, const T& v) {
-    if constexpr (is_float_v<T>) {
-      auto a = static_cast<compute_t<T>>(at);
-      auto b = static_cast<compute_t<T>>(v);
-      if (b < a || b != b) at = v;
-    } else if constexpr (!is_complex_v<T>) {
-      if (v < at) at = v;
-    }
-  }
-};
-
-// Integer sums wrap around.
-template <> void Add::apply<int64_t>(int64_t& at, const int64_t& v) {
-  at = static_cast<int64_t>(static_cast<uint64_t>(at) + static_cast<uint64_t>(v));
-}
-template <> void Add::apply<int32_t>(int32_t& at, const int32_t& v) {
-  at = static_cast<int32_t>(static_cast<uint32_t>(at) + static_cast<uint32_t>(v));
-}
 
 // Calls f with an element type and a way of combining.
 template <class F> void dispatch_combine(DType dtype, Combine combine, F&& f) {
   if (combine == Combine::Assign) {
-    dispatch_size(itemsize(dtype), [&]<class T>() { f.template operator()<T, Assign>(); });
+    dispatch_size(itemsize(dtype), [&]<class T>() { f.template operator()<T>(Assign{}); });
     return;
   }
   dispatch(dtype, AllTypes{}, [&]<class T>() {
-    switch (combine) {
-      case Combine::Add: f.template operator()<T, Add>(); break;
-      case Combine::Multiply: f.template operator()<T, Multiply>(); break;
-      case Combine::Max: f.template operator()<T, Max>(); break;
-      default: f.template operator()<T, Min>(); break;
-    }
+    if (combine == Combine::Add)
+      f.template operator()<T>(Add{});
+    else
+      f.template operator()<T>(Other{combine});
   });
 }
 
@@ -156,9 +135,8 @@ struct Block {
 }  // namespace
 
 void accumulate(const NdView& dst, const NdView& src) {
-  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
-    Block(dst, src, 0).each(dst.ptr<T>(), src.ptr<T>(), [](T& d, const T& s) { Add::apply(d, s); });
-  });
+  dispatch(dst.dtype, AllTypes{},
+           [&]<class T>() { Block(dst, src, 0).each(dst.ptr<T>(), src.ptr<T>(), Add{}); });
 }
 
 void divide_by(const NdView& dst, const NdView& src) {
@@ -411,7 +389,7 @@ bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
   std::vector<PlaceRun> runs;
   if (apart && block.count == 1 && scale == 1 && step == 1) runs = long_runs(places, picks, total);
   std::atomic<bool> ok = true;
-  dispatch_combine(dst.dtype, combine, [&]<class T, class F>() {
+  dispatch_combine(dst.dtype, combine, [&]<class T, class F>(F put) {
     T* from = values.ptr<T>();
     T* to = dst.ptr<T>();
     // Calls f(k, place) for all places as long as they are in range.
@@ -434,17 +412,15 @@ bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
               T *v = from + walk.offset[0], *d = to + walk.offset[1];
               for (const PlaceRun& run : runs) {
                 T *at = d + run.place, *some = v + run.first;
-                for (int64_t j = 0; j < run.count; ++j) F::apply(at[j], some[j]);
+                for (int64_t j = 0; j < run.count; ++j) put(at[j], some[j]);
               }
               if (!runs.empty()) continue;
               const bool all =
                   block.count == 1
-                      ? each([&](int64_t k, int64_t place) {
-                          F::apply(d[place * scale], v[k * step]);
-                        })
+                      ? each([&](int64_t k, int64_t place) { put(d[place * scale], v[k * step]); })
                       : each([&](int64_t k, int64_t place) {
                           block.each(v + k * step, d + place * scale,
-                                     [](const T& value, T& there) { F::apply(there, value); });
+                                     [&](const T& value, T& there) { put(there, value); });
                         });
               if (!all) ok = false;
             }
@@ -461,15 +437,15 @@ bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
         T* d = to + walk.offset[1];
         bool valid;
         if (all && block.count == 1 && scale == 1 && step == 1) {
-          valid = each([&](int64_t k, int64_t place) { F::apply(d[place], v[k]); });
+          valid = each([&](int64_t k, int64_t place) { put(d[place], v[k]); });
         } else {
           valid = each([&](int64_t k, int64_t place) {
             if (!all && (place < low || place >= high)) return;
             if (block.count == 1)
-              F::apply(d[place * scale], v[k * step]);
+              put(d[place * scale], v[k * step]);
             else
               block.each(v + k * step, d + place * scale,
-                         [](const T& value, T& at) { F::apply(at, value); });
+                         [&](const T& value, T& at) { put(at, value); });
           });
         }
         if (!valid) ok = false;
@@ -552,7 +528,7 @@ bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
   if (rows * n == 0) return true;
   const auto* indices = index.ptr<const int64_t>();
   std::atomic<bool> ok = true;
-  dispatch_combine(dst.dtype, combine, [&]<class T, class F>() {
+  dispatch_combine(dst.dtype, combine, [&]<class T, class F>(F put) {
     auto each = [&](const int64_t* i, int64_t step, int64_t count, auto&& f) {
 #pragma GCC unroll 4
       for (int64_t j = 0; j < count; ++j) {
@@ -564,11 +540,11 @@ bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
     };
     auto some = [&](T* d, const int64_t* i, const T* v, int64_t count) {
       if (si == 1 && along == 1 && sd == 0 && sv == 1)
-        return each(i, 1, count, [&](int64_t j, int64_t k) { F::apply(d[k], v[j]); });
+        return each(i, 1, count, [&](int64_t j, int64_t k) { put(d[k], v[j]); });
       if (si == 1 && sd == 1 && sv == 1)
-        return each(i, 1, count, [&](int64_t j, int64_t k) { F::apply(d[k * along + j], v[j]); });
+        return each(i, 1, count, [&](int64_t j, int64_t k) { put(d[k * along + j], v[j]); });
       return each(i, si, count,
-                  [&](int64_t j, int64_t k) { F::apply(d[k * along + j * sd], v[j * sv]); });
+                  [&](int64_t j, int64_t k) { put(d[k * along + j * sd], v[j * sv]); });
     };
     auto run = [&](int64_t r0, int64_t r1, int64_t j0, int64_t j1) {
       Walk<3> walk(index.sizes, last, strides);

@@ -87,7 +87,7 @@ template <class R> struct Element<Parts<R>> {
 template <class T> inline Vector<typename Element<T>::S> load_lanes(const T* p) {
   using S = typename Element<T>::S;
   constexpr int L = lanes<S>;
-  Vector<S> v;
+  Vector<S> v{};
   if constexpr (sizeof(T) == sizeof(S)) {
     std::memcpy(&v, p, sizeof v);
   } else if constexpr (std::is_same_v<T, bf16>) {

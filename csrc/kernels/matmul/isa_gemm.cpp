@@ -38,10 +38,10 @@ template <class T> struct Problem {
   S alpha[2], beta[2];
 };
 
-// C(m x n) = alpha * tile + beta * C, or + bias.
+// C(m x n) = alpha * tile + beta * C, or + bias. Out of line, as what several loops call is.
 template <class T, class S>
-void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width, T* c,
-           const T* bias, int64_t m, int64_t n, Beta kind) {
+[[gnu::noinline]] void merge(const Problem<T>& p, const S* tile, int64_t im_offset, int64_t width,
+                             T* c, const T* bias, int64_t m, int64_t n, Beta kind) {
   using E = Element<T>;
   constexpr int L = lanes<S>;
   const S factor = kind == Beta::one ? S(1) : p.beta[0];
@@ -110,9 +110,10 @@ template <class T> struct Sink {
 // own strides) or packed by micro-kernel rows; B has `b_ks` elements from one step to the next, 0
 // for packed panels. What is the same for all tiles is found once: they are short.
 template <class T, class S>
-void sweep(const Problem<T>& p, int64_t m, const Panels& panels, int64_t q0, int64_t q1,
-           int64_t depth, const S* a_direct, const S* a_packed, const S* b, int64_t b_ks,
-           const Sink<T>& to, Fetch fetch = {}, int64_t fetch_tile = 0) {
+[[gnu::noinline]] void sweep(const Problem<T>& p, int64_t m, const Panels& panels, int64_t q0,
+                             int64_t q1, int64_t depth, const S* a_direct, const S* a_packed,
+                             const S* b, int64_t b_ks, const Sink<T>& to, Fetch fetch = {},
+                             int64_t fetch_tile = 0) {
   constexpr int planes = Element<T>::planes;
   constexpr int L = lanes<S>;
   alignas(64) S tile[tile_rows<planes> * tile_vectors<planes> * L * planes];
@@ -130,7 +131,7 @@ void sweep(const Problem<T>& p, int64_t m, const Panels& panels, int64_t q0, int
     const S* const from = a_packed ? a_packed + i * depth * planes : a_direct + i * p.a_rs * planes;
     const int64_t a_rs = a_packed ? 1 : p.a_rs, a_ks = a_packed ? rows : p.a_cs;
     // Tiles of the panels [q, end), as many vectors wide each.
-    auto along = [&](int64_t q, int64_t end, int64_t vectors) {
+    auto along = [&](int64_t q, int64_t end, int64_t vectors) __attribute__((noinline)) {
       const int64_t step = b_ks ? b_ks : vectors * L * planes;
       auto merged = [&](int64_t im_offset) {
         const int64_t first = q * panels.width;
@@ -524,7 +525,8 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
                                  b_packed, room<uint8_t>(scratch_states, blocks * count),
                                  team};
       std::memset(packed.states, 0, static_cast<size_t>(blocks * count));
-      auto block_of = [&](int64_t i0, int64_t i1, int64_t q0, int64_t q1) {
+      auto block_of = [&](int64_t i0, int64_t i1, int64_t q0, int64_t q1)
+          __attribute__((noinline)) {
         S* a_packed = room<S>(scratch_a, mc_block * least(kc, p.k) * planes);
         for (int64_t k0 = g0; k0 < g1; k0 += kc) {
           const int64_t depth = least(kc, g1 - k0);
@@ -707,7 +709,7 @@ void gemm_row(const SmallGemm& g) {
 void gemm_blocked(const GemmTask& t) {
   switch (t.dtype) {
     case DType::Bool: return;
-    case DType::UInt8: return run<uint8_t>(t);
+    case DType::UInt8:
     case DType::Int8: return run<int8_t>(t);
     case DType::UInt16:
     case DType::Int16: return run<int16_t>(t);

@@ -3,9 +3,10 @@
 // Invariant: partial results are merged in a fixed order, so equal inputs and thread counts give
 // equal bits.
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <numeric>
-#include <vector>
+#include <type_traits>
 
 #include "base/long_work.h"
 #include "base/ndview.h"
@@ -99,12 +100,13 @@ constexpr int64_t reduce_columns = 512;  // columns done together
 constexpr int64_t wide_columns = 2048;   // by vector loops
 constexpr int reduce_lanes = 32;
 
-// Adds n terms at p to `total`.
+// Adds n terms at p to `total`. Out of line, as the columns are: each is called from several loops.
 template <class R>
-void reduce_row(const R& r, const typename R::In* p, int64_t stride, int64_t n, typename R::Aux aux,
-                typename R::Big& total) {
+[[gnu::noinline]] void reduce_row(const R& reducer, const typename R::In* p, int64_t stride,
+                                  int64_t n, typename R::Aux aux, typename R::Big& total) {
   using Small = typename R::Small;
   constexpr int L = reduce_lanes;
+  const R r = reducer;  // a copy that no running value of one byte may overlap
   if constexpr (HasLoops<R>) {
     if (stride == 1) return r.loops->row(p, n, total);
   }
@@ -173,6 +175,18 @@ void reduce_rows(const R& r, const ReducePlan& plan, const typename R::In* src,
   }
 }
 
+// Adds a term to each of w neighbouring columns.
+template <class R>
+[[gnu::noinline]] void reduce_line(const R& reducer, const typename R::In* p, int64_t stride,
+                                   int64_t w, const typename R::Aux* aux, typename R::Small* sums) {
+  const R r = reducer;
+  if (stride == 1) {
+    for (int64_t j = 0; j < w; ++j) r.add(sums[j], p[j], aux[j]);
+  } else {
+    for (int64_t j = 0; j < w; ++j) r.add(sums[j], p[j * stride], aux[j]);
+  }
+}
+
 template <class R>
 void reduce_cols(const R& r, const ReducePlan& plan, const typename R::In* src,
                  const typename R::Aux* aux, int64_t lo, int64_t hi, int64_t u0, int64_t u1,
@@ -207,12 +221,7 @@ void reduce_cols(const R& r, const ReducePlan& plan, const typename R::In* src,
     };
     const In* base = src + at.src;
     walk_axes(plan.reduced.data(), plan.reduced.size(), lo, hi, [&](int64_t off) {
-      const In* p = base + off;
-      if (inner.src == 1) {
-        for (int64_t j = 0; j < w; ++j) r.add(s[j], p[j], a[j]);
-      } else {
-        for (int64_t j = 0; j < w; ++j) r.add(s[j], p[j * inner.src], a[j]);
-      }
+      reduce_line(r, base + off, inner.src, w, a, s);
       if (++pending == reduce_block) flush();
     });
     flush();
@@ -266,58 +275,54 @@ void reduce_wide_cols(const R& r, const ReducePlan& plan, const typename R::In* 
   }
 }
 
+// A reducer told apart from its type: threads and pieces are cut by code that is compiled once.
+struct Reducer {
+  const void* r;
+  const void* in;
+  const void* aux;
+  void* out;
+  size_t item;      // bytes of a running value
+  bool fast_lines;  // vector loops for neighbouring columns
+
+  // Reduces units [u0, u1) over [lo, hi) of the first reduced axis, into `partial` when it is set.
+  void (*run)(const Reducer&, const ReducePlan&, int64_t lo, int64_t hi, int64_t u0, int64_t u1,
+              void* partial);
+  // Joins `pieces` lists of the outputs' running values; none: the results of no terms.
+  void (*finish)(const Reducer&, const ReducePlan&, char* partial, int64_t pieces);
+};
+void reduce_plan(const Reducer& reducer, const ReducePlan& plan);
+
 template <class R>
 void reduce_with(const R& r, const NdView& dst, const NdView& src,
                  const typename R::Aux* aux = nullptr, const int64_t* aux_strides = nullptr) {
   using Big = typename R::Big;
-  ReducePlan plan(dst, src, aux_strides);
-  if (plan.outputs == 0) return;
-  auto* out = dst.ptr<typename R::Out>();
-  const auto* in = src.ptr<const typename R::In>();
-  if (plan.count == 0) {
-    for (int64_t k = 0; k < plan.outputs; ++k) out[plan.place(k).dst] = r.finish(r.start());
-    return;
-  }
-  bool cols = plan.by_columns();
-  bool wide = false;
-  if constexpr (HasLoops<R>) wide = cols && plan.kept.back().src == 1;
-  int64_t width = wide ? wide_columns : reduce_columns;
-  int64_t blocks = cols ? (plan.kept.back().size + width - 1) / width : 1;
-  int64_t units = cols ? plan.outputs / plan.kept.back().size * blocks : plan.outputs;
-  int64_t range = plan.reduced.empty() ? 1 : plan.reduced[0].size;
-  auto run = [&](int64_t lo, int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
+  using In = typename R::In;
+  using Aux = typename R::Aux;
+  using Out = typename R::Out;
+  auto run = [](const Reducer& e, const ReducePlan& plan, int64_t lo, int64_t hi, int64_t u0,
+                int64_t u1, void* partial) {
+    const R& r = *static_cast<const R*>(e.r);
+    const auto* in = static_cast<const In*>(e.in);
+    const auto* aux = static_cast<const Aux*>(e.aux);
+    const ReduceSink<R> sink{static_cast<Out*>(e.out), static_cast<Big*>(partial)};
+    if (!plan.by_columns()) return reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
     if constexpr (HasLoops<R>) {
-      if (wide) return reduce_wide_cols(r, plan, in, lo, hi, u0, u1, sink);
+      if (plan.kept.back().src == 1) return reduce_wide_cols(r, plan, in, lo, hi, u0, u1, sink);
     }
-    if (cols)
-      reduce_cols(r, plan, in, aux, lo, hi, u0, u1, sink);
-    else
-      reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
+    reduce_cols(r, plan, in, aux, lo, hi, u0, u1, sink);
   };
-  int64_t total = plan.outputs * plan.count;
-  const LongWork work(total);
-  int64_t pieces = std::min<int64_t>({num_threads(), range, total / grain_default + 1});
-  if (pieces > 1 && units < pieces) {
-    // Few outputs of many terms: the threads share the terms.
-    std::vector<Big> partial(static_cast<size_t>(pieces * plan.outputs));
-    parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
-      for (int64_t k = first; k < last; ++k) {
-        run(k * range / pieces, (k + 1) * range / pieces, 0, units,
-            {nullptr, partial.data() + k * plan.outputs});
-      }
-    });
+  auto finish = [](const Reducer& e, const ReducePlan& plan, char* partial, int64_t pieces) {
+    const R& r = *static_cast<const R*>(e.r);
+    const auto* part = reinterpret_cast<const Big*>(partial);
     for (int64_t o = 0; o < plan.outputs; ++o) {
-      Big b = partial[static_cast<size_t>(o)];
-      for (int64_t k = 1; k < pieces; ++k)
-        r.join(b, partial[static_cast<size_t>(k * plan.outputs + o)]);
-      out[plan.place(o).dst] = r.finish(b);
+      Big b = pieces ? part[o] : r.start();
+      for (int64_t k = 1; k < pieces; ++k) r.join(b, part[k * plan.outputs + o]);
+      static_cast<Out*>(e.out)[plan.place(o).dst] = r.finish(b);
     }
-    return;
-  }
-  int64_t per_unit = std::max<int64_t>(1, total / units);
-  parallel_for(units, std::max<int64_t>(1, grain_default / per_unit), [&](int64_t u0, int64_t u1) {
-    run(0, range, u0, u1, {out, nullptr});
-  });
+  };
+  static_assert(std::is_trivially_copyable_v<Big> && alignof(Big) <= alignof(std::max_align_t));
+  reduce_plan({&r, src.ptr<const In>(), aux, dst.ptr<Out>(), sizeof(Big), HasLoops<R>, run, finish},
+              ReducePlan(dst, src, aux_strides));
 }
 
 }  // namespace clew::kernels

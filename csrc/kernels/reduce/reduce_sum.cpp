@@ -3,8 +3,10 @@
 // Invariant: float sums run in blocks that are added up in double; integer sums wrap as two's
 // complement does.
 #include <cmath>
+#include <memory>
 #include <vector>
 
+#include "base/long_work.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/reduce/reduce_driver.h"
 
@@ -34,6 +36,37 @@ ReducePlan::ReducePlan(const NdView& dst, const NdView& src, const int64_t* aux_
   };
   coalesce(kept, true);
   coalesce(reduced, false);
+}
+
+void reduce_plan(const Reducer& reducer, const ReducePlan& plan) {
+  if (plan.outputs == 0) return;
+  if (plan.count == 0) return reducer.finish(reducer, plan, nullptr, 0);
+  const bool cols = plan.by_columns();
+  const bool wide = reducer.fast_lines && cols && plan.kept.back().src == 1;
+  const int64_t width = wide ? wide_columns : reduce_columns;
+  const int64_t blocks = cols ? (plan.kept.back().size + width - 1) / width : 1;
+  const int64_t units = cols ? plan.outputs / plan.kept.back().size * blocks : plan.outputs;
+  const int64_t range = plan.reduced.empty() ? 1 : plan.reduced[0].size;
+  const int64_t total = plan.outputs * plan.count;
+  const LongWork work(total);
+  const int64_t pieces = std::min<int64_t>({num_threads(), range, total / grain_default + 1});
+  if (pieces > 1 && units < pieces) {
+    // Few outputs of many terms: the threads share the terms.
+    const size_t list = static_cast<size_t>(plan.outputs) * reducer.item;
+    const std::unique_ptr<char[]> partial(new char[static_cast<size_t>(pieces) * list]);
+    parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
+      for (int64_t k = first; k < last; ++k) {
+        reducer.run(reducer, plan, k * range / pieces, (k + 1) * range / pieces, 0, units,
+                    partial.get() + static_cast<size_t>(k) * list);
+      }
+    });
+    reducer.finish(reducer, plan, partial.get(), pieces);
+    return;
+  }
+  const int64_t per_unit = std::max<int64_t>(1, total / units);
+  parallel_for(units, std::max<int64_t>(1, grain_default / per_unit), [&](int64_t u0, int64_t u1) {
+    reducer.run(reducer, plan, 0, range, u0, u1, nullptr);
+  });
 }
 
 namespace {
@@ -162,20 +195,20 @@ template <class T> struct CountNonzero {
   Out finish(const Big& b) const { return b; }
 };
 
-// All = false: is any term nonzero; All = true: is none zero (counted the same way, on the
-// negation).
-template <class T, bool All> struct AnyAll {
+// Is any term nonzero, or all: then none is zero, which is counted the same way, on the negation.
+template <class T> struct AnyAll {
   using In = T;
   using Aux = char;
   using Small = uint8_t;
   using Big = uint8_t;
   using Out = uint8_t;
+  bool all;
   Small zero() const { return 0; }
   Big start() const { return 0; }
-  void add(Small& s, In v, Aux) const { s = static_cast<uint8_t>(s | (nonzero(v) != All)); }
+  void add(Small& s, In v, Aux) const { s = static_cast<uint8_t>(s | (nonzero(v) != all)); }
   void merge(Big& b, Small s) const { b |= s; }
   void join(Big& b, const Big& o) const { b |= o; }
-  Out finish(const Big& b) const { return All ? !b : b; }
+  Out finish(const Big& b) const { return all ? !b : b; }
 };
 
 // Runs `body` with src, or with a converted contiguous copy of it when dst's dtype is not src's
@@ -322,15 +355,12 @@ static NdView truth_view(NdView v) {
   return v;
 }
 
-void reduce_any(const NdView& dst, const NdView& src) {
+static void reduce_truth(const NdView& dst, const NdView& src, bool all) {
   NdView s = truth_view(src);
-  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(AnyAll<T, false>{}, dst, s); });
+  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(AnyAll<T>{all}, dst, s); });
 }
-
-void reduce_all(const NdView& dst, const NdView& src) {
-  NdView s = truth_view(src);
-  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(AnyAll<T, true>{}, dst, s); });
-}
+void reduce_any(const NdView& dst, const NdView& src) { reduce_truth(dst, src, false); }
+void reduce_all(const NdView& dst, const NdView& src) { reduce_truth(dst, src, true); }
 
 void reduce_count_nonzero(const NdView& dst, const NdView& src) {
   NdView s = truth_view(src);
