@@ -74,6 +74,57 @@ def test_accepts(checker: ModuleType, tree: Path, name: str, text: str) -> None:
     assert checker.findings(tree) == []
 
 
+# Files that are imported in a circle, and files that seem to be.
+LATE = "def f():\n    "
+CIRCLES = [
+    {"clew/_a.py": "from clew import _b\n", "clew/_b.py": "import clew._a\n"},
+    {"clew/_a.py": LATE + "from clew._b import x\n", "clew/_b.py": LATE + "from . import _a\n"},
+    {"clew/__init__.py": "from clew import _a\n", "clew/_a.py": LATE + "import clew\n"},
+    {"clew/__init__.py": "from clew import _a\n", "clew/_a.py": "from clew import x\n"},
+    {"clew/_a.py": LATE + "m.import_module('clew._b')\n", "clew/_b.py": "from clew import _a\n"},
+    {"clew/n/__init__.py": "from .a import x\n", "clew/n/a.py": "from . import y\n"},
+    {
+        "clew/n/a.py": LATE + "import clew\n    clew.o.b.f(1)\n",
+        "clew/o/b.py": "from clew.n import a\n",
+    },
+    {"clew/n/a.py": "from ..o.b import x\n", "clew/o/b.py": "from ..n import a\n"},
+]
+NO_CIRCLES = [
+    {"clew/__init__.py": "from clew import _C, _a\n", "clew/_a.py": "from clew import _C\n"},
+    {"clew/__init__.py": "from clew import _a\n", "clew/_a.py": "from clew._C import x\n"},
+    {"clew/__init__.py": "\n", "clew/_a.py": "import clew\n"},
+    {
+        "clew/_a.py": "from clew import _b\n",
+        "clew/_b.py": "if TYPE_CHECKING:\n    from clew import _a\n",
+    },
+    {
+        "clew/n/a.py": "import clew\ndef f(x: clew.o.b.C) -> clew.o.b.C:\n    g(x).o.b\n",
+        "clew/o/b.py": "from clew.n import a\n",
+    },
+    {"clew/n/a.py": "from .b import x\n", "clew/n/b.py": "from clew.n.c import y\n"},
+]
+
+
+@pytest.mark.parametrize("files", CIRCLES)
+def test_finds_circles(checker: ModuleType, tmp_path: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        write(tmp_path, f"src/{name}", text)
+    (found,) = checker.circle_findings(tmp_path)
+    assert "a circle of imports: clew" in found and found.count(",") == 1
+
+
+@pytest.mark.parametrize("files", NO_CIRCLES)
+def test_finds_no_circle(checker: ModuleType, tmp_path: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        write(tmp_path, f"src/{name}", text)
+    assert list(checker.circle_findings(tmp_path)) == []
+
+
+def test_circles_are_told_apart(checker: ModuleType) -> None:
+    needs = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d", "f"}, "f": set()}
+    assert checker.circles(needs) == [["a", "b", "c"], ["d", "e"]]
+
+
 def test_this_tree(checker: ModuleType) -> None:
     found = checker.findings(ROOT)
     assert not found, "\n".join(found)

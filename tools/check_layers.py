@@ -1,5 +1,10 @@
 """Check that sources include and import in one direction only and that files stay short.
 
+A file of src/clew needs the files that it imports anywhere, inside functions too, and no file may
+need itself through others. A bare `import clew`, or a name imported from it, is an import of
+clew/__init__.py: what the package loads cannot use it, and all other files can. `clew.nn.x` is an
+import of clew.nn.
+
 Prints one line a finding and exits with 1 if there is any. tests/test_layers.py runs it too.
 """
 
@@ -162,6 +167,92 @@ def python_findings(root: Path) -> Iterator[str]:
                 yield f"{path.relative_to(root)}:{line}: {module} must not import {target}"
 
 
+def needed(path: Path, modules: dict[str, Path], module: str) -> set[str]:
+    """The modules of `modules` that a file needs anywhere, except for type checkers."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    found: set[str] = set()
+    pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
+        names: list[str] = []
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            pending += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            first = node.args[0] if node.args else None
+            names = [first.value] if isinstance(first, ast.Constant) else []
+        elif isinstance(node, ast.Attribute) and dotted(node).startswith("clew."):
+            found.add(known(dotted(node), modules))
+            continue
+        for name in names:
+            if name.split(".")[:2] != ["clew", "_C"]:  # the native module
+                found.add(known(name, modules))
+        for field, value in ast.iter_fields(node):
+            if field not in ("annotation", "returns"):  # which nobody evaluates
+                parts = value if isinstance(value, list) else [value]
+                pending += [part for part in parts if isinstance(part, ast.AST)]
+    return found - {"", module}
+
+
+def dotted(node: ast.expr) -> str:
+    """``clew.nn.Linear`` where an expression is that; empty for what is no name."""
+    if isinstance(node, ast.Attribute):
+        base = dotted(node.value)
+        return f"{base}.{node.attr}" if base else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def known(name: str, modules: dict[str, Path]) -> str:
+    """The module that a name is, or is in; empty where it is none of ours."""
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def circles(needs: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that need one another, the largest first (Tarjan's algorithm)."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        stack.append(module)
+        for other in sorted(needs[module]):
+            if other not in number:
+                visit(other)
+            if other in stack:
+                lowest[module] = min(lowest[module], lowest[other])
+        if lowest[module] == number[module]:
+            group = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for module in sorted(needs):
+        if module not in number:
+            visit(module)
+    return sorted(found, key=lambda group: (-len(group), group))
+
+
+def circle_findings(root: Path) -> Iterator[str]:
+    """Files that need themselves."""
+    source = root / "src"
+    modules = {
+        ".".join(p.relative_to(source).with_suffix("").parts).removesuffix(".__init__"): p
+        for p in source.rglob("*.py")
+    }
+    for group in circles({name: needed(path, modules, name) for name, path in modules.items()}):
+        yield f"src: a circle of imports: {', '.join(group)}"
+
+
 def length_findings(root: Path) -> Iterator[str]:
     """Files and lines that are too long."""
     for folder in ("csrc", "src", "tests", "bench", "examples", "tools"):
@@ -179,7 +270,12 @@ def length_findings(root: Path) -> Iterator[str]:
 
 def findings(root: Path = ROOT) -> list[str]:
     """Everything that is wrong under `root`."""
-    return [*cpp_findings(root), *python_findings(root), *length_findings(root)]
+    return [
+        *cpp_findings(root),
+        *python_findings(root),
+        *circle_findings(root),
+        *length_findings(root),
+    ]
 
 
 def main() -> int:

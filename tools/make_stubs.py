@@ -17,7 +17,7 @@ from pathlib import Path
 
 import clew
 import stub_tables as tables
-from clew import _C, _dtypes, _namespace, _tensor
+from clew import _C, _dtypes, _installer, _namespace, _tensor
 from clew._signatures import REQUIRED, parse
 
 PACKAGE = Path(clew.__file__).parent
@@ -299,7 +299,8 @@ def package_stub() -> str:
     lines += [imported(n, "clew") for n in ("_C", "autograd", "random")]
     lines += [imported(name, path) for name, path in _namespace._LAZY_NAMES.items()]
     own: list[str] = []
-    made = {n: path for path in _namespace._SOURCES for n in _all(path)}
+    sources = [module.__name__ for module in _installer.sources()]
+    made = {n: path for path in sources for n in _all(path)}
     public = {n: v for n, v in sorted(vars(clew).items()) if not n.startswith("_")}
     for name, value in public.items():
         if name in _namespace._LAZY_NAMES or isinstance(value, types.ModuleType):

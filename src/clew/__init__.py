@@ -69,13 +69,12 @@ __array_api_version__ = "2024.12"
 # Every public op under its own name; dotted ones (nn.functional.gelu) belong to their modules.
 globals().update({name: f for name, f in _C.functions.items() if "." not in name})
 
-from clew import _namespace
+from clew import _installer, _namespace
 
-_namespace.fill(globals())
+_installer.fill(globals())
 
 from clew import _provenance as _provenance
 from clew import autograd, random
-from clew._tensor import array_namespace as __array_namespace__
 from clew.autograd.grad_mode import (
     enable_grad,
     inference_mode,

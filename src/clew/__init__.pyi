@@ -306,6 +306,7 @@ from clew.amp._state import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from clew.amp._state import set_autocast_dtype as set_autocast_dtype
 from clew.amp._state import set_autocast_enabled as set_autocast_enabled
 from clew.amp._state import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from clew._array_namespace import __array_namespace__ as __array_namespace__
 from clew.array_api import __array_namespace_info__ as __array_namespace_info__
 from clew.array_api import astype as astype
 from clew.array_api import bitwise_invert as bitwise_invert

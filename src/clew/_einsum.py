@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from . import _C
+from ._out import write_out
 
 __all__ = ["chain_matmul", "einsum", "tensordot"]
 
@@ -49,7 +50,7 @@ def einsum(*args: Any) -> Any:
     for x in operands:
         if not isinstance(x, Tensor):
             if hasattr(type(x), "__torch_function__"):  # one of clew.fx
-                from clew.overrides import handle_torch_function
+                from clew._overriding import handle_torch_function
 
                 return handle_torch_function(einsum, operands, equation, *operands)
             raise TypeError(f"einsum: operands must be Tensors; got {type(x).__name__}")
@@ -340,8 +341,6 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     made = _ops._tensordot(a, b, dims_a, dims_b)
     if out is None:
         return made
-    from clew._primitive import write_out
-
     return write_out("tensordot", made, out)
 
 
@@ -447,6 +446,4 @@ def _check_chain(name: str, tensors: Sequence[Any]) -> None:
 
 
 def _into(name: str, out: Any, result: Any) -> Any:
-    from clew._primitive import write_out
-
     return write_out(name, result, out)

@@ -247,10 +247,8 @@ def rewrite(code: CodeType, offset: int, *_: str) -> str:
 
 def _models() -> Iterator[Any]:
     """Modules that are alive and part of no other."""
-    from clew import nn
-
     # By type, not isinstance(), which may run code of objects that pretend to be others.
-    found = [o for o in gc.get_objects() if nn.Module in type(o).__mro__]
+    found = [o for o in gc.get_objects() if _C.ModuleBase in type(o).__mro__]
     inner = {id(m) for o in found for m in vars(o).get("_modules", {}).values()}
     return (o for o in found if id(o) not in inner and "_parameters" in vars(o))
 

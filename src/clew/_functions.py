@@ -8,6 +8,8 @@ from clew import _C, _dtypes
 from clew._arguments import numpy_names
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._out import write_out
+from clew._promotion import can_cast, promote_types, result_type
 from clew._tensor import clone
 
 __all__ = [
@@ -117,31 +119,6 @@ def memory_stats() -> dict[str, int]:
     return _C._memory_stats()
 
 
-def promote_types(type1: _C.dtype, type2: _C.dtype) -> _C.dtype:
-    """The smallest dtype that both dtypes convert to.
-
-    >>> clew.promote_types(clew.int32, clew.float32)
-    clew.float32
-    """
-    from clew._creation import empty
-
-    return result_type(empty(1, dtype=type1, device="meta"), empty(1, dtype=type2, device="meta"))
-
-
-def result_type(tensor1: Any, tensor2: Any) -> _C.dtype:
-    """The dtype an arithmetic operation on the two (tensors or numbers) gives."""
-    return _C._result_type(tensor1, tensor2)
-
-
-def can_cast(from_: _C.dtype, to: _C.dtype) -> bool:
-    """Whether a result of dtype from_ may be stored into a tensor of dtype to."""
-
-    def rank(d: _C.dtype) -> int:
-        return 3 if d.is_complex else 2 if d.is_floating_point else 0 if d is _dtypes.bool else 1
-
-    return rank(from_) <= rank(to)
-
-
 def broadcast_shapes(*shapes: Any) -> _C.Size:
     """The shape that all given shapes broadcast to.
 
@@ -149,7 +126,7 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
     clew.Size([2, 3])
     """
     if any(hasattr(type(s), "__torch_function__") for s in shapes):  # those of clew.fx
-        from clew.overrides import handle_torch_function
+        from clew._overriding import handle_torch_function
 
         return handle_torch_function(broadcast_shapes, shapes, *shapes)
     sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
@@ -349,8 +326,6 @@ def diff(
         input = high ^ low if input.dtype is _dtypes.bool else high - low
     if out is None:
         return input
-    from clew._primitive import write_out
-
     return write_out("diff", input, out, converts=True)
 
 
@@ -416,3 +391,30 @@ def norm(
     if out is None:
         return _norm(input, p, dim, keepdim, dtype=dtype)
     return _norm(input, p, dim, keepdim, dtype=dtype, out=out)
+
+
+def _method_norm(
+    self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
+    """The p-norm, of all elements or along dims; see clew.norm.
+
+    >>> clew.tensor([3.0, 4.0]).norm()
+    tensor(5.)
+    """
+    return norm(self, p, dim, keepdim, None, dtype)
+
+
+_method_norm.__name__ = "norm"  # pickles know it by its other name
+
+# Set on Tensor by clew._installer.
+METHODS = {
+    "norm": _method_norm,
+    "unique": unique,
+    "unique_consecutive": unique_consecutive,
+    "trace": trace,
+    "diff": diff,
+    "cross": cross,
+    "dist": dist,
+    "equal": equal,
+    "allclose": allclose,
+}

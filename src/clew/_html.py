@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-import clew
 from clew._C import Tensor
 
 __all__ = ["module", "png", "table", "tensor"]
@@ -105,9 +104,9 @@ def tensor(t: Tensor) -> str | None:
     >>> "mean" in clew.ones(100)._repr_html_()
     True
     """
-    from clew._structured import Structured
+    from clew.nn.parameter import Parameter
 
-    plain = type(t) in (Tensor, clew.nn.Parameter) and not isinstance(t, Structured)
+    plain = type(t) in (Tensor, Parameter)
     if not plain or t.is_meta or t.is_complex() or t.numel() <= _SHOWN or t.dim() == 0:
         return None
     shape = ", ".join(map(str, t.shape))
@@ -131,7 +130,9 @@ def tensor(t: Tensor) -> str | None:
 
 def _waits(t: Any) -> bool:
     """Whether a lazy module has not seen yet how large it is to be."""
-    return isinstance(t, clew.nn.parameter.UninitializedTensorMixin)
+    from clew.nn.parameter import UninitializedTensorMixin
+
+    return isinstance(t, UninitializedTensorMixin)
 
 
 def _count(module: Any) -> str:

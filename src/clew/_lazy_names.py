@@ -63,6 +63,7 @@ FUNCTIONS = {
         "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled "
         "set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype"
     ),
+    "clew._array_namespace": "__array_namespace__",
     # The Array API standard's names that mean nothing else in PyTorch.
     "clew.array_api": (
         "__array_namespace_info__ astype bitwise_invert broadcast_arrays cumulative_prod "
@@ -92,6 +93,7 @@ FUNCTIONS = {
     ),
 }
 METHODS = {
+    "clew._array_namespace": "__array_namespace__",
     "clew._functions": "is_nonzero",
     "clew._lazy.histogram": "histc histogram",
     "clew._lazy.statistics": "corrcoef cov nanquantile quantile renorm renorm_",

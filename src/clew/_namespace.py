@@ -1,5 +1,5 @@
-"""What the package's top level offers beyond the ops: Python-written functions, methods, and
-helpful errors.
+"""What the package offers that is loaded when it is first asked for, and the errors of modules for
+names that they lack.
 """
 
 from __future__ import annotations
@@ -10,14 +10,6 @@ from typing import Any
 
 from clew import _C, _lazy_names
 
-# Modules whose public functions appear at the top level, in order.
-_SOURCES = (
-    "clew._creation",
-    "clew._functions",
-    "clew._distances",
-    "clew._einsum",
-    "clew._shaping",
-)
 # Linear algebra that is both at the top level and on Tensor.
 _LINALG = tuple(
     """
@@ -109,52 +101,12 @@ _LAZY_NAMES = {
 _LAZY_METHODS: dict[str, str] = {
     **_lazy_names.by_name(_lazy_names.METHODS),
     "history": "clew._graph.history",
+    "_dispatch_lowered": "clew._torch.utils._python_dispatch",
     **dict.fromkeys(("apply_", "is_shared", "map_", "share_memory_"), "clew._lazy.memory"),
     **dict.fromkeys(("igamma", "igamma_", "igammac", "igammac_"), "clew.special._gamma"),
     **dict.fromkeys(("istft", "stft"), "clew.signal._stft"),
     **dict.fromkeys(_LINALG, "clew.linalg._toplevel"),
 }
-
-
-def fill(namespace: dict[str, Any]) -> None:
-    """Puts the Python-written functions into the package's namespace and the methods on Tensor."""
-    from clew import _tensor
-
-    _tensor.install()
-    for operation in (_C.functions["add"], vars(_C.Tensor)["add"]):
-        type(operation).__signature__ = _OpSignature()
-    for name, path in _LAZY_METHODS.items():
-        setattr(_C.Tensor, name, _LazyMethod(name, path))
-    for source in _SOURCES:
-        module = importlib.import_module(source)
-        for name in module.__all__:
-            namespace[name] = getattr(module, name)
-
-
-class _OpSignature:
-    """What `inspect.signature` asks of a native operation; the types themselves have none."""
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            raise AttributeError("__signature__")
-        from clew import _signatures
-
-        return _signatures.signature_of(instance)
-
-
-class _LazyMethod:
-    """Stands for a method until it is first looked up; then the function of that name in the
-    module takes its place.
-    """
-
-    def __init__(self, name: str, module: str) -> None:
-        self.name = name
-        self.module = module
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        function = getattr(importlib.import_module(self.module), self.name)
-        setattr(_C.Tensor, self.name, function)
-        return function if instance is None else function.__get__(instance, owner)
 
 
 def _find_function(name: str) -> Any:

@@ -163,7 +163,7 @@ def _is_absent(name: str) -> bool:
 def _absent_module(name: str) -> Any:
     from clew._torch import absent
 
-    return absent.make_module(name)
+    return absent.make_module(name, _has_module)
 
 
 def _has_module(name: str) -> bool:

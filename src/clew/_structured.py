@@ -212,9 +212,9 @@ class Structured(Tensor):
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        from clew import autograd
+        from clew.autograd._backward import backward
 
-        autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         got = self._values.to(*args, **kwargs)

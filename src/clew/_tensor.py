@@ -132,22 +132,6 @@ def _imatmul(self: Tensor, other: Any) -> Any:
     return self.__matmul__(other)
 
 
-def array_namespace(self: Any = None, /, *, api_version: str | None = None) -> Any:
-    """The namespace of the Array API standard, ``clew.array_api``.
-
-    Args:
-        api_version: the version wanted; None takes the one that there is.
-
-    >>> clew.ones(2).__array_namespace__().__array_api_version__
-    '2024.12'
-    """
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"__array_namespace__: the version is 2024.12; got {api_version!r}")
-    from clew import array_api
-
-    return array_api
-
-
 _TYPE_NAMES = {
     _dtypes.float32: "FloatTensor",
     _dtypes.float64: "DoubleTensor",
@@ -449,19 +433,6 @@ def _set_imag(self: Tensor, value: Any) -> None:
     _imag(self).copy_(value)
 
 
-def norm(
-    self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
-) -> Tensor:
-    """The p-norm, of all elements or along dims; see clew.norm.
-
-    >>> clew.tensor([3.0, 4.0]).norm()
-    tensor(5.)
-    """
-    from clew import _functions
-
-    return _functions.norm(self, p, dim, keepdim, None, dtype)
-
-
 def _repr_html(self: Tensor) -> str | None:
     """What notebooks show."""
     from clew import _html
@@ -478,14 +449,14 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 
 def _torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """What a call does unless a subclass says otherwise; see clew.overrides."""
-    from clew import overrides
+    from clew import _overriding
 
-    return overrides._default(cls, func, types, args, kwargs)
+    return _overriding._default(cls, func, types, args, kwargs)
 
 
 def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """A class's __torch_function__ that leaves calls as they are."""
-    from clew.overrides import DisableTorchFunctionSubclass
+    from clew._overriding import DisableTorchFunctionSubclass
 
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
@@ -551,9 +522,9 @@ def _make_wrapper_subclass(
 def _found_late(name: str) -> Any:
     """What clew._C has besides the core's own: PyTorch's programs look for it there."""
     if name in ("DisableTorchFunction", "DisableTorchFunctionSubclass"):
-        from clew import overrides
+        from clew import _overriding
 
-        return getattr(overrides, name)
+        return getattr(_overriding, name)
     raise AttributeError(f"module 'clew._C' has no attribute '{name}'")
 
 
@@ -561,14 +532,14 @@ def _init_subclass(cls: Any, **kwargs: Any) -> None:
     super(Tensor, cls).__init_subclass__(**kwargs)
     dispatch = vars(cls).get("__torch_dispatch__")
     if dispatch is not None and getattr(dispatch, "__func__", dispatch) is not _no_dispatch:
-        from clew import overrides
+        from clew import _overriding
 
-        overrides._take_dispatch(cls)
+        _overriding._take_dispatch(cls)
     own = cls.__torch_function__
     if getattr(own, "__func__", own) is not _disabled_torch_function_impl:
-        from clew import overrides
+        from clew import _overriding
 
-        overrides._prepare(cls)
+        _overriding._prepare(cls)
 
 
 def install() -> None:
@@ -589,7 +560,6 @@ def install() -> None:
         "get_device": get_device,
         "is_same_size": is_same_size,
         "untyped_storage": untyped_storage,
-        "norm": norm,
         "__deepcopy__": _deepcopy,
         "__reduce_ex__": _reduce_ex,
         "__repr__": _repr,
@@ -614,7 +584,6 @@ def install() -> None:
         "is_sparse_csr": False,
         "__module__": "clew",
         "to_device": _to_device,
-        "__array_namespace__": array_namespace,
         "__imatmul__": _imatmul,
     }
     for name, dtype in (
@@ -632,19 +601,6 @@ def install() -> None:
         ("cdouble", _dtypes.complex128),
     ):
         methods[name] = _caster(name, dtype)
-    from clew import _functions
-
-    for name in (
-        "unique",
-        "unique_consecutive",
-        "trace",
-        "diff",
-        "cross",
-        "dist",
-        "equal",
-        "allclose",
-    ):
-        methods[name] = getattr(_functions, name)
     for name, value in methods.items():
         setattr(Tensor, name, value)
     _C._disabled_torch_function_impl = _disabled_torch_function_impl

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from clew import Tensor
+from clew import _C
+from clew._C import Tensor
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
 
@@ -219,8 +219,6 @@ def _of_samples(tensor: Tensor) -> str:
     """The text of a tensor that stands for one sample inside vmap: all samples, if they are known
     still.
     """
-    from clew import _C
-
     levels = _C._levels(tensor)
     try:
         value = f", value=\n{_str(_C._show_levels(tensor, levels).detach())}"
@@ -232,16 +230,14 @@ def _of_samples(tensor: Tensor) -> str:
 
 def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of `repr(tensor)`; `tensor_contents` replaces the elements."""
-    import clew
-
-    if clew._C._levels(tensor):
+    if _C._levels(tensor):
         return _of_samples(tensor)
-    plain = type(tensor) is clew.Tensor or type(tensor).__name__ == "Parameter"
+    plain = type(tensor) is Tensor or type(tensor).__name__ == "Parameter"
     prefix = ("tensor" if plain else type(tensor).__name__) + "("
     indent = len(prefix)
-    default = clew.get_default_dtype()
-    default_complex = clew.complex128 if default is clew.float64 else clew.complex64
-    shows_dtype = tensor.dtype not in (default, default_complex, clew.int64, clew.bool)
+    default = _C.get_default_dtype()
+    default_complex = _C.complex128 if default is _C.float64 else _C.complex64
+    shows_dtype = tensor.dtype not in (default, default_complex, _C.int64, _C.bool)
     suffixes = []
     if tensor.device.type == "meta":
         suffixes += ["device='meta'", f"size={tuple(tensor.shape)}"]

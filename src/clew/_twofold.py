@@ -7,8 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import clew
-from clew import _C
+from clew import _C, _dtypes
 
 __all__ = ["twofold"]
 
@@ -41,12 +40,12 @@ def twofold(
         return _function(name, native, gradient, composed)
 
     def run(*args: Any) -> Any:
-        tensors = [a for a in args if isinstance(a, clew.Tensor)]
+        tensors = [a for a in args if isinstance(a, _C.Tensor)]
         kinds = {t.dtype for t in tensors if t.is_floating_point()}
-        known = kinds == {clew.float32} or kinds == {clew.float64}
+        known = kinds == {_dtypes.float32} or kinds == {_dtypes.float64}
         if not known or any(t.is_meta for t in tensors) or _C._vmap_depth() or _C._trace_running():
             return composed(*args)
-        if clew.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        if _C.is_grad_enabled() and any(t.requires_grad for t in tensors):
             return function().apply(*args)
         return native(*args)[0]
 
@@ -59,12 +58,14 @@ def _function(
     gradient: Callable[..., tuple[Any, ...]],
     composed: Callable[..., Any],
 ) -> Any:
-    from clew.autograd.function import Function  # most programs never need it
+    # Most programs never need these.
+    from clew.autograd._backward import grad as grad_of
+    from clew.autograd.function import Function
 
     def forward(ctx: Any, *args: Any) -> Any:
         made = native(*args)
-        ctx.numbers = [a for a in args if not isinstance(a, clew.Tensor)]
-        tensors = [a for a in args if isinstance(a, clew.Tensor)]
+        ctx.numbers = [a for a in args if not isinstance(a, _C.Tensor)]
+        tensors = [a for a in args if isinstance(a, _C.Tensor)]
         ctx.count = len(tensors)
         ctx.save_for_backward(*tensors, *made)
         return made[0]
@@ -72,14 +73,14 @@ def _function(
     def backward(ctx: Any, grad: Any) -> Any:
         kept = ctx.saved_tensors
         args = [*kept[: ctx.count], *ctx.numbers]
-        if not clew.is_grad_enabled():
+        if not _C.is_grad_enabled():
             return gradient(grad, kept[ctx.count :], *args)
         wanted = [k for k, needed in enumerate(ctx.needs_input_grad) if needed]
         for k in wanted:  # one tensor may have come twice
             args[k] = args[k].view_as(args[k])
         again = composed(*args)
         into: list[Any] = [None] * len(args)
-        got = clew.autograd.grad(again, [args[k] for k in wanted], grad, create_graph=True)
+        got = grad_of(again, [args[k] for k in wanted], grad, create_graph=True)
         for k, g in zip(wanted, got, strict=True):
             into[k] = g
         return tuple(into)

@@ -145,7 +145,7 @@ def help(github: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
 
 def __getattr__(name: str) -> Any:
     if name == "tqdm":  # PyTorch's libraries take it from here
-        from clew.utils.model_zoo import __getattr__ as find
+        from clew.utils._progress import find_tqdm
 
-        return find(name)
+        return find_tqdm()
     raise AttributeError(f"module 'clew.hub' has no attribute {name!r}")

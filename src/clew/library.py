@@ -196,7 +196,7 @@ class _Operation:
         leaves = _pytree.tree_leaves((args, kwargs))
         overriding = [v for v in leaves if type(v) is not Tensor and _takes_over(v)]
         if overriding:
-            from clew.overrides import handle_torch_function, has_torch_function
+            from clew._overriding import handle_torch_function, has_torch_function
 
             if has_torch_function(overriding):
                 return handle_torch_function(self, overriding, *args, **kwargs)

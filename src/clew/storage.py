@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-import clew
 from clew import _C, _dtypes
 from clew._C import Tensor
 
@@ -45,7 +44,7 @@ class UntypedStorage:
         elif isinstance(given, int) and not isinstance(given, bool):
             self._bytes = _C.empty(given, dtype=_C.uint8, device=device or "cpu")
         elif isinstance(given, Iterable):
-            self._bytes = clew.tensor(list(given), dtype=_C.uint8, device=device or "cpu")
+            self._bytes = _C.tensor(list(given), dtype=_C.uint8, device=device or "cpu")
         else:
             raise TypeError(
                 "UntypedStorage: expected a number of bytes, bytes or a tensor; got "
@@ -67,7 +66,9 @@ class UntypedStorage:
             shared: whether writes go to the file, which is then made as long as nbytes.
             nbytes: how many bytes.
         """
-        raw = clew.from_file(os.fspath(filename), shared=shared, size=nbytes, dtype=_C.uint8)
+        from clew._lazy.memory import from_file
+
+        raw = from_file(os.fspath(filename), shared=shared, size=nbytes, dtype=_C.uint8)
         return cls._over(raw)
 
     @classmethod
@@ -294,7 +295,7 @@ class TypedStorage(metaclass=_Kind):
         elif isinstance(given, int) and not isinstance(given, bool):
             self._untyped_storage = UntypedStorage(given * self._dtype.itemsize, device=device)
         else:
-            self._untyped_storage = UntypedStorage(clew.tensor(list(given), dtype=self._dtype))
+            self._untyped_storage = UntypedStorage(_C.tensor(list(given), dtype=self._dtype))
 
     @property
     def dtype(self) -> Any:

@@ -55,10 +55,9 @@ def summary(value: Any) -> Summary:
 
 def _parts(value: Any) -> list[tuple[str, Any]] | None:
     """What a value holds, with the names; None where it is to be shown as a whole."""
-    from clew import nn
-
-    if isinstance(value, nn.Module):
-        return [*value.named_parameters(), *value.named_buffers()]
+    if isinstance(value, _C.ModuleBase):
+        module: Any = value
+        return [*module.named_parameters(), *module.named_buffers()]
     if isinstance(value, Mapping):
         parts = [(str(key), part) for key, part in value.items()]
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -76,8 +75,6 @@ def _shown(value: Any) -> bool:
 
 def _rows(name: str, value: Any) -> Iterator[tuple[str, str]]:
     """Names and texts of what a value holds."""
-    from clew import nn
-
     if isinstance(value, (Tensor, np.ndarray)):
         yield name, _line(value)
         return
@@ -87,7 +84,7 @@ def _rows(name: str, value: Any) -> Iterator[tuple[str, str]]:
         yield name, text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
         return
     for key, part in parts:
-        if isinstance(value, nn.Module):
+        if isinstance(value, _C.ModuleBase):
             yield f"{name}.{key}" if name else key, _line(part, named=True)
         else:
             yield from _rows(

@@ -8,8 +8,8 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import clew
 from clew import _C, _flops, _provenance
+from clew._C import Tensor
 from clew._graph.data import GraphNode, Saved
 from clew._graph.drawn import Drawn
 from clew._graph.export import make_nodes
@@ -21,6 +21,7 @@ from clew.utils._pytree import tree_leaves
 
 if TYPE_CHECKING:
     from clew._graph.why import Why
+    from clew.nn import Module
 
 __all__ = ["Edge", "Graph", "graph"]
 
@@ -58,7 +59,7 @@ class Graph(Drawn, Sequence[GraphNode]):
         self,
         columns: dict[str, Any],
         names: Names,
-        tensors: Sequence[clew.Tensor],
+        tensors: Sequence[Tensor],
         lost: Sequence[tuple[Any, ...]] = (),
     ) -> None:
         leaves = {index: tensor for index, tensor, _ in columns["leaves"]}
@@ -168,7 +169,7 @@ class Graph(Drawn, Sequence[GraphNode]):
         line: int | None = None,
         file: str | None = None,
         shape: Sequence[int | None] | None = None,
-        dtype: str | clew.dtype | None = None,
+        dtype: str | _C.dtype | None = None,
     ) -> Nodes:
         """The nodes that fit every condition given.
 
@@ -226,7 +227,7 @@ class Graph(Drawn, Sequence[GraphNode]):
             return self.released
         return any(_C._export_graph(tuple(roots))["released"])
 
-    def why(self, parameter: clew.Tensor | str) -> Why:
+    def why(self, parameter: Tensor | str) -> Why:
         """How a parameter reaches the results, or why it does not.
 
         Args:
@@ -404,8 +405,8 @@ class Graph(Drawn, Sequence[GraphNode]):
 
 def graph(
     *tensors: Any,
-    params: Mapping[str, clew.Tensor] | None = None,
-    model: clew.nn.Module | None = None,
+    params: Mapping[str, Tensor] | None = None,
+    model: Module | None = None,
 ) -> Graph:
     """The recorded graph of tensors: an object to question, search, measure and draw.
 
@@ -428,7 +429,7 @@ def graph(
     >>> g.saved_bytes
     24
     """
-    found = [t for t in tree_leaves(tensors) if isinstance(t, clew.Tensor)]
+    found = [t for t in tree_leaves(tensors) if isinstance(t, Tensor)]
     if not found:
         kinds = ", ".join(type(t).__name__ for t in tensors) or "nothing"
         raise TypeError(
@@ -479,6 +480,6 @@ def _result_bytes(node: GraphNode) -> int:
     total = 0
     for shape, dtype in node.outputs:
         if dtype not in _item_sizes:
-            _item_sizes[dtype] = getattr(clew, dtype).itemsize
+            _item_sizes[dtype] = getattr(_C, dtype).itemsize
         total += prod(shape) * _item_sizes[dtype]
     return total

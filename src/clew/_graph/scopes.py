@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator
 
+from clew import _C
 from clew._graph.data import GraphLike, GraphNode, Location
 
 # A scope shows at most about this many boxes: what is more is grouped by function, then by line.
@@ -260,11 +261,8 @@ class _Scopes:
         self.owner = _owner_of_paths(self.nodes)
         # Roots that hold no others: of the library's, each line that calls one is one of its own.
         roots = {self._root(node) for node in self.nodes if node.module}
-        self.bare = {
-            node.module_type
-            for node in self.nodes
-            if node.module == "" and node.module_type not in roots and _is_library(node.module_type)
-        }
+        alone = {node.module_type for node in self.nodes if node.module == ""}
+        self.bare = (alone - roots) & _library_classes()
         for node in self.nodes:  # operations first: parameters go where operations left scopes
             if node.op != "leaf":
                 self.of(node)
@@ -337,10 +335,15 @@ def module_stacks(graph: GraphLike) -> list[tuple[tuple[str, str], ...]] | None:
     return None if scopes is None else [scopes[place] for place in graph._places]  # type: ignore
 
 
-def _is_library(kind: str | None) -> bool:
-    from clew import nn
-
-    return kind is not None and hasattr(nn, kind)
+def _library_classes() -> set[str | None]:
+    """Names of the library's own classes of modules, as far as they are loaded."""
+    found: set[str | None] = set()
+    pending: list[type] = [_C.ModuleBase]
+    while pending:
+        below: list[type] = pending.pop().__subclasses__()
+        found.update(kind.__name__ for kind in below if kind.__module__.startswith("clew.nn."))
+        pending += below
+    return found
 
 
 def _ancestors(scope: Scope | None) -> Iterator[Scope]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import clew
+from clew import _C
+from clew._C import ones_like
 from clew._graph.listing import line_text, module_text
 
 if TYPE_CHECKING:
-    from clew import Tensor
+    from clew._C import Tensor
     from clew._graph.graph import Graph
 
 # Beyond this many nodes on the way the measurement is left out.
@@ -77,8 +78,8 @@ def _measure(graph: Graph, roots: list[Tensor], leaf: Tensor, below: list[int]) 
         watch(node, by_sequence[number])
         pending += [fn for fn, _ in node.next_functions if fn is not None]
     try:
-        ones = [clew.ones_like(root) for root in roots]
-        (found,) = clew.autograd.grad(roots, [leaf], ones, retain_graph=True)
+        ones = tuple(ones_like(root) for root in roots)
+        (found,) = _C._run_backward(tuple(roots), ones, True, False, (leaf,))
     finally:
         for handle in handles:
             handle.remove()

@@ -59,9 +59,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 
 
 def _tensor(values: list[Any], like: Tensor) -> Tensor:
-    from clew._creation import tensor
-
-    return tensor(values, dtype=like.dtype)
+    return _C.tensor(values, dtype=like.dtype)
 
 
 def is_shared(self: Tensor) -> bool:
@@ -118,8 +116,6 @@ def from_file(
 
     import numpy as np
 
-    import clew
-
     if device is not None and _C.device(device).type != "cpu":
         raise RuntimeError(f"from_file: a file is mapped on the CPU; got device {device}")
     kind = dtype or _C.get_default_dtype()
@@ -137,4 +133,4 @@ def from_file(
             f"from_file: {size} elements of {kind} are {length} bytes; {path} has {have}"
         )
     raw = np.memmap(path, dtype=np.uint8, mode="r+" if shared else "c", shape=(length,))
-    return clew.from_numpy(raw)._reinterpret(kind).requires_grad_(requires_grad)
+    return _C.from_numpy(raw)._reinterpret(kind).requires_grad_(requires_grad)

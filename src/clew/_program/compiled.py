@@ -8,14 +8,12 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from typing import Any
 
 from clew import _C
+from clew._program.options import check_options
 from clew._program.region import LEAST, deferred
 from clew._program.report import Report, last_report
 from clew.nn.modules.module import Module
 
 __all__ = ["OptimizedModule", "compile"]
-
-_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-_BACKENDS = ("inductor", "eager", "aot_eager", "cudagraphs", "clew")
 
 
 def compile(
@@ -67,7 +65,7 @@ def compile(
             options=options,
             disable=disable,
         )
-    _check(backend, mode, options)
+    check_options(backend=backend, mode=mode, options=options)
     if disable:
         return model
     if isinstance(model, OptimizedModule):
@@ -82,22 +80,6 @@ def compile(
             "Pass the function itself, not its result"
         )
     return _like(_of_kind(model), model)
-
-
-def _check(backend: Any, mode: Any, options: Any) -> None:
-    if callable(backend) or backend not in _BACKENDS:
-        raise NotImplementedError(
-            f"compile: backend must be one of {', '.join(_BACKENDS)}; got {backend!r}. clew makes "
-            "no graphs that another compiler could be given"
-        )
-    if mode is not None and mode not in _MODES:
-        raise ValueError(f"compile: mode must be one of {', '.join(_MODES)}; got {mode!r}")
-    if mode is not None and options:
-        raise ValueError("compile: give either mode or options, not both")
-    if options:
-        raise ValueError(
-            f"compile: there are no options; got {', '.join(map(str, options))}. Leave them out"
-        )
 
 
 def _of_kind(function: Callable[..., Any]) -> Any:

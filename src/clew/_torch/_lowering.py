@@ -13,7 +13,7 @@ from typing import Any
 
 import clew
 from clew import Tensor
-from clew.overrides import DisableTorchFunctionSubclass
+from clew._overriding import DisableTorchFunctionSubclass
 
 __all__ = ["lower"]
 

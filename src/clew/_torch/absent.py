@@ -7,6 +7,7 @@ raises, and says why: none pretends to work.
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 _SHARDED = "this way to spread models over processes is not part of clew; see docs/distributed.md"
@@ -212,28 +213,33 @@ def _real(name: str) -> Any:
     return None
 
 
-def _late(made: types.ModuleType, module: str, name: str, why: str) -> Any:
+def _late(made: types.ModuleType, module: str, name: str, why: str, has_module: Any) -> Any:
     import importlib
-
-    from clew._run import _has_module
 
     if name.startswith("__"):
         raise AttributeError(f"module {made.__name__!r} has no attribute {name!r}")
-    if _has_module(f"{module}.{name}"):
+    if has_module(f"{module}.{name}"):
         return importlib.import_module(f"torch.{module}.{name}")
     value = _real(name) or absent(module, name, why)
     setattr(made, name, value)
     return value
 
 
-def make_module(name: str) -> types.ModuleType:
-    """The module of names that are not there."""
+def make_module(name: str, has_module: Callable[[str], bool]) -> types.ModuleType:
+    """The module of names that are not there.
+
+    Args:
+        name: the module's, without "torch.".
+        has_module: whether there is a module of a name.
+    """
     why, names = MODULES[name]
     made = types.ModuleType(f"torch.{name}", f"Names that clew does not have: {why}.")
     if name.startswith("distributed."):
         # These modules have hundreds of names, and libraries import many that one process never
         # uses: all are given, and none works.
-        made.__getattr__ = lambda one: _late(made, name, one, why)  # type: ignore[method-assign]
+        made.__getattr__ = (  # type: ignore[method-assign]
+            lambda one: _late(made, name, one, why, has_module)
+        )
     made.__path__ = []  # other such modules may be inside
     for one in names.split():
         setattr(made, one, _real(one) or absent(name, one, why))

@@ -26,13 +26,11 @@ def _bits(levels: int) -> list[int]:
     return [i for i in range(levels.bit_length()) if levels >> i & 1]
 
 
-def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Runs a Function of which an argument is batched."""
-    from clew.autograd.function import Function
-
-    if cls.vmap is not Function.vmap:
+def apply(cls: Any, base: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs a Function of which an argument is batched; ``base`` is Function itself."""
+    if cls.vmap is not base.vmap:
         return _by_own_rule(cls, args)
-    return _sample_by_rule(cls, args, kwargs)
+    return _sample_by_rule(cls, base, args, kwargs)
 
 
 def _by_own_rule(cls: Any, args: tuple[Any, ...]) -> Any:
@@ -94,12 +92,10 @@ def hook_of_samples(t: Tensor, hook: Callable[[Tensor], Any]) -> Callable[[Tenso
     return physical
 
 
-def _sample_by_rule(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _sample_by_rule(cls: Any, base: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Forward and backward as they are written, on batched tensors; recorded as a Function of the
     physical ones.
     """
-    from clew.autograd.function import Function
-
     own = [_levels(a) for a in args]
     union = 0
     for levels in own:
@@ -118,7 +114,7 @@ def _sample_by_rule(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         inner.needs_input_grad = ctx.needs_input_grad
         logical = [_C._hide_levels(p, levels) if levels else p for p, levels in zip(physical, own)]
         with no_grad():
-            if cls.setup_context is not Function.setup_context:
+            if cls.setup_context is not base.setup_context:
                 output = cls.forward(*logical, **kwargs)
                 cls.setup_context(inner, tuple(logical), output)
             else:
@@ -171,7 +167,7 @@ def _sample_by_rule(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
     recorded = type(
         cls.__name__,
-        (Function,),
+        (base,),
         {"forward": staticmethod(forward), "backward": staticmethod(backward)},
     )
     physical = [_C._show_levels(a, n) if n else a for a, n in zip(args, own)]

@@ -8,11 +8,13 @@ import os
 import socket
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew._files import replacing
-from clew.autograd._recording import MemoryEvent, Recording
-from clew.autograd.profiler_util import FunctionEvent
+
+if TYPE_CHECKING:
+    from clew.autograd._recording import MemoryEvent, Recording
+    from clew.autograd.profiler_util import FunctionEvent
 
 __all__ = ["trace_entries", "write_json", "write_trace"]
 

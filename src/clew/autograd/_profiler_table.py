@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clew.autograd.profiler_util import format_memory, format_time, sort_key
+from clew.autograd._profiler_text import format_memory, format_time, sort_key
 
 __all__ = ["build_table", "plain_table", "scaled_flops", "shorten"]
 

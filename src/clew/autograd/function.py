@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import _C
-from clew._C import Tensor
+from clew._C import Tensor, zeros
 from clew.autograd.grad_mode import no_grad
 
 __all__ = ["Function", "FunctionCtx", "NestedIOFunction", "once_differentiable"]
@@ -193,9 +193,9 @@ class Function(metaclass=_Metaclass):
                 )
         tangents = None
         if recording and cls.jvp is not Function.jvp:
-            from clew.autograd import forward_ad
+            from clew.autograd._tangents import _tangents_by_rule
 
-            tangents = forward_ad._tangents_by_rule(cls, ctx, args, outputs)
+            tangents = _tangents_by_rule(cls, ctx, args, outputs)
         if recording:
             inputs = tuple(a if isinstance(a, Tensor) else None for a in args)
             outputs = _C._attach_function(
@@ -210,7 +210,7 @@ class Function(metaclass=_Metaclass):
             )
             ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
             if tangents is not None:
-                outputs = forward_ad._with_tangents(outputs, tangents)
+                outputs = _with_tangents(outputs, tangents)
         else:
             given = {id(a) for a in args if isinstance(a, Tensor)} - {id(t) for t in ctx._dirty}
             outputs = tuple(
@@ -222,7 +222,7 @@ class Function(metaclass=_Metaclass):
     def _apply_batched(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from clew.autograd import _batched
 
-        return _batched.apply(cls, args, kwargs)
+        return _batched.apply(cls, Function, args, kwargs)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
@@ -250,8 +250,6 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         if not recorded and not saved:
             return got
         many = got if isinstance(got, tuple) else (got,)
-        from clew import zeros
-
         trigger = zeros((), requires_grad=True)
         marked = tuple(_Twice.apply(g, trigger) if isinstance(g, Tensor) else g for g in many)
         return marked if isinstance(got, tuple) else marked[0]
@@ -271,6 +269,36 @@ class _Twice(Function):
         raise RuntimeError(
             "trying to differentiate twice a function that was marked with @once_differentiable"
         )
+
+
+class _Gate(Function):
+    """An output of a custom Function whose tangents at a level come from its own rule: gradients
+    pass, except while that level's tangents are looked for.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, level: Any, output: Tensor) -> Tensor:
+        ctx.level = level
+        return output.view_as(output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return None, (None if ctx.level.sweeping else grad)
+
+
+def _with_tangents(outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The recorded outputs of a custom Function as dual tensors at the innermost level."""
+    from clew.autograd._tangents import _levels
+
+    level = _levels[-1]
+    duals = []
+    for o, t in zip(outputs, tangents):
+        if isinstance(o, Tensor) and o.requires_grad:
+            o = _Gate.apply(level, o)
+            if t is not None:
+                level.roots.append((o, t))
+        duals.append(o)
+    return tuple(duals)
 
 
 class NestedIOFunction(Function):

@@ -7,10 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from clew._C import Tensor
+from clew import _C
+from clew._C import Tensor, ones_like, zeros_like
+from clew.autograd._backward import grad
 from clew.autograd.grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+_stack = _C.functions["stack"]
 
 
 def _tuple(x: Any, what: str, name: str) -> tuple[tuple[Tensor, ...], bool]:
@@ -40,7 +44,6 @@ def _fresh(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]
 def _grad(
     outputs: Any, inputs: Any, seeds: Any, create_graph: bool, keep: bool = False
 ) -> tuple[Tensor | None, ...]:
-    from clew.autograd import grad
 
     used = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]
     if not used:
@@ -66,7 +69,6 @@ def _filled(
 
     In strict mode none may lack, nor, where the result is to be differentiated, be a constant.
     """
-    from clew import zeros_like
 
     if strict and any(g is None for g in grads):
         i = next(i for i, g in enumerate(grads) if g is None)
@@ -99,7 +101,6 @@ def _check_vector(v: Any, like: tuple[Tensor, ...], name: str, what: str) -> tup
 
 
 def _seed(v: Any, like: tuple[Tensor, ...], name: str, what: str) -> tuple[Tensor, ...]:
-    from clew import ones_like
 
     if v is not None:
         return _check_vector(v, like, name, what)
@@ -159,7 +160,6 @@ def _jvp(
     outs: Any, ins: Any, tangents: Any, create_graph: bool, strict: bool, name: str
 ) -> tuple[Tensor, ...]:
     """J t by differentiating u -> u^T J, which is linear in u."""
-    from clew import zeros_like
 
     dummies = tuple(zeros_like(o, requires_grad=True) for o in outs)
     rows = _filled(_grad(outs, ins, dummies, True), ins, strict, name)
@@ -212,7 +212,6 @@ def jacobian(
     tensor([[4., 1.],
             [2., 5.]])
     """
-    from clew import stack, zeros_like
 
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ValueError(
@@ -241,7 +240,7 @@ def jacobian(
             table = tuple(
                 tuple(
                     (
-                        stack(columns[o][i], dim=-1)
+                        _stack(columns[o][i], dim=-1)
                         if columns[o][i]
                         else out.new_zeros((*out.shape, 0))
                     ).reshape((*out.shape, *t.shape))
@@ -266,7 +265,7 @@ def jacobian(
                 rows_of.append(
                     tuple(
                         (
-                            stack([r[i] for r in rows]) if rows else t.new_zeros((0, *t.shape))
+                            _stack([r[i] for r in rows]) if rows else t.new_zeros((0, *t.shape))
                         ).reshape((*out.shape, *t.shape))
                         for i, t in enumerate(ins)
                     )
@@ -279,7 +278,7 @@ def jacobian(
 def _jacobian_at_once(
     func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, strategy: str
 ) -> Any:
-    from clew.func import jacfwd, jacrev
+    from clew.func._jacobians import jacfwd, jacrev
 
     if strict:
         raise RuntimeError("jacobian: strict=True and vectorize=True are not supported together")

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from clew._C import Tensor
+from clew import _C
+from clew._C import Tensor, ones_like, randn_like, zeros_like
 from clew._provenance import user_level
+from clew.autograd._backward import grad
+from clew.autograd.grad_mode import enable_grad, no_grad
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+_stack = _C.functions["stack"]
 
 
 class GradcheckError(RuntimeError):
@@ -33,7 +38,6 @@ def _numeric_columns(
     """For each element of target (and for complex ones each direction) the central difference of
     every output.
     """
-    from clew import no_grad
 
     if not target.is_contiguous():
         raise ValueError("gradcheck: inputs that require grad must be contiguous")
@@ -199,8 +203,6 @@ def _slow_backward(
     nondet_tol: float,
     check_dtypes: bool,
 ) -> bool:
-    from clew import zeros_like
-    from clew.autograd import grad
 
     outputs = _differentiable(func(*ins))
     for o, out in enumerate(outputs):
@@ -245,7 +247,6 @@ def _slow_backward(
 def _slow_forward(
     func: Any, ins: Any, wanted: Any, numeric: Any, atol: float, rtol: float, raise_exception: bool
 ) -> bool:
-    from clew import zeros_like
     from clew.autograd.functional import _jvp
 
     for i, t in enumerate(wanted):
@@ -283,8 +284,6 @@ def _fast(
     forward: bool,
 ) -> bool:
     """Compares u^T J v along random u and v."""
-    from clew import no_grad, randn_like
-    from clew.autograd import grad
     from clew.autograd.functional import _jvp
 
     directions = [randn_like(t) for t in wanted]
@@ -339,10 +338,8 @@ def _fast(
 
 def _batched(func: Any, ins: Any, wanted: Any, raise_exception: bool, forward: bool) -> bool:
     """Products with a batch of two vectors, made at once by vmap, must be those with each."""
-    from clew import randn_like, stack, zeros_like
-    from clew.autograd import grad
     from clew.autograd.functional import _jvp
-    from clew.func import vmap
+    from clew.func._vmap import vmap
 
     outputs = _differentiable(func(*ins))
     what = "Jacobian-vector products" if forward else "gradients"
@@ -362,17 +359,17 @@ def _batched(func: Any, ins: Any, wanted: Any, raise_exception: bool, forward: b
         vectors = [[randn_like(t.detach()) for t in like] for _ in range(2)]
         expected = [rule(*v) for v in vectors]
         try:
-            got = vmap(rule)(*(stack(v) for v in zip(*vectors)))
+            got = vmap(rule)(*(_stack(v) for v in zip(*vectors)))
         except RuntimeError as problem:
             return _fail(
                 raise_exception, f"gradcheck: while computing batched {what}, got: {problem}"
             )
         for i, (have, each) in enumerate(zip(got, zip(*expected))):
-            if not _close(have, stack(each), 1e-8, 1e-5):
+            if not _close(have, _stack(each), 1e-8, 1e-5):
                 return _fail(
                     raise_exception,
                     f"gradcheck: batched {what} {i} disagree with those of each vector: "
-                    f"{have} and {stack(each)}",
+                    f"{have} and {_stack(each)}",
                 )
     return True
 
@@ -384,8 +381,6 @@ def _chosen(outputs: Any, which: list[int]) -> list[Tensor]:
 
 def _undefined(func: Any, ins: Any, wanted: Any, raise_exception: bool) -> bool:
     """Backward must cope with outputs that get no gradient: it equals zero gradients for them."""
-    from clew import ones_like, zeros_like
-    from clew.autograd import grad
 
     outputs = _differentiable(func(*ins))
     if len(outputs) < 2:
@@ -440,8 +435,6 @@ def gradgradcheck(
         raise NotImplementedError(
             "gradgradcheck: masked=True is for sparse tensors, which clew lacks"
         )
-    from clew import randn_like
-    from clew.autograd import grad
 
     ins = _tensors(inputs)
     outputs = _differentiable(func(*ins))
@@ -481,6 +474,5 @@ def gradgradcheck(
 
 
 def _enabled() -> Any:
-    from clew.autograd.grad_mode import enable_grad
 
     return enable_grad()

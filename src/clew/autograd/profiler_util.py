@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from clew._files import replacing
+from clew.autograd._profiler_text import format_memory as format_memory
+from clew.autograd._profiler_text import format_time
 
 __all__ = [
     "DeviceType",
@@ -54,26 +56,6 @@ class Interval:
 
     def __repr__(self) -> str:
         return f"Interval({self.start:.3f}us, {self.end:.3f}us)"
-
-
-def format_time(time_us: float, unit: str | None = None) -> str:
-    """A time in the unit in which it reads best, or in the given one ("s", "ms", "us")."""
-    if unit is None:
-        unit = "s" if abs(time_us) >= 1e6 else "ms" if abs(time_us) >= 1e3 else "us"
-    if unit not in _UNITS:
-        raise ValueError(f"table: time_unit must be 's', 'ms' or 'us'; got {unit!r}")
-    return f"{time_us / _UNITS[unit]:.3f}{unit}"
-
-
-_UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
-
-
-def format_memory(nbytes: float) -> str:
-    """Bytes in the unit in which they read best: ``24.00 KB``."""
-    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if abs(nbytes) >= size:
-            return f"{nbytes / size:.2f} {unit}"
-    return f"{nbytes:.0f} B"
 
 
 class FormattedTimesMixin:
@@ -530,22 +512,3 @@ class EventList(list[T], Generic[T]):
                 "export_chrome_trace: averages have no begin and end; export the events instead"
             )
         write_trace(path, events)
-
-
-def sort_key(name: str) -> Callable[[Any], Any]:
-    """How to sort by an attribute that `EventList.table` names."""
-    name = name.replace("cuda", "device").replace("xpu", "device")
-    if name not in _SORTABLE:
-        raise ValueError(
-            f"table: sort_by must be one of {', '.join(sorted(_SORTABLE))}; got {name!r}"
-        )
-    return lambda event: getattr(event, name)
-
-
-_SORTABLE = frozenset(
-    """
-    cpu_time cpu_time_total self_cpu_time_total cpu_memory_usage self_cpu_memory_usage flops count
-    device_time device_time_total self_device_time_total device_memory_usage
-    self_device_memory_usage
-    """.split()
-)

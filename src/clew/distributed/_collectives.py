@@ -8,7 +8,7 @@ import numpy as np
 
 from clew._C import Tensor
 from clew.distributed import _arrays
-from clew.distributed._groups import ProcessGroup, ReduceOp, _of, get_group_rank
+from clew.distributed._groups import ProcessGroup, ReduceOp, _of, begin, get_group_rank
 from clew.distributed._work import Work, wait_for
 
 
@@ -414,3 +414,6 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
         ) from error
     sent = [found._comm.isend(word, r, tag) for r in range(1, found.size())]
     Work(found, "monitored_barrier", sent).wait()
+
+
+begin.update(all_reduce=all_reduce, broadcast=broadcast, barrier=barrier)

@@ -6,6 +6,7 @@ import datetime
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -68,6 +69,10 @@ reduce_op = ReduceOp
 ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
 
 
+# The collectives that a group's methods begin; clew.distributed._collectives fills it.
+begin: dict[str, Callable[..., Any]] = {}
+
+
 class ProcessGroup:
     """A group of processes that this one is a member of.
 
@@ -118,24 +123,18 @@ class ProcessGroup:
 
     def allreduce(self, tensors: Any, opts: Any = ReduceOp.SUM) -> Any:
         """Begins `all_reduce` of a tensor."""
-        from clew.distributed import distributed_c10d as c10d
-
         one = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
-        return c10d.all_reduce(one, getattr(opts, "reduceOp", opts), self, async_op=True)
+        return begin["all_reduce"](one, getattr(opts, "reduceOp", opts), self, async_op=True)
 
     def broadcast(self, tensors: Any, root: Any = 0) -> Any:
         """Begins `broadcast` of a tensor."""
-        from clew.distributed import distributed_c10d as c10d
-
         one = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
         root = getattr(root, "rootRank", root)
-        return c10d.broadcast(one, group=self, group_src=root, async_op=True)
+        return begin["broadcast"](one, group=self, group_src=root, async_op=True)
 
     def barrier(self, opts: Any = None) -> Any:
         """Begins `barrier`."""
-        from clew.distributed import distributed_c10d as c10d
-
-        return c10d.barrier(self, async_op=True)
+        return begin["barrier"](self, async_op=True)
 
     def __repr__(self) -> str:
         return f"<clew.distributed.ProcessGroup {self.group_name} of ranks {self.ranks}>"

@@ -12,6 +12,7 @@ from typing import Any
 
 import clew
 from clew import Tensor
+from clew.distributions._kl_registry import register_kl
 from clew.distributions.bernoulli import Bernoulli
 from clew.distributions.beta import Beta
 from clew.distributions.binomial import Binomial
@@ -20,7 +21,6 @@ from clew.distributions.distribution import Distribution
 from clew.distributions.exponential import Exponential
 from clew.distributions.gamma import Gamma
 from clew.distributions.gumbel import Gumbel
-from clew.distributions.kl import register_kl
 from clew.distributions.laplace import Laplace
 from clew.distributions.normal import Normal
 from clew.distributions.pareto import Pareto

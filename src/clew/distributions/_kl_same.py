@@ -7,6 +7,7 @@ from typing import Any
 
 import clew
 from clew import Tensor
+from clew.distributions._kl_registry import kl_divergence, register_kl
 from clew.distributions.bernoulli import Bernoulli
 from clew.distributions.beta import Beta
 from clew.distributions.binomial import Binomial
@@ -21,7 +22,6 @@ from clew.distributions.geometric import Geometric
 from clew.distributions.gumbel import Gumbel
 from clew.distributions.half_normal import HalfNormal
 from clew.distributions.independent import Independent
-from clew.distributions.kl import kl_divergence, register_kl
 from clew.distributions.laplace import Laplace
 from clew.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from clew.distributions.multivariate_normal import MultivariateNormal, mahalanobis

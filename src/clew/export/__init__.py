@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from clew.export._errors import ExportError
 from clew.export._export import export
-from clew.export._file import load, save
 from clew.export._program import (
     ExportedProgram,
     ExportGraphSignature,
@@ -19,6 +18,7 @@ from clew.export._program import (
     OutputKind,
     OutputSpec,
 )
+from clew.export._saving import load, save
 from clew.export._shapes import Dim, dims
 
 __all__ = [

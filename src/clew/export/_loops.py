@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import clew
 from clew import Tensor
 from clew.export._code import interpret_loop
-from clew.export._control import UNBOUND, Control, Journal, KindChanges, _is_number, _kind
 from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, Value
+from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind
 from clew.export._lists import Appender, ScanList
 from clew.export._record import Held, Recorder, _shape_of, unseen
 from clew.export._symbols import SYMS, Poison, SymInt
+
+if TYPE_CHECKING:
+    from clew.export._control import Control
 
 _SYMS = {"int": SYMS[0], "float": SYMS[1], "bool": SYMS[2]}
 

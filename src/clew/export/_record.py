@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import clew
-from clew import _C, Tensor
+from clew import _C, Tensor, _overriding
+from clew._overriding import TorchFunctionMode
 from clew.export import _symbols
 from clew.export._errors import ExportError, Place, here, in_library, is_library
 from clew.export._ir import Block, Node, Program, Value
 from clew.export._names import CREATION, WHOLE, canonical, function_of, inplace_at
 from clew.export._symbols import SYMS, Poison, Sym, SymBool, SymFloat, SymInt, SymSize, size_of
-from clew.overrides import TorchFunctionMode
 
 __all__ = ["Recorder"]
 
@@ -567,7 +567,7 @@ class _Truth(metaclass=_NumberKind):
 @contextmanager
 def _popped(rec: Recorder) -> Iterator[None]:
     """As while a mode answers a call."""
-    from clew.overrides import _state
+    from clew._overriding import _state
 
     modes = _state.modes
     _state.modes = [m for m in modes if m is not rec]
@@ -580,7 +580,7 @@ def _popped(rec: Recorder) -> Iterator[None]:
 @contextmanager
 def unseen(rec: Recorder) -> Iterator[None]:
     """Within it nothing is recorded, and sizes are those of the first run."""
-    from clew.overrides import _state
+    from clew._overriding import _state
 
     modes, _state.modes = _state.modes, []
     before, rec.inside = rec.inside, True
@@ -595,7 +595,7 @@ def _made_of_data() -> list[tuple[str, Any]]:
 
 
 def _modes() -> list[Any]:
-    from clew.overrides import _state
+    from clew._overriding import _state
 
     return _state.modes
 
@@ -691,7 +691,7 @@ def _ask_list(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
 def _library_asks() -> bool:
     """Whether a function of the library, and none of the user's, made the call that is answered."""
     frame: Any = sys._getframe(1)
-    own = (os.path.dirname(__file__), clew.overrides.__file__)
+    own = (os.path.dirname(__file__), _overriding.__file__)
     while frame.f_code.co_filename.startswith(own):
         frame = frame.f_back
     return is_library(frame.f_code.co_filename)

@@ -14,7 +14,7 @@ from clew.utils._pytree import tree_flatten, tree_unflatten
 
 def _basis(like: list[Tensor]) -> list[Tensor]:
     """The unit vectors of all the tensors together: for each of them [N, *shape]."""
-    from clew import eye
+    from clew._C import eye
 
     sizes = [t.numel() for t in like]
     out = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew import _C
 from clew._C import Tensor
 
 
@@ -35,9 +36,8 @@ def functional_call(
         >>> clew.func.functional_call(layer, ones, (clew.tensor([2.0, 3.0]),))
         tensor([5.])
     """
-    import importlib
+    from clew.nn.utils import stateless
 
-    stateless = importlib.import_module("clew.nn.utils.stateless")
     if isinstance(parameter_and_buffer_dicts, dict):
         given = parameter_and_buffer_dicts
     elif isinstance(parameter_and_buffer_dicts, (tuple, list)):
@@ -82,8 +82,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
         >>> parameters["weight"].shape
         clew.Size([5, 2, 3])
     """
-    from clew import stack
-
+    stack = _C.functions["stack"]
     models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")

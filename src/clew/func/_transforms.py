@@ -14,8 +14,9 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
-from clew.autograd import enable_grad, forward_ad
-from clew.autograd import grad as autograd_grad
+from clew.autograd._backward import grad as autograd_grad
+from clew.autograd._tangents import nested_level, tangent_of
+from clew.autograd.grad_mode import enable_grad
 from clew.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
 
@@ -106,7 +107,7 @@ def replaced(
 
 
 def filled(grads: Any, like: list[Tensor]) -> list[Tensor]:
-    from clew import zeros_like
+    from clew._C import zeros_like
 
     return [zeros_like(t.detach()) if g is None else g for g, t in zip(grads, like)]
 
@@ -294,12 +295,12 @@ def jvp(
     given, pushed, spec = _check_tangents(primals, tangents)
     with enable_grad():
         inner = fresh(given, "jvp")
-        with forward_ad.nested_level(list(zip(inner, pushed))) as level:
+        with nested_level(list(zip(inner, pushed))) as level:
             output = func(*tree_unflatten(inner, spec))
             output, aux = split_aux(output, has_aux, "jvp(f, primals, tangents)")
             outs, out_spec = check_tensors(output, "jvp(f, primals, tangents)")
             keep = outer and (connected(outs, inner, given) or any(t.requires_grad for t in pushed))
-            found = [forward_ad.tangent_of(o, level) for o in outs]
+            found = [tangent_of(o, level) for o in outs]
     if strict and any(t is None for t in found):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): an output of f is independent of the inputs"
@@ -314,7 +315,7 @@ def pushforward(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: boo
     """The output of ``func``, a function from tangents to the output's tangent (both flat lists),
     and aux; the graph is recorded once.
     """
-    from clew import zeros_like
+    from clew._C import zeros_like
 
     outer = _C.is_grad_enabled()
     with enable_grad():

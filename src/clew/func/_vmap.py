@@ -213,8 +213,7 @@ def vmap(
 
 
 def _concatenated(parts: list[Any], out_dims: Any) -> Any:
-    from clew import cat
-
+    cat = _C.functions["cat"]
     _, spec = tree_flatten(parts[0])
     columns = list(zip(*(tree_flatten(p)[0] for p in parts)))
     dims = broadcast_prefix(out_dims, spec)

@@ -16,11 +16,11 @@ from ._eigen import eig, eigh, eigvals, eigvalsh
 from ._ldl import ldl_factor, ldl_factor_ex, ldl_solve
 from ._lstsq import lstsq
 from ._lu import lu, lu_factor, lu_factor_ex, lu_solve
-from ._norms import matrix_norm, norm, vector_norm
+from ._norms import cond, matrix_norm, norm, vector_norm
 from ._products import cross, diagonal, matmul, matrix_exp, matrix_power, vander, vecdot
 from ._qr import householder_product, qr
 from ._solve import inv, inv_ex, solve, solve_ex, tensorinv, tensorsolve
-from ._svd import cond, matrix_rank, pinv, svd, svdvals
+from ._svd import matrix_rank, pinv, svd, svdvals
 from ._triangular import solve_triangular
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import _C, _dtypes
-from clew._C import Tensor
+from clew._C import Tensor, eye
 
 _LOW_PRECISION = (_dtypes.float16, _dtypes.bfloat16)
 
@@ -143,8 +143,6 @@ def eps_of(dtype: _C.dtype) -> float:
 
 def eye_like(t: Tensor, n: int | None = None) -> Tensor:
     """The identity matrix of the size of ``t``'s last dim (or n), in its dtype."""
-    from clew import eye
-
     return eye(t.shape[-1] if n is None else n, dtype=t.dtype, device=t.device)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from clew import _C, _dtypes
 from clew._autocast import in_float32
-from clew._C import Tensor
+from clew._C import Tensor, arange, eye
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import check_matrix, check_same, check_tensor, conj_transpose, eye_like, report, show
@@ -249,15 +249,11 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> LU:
 def _unpacked(compact: Tensor, p: Tensor) -> LU:
     m, n = compact.shape[-2:]
     k = min(m, n)
-    from clew import eye
-
     one = eye(m, k, dtype=compact.dtype, device=compact.device)
     return LU(p, compact[..., :k].tril(-1) + one, compact[..., :k, :].triu())
 
 
 def _matrix(pivots: Tensor, m: int, dtype: Any) -> Tensor:
-    from clew import arange
-
     rows = arange(m, device=pivots.device).unsqueeze(-1)
     return (permutation(pivots, m).unsqueeze(-2) == rows).to(dtype)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from clew import _C
 from clew._autocast import in_float32
-from clew._C import Tensor
+from clew._C import Tensor, eye
 from clew._primitive import Context, primitive, write_out
 
 from ._common import QR, check_matrix, check_same, check_tensor, conj_transpose, show
@@ -221,8 +221,6 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
         )
     if loaded and _C._plain(input, tau):
         return write_out(name, _C.ops._householder_product(input, tau)[0], out, converts=True)
-    from clew import eye
-
     q = eye(m, n, dtype=input.dtype, device=input.device).expand(input.shape)
     for k in range(tau.shape[-1] - 1, -1, -1):
         q = _reflect(_vector(input, k), tau[..., k], q)

@@ -15,7 +15,6 @@ from ._common import (
     SVD,
     check_inexact,
     check_matrix,
-    check_tensor,
     eps_of,
     lapack,
     mask_diagonal,
@@ -361,46 +360,3 @@ def _pseudo_inverse(name: str, a: Any, atol: Any, rtol: Any, hermitian: bool, ou
     limits = (t.expand(a.shape[:-2]).unsqueeze(-1) for t in _tolerances(name, a, atol, rtol))
     made = _pinv(a, *limits, hermitian=hermitian, name=name)
     return write_out(name, made, out, converts=True)
-
-
-@in_float32
-def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The condition number of matrices, norm(A) * norm(A^-1).
-
-    Args:
-        input: A, (*, m, n); square unless p is None, 2 or -2.
-        p: the norm: None (2), 2, -2, "fro", "nuc", 1, -1, inf, -inf.
-        out: a tensor that receives the result.
-
-    Returns:
-        (*), real; inf for singular matrices.
-
-    Example:
-        >>> clew.linalg.cond(clew.tensor([[4.0, 0.0], [0.0, 2.0]]))
-        tensor(2.)
-    """
-    name = "linalg.cond"
-    check_tensor(name, "A", input)
-    special = p is None or (not isinstance(p, str) and p in (2, -2))
-    check_matrix(name, input, square=not special)
-    if isinstance(p, str) and p not in ("fro", "nuc"):
-        raise RuntimeError(f"{name}: got an invalid norm type: {p!r}")
-    if input.numel() == 0:
-        made = input.new_zeros(input.shape[:-2], dtype=real_dtype(input.dtype))
-        return write_out(name, made, out, converts=True)
-    if special:
-        s = singular_values(input, name)
-        first, last = s[..., 0], s[..., -1]
-        made = last / first if p == -2 else first / last
-        return write_out(name, made, out, converts=True)
-    if p == "nuc":
-        s = singular_values(input, name)
-        return write_out(name, s.sum(-1) * s.reciprocal().sum(-1), out, converts=True)
-    from ._norms import matrix_norm
-    from ._solve import inv_ex
-
-    inverse, info = inv_ex(input)
-    infinite = float("inf")
-    singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
-    made = matrix_norm(input, p) * matrix_norm(inverse.masked_fill(singular, infinite), p)
-    return write_out(name, made.masked_fill(info != 0, infinite), out, converts=True)

@@ -24,7 +24,7 @@ from multiprocessing import spawn as _spawn
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from clew.multiprocessing.spawn import (
+from clew.multiprocessing._context import (
     ProcessContext,
     ProcessExitedException,
     ProcessRaisedException,

@@ -9,7 +9,7 @@ import numpy as np
 import clew
 from clew import _C, _dtypes
 from clew._C import Tensor
-from clew.nested._tensor import NestedTensor, Rows, is_ragged, ragged
+from clew.nested._tensor import NestedTensor, Rows, constructors, is_ragged, ragged
 
 __all__ = [
     "as_nested_tensor",
@@ -401,3 +401,6 @@ def to_padded_tensor(
         return made
     grow = [n for w, s in zip(reversed(wanted), reversed(made.shape)) for n in (0, w - s)]
     return clew.nn.functional.pad(made, grow, value=padding)
+
+
+constructors["jagged"] = nested_tensor_from_jagged

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -291,8 +292,11 @@ def _short(rows: Rows) -> str:
     return str(places if len(places) < 10 else [*places[:4], "...", *places[-2:]])
 
 
-def _rebuild(values: Any, offsets: Any, lengths: Any, at: int, requires_grad: bool) -> NestedTensor:
-    from clew.nested._construct import nested_tensor_from_jagged
+# What pickles are made again with; clew.nested._construct fills it.
+constructors: dict[str, Callable[..., Any]] = {}
 
+
+def _rebuild(values: Any, offsets: Any, lengths: Any, at: int, requires_grad: bool) -> NestedTensor:
     leaf = values.requires_grad_(requires_grad)
-    return nested_tensor_from_jagged(leaf, offsets, lengths, jagged_dim=at)
+    made: NestedTensor = constructors["jagged"](leaf, offsets, lengths, jagged_dim=at)
+    return made

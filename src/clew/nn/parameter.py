@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import clew
+from clew import _C
+from clew._C import Tensor, empty
 
 __all__ = [
     "Buffer",
@@ -16,7 +17,7 @@ __all__ = [
 ]
 
 
-class _ParameterMeta(type(clew.Tensor)):  # type: ignore[misc]
+class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
     """The class of Parameter: a tensor of another class is one, too, once it was made one."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -24,7 +25,7 @@ class _ParameterMeta(type(clew.Tensor)):  # type: ignore[misc]
             return True
         return (
             cls is Parameter
-            and isinstance(instance, clew.Tensor)
+            and isinstance(instance, Tensor)
             and getattr(instance, "_is_param", False) is True
         )
 
@@ -37,7 +38,7 @@ def _rebuild_parameter(kind: Any, data: Any, requires_grad: Any, state: dict[str
     return made
 
 
-class Parameter(clew.Tensor, metaclass=_ParameterMeta):
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that a Module lists among its parameters when it is assigned as an attribute.
 
     Args:
@@ -51,20 +52,20 @@ class Parameter(clew.Tensor, metaclass=_ParameterMeta):
         True
     """
 
-    __torch_function__ = clew._C._disabled_torch_function_impl
+    __torch_function__ = _C._disabled_torch_function_impl
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         if data is None:
-            data = clew.empty(0)
-        elif not isinstance(data, clew.Tensor):
+            data = empty(0)
+        elif not isinstance(data, Tensor):
             raise TypeError(f"Parameter: data must be a Tensor or None; got {type(data).__name__}")
-        if cls is Parameter and type(data) is not clew.Tensor and not isinstance(data, Parameter):
+        if cls is Parameter and type(data) is not Tensor and not isinstance(data, Parameter):
             own = data.detach()
             if type(own) is type(data):
                 own._is_param = True
                 kept: Parameter = own.requires_grad_(requires_grad)
                 return kept
-        made: Parameter = clew.Tensor._make_subclass(cls, data.detach(), requires_grad)
+        made: Parameter = Tensor._make_subclass(cls, data.detach(), requires_grad)
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -76,7 +77,7 @@ class Parameter(clew.Tensor, metaclass=_ParameterMeta):
             return known
         import copy
 
-        made = clew.Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
+        made = Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
         memo[id(self)] = made
         made.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return made
@@ -91,7 +92,7 @@ class Parameter(clew.Tensor, metaclass=_ParameterMeta):
         return _rebuild_parameter, (type(self), data, grad, dict(self.__dict__))
 
 
-class Buffer(clew.Tensor):
+class Buffer(Tensor):
     """A tensor that a Module lists among its buffers when it is assigned as an attribute.
 
     Args:
@@ -104,14 +105,14 @@ class Buffer(clew.Tensor):
         False
     """
 
-    __torch_function__ = clew._C._disabled_torch_function_impl
+    __torch_function__ = _C._disabled_torch_function_impl
 
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
         if data is None:
-            data = clew.empty(0)
-        made: Buffer = clew.Tensor._make_subclass(cls, data.detach(), data.requires_grad)
+            data = empty(0)
+        made: Buffer = Tensor._make_subclass(cls, data.detach(), data.requires_grad)
         made.persistent = persistent
         return made
 
@@ -122,7 +123,7 @@ class Buffer(clew.Tensor):
         known = memo.get(id(self))
         if known is not None:
             return known
-        made = clew.Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
+        made = Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
         made.__dict__.update(self.__dict__)
         memo[id(self)] = made
         return made
@@ -160,7 +161,7 @@ class UninitializedTensorMixin:
             device = get(self, "device")
         if dtype is None:
             dtype = get(self, "dtype")
-        self.data = clew.empty(shape, device=device, dtype=dtype)
+        self.data = empty(shape, device=device, dtype=dtype)
         self.__class__ = self.cls_to_become
 
     def share_memory_(self) -> Any:
@@ -202,8 +203,8 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     def __new__(
         cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
     ) -> UninitializedParameter:
-        data = clew.empty(0, device=device, dtype=dtype)
-        return clew.Tensor._make_subclass(cls, data, requires_grad)
+        data = empty(0, device=device, dtype=dtype)
+        return Tensor._make_subclass(cls, data, requires_grad)
 
     def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
         pass
@@ -239,8 +240,8 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
         dtype: Any = None,
         persistent: bool = True,
     ) -> UninitializedBuffer:
-        data = clew.empty(0, device=device, dtype=dtype)
-        made: UninitializedBuffer = clew.Tensor._make_subclass(cls, data, requires_grad)
+        data = empty(0, device=device, dtype=dtype)
+        made: UninitializedBuffer = Tensor._make_subclass(cls, data, requires_grad)
         made.persistent = persistent
         return made
 

@@ -17,23 +17,11 @@ from clew.export._module import ProgramModule
 from clew.export._program import ExportedProgram
 from clew.nn import Module
 from clew.onnx._errors import OnnxExporterError
+from clew.onnx._package import need_onnx
 
 __all__ = ["ONNXProgram", "export"]
 
 _LEAST = 18
-
-
-def need_onnx() -> Any:
-    """The onnx package.
-
-    Raises:
-        ImportError: it is not installed.
-    """
-    try:
-        import onnx
-    except ImportError as e:
-        raise ImportError("ONNX files need the onnx package: pip install 'clew[onnx]'") from e
-    return onnx
 
 
 class ONNXProgram:

@@ -11,13 +11,13 @@ import numpy as np
 import clew
 from clew import Tensor
 from clew.nn import Module, Parameter
+from clew.onnx import _operators_nn as _operators_nn  # they register what they can read
+from clew.onnx import _operators_shape as _operators_shape
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._operators import OPERATORS, dtype_of
+from clew.onnx._package import PARAMETERS, need_onnx
 
 __all__ = ["PARAMETERS", "OnnxModule", "load", "module_of"]
-
-# Metadata of a file that clew wrote: which of its initializers are parameters.
-PARAMETERS = "clew.parameters"
 
 
 def load(f: Any) -> OnnxModule:
@@ -38,8 +38,6 @@ def load(f: Any) -> OnnxModule:
             lacks, which is named.
         ImportError: the onnx package is not installed.
     """
-    from clew.onnx._export import need_onnx
-
     need_onnx()
     if hasattr(f, "read"):
         data = f.read()

@@ -20,7 +20,7 @@ from clew import Tensor
 from clew.export._ir import Block, Node, Program, Value, writes
 from clew.onnx._bind import Bound, bind
 from clew.onnx._errors import OnnxExporterError
-from clew.onnx._load import PARAMETERS
+from clew.onnx._package import PARAMETERS
 
 __all__ = ["LOWERS", "Builder", "lowers"]
 

@@ -324,7 +324,3 @@ def _scan(a: Any, env: Any, *args: Any) -> Any:
         for r, s in zip(rows, got[len(state) :]):
             r.append(s)
     return [*state, *(clew.stack(r) for r in rows)]
-
-
-from clew.onnx import _operators_nn as _operators_nn  # noqa: E402  they register themselves
-from clew.onnx import _operators_shape as _operators_shape  # noqa: E402

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from clew.autograd._profiler_table import plain_table, scaled_flops, shorten
+from clew.autograd._profiler_text import format_memory, format_time
 from clew.autograd._recording import MemoryEvent, Place, Recording, Replay
-from clew.autograd.profiler_util import format_memory, format_time
 
 __all__ = ["Holder", "LineRow", "ModuleRow", "Peak", "Rows", "lines", "modules", "peak"]
 

@@ -10,10 +10,9 @@ from clew._files import replacing
 from clew.autograd._chrome_trace import write_json
 from clew.autograd._recording import MemoryEvent, Recording
 from clew.profiler._attribution import fold
+from clew.profiler._series import BEFORE, OTHERS, Series
 
 __all__ = ["Series", "TimelineRow", "export", "rows", "series"]
-
-BEFORE, OTHERS = "before the profile", "others"
 
 
 @dataclass
@@ -135,27 +134,6 @@ def _group(change: MemoryEvent) -> str:
     else:
         where = fold(place.module) or f"({place.root_type})"
     return f"{where}, {_phase(change)}"
-
-
-@dataclass
-class Series:
-    """Live bytes over time, divided by what holds them.
-
-    Attributes:
-        groups: names of the parts, the largest at the peak first.
-        times_us: microseconds from the profile's start.
-        bytes: for each time the bytes of each part.
-        peak_index: the time at which most is alive.
-    """
-
-    groups: list[str]
-    times_us: list[float]
-    bytes: list[list[int]]
-    peak_index: int
-
-    def total(self, index: int) -> int:
-        """All bytes alive at one of the times."""
-        return sum(self.bytes[index])
 
 
 def series(recordings: Sequence[Recording], most_groups: int = 9, most_times: int = 1200) -> Series:

@@ -7,9 +7,9 @@ import math
 from html import escape
 
 from clew.autograd._profiler_table import shorten
-from clew.autograd.profiler_util import format_memory, format_time
+from clew.autograd._profiler_text import format_memory, format_time
 from clew.profiler._attribution import Peak
-from clew.profiler._memory_timeline import BEFORE, OTHERS, Series
+from clew.profiler._series import BEFORE, OTHERS, Series
 
 __all__ = ["page", "svg"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import clew
 from clew import _C, _dtypes
 from clew._C import Tensor
-from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, coo
+from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, constructors, coo
 
 __all__ = [
     "from_scipy",
@@ -623,3 +623,4 @@ coalesce, is_coalesced, indices, values, sparse_dim, dense_dim, _nnz, _indices =
 crow_indices, col_indices, ccol_indices, row_indices = map(
     _needs_sparse, "crow_indices col_indices ccol_indices row_indices".split()
 )
+constructors.update(coo=sparse_coo_tensor, csr=sparse_csr_tensor, csc=sparse_csc_tensor)

@@ -3,6 +3,7 @@
 # mypy: disable-error-code="override"
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -317,10 +318,12 @@ def is_same_pattern(a: Any, b: Any) -> bool:
     )
 
 
-def _rebuild_coo(ind: Any, values: Any, shape: Any, coalesced: bool, requires_grad: bool) -> Coo:
-    from clew.sparse._construct import sparse_coo_tensor
+# What pickles are made again with, by layout; clew.sparse._construct fills it.
+constructors: dict[str, Callable[..., Any]] = {}
 
-    made = sparse_coo_tensor(ind, values, shape, requires_grad=requires_grad)
+
+def _rebuild_coo(ind: Any, values: Any, shape: Any, coalesced: bool, requires_grad: bool) -> Coo:
+    made: Coo = constructors["coo"](ind, values, shape, requires_grad=requires_grad)
     made._coalesced = bool(coalesced) and is_sorted(made)
     return made
 
@@ -334,10 +337,9 @@ def is_sorted(tensor: Coo) -> bool:
 def _rebuild_compressed(
     crow: Any, col: Any, values: Any, shape: Any, by_rows: bool, requires_grad: bool
 ) -> Compressed:
-    from clew.sparse._construct import sparse_csc_tensor, sparse_csr_tensor
-
-    make = sparse_csr_tensor if by_rows else sparse_csc_tensor
-    return make(crow, col, values, shape, requires_grad=requires_grad)
+    make = constructors["csr" if by_rows else "csc"]
+    made: Compressed = make(crow, col, values, shape, requires_grad=requires_grad)
+    return made
 
 
 def _sum(before: Any, grad: Any) -> Tensor:

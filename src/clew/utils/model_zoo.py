@@ -5,48 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from clew.hub import load_state_dict_from_url as load_state_dict_from_url
+from clew.utils._progress import find_tqdm
 
 __all__ = ["load_url"]
 
 load_url = load_state_dict_from_url
 
 
-class _Plain:
-    """What stands for tqdm where that is not installed: it counts, and shows nothing.
-
-    Args:
-        iterable: what to go through.
-        total: how many steps there are.
-        options: how it would be shown; there is nothing to show.
-    """
-
-    def __init__(self, iterable: Any = None, *, total: Any = None, **options: Any) -> None:
-        self.iterable, self.total, self.n = iterable, total, 0
-
-    def __iter__(self) -> Any:
-        for value in self.iterable:
-            yield value
-            self.n += 1
-
-    def __enter__(self) -> _Plain:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing is open."""
-
-    def update(self, n: int = 1) -> None:
-        """Counts."""
-        self.n += n
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
 def __getattr__(name: str) -> Any:
     if name == "tqdm":  # PyTorch's libraries take it from here
-        try:
-            from tqdm import tqdm  # type: ignore[import-untyped]
-        except ImportError:
-            return _Plain
-        return tqdm
+        return find_tqdm()
     raise AttributeError(f"module 'clew.utils.model_zoo' has no attribute {name!r}")

@@ -120,7 +120,7 @@ def _are_functorch_transforms_active() -> bool:
 
 def _is_torch_function_enabled() -> bool:
     """Whether `__torch_function__` is asked."""
-    from clew.overrides import _state
+    from clew._overriding import _state
 
     return not _state.disabled
 

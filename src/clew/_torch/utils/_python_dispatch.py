@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from clew import Tensor
-from clew.overrides import TorchFunctionMode, _relevant, _state
+from clew._overriding import TorchFunctionMode, _relevant, _state
 
 __all__ = [
     "TorchDispatchMode",
@@ -33,6 +33,14 @@ def _send(handler: Any, types: tuple[Any, ...]) -> Any:
         return handler(operation, types, args, kwargs)
 
     return send
+
+
+@classmethod  # type: ignore[misc]
+def _dispatch_lowered(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """What a call of a class that has `__torch_dispatch__` alone gives: a method of Tensor."""
+    from clew._torch._lowering import lower
+
+    return lower(func, args, kwargs, _send(cls.__torch_dispatch__, tuple(types)))
 
 
 class _Bridge(TorchFunctionMode):

@@ -7,6 +7,7 @@ from typing import Any
 
 import clew
 from clew._C import Tensor
+from clew._overriding import DisableTorchFunctionSubclass
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.device_mesh import DeviceMesh, init_device_mesh
 from clew.distributed.tensor._redistribute import local_sizes, redistribute_local, sum_gradients
@@ -17,7 +18,6 @@ from clew.distributed.tensor.placement_types import (
     Shard,
     normalized,
 )
-from clew.overrides import DisableTorchFunctionSubclass
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor"]
 
@@ -31,6 +31,10 @@ def _whole_mesh(mesh: Any) -> DeviceMesh:
 
 
 _GRAD: Any = vars(Tensor)["grad"]
+
+
+# What runs a call; clew.distributed.tensor._rules fills it.
+rules: dict[str, Callable[..., Any]] = {}
 
 
 class DTensor(Tensor):
@@ -264,9 +268,7 @@ class DTensor(Tensor):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        from clew.distributed.tensor._rules import call
-
-        return call(func, args, kwargs or {})
+        return rules["call"](func, args, kwargs or {})
 
 
 def part_of(x: DTensor) -> Tensor:
@@ -372,5 +374,7 @@ def set_parameter(
     """Puts a distributed parameter in the place of a plain one."""
     if isinstance(p, DTensor):
         return
+    from clew.nn.parameter import Parameter
+
     made = distribute_tensor(p.detach(), mesh, placements, src_data_rank=src_data_rank)
-    module.register_parameter(name, clew.nn.Parameter(made, requires_grad=p.requires_grad))
+    module.register_parameter(name, Parameter(made, requires_grad=p.requires_grad))

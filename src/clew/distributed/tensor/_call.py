@@ -7,9 +7,10 @@ from typing import Any
 
 import clew
 from clew._C import Tensor
+from clew._overriding import DisableTorchFunctionSubclass
+from clew.distributed.tensor._api import DTensor, part_of, wrap
 from clew.distributed.tensor._redistribute import redistribute_local, sum_gradients
 from clew.distributed.tensor.placement_types import Placement, Replicate
-from clew.overrides import DisableTorchFunctionSubclass
 
 Way = tuple[Placement, ...]  # along the dims of the mesh
 # Parameters of the functions whose operands are told apart by their place.
@@ -39,8 +40,6 @@ class Call:
     """
 
     def __init__(self, func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
-        from clew.distributed.tensor._api import DTensor
-
         self.func, self.name = func, name_of(func)
         self.args, self.kwargs = _in_order(args, kwargs, _PARAMETERS.get(self.name, ()))
         self.operands: list[Any] = []
@@ -79,8 +78,6 @@ class Call:
 
     def with_operands(self, values: Sequence[Any]) -> Any:
         """func's result with other values in the operands' places."""
-        from clew.distributed.tensor._api import DTensor
-
         left = iter(values)
         args, kwargs = _each(
             lambda x: next(left) if isinstance(x, DTensor) else x, self.args, self.kwargs
@@ -97,8 +94,6 @@ class Call:
 
     def parts(self, wanted: Sequence[Way], out: Way) -> list[Any]:
         """Each operand's part, lying as wanted."""
-        from clew.distributed.tensor._api import part_of
-
         made = []
         for x, way in zip(self.operands, wanted):
             local = redistribute_local(part_of(x), x._sizes, self.mesh, x._placements, way)
@@ -123,8 +118,6 @@ class Call:
 
     def wrapped(self, made: Any, whole: Any, out: Way, sizes: Any = None) -> Any:
         """Results as distributed tensors."""
-        from clew.distributed.tensor._api import wrap
-
         if isinstance(made, Tensor):
             return wrap(made, self.mesh, out, whole.shape if sizes is None else sizes)
         if isinstance(made, tuple) and hasattr(made, "_fields"):

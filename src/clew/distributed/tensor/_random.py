@@ -6,10 +6,11 @@ import zlib
 from typing import Any
 
 import clew
+from clew._overriding import DisableTorchFunctionSubclass
 from clew.distributed import distributed_c10d as c10d
+from clew.distributed.tensor._api import wrap
 from clew.distributed.tensor._redistribute import redistribute_local
 from clew.distributed.tensor.placement_types import Partial, Replicate
-from clew.overrides import DisableTorchFunctionSubclass
 
 R = Replicate()
 
@@ -51,8 +52,6 @@ def in_place(c: Any) -> Any:
 
 def dropout(c: Any) -> Any:
     """The whole's mask is drawn, and each process's part of it used."""
-    from clew.distributed.tensor._api import wrap
-
     x = c.operands[0]
     agreed(c)
     ones = clew.ones(x._sizes, dtype=x.dtype)

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 import clew
+from clew._overriding import DisableTorchFunctionSubclass
 from clew.distributed.tensor import _random, _shapes
+from clew.distributed.tensor._api import rules
 from clew.distributed.tensor._call import Call, name_of
 from clew.distributed.tensor._redistribute import local_sizes
 from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
-from clew.overrides import DisableTorchFunctionSubclass
 
 R = Replicate()
 
@@ -392,3 +393,6 @@ def call(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
             "to_local(), this process's part"
         )
     return rule(Call(func, args, kwargs))
+
+
+rules["call"] = call

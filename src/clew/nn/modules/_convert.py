@@ -157,7 +157,9 @@ class Conversions:
         Args:
             args, kwargs: the options of :func:`clew.compile`.
         """
-        clew.compile(self, *args, **kwargs)  # checks them
+        from clew._program.options import check_options
+
+        check_options(*args, **kwargs)
         if not kwargs.get("disable"):
             self.__dict__["_deferred"] = self.__dict__["_hooked"] = True
 

@@ -25,10 +25,12 @@ class IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpec
     __str__ = __repr__
 
 
-def has_extra_state(module: Any, method: str) -> bool:
-    from .module import Module
+# What Module has where a class has no extra state; clew.nn.modules.module fills it.
+without_extra_state: dict[str, Any] = {}
 
-    return getattr(type(module), method, None) is not getattr(Module, method)
+
+def has_extra_state(module: Any, method: str) -> bool:
+    return getattr(type(module), method, None) is not without_extra_state[method]
 
 
 def save_own(module: Any, destination: Any, prefix: str, keep_vars: bool) -> None:

@@ -753,6 +753,9 @@ def _type_name(value: Any) -> str:
 
 
 clew._C._quick_attributes(Module, Module)
+_state.without_extra_state.update(
+    get_extra_state=Module.get_extra_state, set_extra_state=Module.set_extra_state
+)
 
 
 # PyTorch's names for the tables of hooks of all modules.

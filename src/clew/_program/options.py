@@ -1,0 +1,38 @@
+"""The options of compile()."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["check_options"]
+
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_BACKENDS = ("inductor", "eager", "aot_eager", "cudagraphs", "clew")
+
+
+def check_options(
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: Any = None,
+    options: Any = None,
+    disable: bool = False,
+) -> None:
+    """Raises unless the options are such as `compile` takes."""
+    if callable(backend) or backend not in _BACKENDS:
+        raise NotImplementedError(
+            f"compile: backend must be one of {', '.join(_BACKENDS)}; got {backend!r}. clew makes "
+            "no graphs that another compiler could be given"
+        )
+    if mode is not None and mode not in _MODES:
+        raise ValueError(f"compile: mode must be one of {', '.join(_MODES)}; got {mode!r}")
+    if mode is not None and options:
+        raise ValueError("compile: give either mode or options, not both")
+    if options:
+        raise ValueError(
+            f"compile: there are no options; got {', '.join(map(str, options))}. Leave them out"
+        )
+
+
+check_options.__qualname__ = "compile"  # as errors of unknown options call it

@@ -1,0 +1,317 @@
+"""Gradients by the engine: ``backward`` and ``grad`` of clew.autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from clew import _C
+from clew._C import Tensor, ones_like, zeros_like
+from clew._provenance import user_level
+from clew.autograd.grad_mode import set_grad_enabled
+
+__all__ = ["backward", "grad"]
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return (x,) if isinstance(x, Tensor) or x is None else tuple(x)
+
+
+def _seeds(
+    what: str, outputs: Sequence[Tensor], grads: Sequence[Any], allow_unused_roots: bool = False
+) -> tuple[Tensor, ...]:
+    """The gradient each root starts with: the one given, or 1 for a root with one element."""
+    if len(outputs) != len(grads):
+        raise RuntimeError(f"{what}: got {len(outputs)} tensors and {len(grads)} gradients")
+    seeds = []
+    for i, (out, g) in enumerate(zip(outputs, grads)):
+        if isinstance(g, Tensor):
+            seeds.append(g)
+        elif g is None:
+            if not out.requires_grad and not allow_unused_roots:
+                raise RuntimeError(
+                    f"{what}: element {i} of tensors does not require grad and does not have a "
+                    f"grad_fn; it is "
+                    f"{out.dtype.name}{list(out.shape)}{_C._why_no_grad(out)}"
+                )
+            if out.numel() != 1:
+                raise RuntimeError(
+                    f"{what}: grad can be implicitly created only for scalar outputs; got "
+                    f"shape {list(out.shape)}. Reduce "
+                    "the output (for example with .sum()) or pass gradient="
+                )
+            if not out.is_floating_point():
+                raise RuntimeError(
+                    f"{what}: grad can be implicitly created only for real scalar outputs but "
+                    f"got {out.dtype}"
+                )
+            seeds.append(ones_like(out))
+        else:
+            raise TypeError(
+                f"{what}: gradients can be either Tensors or None, but got {type(g).__name__}"
+            )
+    return tuple(seeds)
+
+
+_warned_of_cycles = False
+
+
+def _warn_of_cycles() -> None:
+    """Once in a process: .grad and the graph that made it hold each other."""
+    global _warned_of_cycles
+    if _warned_of_cycles:
+        return
+    _warned_of_cycles = True
+    import warnings
+
+    warnings.warn(
+        "Using backward() with create_graph=True will create a reference cycle between the "
+        "parameter and its gradient which can cause a memory leak; use autograd.grad instead, or "
+        "set .grad to None after use",
+        stacklevel=user_level(),
+    )
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradients of ``tensors`` into ``.grad`` of the leaves they were made from.
+
+    Args:
+        tensors: the roots, one tensor or a sequence.
+        grad_tensors: the gradient to start with at each root; may be None for roots with one
+            element.
+        retain_graph: keep what backward needs, so that it can run again; default: the value
+            of create_graph.
+        create_graph: record backward itself, for higher derivatives.
+        grad_variables: PyTorch's old name of grad_tensors.
+        inputs: the tensors whose ``.grad`` is wanted; default: all leaves.
+
+    Raises:
+        RuntimeError: a root does not require grad, a gradient is missing or of the wrong
+            shape, the graph was freed.
+
+    >>> x = clew.ones(2, requires_grad=True)
+    >>> clew.autograd.backward([(x * x).sum()])
+    >>> x.grad
+    tensor([2., 2.])
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "backward: 'grad_tensors' and 'grad_variables' (its old name) are the same; "
+                "pass one"
+            )
+        grad_tensors = grad_variables
+    roots = _as_tuple(tensors)
+    if _has_parts(roots, inputs):
+        seeds = None if grad_tensors is None else _parts_of(_as_tuple(grad_tensors))
+        leaves = None if inputs is None else _parts_of(_as_tuple(inputs))
+        return backward(_parts_of(roots), seeds, retain_graph, create_graph, inputs=leaves)
+    seeds = _seeds(
+        "backward", roots, [None] * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
+    )
+    if create_graph:
+        _warn_of_cycles()
+    keep = create_graph if retain_graph is None else retain_graph
+    if _C._vmap_depth() and any(_C._levels(r) for r in roots):
+        raise RuntimeError(
+            "backward: inside vmap the samples share the leaves and their .grad; use "
+            "func.grad or autograd.grad"
+        )
+    if inputs is None:
+        _C._run_backward(roots, seeds, keep, create_graph, None)
+        return
+    wanted = tuple({id(t): t for t in _as_tuple(inputs)}.values())
+    if not wanted:
+        raise RuntimeError("backward: 'inputs' argument to backward() cannot be empty")
+    for t in wanted:
+        if not t.is_leaf:
+            t.retain_grad()
+    found = _C._run_backward(roots, seeds, keep, create_graph, wanted)
+    with set_grad_enabled(create_graph):
+        for t, g in zip(wanted, found):
+            if g is None or not t.is_leaf:  # what is no leaf has kept its gradient
+                continue
+            if t.grad is None:
+                t.grad = g if create_graph else g.clone()
+            elif create_graph or t.grad.requires_grad:
+                t.grad = t.grad + g
+            else:
+                t.grad.add_(g)
+            for hook in list(t._post_accumulate_dict().values()):
+                hook(t)
+
+
+def _tensor_backward(
+    tensor: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of ``outputs`` with respect to ``inputs``; ``.grad`` is left alone.
+
+    Args:
+        outputs: the roots, one tensor or a sequence.
+        inputs: the tensors to differentiate with respect to.
+        grad_outputs: the gradient to start with at each root.
+        retain_graph, create_graph: as in :func:`backward`.
+        only_inputs: must be True.
+        allow_unused: return None for inputs that the outputs do not depend on, instead of raising.
+        is_grads_batched: grad_outputs have a leading batch dim, and so have the results.
+        materialize_grads: return zeros instead of None.
+
+    Returns:
+        one gradient for each input.
+
+    >>> x = clew.tensor(3.0, requires_grad=True)
+    >>> clew.autograd.grad(x**2, x)
+    (tensor(6.),)
+    """
+    if not only_inputs:
+        raise ValueError(
+            "grad: only_inputs=False is not supported; use backward(), which fills .grad of "
+            "every leaf"
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "grad: expected allow_unused to be True or not passed when materialize_grads=True"
+        )
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    starts = [None] * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    if _has_parts(roots, wanted):
+        return _grad_of_parts(
+            roots, wanted, starts, keep, create_graph, allow_unused, materialize_grads
+        )
+    if is_grads_batched:
+        return _grad_of_batch(
+            roots, wanted, starts, keep, create_graph, allow_unused, materialize_grads
+        )
+    seeds = _seeds("grad", roots, starts)
+    if _C._vmap_depth():
+        found = _grad_of_samples(roots, seeds, keep, create_graph, wanted)
+    else:
+        found = _C._run_backward(roots, seeds, keep, create_graph, wanted)
+    unused = [] if allow_unused else [i for i, g in enumerate(found) if g is None]
+    if unused:
+        from clew import _explain
+
+        raise RuntimeError(
+            "grad: one of the differentiated Tensors appears to not have been used in the graph"
+            + _explain.unused(roots, {i: wanted[i] for i in unused})
+        )
+    if materialize_grads:
+        found = tuple(
+            zeros_like(t, requires_grad=create_graph) if g is None else g
+            for t, g in zip(wanted, found)
+        )
+    return tuple(found)
+
+
+def _has_parts(roots: Any, leaves: Any) -> bool:
+    """Whether a sparse or ragged tensor is among them, of which the graph knows the values."""
+    every = (*roots, *(() if leaves is None else _as_tuple(leaves)))
+    if all(type(t) is Tensor for t in every):
+        return False
+    return any(map(_is_structured, every))
+
+
+def _is_structured(t: Any) -> bool:
+    """Whether it is sparse or ragged (see clew._structured)."""
+    return hasattr(type(t), "_placeholder")
+
+
+def _parts_of(tensors: Any) -> tuple[Any, ...]:
+    """The tensors with the values of structured ones in their place, which the graph knows."""
+    return tuple(t._values if _is_structured(t) else t for t in tensors)
+
+
+def _grad_of_parts(
+    roots: Any, wanted: Any, starts: Any, keep: bool, create: bool, unused: bool, zeros: bool
+) -> tuple[Any, ...]:
+    """Gradients of and with respect to tensors that others describe."""
+    found = grad(
+        _parts_of(roots),
+        _parts_of(wanted),
+        _parts_of(starts),
+        keep,
+        create,
+        allow_unused=unused,
+        materialize_grads=zeros,
+    )
+    return tuple(
+        t._with(g) if _is_structured(t) and g is not None else g for t, g in zip(wanted, found)
+    )
+
+
+def _grad_of_batch(
+    roots: Any, wanted: Any, starts: Any, keep: bool, create: bool, unused: bool, zeros: bool
+) -> tuple[Any, ...]:
+    """One backward for all rows of the seeds, by vmap."""
+    from clew.func._vmap import vmap
+
+    given = [i for i, g in enumerate(starts) if g is not None]
+    missing: list[int] = []
+
+    def row(*rows: Tensor) -> tuple[Tensor, ...]:
+        seeds = list(starts)
+        for i, r in zip(given, rows):
+            seeds[i] = r
+        found = grad(roots, wanted, seeds, keep, create, True, unused, False, zeros)
+        missing.extend(i for i, g in enumerate(found) if g is None)
+        return tuple(g for g in found if g is not None)
+
+    found = iter(vmap(row)(*(starts[i] for i in given)))
+    return tuple(None if i in missing else next(found) for i in range(len(wanted)))
+
+
+def _grad_of_samples(
+    roots: Sequence[Tensor], seeds: Sequence[Tensor], keep: bool, create: bool, wanted: Any
+) -> tuple[Any, ...]:
+    """Gradients inside vmap: the graph knows physical tensors, so roots, seeds and inputs show
+    the levels that they have; a seed may be batched at others.
+    """
+    levels = [_C._levels(r) for r in roots]
+    found = _C._run_backward(
+        tuple(_C._show_levels(r, own) for r, own in zip(roots, levels)),
+        tuple(_C._show_levels(s, own) for s, own in zip(seeds, levels)),
+        keep,
+        create,
+        tuple(_C._show_levels(t, _C._levels(t)) for t in wanted),
+    )
+    together = 0
+    for own in levels:
+        together |= own
+    for t, g in zip(wanted, found):
+        if g is not None and together & ~_C._levels(t):
+            raise RuntimeError(
+                "grad: inside vmap, a tensor that all samples share has one gradient for all of "
+                "them, not one for each; use func.grad with the tensor as an argument of the "
+                "function, or differentiate outside vmap"
+            )
+    return tuple(
+        None if g is None else _C._hide_levels(g, _C._levels(t)) for g, t in zip(found, wanted)
+    )

@@ -1,0 +1,23 @@
+"""The onnx package, and what clew writes of its own into a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["PARAMETERS", "need_onnx"]
+
+# Metadata of a file that clew wrote: which of its initializers are parameters.
+PARAMETERS = "clew.parameters"
+
+
+def need_onnx() -> Any:
+    """The onnx package.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        import onnx
+    except ImportError as e:
+        raise ImportError("ONNX files need the onnx package: pip install 'clew[onnx]'") from e
+    return onnx
