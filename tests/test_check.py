@@ -211,3 +211,101 @@ def test_bad_arguments(tmp_path):
     (tmp_path / "pack" / "one.py").write_text("import torch\ntorch.absent_name")
     code, out, _ = command("doctor", "-m", "pack", cwd=tmp_path)
     assert code == 1 and os.path.join("pack", "one.py") + ":2" in out
+
+
+def test_names_for_modules_and_classes(doctor):
+    """`F = torch.nn.functional` is followed where the name means one thing only."""
+    out = doctor(
+        """\
+        import torch as th, torch.nn as nn, torch.optim as optim
+        F = th.nn.functional
+        F.relu, F.absent_one
+        T = th.Tensor
+        T.zero_, T.absent_two
+        o = optim.lr_scheduler
+        s = o.StepLR, o.absent_three
+        either = th.cuda if s else th
+        either.absent
+        twice = th.cuda
+        twice = th
+        twice.absent
+        nn = either.nn
+        nn.absent
+        def f():
+            F = th
+            return F.absent
+        class C:
+            th = 3
+        try:
+            import torch
+        except ImportError:
+            torch = None
+        torch.absent_four, th.absent_five
+        """,
+        code=1,
+    )
+    found = [line.split(": clew has no ")[1].split(";")[0] for line in lines(out)]
+    assert found == [
+        "torch.nn.functional.absent_one",
+        "torch.Tensor.absent_two",
+        "torch.optim.lr_scheduler.absent_three",
+        "torch.absent_four",
+        "torch.absent_five",
+    ]
+
+
+def test_calls_that_would_raise(doctor):
+    source = """\
+        from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+        import torch
+        def wrap(model, sharded):
+            isinstance(model, FSDP)
+            return FSDP(model) if sharded else model
+        def other(model):
+            if torch.cuda.is_available():
+                FSDP(model)
+        """
+    out = doctor(source, code=0)
+    found = [line for line in out.splitlines() if "raises when it is called" in line]
+    assert len(found) == 1
+    assert found[0].startswith(
+        "train.py:5: raises when it is called: torch.distributed.fsdp.FullyShardedDataParallel; "
+        "this way to spread models"
+    )
+    assert "1 calls would raise" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("torch.optim.Adamw", "nearest: torch.optim.AdamW"),
+        ("torch.utils.data.Dataloader", "nearest: torch.utils.data.DataLoader"),
+        ("torch.rfft", "PyTorch has removed it: use torch.fft.rfft"),
+        ("torch._six.string_classes", "PyTorch has removed it: use str"),
+        ("torch.quantize_per_tensor", "there are no quantized tensors"),
+        ("torch._inductor.nothing", "there is no such compiler"),
+        ("torch.distributed._nothing.at_all", "docs/distributed.md"),
+        ("torch.cuda.jiterator.create_jit_fn", "needs a GPU"),
+        ("torch.wholly_unlike", "clew has nothing like it"),
+    ],
+)
+def test_remedies(doctor, name, advice):
+    assert f"clew has no {name}; {advice}" in doctor(f"import torch\nx = {name}\n", code=1)
+
+
+def test_annotations_that_nobody_evaluates(doctor):
+    source = """\
+        import torch
+        def f(x: torch.absent_one) -> torch.absent_two:
+            y: torch.never = 1
+            return x
+        class C:
+            z: torch.absent_three = torch.zeros(1)
+        """
+    names = ["torch.absent_one", "torch.absent_three", "torch.absent_two"]
+    late = sys.version_info >= (3, 14)
+    out = doctor(source, code=0 if late else 1)
+    found = {line.split(": clew has no ")[1].split(";")[0] for line in lines(out)}
+    assert sorted(found) == ([] if late else names)
+    out = doctor("from __future__ import annotations\n" + textwrap.dedent(source), code=0)
+    assert not lines(out)

@@ -123,6 +123,31 @@ def test_version(program):
     )
 
 
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("from torch.nn import Nothing", "torch.nn.Nothing"),
+        ("from torch import Nothing", "torch.Nothing"),
+        ("import torch.nothing.at_all", "torch.nothing"),
+        ("from torch.distributed.nothing import x", "torch.distributed.nothing"),
+        ("import torch\nclass X(torch.nn.Nothing): pass", "torch.nn.Nothing"),
+        ("import torch\ntorch.distributed._nothing.x", "torch.distributed._nothing"),
+        ("import torch\ntorch.Tensor.nothing", "torch.Tensor.nothing"),
+        ("import torch\ntorch.nn.Linear.nothing", "torch.nn.modules.linear.Linear.nothing"),
+    ],
+)
+def test_a_library_that_is_not_supported(source, name, tmp_path):
+    """It fails at the import that needs a name, with the name and where to look."""
+    (tmp_path / "unsupported.py").write_text(source)
+    (tmp_path / "train.py").write_text("print('begins')\nimport unsupported\nprint('ends')")
+    out, err = command("run", "train.py", code=1, cwd=tmp_path)
+    assert out == "begins\n"
+    assert "unsupported.py" in err
+    assert f"clew has no '{name}'" in err.splitlines()[-1]
+    assert "docs/ecosystem.md says which libraries run" in err.splitlines()[-1]
+    assert err.count("docs/ecosystem.md") == 1
+
+
 def test_names_that_clew_lacks(program):
     program(
         """

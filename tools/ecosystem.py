@@ -120,9 +120,15 @@ starts; `clew alias on` does so for every Python of an environment. The table sa
 import so; `make ecosystem` writes it. That a library imports does not say that all of it runs; what
 tests/ecosystem holds runs with the numbers that PyTorch gives.
 
+`clew kernel install` adds a Jupyter kernel in which `import torch` means clew, for the user or,
+with `--sys-prefix` or `--prefix FOLDER`, for one environment; `--name` and `--display-name` say
+what it is called, and `clew kernel uninstall` with the same name and place removes it. It needs
+`pip install ipykernel jupyter_client` in the environment that has clew.
+
 `clew doctor script.py` (or `clew run --check script.py`) reads a program and the modules that it
 imports, runs nothing, and lists the names of torch that clew lacks, each with its line and what to
-do. Its status is 1 when something that the program needs is missing.
+do. Its status is 1 when something that the program needs is missing. Calls of names that can only
+be imported, such as FullyShardedDataParallel, are told, too: they raise, and say why.
 
 A library that is not here, or that fails: please open an issue with its name and version, the
 program, and the whole message. Where clew lacks a name that the library imports, the message says

@@ -1,4 +1,4 @@
-"""The command line: run, doctor, launch, export, replay, alias and info."""
+"""The command line: run, doctor, launch, export, replay, alias, kernel and info."""
 
 from __future__ import annotations
 
@@ -91,6 +91,33 @@ def _replay(args: list[str]) -> int:
     return replay(args[0], args[1] if args[1:] else None, debugger=debugger)
 
 
+def _add_kernel(commands: Any) -> None:
+    kernel = commands.add_parser("kernel", help="a Jupyter kernel in which torch is clew")
+    actions = kernel.add_subparsers(dest="action", required=True)
+    for action, what in (
+        ("install", "install the kernel, in place of an older one of its name"),
+        ("uninstall", "remove the kernel; give the same name and place"),
+    ):
+        parser = actions.add_parser(action, help=what, description=what)
+        parser.add_argument("--name", default="clew", help="of the kernel (clew)")
+        if action == "install":
+            title = "Python 3 (torch is clew)"
+            parser.add_argument("--display-name", default=title, help=f"in notebooks ({title})")
+        place = parser.add_mutually_exclusive_group()
+        place.add_argument("--user", action="store_true", help="in the user's data (the default)")
+        place.add_argument("--sys-prefix", action="store_true", help="in this environment")
+        place.add_argument("--prefix", help="in the environment of this folder")
+
+
+def _kernel(parsed: argparse.Namespace) -> int:
+    from clew._kernel_command import install, uninstall
+
+    prefix = sys.prefix if parsed.sys_prefix else parsed.prefix
+    if parsed.action == "install":
+        return install(parsed.name, parsed.display_name, prefix)
+    return uninstall(parsed.name, prefix)
+
+
 def _info() -> int:
     from clew.__config__ import show
 
@@ -136,6 +163,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands.add_parser("launch", help="start the ranks of a program through MPI")
     alias = commands.add_parser("alias", help="let `import torch` mean clew in this environment")
     alias.add_argument("action", choices=["on", "off", "status"])
+    _add_kernel(commands)
     commands.add_parser("export", help="write a model of a Python file as ONNX or as a program")
     commands.add_parser("info", help="print how clew was built and what it runs on")
     parsed = parser.parse_args(args)
@@ -148,6 +176,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from clew._alias_command import alias as switch
 
         return switch(parsed.action)
+    if parsed.command == "kernel":
+        return _kernel(parsed)
     if parsed.command == "info":
         return _info()
     parser.print_help()

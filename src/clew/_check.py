@@ -8,6 +8,7 @@ apart, since nobody knows whether they are called.
 from __future__ import annotations
 
 import ast
+import collections
 import functools
 import importlib
 import os
@@ -20,7 +21,7 @@ from typing import Any
 
 __all__ = ["Finding", "check"]
 
-NEEDED, OPTIONAL, CALLED = "needed", "optional", "called"
+NEEDED, OPTIONAL, REFUSED, CALLED = "needed", "optional", "refused", "called"
 # Bounds on what is read: a program that imports half of the world is still checked in seconds.
 MAX_FILES = 4000
 MAX_BYTES = 64 << 20
@@ -32,6 +33,37 @@ _WITHOUT_TORCH = frozenset(
     "cython Cython mpmath greenlet".split()
 )
 _GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
+# What took the place of names that PyTorch itself no longer has.
+_REPLACED = {
+    "torch._six": "PyTorch has removed it: use str, int, float('inf') and collections.abc",
+    "torch.gels": "PyTorch has removed it: use torch.linalg.lstsq",
+    "torch.gesv": "PyTorch has removed it: use torch.linalg.solve",
+    "torch.ifft": "PyTorch has removed it: use torch.fft.ifft",
+    "torch.irfft": "PyTorch has removed it: use torch.fft.irfft",
+    "torch.legacy": "PyTorch has removed it: use torch.nn",
+    "torch.onnx.dynamo_export": "PyTorch has removed it: use torch.onnx.export",
+    "torch.potrf": "PyTorch has removed it: use torch.linalg.cholesky",
+    "torch.potrs": "PyTorch has removed it: use torch.cholesky_solve",
+    "torch.rfft": "PyTorch has removed it: use torch.fft.rfft",
+    "torch.trtrs": "PyTorch has removed it: use torch.linalg.solve_triangular",
+    "torch.utils.ffi": "PyTorch has removed it: use torch.library.custom_op",
+    "torch.utils.serialization": "PyTorch has removed it: use torch.save and torch.load",
+    "torch.utils.trainer": "PyTorch has removed it: write the loop",
+}
+# Parts that clew lacks as a whole, by the beginnings of their names.
+_PARTS = {
+    "torch._dynamo": "there is no such compiler here; programs run as they are",
+    "torch._inductor": "there is no such compiler here; programs run as they are",
+    "torch.ao.quantization": "only quantize_dynamic is part of clew",
+    "torch.distributed": "docs/distributed.md says what there is",
+    "torch.fake_quantize": "there are no quantized tensors; see torch.ao.quantization",
+    "torch.jit": "scripts run as Python: leave the setting out; docs/export.md says what there is",
+    "torch.nn.intrinsic": "only torch.ao.quantization.quantize_dynamic is part of clew",
+    "torch.nn.qat": "only torch.ao.quantization.quantize_dynamic is part of clew",
+    "torch.quantization": "only quantize_dynamic is part of clew",
+    "torch.quantize": "there are no quantized tensors; see torch.ao.quantization",
+    "torch.testing._internal": "PyTorch's own tests are not part of clew; use torch.testing",
+}
 _GPU_HOMES = ("torch.cuda", "torch.xpu", "torch.mps", "torch.mtia", "torch.hip", "torch.npu")
 
 
@@ -43,7 +75,9 @@ class Finding:
     line: int
     name: str  # torch.x.y
     remedy: str
-    kind: str  # needed, optional (guarded), or called (in a function of an installed package)
+    # needed, optional (guarded), refused (raises when called), or called (in a function of an
+    # installed package)
+    kind: str
 
 
 @dataclass
@@ -61,6 +95,23 @@ class _Names:
 
     def __init__(self) -> None:
         self._known: dict[str, str | None] = {}
+        self._refusals: dict[str, str | None] = {}
+
+    def refusal(self, name: str) -> str | None:
+        """Why a name that clew has cannot be called; None for others."""
+        if name not in self._refusals:
+            self._refusals[name] = self._why(name)
+        return self._refusals[name]
+
+    def _why(self, name: str) -> str | None:
+        value: Any = importlib.import_module("torch")
+        for part in name.split(".")[1:]:
+            try:
+                value = getattr(value, part)
+            except Exception:
+                return None
+        why = vars(value).get("_why") if isinstance(value, type) else None
+        return why if isinstance(why, str) else None
 
     def remedy(self, name: str) -> str | None:
         """What to do about a name that clew lacks; None for one that it has."""
@@ -98,10 +149,18 @@ class _Names:
     def _advice(self, home: str, part: str, value: Any) -> str:
         from clew._namespace import nearest_name
 
-        if f"{home}.{part}".startswith(_GPU_HOMES):
+        name = f"{home}.{part}"
+        if name in _REPLACED:
+            return _REPLACED[name]
+        if name.startswith(_GPU_HOMES):
             return "needs a GPU: guard it with torch.cuda.is_available()"
         near = nearest_name(part, dir(value))
-        return f"nearest: {home}.{near}" if near else "clew has nothing like it"
+        if near:
+            return f"nearest: {home}.{near}"
+        for begin, advice in _PARTS.items():
+            if name.startswith(begin):
+                return advice
+        return "clew has nothing like it"
 
 
 def _text(node: ast.expr) -> str | None:
@@ -162,6 +221,22 @@ def _bound(function: Any) -> set[str]:
     return names - shared
 
 
+def _bound_once(module: ast.Module) -> frozenset[str]:
+    """Names that a module assigns in one place only, and none of its functions."""
+    counts: collections.Counter[str] = collections.Counter()
+    for node in ast.walk(module):
+        if isinstance(node, ast.Global):
+            counts.update(node.names * 2)
+    todo: list[ast.AST] = list(module.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            counts[node.id] += 1
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            todo.extend(ast.iter_child_nodes(node))
+    return frozenset(name for name, count in counts.items() if count == 1)
+
+
 class _Reader(ast.NodeVisitor):
     """Reads one module: names of torch that it uses, and modules that it imports."""
 
@@ -170,10 +245,14 @@ class _Reader(ast.NodeVisitor):
         self.own = own  # of the program: what its functions do counts
         self._functions = own or torch  # else there is nothing in them to report
         self.uses: list[tuple[str, int, str]] = []
+        self.calls: list[tuple[str, int, str]] = []
+        self._once: frozenset[str] = frozenset()  # names that the module binds in one place only
         self.imports: list[tuple[str, str]] = []  # module, kind
         self._scopes: list[dict[str, str | None]] = [{}]
         self._guard = False
         self._inside = 0  # functions around
+        self._classes = 0
+        self._late_annotations = False  # annotations are not evaluated
 
     def _kind(self) -> str:
         if self._inside and not self.own:
@@ -188,6 +267,58 @@ class _Reader(ast.NodeVisitor):
 
     def _use(self, name: str, node: Any) -> None:
         self.uses.append((name, node.lineno, self._kind()))
+
+    def visit_Module(self, node: ast.Module) -> None:
+        self._once = _bound_once(node)
+        self._late_annotations = sys.version_info >= (3, 14) or any(
+            isinstance(n, ast.ImportFrom)
+            and n.module == "__future__"
+            and any(alias.name == "annotations" for alias in n.names)
+            for n in node.body
+        )
+        self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        """`F = torch.nn.functional` names a module as an import does."""
+        self.generic_visit(node)
+        names = [t.id for t in node.targets if isinstance(t, ast.Name)]
+        if (
+            self._inside
+            or self._classes
+            or (isinstance(node.value, ast.Constant) and node.value.value is None)
+        ):
+            return  # names of functions are known already; `torch = None` is there for no torch
+        root, dot, rest = (_text(node.value) or "").partition(".")
+        meaning = self._meaning(root)
+        for name in names:
+            if meaning is not None and name in self._once and name not in self._scopes[-1]:
+                self._scopes[-1][name] = f"{meaning}{dot}{rest}"
+            elif name in self._scopes[-1]:
+                self._scopes[-1][name] = None  # it means one thing here and another there
+
+    def _visit_annotation(self, note: ast.expr) -> None:
+        if not self._late_annotations:
+            self.visit(note)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if not self._inside:  # those of variables of functions are never looked at
+            self._visit_annotation(node.annotation)
+        for part in filter(None, [node.target, node.value]):
+            self.visit(part)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._classes += 1
+        self.generic_visit(node)
+        self._classes -= 1
+
+    def visit_Call(self, node: ast.Call) -> None:
+        chain = _text(node.func)
+        if chain is not None:
+            root, dot, rest = chain.partition(".")
+            meaning = self._meaning(root)
+            if meaning is not None:
+                self.calls.append((f"{meaning}{dot}{rest}", node.lineno, self._kind()))
+        self.generic_visit(node)
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -277,7 +408,7 @@ class _Reader(ast.NodeVisitor):
                 self.visit(part)
             arguments = (a for a in ast.walk(node.args) if isinstance(a, ast.arg))
             for note in filter(None, [node.returns, *(a.annotation for a in arguments)]):
-                self.visit(note)
+                self._visit_annotation(note)
         if not self._functions:
             return
         self._scopes.append(dict.fromkeys(_bound(node)))
@@ -326,7 +457,7 @@ def _packages(name: str) -> Iterator[str]:
 
 
 def _rank(kind: str) -> int:
-    return (NEEDED, OPTIONAL, CALLED).index(kind)
+    return (NEEDED, OPTIONAL, REFUSED, CALLED).index(kind)
 
 
 def check(path: str, module: str | None = None) -> Report:
@@ -401,6 +532,11 @@ def _judge(report: Report, names: _Names, file: str, reader: _Reader, arrived: s
         old = best.get((name, line))
         if old is None or _rank(old.kind) > _rank(worse):
             best[name, line] = Finding(file, line, name, remedy, worse)
+    for name, line, kind in reader.calls:
+        why = names.refusal(name)
+        # Where the program asks first, and in packages, nobody knows whether it is called.
+        if why is not None and kind == arrived == NEEDED and reader.own:
+            best.setdefault((name, line), Finding(file, line, name, why, REFUSED))
     # A file reached first by a guarded import may come again by a plain one.
     report.findings[:] = [
         f for f in report.findings if f.file != file or (f.name, f.line) not in best
@@ -413,7 +549,8 @@ _USAGE = """usage: clew doctor [--all] script.py
        clew run --check script.py
 
 Reads a program and the modules that it imports, runs nothing, and lists the names of torch that
-clew lacks. Methods of objects are not known before the program runs, and are not checked. --all
+clew lacks, and the program's calls of names that can be imported and raise when they are called.
+Methods of objects are not known before the program runs, and are not checked. --all
 also lists names in functions of installed packages. The exit status is 1 when something that the
 program needs is missing.
 """
@@ -452,7 +589,7 @@ def main(args: list[str]) -> int:
 
 
 def _show(report: Report, everything: bool) -> int:
-    counts = dict.fromkeys((NEEDED, OPTIONAL, CALLED), 0)
+    counts = dict.fromkeys((NEEDED, OPTIONAL, REFUSED, CALLED), 0)
     here = os.getcwd() + os.sep
     labels = {NEEDED: "", OPTIONAL: "optional: ", CALLED: "when called: "}
     for f in sorted(report.findings, key=lambda f: _rank(f.kind)):
@@ -460,6 +597,9 @@ def _show(report: Report, everything: bool) -> int:
         if f.kind == CALLED and not everything:
             continue
         file = f.file.removeprefix(here)
+        if f.kind == REFUSED:
+            print(f"{file}:{f.line}: raises when it is called: {f.name}; {f.remedy}")
+            continue
         print(f"{file}:{f.line}: {labels[f.kind]}clew has no {f.name}; {f.remedy}")
     for file in report.unread:
         print(f"{file}: not checked, since it cannot be parsed")
@@ -468,6 +608,7 @@ def _show(report: Report, everything: bool) -> int:
     print(
         f"{report.files} files: {counts[NEEDED]} missing names are needed, {counts[OPTIONAL]} are "
         f"guarded by the program, {counts[CALLED]} are in functions of installed packages"
+        + (f"; {counts[REFUSED]} calls would raise" if counts[REFUSED] else "")
         + ("" if everything or not counts[CALLED] else " (--all lists them)")
     )
     if counts[NEEDED]:

@@ -124,6 +124,9 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     import difflib
 
     public = [k for k in known if not k.startswith("_") and k != "annotations"]
+    same = [k for k in public if k.lower() == name.lower()]
+    if same:  # AdamW of Adamw, though Adam is as near
+        return next((k for k in same if k[0] == name[0]), same[0])
     near = difflib.get_close_matches(name, public, n=1, cutoff=0.72)
     if near:
         return near[0]

@@ -362,6 +362,13 @@ def _ask_mode(func: Any, args: Any, kwargs: Any) -> Any:
         _state.modes.append(mode)
 
 
+def sees_operations() -> bool:
+    """Whether a mode is to be asked about operations that a program adds. One of
+    `__torch_dispatch__` is asked in another way.
+    """
+    return bool(_state.modes) and not _state.disabled and not hasattr(_state.modes[-1], "mode")
+
+
 def _switch_modes(on: bool) -> None:
     """Lets methods and operators of plain tensors ask the modes, or puts them back."""
     if not on:

@@ -170,6 +170,20 @@ def _has_module(name: str) -> bool:
     return _home(name) is not None or _is_absent(name)
 
 
+def _beyond(short: str, module: Any, name: str) -> Any:
+    """A name that `torch.<short>` has and clew's own module lacks."""
+    from clew._torch import _more, absent
+
+    home = _home(short)
+    if home is not None and home != module.__name__:
+        # A program that never imported `torch.<short>` gets clew's module as an attribute.
+        return getattr(importlib.import_module(home), name)
+    try:
+        return _more.find(short, name)
+    except AttributeError:
+        return absent.lacking(short, name)
+
+
 def _explain_missing(alias: str, module: Any) -> None:
     """Makes a module explain names that it lacks; what it looks up lazily still comes first."""
     lazy: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
@@ -177,16 +191,25 @@ def _explain_missing(alias: str, module: Any) -> None:
         return
 
     def __getattr__(name: str) -> Any:
+        short = alias[len("torch.") :]
         if lazy is not None:
             try:
-                return lazy(name)
+                value = lazy(name)
             except AttributeError:
                 pass
-        if not name.startswith("__") and _has_module(f"{alias}.{name}"[len("torch.") :]):
-            return importlib.import_module(f"{alias}.{name}")
+            else:
+                known = isinstance(value, types.ModuleType) and _has_module(f"{short}.{name}")
+                if known and "torch" in sys.modules:  # not after uninstall()
+                    return importlib.import_module(f"{alias}.{name}")
+                return value
         if name.startswith("__"):
             raise AttributeError(f"module {alias!r} has no attribute {name!r}")
-        raise AttributeError(missing(alias, name, dir(module)))
+        if _has_module(f"{short}.{name}"):
+            return importlib.import_module(f"{alias}.{name}")
+        try:
+            return _beyond(short, module, name)
+        except AttributeError:
+            raise AttributeError(missing(alias, name, dir(module))) from None
 
     __getattr__._of_torch = True  # type: ignore[attr-defined]
     module.__getattr__ = __getattr__
@@ -235,7 +258,9 @@ class _Finder:
             parts = [m.name for m in pkgutil.iter_modules(getattr(where, "__path__", []))]
             raise ModuleNotFoundError(missing(parent, last, parts), name=name)
         if name == "multiprocessing.spawn":
-            return _with_spawn_patch(name, path)
+            return _followed_by(_patch_spawn, name, path)
+        if name.startswith("clew.") and name.count(".") > 1:
+            return _followed_by(_explain_late, name, path)
         return None
 
 
@@ -260,7 +285,8 @@ def _patch_spawn(module: Any) -> None:
     module.get_preparation_data = get_preparation_data
 
 
-def _with_spawn_patch(name: str, path: Any) -> Any:
+def _followed_by(action: Callable[[Any], None], name: str, path: Any) -> Any:
+    """Where a module is found, with something that is done once it was imported."""
     spec = importlib.machinery.PathFinder.find_spec(name, path)
     if spec is None or spec.loader is None:
         return spec
@@ -269,10 +295,17 @@ def _with_spawn_patch(name: str, path: Any) -> Any:
 
     def exec_module(module: Any) -> None:
         run_module(module)
-        _patch_spawn(module)
+        action(module)
 
     loader.exec_module = exec_module
     return spec
+
+
+def _explain_late(module: Any) -> None:
+    """Sees to a part that came into a module of clew's after `torch.*` became that module."""
+    parent, _, name = module.__name__.partition(".")[2].rpartition(".")
+    if f"torch.{parent}" in sys.modules:
+        _explain_missing(f"torch.{parent}.{name}", module)
 
 
 def install() -> None:
@@ -318,19 +351,41 @@ def uninstall() -> None:
         del sys.modules[name]
 
 
+def _what_is_missing(error: BaseException) -> str | None:
+    """The text of an error about a name of torch, with the name and where to look; else None."""
+    text = str(error)
+    found = re.match(r"cannot import name '(\w+)' from '(torch[\w.]*|clew[\w.]*)'", text)
+    if isinstance(error, ImportError) and found:
+        name, module = found[1], found[2]
+        known = dir(sys.modules.get(module, clew))
+        alias = re.sub(r"^clew(\._torch)?", "torch", module)
+        return f"{text}: {missing(alias, name, known)}{_PAGE}"
+    if not isinstance(error, ImportError | AttributeError):
+        return None
+    if text.startswith(("clew has no '", "clew.ops.")):
+        return text + _PAGE
+    owner = getattr(error, "obj", None)
+    name = error.name or "_"
+    if not isinstance(owner, type) or name.startswith("_"):
+        return None
+    if owner.__module__.split(".")[0] not in ("clew", "torch"):
+        return None
+    alias = re.sub(r"^clew(\._torch)?\b", "torch", owner.__module__)
+    # Python itself tells the nearest name.
+    return f"{text}: {missing(f'{alias}.{owner.__qualname__}', name, ())}{_PAGE}"
+
+
 def _report(error: BaseException) -> None:
     """Shows an exception as Python would, without the frames of this file."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
         traceback = traceback.tb_next
     error.__traceback__ = traceback
-    if isinstance(error, ImportError):
-        found = re.match(r"cannot import name '(\w+)' from '(torch[\w.]*|clew[\w.]*)'", str(error))
-        if found:
-            name, module = found[1], found[2]
-            known = dir(sys.modules.get(module, clew))
-            alias = re.sub(r"^clew(\._torch)?", "torch", module)
-            error.msg += ": " + missing(alias, name, known) + _PAGE
+    text = _what_is_missing(error)
+    if text is not None:
+        error.args = (text, *error.args[1:])
+        if isinstance(error, ImportError):
+            error.msg = text
     sys.stdout.flush()
     sys.excepthook(type(error), error, traceback)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 import sys
 import typing
 from collections.abc import Callable, Iterable, Sequence
@@ -16,9 +15,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import clew
-from clew import _C
+from clew import _C, _overriding
 from clew._C import Tensor
-from clew._signatures import split
+from clew._opcheck import OpCheckError as OpCheckError
+from clew._opcheck import get_ctx, opcheck
+from clew._schema import Schema as _Schema
 from clew.utils import _pytree
 
 __all__ = [
@@ -44,85 +45,6 @@ __all__ = [
 ]
 
 _registry: dict[str, _Operation] = {}
-_SCHEMA = re.compile(r"\s*(?:(?P<space>[\w]+)::)?(?P<name>[\w]+)(?:\.(?P<overload>\w+))?\s*\(")
-
-
-class _Parameter(typing.NamedTuple):
-    type: str
-    name: str
-    default: Any
-    keyword_only: bool
-
-
-class _Schema:
-    """What a schema's text says."""
-
-    def __init__(self, text: str) -> None:
-        found = _SCHEMA.match(text)
-        if not found:
-            raise RuntimeError(
-                "library: expected a schema such as 'name(Tensor x, int n=1) -> Tensor'; got "
-                f"{text!r}"
-            )
-        self.text = text.strip()
-        self.name = found["name"]
-        self.overload_name = found["overload"] or ""
-        depth, at = 1, found.end()
-        while depth and at < len(text):
-            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(text[at], 0)
-            at += 1
-        inner = text[found.end() : at - 1]
-        self.returns = text[at:].partition("->")[2].strip()
-        self.arguments: list[_Parameter] = []
-        keyword_only = False
-        for part in split(inner):
-            if part == "*":
-                keyword_only = True
-                continue
-            left, equals, default = part.partition("=")
-            kind, _, name = left.strip().rpartition(" ")
-            self.arguments.append(
-                _Parameter(kind.strip(), name, _default(default) if equals else ..., keyword_only)
-            )
-        self.mutates = [a.name for a in self.arguments if "!" in a.type]
-
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """All arguments, by position where that is allowed; checks how many there are."""
-        positional = [a for a in self.arguments if not a.keyword_only]
-        if len(args) > len(positional):
-            raise TypeError(
-                f"{self.name}: takes {len(positional)} positional arguments; got {len(args)}"
-            )
-        values = dict(zip((a.name for a in positional), args))
-        for name, value in kwargs.items():
-            if name in values or all(a.name != name for a in self.arguments):
-                raise TypeError(f"{self.name}: got an unexpected argument {name!r}")
-            values[name] = value
-        for a in self.arguments:
-            if a.name not in values:
-                if a.default is ...:
-                    raise TypeError(f"{self.name}: misses the argument {a.name!r}")
-                values[a.name] = a.default
-        named = {a.name: values[a.name] for a in self.arguments if a.keyword_only}
-        return tuple(values[a.name] for a in positional), named
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def _default(text: str) -> Any:
-    text = text.strip()
-    words = {"None": None, "True": True, "False": False}
-    if text in words:
-        return words[text]
-    if text.startswith("["):
-        return [_default(part) for part in split(text[1:-1])]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text.strip("\"'")
 
 
 class _Operation:
@@ -142,6 +64,9 @@ class _Operation:
         self._autocast: Any = None
         self._in_autocast: Callable[..., Any] | None = None
         self._function: Any = None
+        self._strict = (
+            False  # by custom_op: its kernel has no gradient, nor anything else, by itself
+        )
         self.tags: Any = ()
 
     @property
@@ -186,6 +111,16 @@ class _Operation:
         return f"<OpOverload(op='{self.namespace}.{self._short}', overload='default')>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _overriding.sees_operations():
+            return _overriding._ask_mode(self, args, kwargs)
+        overriding = [v for v in _leaves(args, kwargs) if type(v) not in _PLAIN and _takes_over(v)]
+        if overriding:
+            if _overriding.has_torch_function(overriding):
+                return _overriding.handle_torch_function(self, overriding, *args, **kwargs)
+        return self._dispatch(args, kwargs)
+
+    def _dispatch(self, args: Any, kwargs: Any) -> Any:
+        """The call where no function mode and no class has taken it over."""
         if self._given_schema is not None:
             args, kwargs = self._given_schema.bind(args, kwargs)
         dispatch = sys.modules.get("clew._torch.utils._python_dispatch")
@@ -193,13 +128,6 @@ class _Operation:
             answer = dispatch.ask(self, args, kwargs)
             if answer is not NotImplemented:
                 return answer
-        leaves = _pytree.tree_leaves((args, kwargs))
-        overriding = [v for v in leaves if type(v) is not Tensor and _takes_over(v)]
-        if overriding:
-            from clew._overriding import handle_torch_function, has_torch_function
-
-            if has_torch_function(overriding):
-                return handle_torch_function(self, overriding, *args, **kwargs)
         if self._in_autocast is not None and clew.is_autocast_enabled("cpu"):
             return self._in_autocast(*args, **kwargs)
         if self._autocast is not None and clew.is_autocast_enabled("cpu"):
@@ -217,8 +145,11 @@ class _Operation:
     def _call(self, args: Any, kwargs: Any) -> Any:
         if self._autograd is not None:
             return self._autograd(*args, **kwargs)
-        tensors = [v for v in _pytree.tree_leaves((args, kwargs)) if isinstance(v, Tensor)]
+        tensors = [v for v in _leaves(args, kwargs) if isinstance(v, Tensor)]
         if self._backward is None and self._vmap is None:
+            if self._strict and not self._schema.mutates and _C.is_grad_enabled():
+                if any(t.requires_grad for t in tensors):
+                    return self._as_function()(args, kwargs)
             # A kernel made of operations has their gradients and batch rules. One that looks at
             # values raises for a batched tensor, and then runs sample by sample.
             if not any(_C._levels(t) for t in tensors):
@@ -230,7 +161,7 @@ class _Operation:
         return self._as_function()(args, kwargs)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
-        tensors = [v for v in _pytree.tree_leaves((args, kwargs)) if isinstance(v, Tensor)]
+        tensors = [v for v in _leaves(args, kwargs) if isinstance(v, Tensor)]
         if self._fake is not None and any(t.is_meta for t in tensors):
             return self._fake(*args, **kwargs)
         if self._kernel is None:
@@ -238,12 +169,56 @@ class _Operation:
                 f"{self._qualname} has no implementation for the CPU; register one with "
                 "library.impl or library.register_kernel"
             )
-        return self._kernel(*args, **kwargs)
+        if self._strict and any(t.is_meta for t in tensors):
+            if not self._schema._results:
+                return None
+            raise NotImplementedError(
+                f"{self._qualname} has no rule for tensors without data; register one with "
+                "library.register_fake"
+            )
+        result = self._kernel(*args, **kwargs)
+        if self._given_schema is None:
+            return result
+        result = self._given_schema.check_result(result)
+        if self._strict:
+            self._check_memory(result, tensors)
+        return result
+
+    def _check_memory(self, result: Any, given: list[Tensor]) -> None:
+        """Raises where a result shares the memory of an argument, or of another result."""
+        keys = {t._storage_key() for t in given if t.numel()}
+        for t in _leaves((result,), {}):
+            if isinstance(t, Tensor) and t.numel():
+                if t._storage_key() in keys:
+                    raise RuntimeError(
+                        f"{self._qualname}: a result shares the memory of an argument or of "
+                        "another result; return a copy: .clone()"
+                    )
+                keys.add(t._storage_key())
+
+    def _gradients(self, ctx: Any, *grads: Any) -> Any:
+        if self._backward is None:
+            raise RuntimeError(
+                f"{self._qualname} has no gradient rule; register one with "
+                "library.register_autograd"
+            )
+        return self._backward(ctx, *grads)
 
     def _as_function(self) -> Callable[[Any, Any], Any]:
         if self._function is None:
             self._function = _function_of(self)
         return self._function
+
+
+_PLAIN = frozenset({Tensor, int, float, bool, str, type(None)})
+
+
+def _leaves(args: Any, kwargs: Any) -> list[Any]:
+    """The arguments, and what is inside of lists and other containers among them."""
+    flat = [*args, *kwargs.values()]
+    if all(type(v) in _PLAIN for v in flat):
+        return flat
+    return _pytree.tree_leaves(flat)
 
 
 def _takes_over(value: Any) -> bool:
@@ -254,6 +229,8 @@ def _function_of(operation: _Operation) -> Callable[[Any, Any], Any]:
     """The operation as a custom Function: its kernel, gradient and batch rule."""
 
     def call(args: Any, kwargs: Any) -> Any:
+        if _has_lists(operation, args, kwargs):
+            return _call_with_lists(operation, args, kwargs)
         names = list(kwargs)
 
         def forward(*given: Any) -> Any:
@@ -272,12 +249,7 @@ def _function_of(operation: _Operation) -> Callable[[Any, Any], Any]:
                 operation._setup(ctx, positional, output)
 
         def backward(ctx: Any, *grads: Any) -> Any:
-            if operation._backward is None:
-                raise RuntimeError(
-                    f"{operation._qualname} has no gradient rule; register one with "
-                    "library.register_autograd"
-                )
-            found = operation._backward(ctx, *grads)
+            found = operation._gradients(ctx, *grads)
             found = found if isinstance(found, tuple) else (found,)
             return (*found, *([None] * len(names)))
 
@@ -302,6 +274,85 @@ def _function_of(operation: _Operation) -> Callable[[Any, Any], Any]:
         return kind.apply(*args, *kwargs.values())
 
     return call
+
+
+def _has_lists(operation: _Operation, args: Any, kwargs: Any) -> bool:
+    """Whether tensors come or go in lists, which custom Functions do not look into."""
+    schema = operation._given_schema
+    if schema is not None and schema._results == ["Tensor[]"]:
+        return True
+    given = (*args, *kwargs.values())
+    return any(
+        isinstance(a, (list, tuple)) and any(isinstance(t, Tensor) for t in a) for a in given
+    )
+
+
+class _Nested:
+    """A Function's context whose answers are about the arguments as the operation has them."""
+
+    def __init__(self, ctx: Any, needs_input_grad: tuple[Any, ...]) -> None:
+        self.__dict__.update(_ctx=ctx, needs_input_grad=needs_input_grad)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ctx, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._ctx, name, value)
+
+
+def _call_with_lists(operation: _Operation, args: Any, kwargs: Any) -> Any:
+    """Calls an operation as a custom Function of all tensors in its arguments."""
+    flat, structure = _pytree.tree_flatten((list(args), kwargs))
+    counts = [len(_pytree.tree_leaves(a)) for a in args]
+    schema = operation._given_schema
+    gives_list = schema is not None and schema._results == ["Tensor[]"]
+
+    def nested(given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        positional, named = structure.unflatten(list(given))
+        return tuple(positional), named
+
+    def forward(*given: Any) -> Any:
+        positional, named = nested(given)
+        found = operation._run(*positional, **named)
+        return tuple(found) if gives_list else found
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        if operation._setup is not None:
+            positional, named = nested(inputs)
+            out = list(output) if gives_list else output
+            operation._setup(ctx, positional, *([named] if named else []), out)
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        inner = _Nested(ctx, nested(ctx.needs_input_grad)[0])
+        found = operation._gradients(inner, *([list(grads)] if gives_list else grads))
+        found = found if isinstance(found, tuple) else (found,)
+        spread: list[Any] = []
+        for one, given, count in zip(found, args, counts):
+            if not isinstance(given, (list, tuple)):
+                spread.append(one)
+            elif one is None:
+                spread += [None] * count
+            elif len(one) == count:
+                spread += one
+            else:
+                raise RuntimeError(
+                    f"{operation._qualname}: the gradient rule must give a gradient for each of "
+                    f"the {count} tensors of a list; it gave {len(one)}"
+                )
+        return (*spread, *([None] * (len(flat) - len(spread))))
+
+    def vmap(info: Any, in_dims: Any, *given: Any) -> Any:
+        if operation._vmap is None:
+            return _loop_rule(lambda *sample: kind.apply(*sample))(info, in_dims, *given)
+        positional, named = nested(given)
+        return operation._vmap(info, nested(in_dims)[0], *positional, **named)
+
+    space: dict[str, Any] = {
+        f.__name__: staticmethod(f) for f in (forward, setup_context, backward, vmap)
+    }
+    kind: Any = type(operation._short, (clew.autograd.Function,), space)
+    found = kind.apply(*flat)
+    return list(found) if gives_list else found
 
 
 def _loop_rule(forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -382,7 +433,7 @@ class Library:
             alias_analysis: accepted.
             tags: kept with the operation.
         """
-        read = _Schema(schema)
+        read = _Schema(schema, self.ns)
         full = f"{self.ns}::{read.name}"
         _define(full, read).tags = tags
         self._defined.append(full)
@@ -456,7 +507,8 @@ def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = ()
         tags: kept with the operation.
     """
     full = _full_name(qualname)
-    _define(full, _Schema(full.partition("::")[2] + schema)).tags = tags
+    space, _, short = full.partition("::")
+    _define(full, _Schema(short + schema, space)).tags = tags
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
@@ -562,21 +614,6 @@ def get_kernel(op: Any, dispatch_key: Any) -> Any:
     return _find(op)._kernel
 
 
-class _FakeContext:
-    """What a rule for tensors without data asks."""
-
-    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
-        """Raises: sizes are numbers here."""
-        raise NotImplementedError("new_dynamic_size: a size that data decides is not known here")
-
-    create_unbacked_symint = new_dynamic_size
-
-
-def get_ctx() -> _FakeContext:
-    """What a rule for tensors without data may ask."""
-    return _FakeContext()
-
-
 def infer_schema(
     prototype_function: Callable[..., Any],
     /,
@@ -597,9 +634,13 @@ def infer_schema(
         '(Tensor x, SymInt n=2) -> Tensor'
     """
     hints = typing.get_type_hints(prototype_function)
+    parameters = inspect.signature(prototype_function).parameters
+    unknown = [] if mutates_args == "unknown" else sorted(set(mutates_args) - set(parameters))
+    if unknown:
+        raise ValueError(f"infer_schema: mutates_args names {unknown}, which are no parameters")
     parts, letters = [], iter("abcdefghijklmnopqrstuvwxyz")
     star = False
-    for p in inspect.signature(prototype_function).parameters.values():
+    for p in parameters.values():
         if p.kind is p.KEYWORD_ONLY and not star:
             parts.append("*")
             star = True
@@ -650,8 +691,9 @@ class CustomOpDef:
         self._qualname = f"{namespace}::{name}"
         self._init_fn = fn
         _registry.pop(self._qualname, None)
-        self._opoverload = _define(self._qualname, _Schema(name + schema))
+        self._opoverload = _define(self._qualname, _Schema(name + schema, namespace))
         self._opoverload._kernel = fn
+        self._opoverload._strict = True
         functools.update_wrapper(self, fn)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -737,94 +779,3 @@ def triton_op(name: str, fn: Any = None, /, *, mutates_args: Any, schema: Any = 
 def wrap_triton(triton_kernel: Any, /) -> Any:
     """Raises: kernels in Triton's language need a GPU."""
     raise NotImplementedError("wrap_triton: Triton's kernels need a GPU")
-
-
-_ALL_CHECKS = ("test_schema", "test_autograd_registration", "test_faketensor")
-
-
-def opcheck(
-    op: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any] | None = None,
-    *,
-    test_utils: Any = _ALL_CHECKS,
-    raise_exception: bool = True,
-    atol: float | None = None,
-    rtol: float | None = None,
-) -> dict[str, str]:
-    """Checks an operation on an example: it writes to no input that its schema does not name, its
-    gradient rule runs, and its rule for tensors without data gives the shapes that it gives.
-
-    Args:
-        op: the operation.
-        args: the example.
-        kwargs: its named arguments.
-        test_utils: which checks.
-        raise_exception: raise where one fails; else the result says so.
-        atol: accepted.
-        rtol: accepted.
-    """
-    operation = op._opoverload if isinstance(op, CustomOpDef) else op
-    named = kwargs or {}
-    wanted = [test_utils] if isinstance(test_utils, str) else list(test_utils)
-    checks = {
-        "test_schema": _check_schema,
-        "test_autograd_registration": _check_gradient,
-        "test_faketensor": _check_fake,
-    }
-    results: dict[str, str] = {}
-    for name in wanted:
-        if name not in checks:
-            continue
-        try:
-            checks[name](operation, args, named)
-        except Exception as error:
-            if raise_exception:
-                raise RuntimeError(f"opcheck: {name} failed: {error}") from error
-            results[name] = f"FAILED: {error}"
-        else:
-            results[name] = "SUCCESS"
-    return results
-
-
-def _check_schema(operation: Any, args: Any, kwargs: Any) -> None:
-    mutated = getattr(operation, "_given_schema", None)
-    allowed = set(mutated.mutates) if mutated else set()
-    names = [a.name for a in mutated.arguments] if mutated else []
-    copies = _pytree.tree_map(lambda t: t.clone() if isinstance(t, Tensor) else t, (args, kwargs))
-    with clew.no_grad():
-        operation(*args, **kwargs)
-    for i, (before, after) in enumerate(zip(copies[0], args)):
-        named = names[i] if i < len(names) else ""
-        if isinstance(after, Tensor) and named not in allowed:
-            if not clew.equal(before.detach(), after.detach()):
-                raise AssertionError(f"argument {named or i} was written to; the schema says no")
-
-
-def _check_gradient(operation: Any, args: Any, kwargs: Any) -> None:
-    leaves = [
-        t for t in _pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor) and t.requires_grad
-    ]
-    if not leaves:
-        return
-    outs = [o for o in _pytree.tree_leaves(operation(*args, **kwargs)) if isinstance(o, Tensor)]
-    total = sum(o.sum() for o in outs if o.requires_grad)
-    if not isinstance(total, Tensor):
-        raise AssertionError("no output requires grad although an input does")
-    clew.autograd.grad(total, leaves, allow_unused=True)
-
-
-def _check_fake(operation: Any, args: Any, kwargs: Any) -> None:
-    if getattr(operation, "_fake", None) is None:
-        return
-    with clew.no_grad():
-        real = _pytree.tree_leaves(operation(*args, **kwargs))
-    meta = _pytree.tree_map(
-        lambda t: t.detach().to("meta") if isinstance(t, Tensor) else t, (args, kwargs)
-    )
-    fake = _pytree.tree_leaves(operation._fake(*meta[0], **meta[1]))
-    for a, b in zip(real, fake):
-        if isinstance(a, Tensor) and (a.shape != b.shape or a.dtype is not b.dtype):
-            raise AssertionError(
-                f"the rule gives {b.shape} of {b.dtype}, not {a.shape} of {a.dtype}"
-            )

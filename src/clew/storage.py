@@ -330,6 +330,8 @@ class TypedStorage(metaclass=_Kind):
         kind = own if isinstance(own, _C.dtype) else dtype
         return cls(wrap_storage=UntypedStorage.from_buffer(args[0]), dtype=kind)
 
+    _from_buffer = from_buffer
+
     def untyped(self) -> UntypedStorage:
         """The bytes."""
         return self._untyped_storage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable
 from typing import Any
 
@@ -9,10 +10,18 @@ from clew.library import _Operation as OpOverload
 from clew.ops import _Added as _OpNamespace  # noqa: F401
 from clew.ops import _Operation as OpOverloadPacket
 
-__all__ = ["HigherOrderOperator", "OpOverload", "OpOverloadPacket"]
+__all__ = ["HigherOrderOperator", "OpOverload", "OpOverloadPacket", "OperatorBase"]
 
 
-class HigherOrderOperator:
+class OperatorBase(abc.ABC):  # noqa: B024
+    """What all operations are, by `isinstance`."""
+
+
+OperatorBase.register(OpOverload)
+OperatorBase.register(OpOverloadPacket)
+
+
+class HigherOrderOperator(OperatorBase):
     """An operation that takes functions; a kernel registered for the CPU does it.
 
     Args:

@@ -14,7 +14,9 @@ _SHARDED = "this way to spread models over processes is not part of clew; see do
 _COMPILER = "there is no such compiler here; programs run as they are"
 _EXPORT = "programs are not written in this form"
 _QUANTIZED = "this form of quantization is not part of clew; see ao.quantization.quantize_dynamic"
+_RULES = "rules of other exporters are not called; see docs/export.md"
 _PIPES = "chains of data pipes are not part of clew; use datasets and a DataLoader"
+_JAGGED = "tensors of rows of different lengths are of another class; see clew.nested"
 _GPU = "this needs a GPU; clew runs on the CPU"
 
 # Module: why its names cannot be used, and the names.
@@ -101,10 +103,14 @@ MODULES: dict[str, tuple[str, str]] = {
     "_dynamo.testing": (_COMPILER, "CompileCounter CompileCounterWithBackend"),
     "_dynamo.symbolic_convert": (_COMPILER, ""),
     "_dynamo.variables": (_COMPILER, ""),
-    "_inductor.codecache": (_COMPILER, "PyCodeCache"),
+    "_inductor.codecache": (_COMPILER, "PyCodeCache extract_tensor_metadata_for_cache_key"),
+    "_inductor.cpu_vec_isa": (_COMPILER, "pick_vec_isa"),
     "_inductor.utils": (_COMPILER, "is_big_gpu"),
     "_inductor.lowering": (_COMPILER, ""),
     "_inductor.runtime": (_COMPILER, ""),
+    "_inductor.runtime.cache_dir_utils": (_COMPILER, "cache_dir"),
+    "_functorch._aot_autograd": (_COMPILER, ""),
+    "_functorch._aot_autograd.functional_utils": (_COMPILER, "from_fun to_fun"),
     "_functorch.aot_autograd": (
         _COMPILER,
         "aot_export_joint_simple aot_export_module aot_function aot_module",
@@ -124,10 +130,10 @@ MODULES: dict[str, tuple[str, str]] = {
     "fx.passes.infra": (_COMPILER, ""),
     "fx.passes.infra.partitioner": (_COMPILER, "CapabilityBasedPartitioner"),
     "fx.passes.operator_support": (_COMPILER, "OperatorSupport OperatorSupportBase"),
-    "fx.experimental.symbolic_shapes": (
-        _COMPILER,
-        "DimDynamic ShapeEnv StatelessSymbolicContext",
-    ),
+    "fx.traceback": (_COMPILER, "get_current_meta preserve_node_meta set_current_meta"),
+    "export._trace": (_EXPORT, ""),
+    "nested._internal": (_JAGGED, ""),
+    "nested._internal.nested_tensor": (_JAGGED, "NestedTensor"),
     "jit.mobile": (_EXPORT, "_load_for_lite_interpreter"),
     "onnx._internal": (_EXPORT, ""),
     "onnx._internal.exporter": (_EXPORT, "ONNXProgram"),
@@ -153,6 +159,27 @@ MODULES: dict[str, tuple[str, str]] = {
     "ao.quantization.quantize_fx": (_QUANTIZED, "convert_fx fuse_fx prepare_fx prepare_qat_fx"),
     "ao.quantization.quantize_pt2e": (_QUANTIZED, "convert_pt2e prepare_pt2e prepare_qat_pt2e"),
     "ao.nn.intrinsic": (_QUANTIZED, "ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU"),
+    "nn.utils._per_sample_grad": (
+        "func.vmap(func.grad(f)) gives a gradient for each sample",
+        "call_for_per_sample_grads",
+    ),
+    "autograd.profiler_legacy": ("autograd.profiler.profile is the profiler", "profile"),
+    "ao.nn.qat": (_QUANTIZED, "Conv1d Conv2d Conv3d Linear"),
+    "ao.quantization.fake_quantize": (
+        _QUANTIZED,
+        "FakeQuantize FakeQuantizeBase default_fake_quant disable_fake_quant enable_fake_quant",
+    ),
+    "ao.quantization.observer": (
+        _QUANTIZED,
+        "HistogramObserver MinMaxObserver MovingAverageMinMaxObserver "
+        "MovingAveragePerChannelMinMaxObserver ObserverBase PerChannelMinMaxObserver "
+        "PlaceholderObserver default_observer default_per_channel_weight_observer "
+        "default_weight_observer",
+    ),
+    "ao.quantization.qconfig": (_QUANTIZED, "QConfigAny float_qparams_weight_only_qconfig"),
+    "ao.quantization.qconfig_mapping": (_QUANTIZED, "QConfigMapping"),
+    "nn.intrinsic": (_QUANTIZED, "ConvBn1d ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU"),
+    "nn.qat": (_QUANTIZED, "Conv2d Linear"),
     "ao.nn.quantized.reference": (_QUANTIZED, ""),
     "ao.ns": (_QUANTIZED, ""),
     "ao.pruning": (_QUANTIZED, "BaseSparsifier WeightNormSparsifier"),
@@ -187,16 +214,31 @@ def absent(module: str, name: str, why: str) -> Any:
     )
 
 
-# Names that modules of clew's own lack.
+# Names that modules of clew's own lack. Left out is what libraries import in a try and have
+# something in place of: to them a name that cannot be used is worse than none.
 _LACKING = {
-    "distributed.optim": "DistributedOptimizer PostLocalSGDOptimizer",
+    "compiler": (_COMPILER, "load_compiled_function save_cache_artifacts load_cache_artifacts"),
+    "distributed": (_SHARDED, "ProcessGroupGloo ProcessGroupMPI ProcessGroupNCCL"),
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": (_SHARDED, "batched_powerSGD_hook"),
+    "distributed.checkpoint.format_utils": (_SHARDED, "_load_state_dict"),
+    "distributed.optim": (_SHARDED, "DistributedOptimizer PostLocalSGDOptimizer"),
+    "distributed.rpc.api": (_SHARDED, "_all_gather"),
+    "fx.experimental.proxy_tensor": (
+        _COMPILER,
+        "_ProxyTensor _SymNodeDict decompose disable_proxy_modes_tracing fetch_object_proxy "
+        "fetch_sym_proxy get_proxy_slot track_tensor_tree",
+    ),
+    "onnx.symbolic_opset9": (_RULES, "masked_fill softmax"),
+    "onnx.symbolic_opset11": (_RULES, "select squeeze unsqueeze"),
+    "onnx.symbolic_opset12": (_RULES, "dropout"),
 }
 
 
 def lacking(module: str, name: str) -> Any:
     """What stands for a name that a module of clew's own does not have."""
-    if name in _LACKING[module].split():
-        return absent(module, name, _SHARDED)
+    why, names = _LACKING.get(module, ("", ""))
+    if name in names.split():
+        return absent(module, name, why)
     raise AttributeError(f"module 'clew.{module}' has no attribute {name!r}")
 
 

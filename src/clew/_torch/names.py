@@ -14,7 +14,17 @@ from clew.futures import Future as Future
 from clew.jit import ScriptModule as ScriptModule
 from clew.jit import fork as fork
 from clew.jit import wait as wait
+from clew.storage import UntypedStorage as StorageBase  # noqa: F401
 
+_QUANTIZED_TENSORS = "there are no quantized tensors here"
+_make_per_tensor_quantized_tensor = absent(
+    "", "_make_per_tensor_quantized_tensor", _QUANTIZED_TENSORS
+)
+_scaled_mm = absent("", "_scaled_mm", "tensors of 8-bit floats are storage here")
+legacy_contiguous_format = clew.contiguous_format
+chalf = clew.complex32
+# Sparse matrices are taken by the usual products.
+dsmm = spmm = clew.mm
 Stream = absent("", "Stream", _GPU)
 Event = absent("", "Event", _GPU)
 _SYMBOLS = "sizes are numbers here; nothing is symbolic"
@@ -92,6 +102,11 @@ def _check_tensor_all(cond: Tensor, message: Any = None) -> None:
     _check(bool(cond.all()), message)
 
 
+def _check_tensor_all_with(error_type: Any, cond: Tensor, message: Any = None) -> None:
+    """Raises an exception of a type where an element is false."""
+    _checker(error_type)(bool(cond.all()), message)
+
+
 def _check_is_size(i: int, message: Any = None, *, max: int | None = None) -> None:
     """Raises where a number is negative."""
     _check(i >= 0, message)
@@ -100,6 +115,99 @@ def _check_is_size(i: int, message: Any = None, *, max: int | None = None) -> No
 def _shape_as_tensor(x: Tensor) -> Tensor:
     """The sizes as a tensor."""
     return clew.tensor(list(x.shape))
+
+
+def _caster(dtype: Any) -> Callable[..., Tensor]:
+    def cast(self: Tensor, non_blocking: bool = False) -> Tensor:
+        """The tensor in another dtype."""
+        return self.to(dtype, non_blocking=non_blocking)
+
+    return cast
+
+
+_cast_Byte, _cast_Char, _cast_Short, _cast_Int, _cast_Long = map(
+    _caster, (clew.uint8, clew.int8, clew.int16, clew.int32, clew.int64)
+)
+_cast_Half, _cast_Float, _cast_Double = map(_caster, (clew.float16, clew.float32, clew.float64))
+
+
+def _convert_indices_from_coo_to_csr(self: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Where each of `size` rows begins among sorted row numbers, and where the last ends."""
+    dtype = clew.int32 if out_int32 else clew.int64
+    counts = clew.bincount(self.long(), minlength=size)
+    return clew.cat([counts.new_zeros(1), counts.cumsum(0)]).to(dtype)
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """The row and column of each element; the column and row if `transpose`."""
+    dtype = clew.int32 if out_int32 else clew.int64
+    counts = crow_indices.diff().long()
+    rows = clew.arange(len(counts)).repeat_interleave(counts).to(dtype)
+    both = [rows, col_indices.to(dtype)]
+    return clew.stack(both[::-1] if transpose else both)
+
+
+def _removed(name: str, instead: str) -> Callable[..., NoReturn]:
+    def call(*args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(f"torch.{name} was removed from PyTorch; use {instead}")
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"Raises: it was removed from PyTorch; use {instead}."
+    return call
+
+
+eig = _removed("eig", "torch.linalg.eig")
+lstsq = _removed("lstsq", "torch.linalg.lstsq, whose arguments are in the other order")
+matrix_rank = _removed("matrix_rank", "torch.linalg.matrix_rank")
+solve = _removed("solve", "torch.linalg.solve, whose arguments are in the other order")
+symeig = _removed("symeig", "torch.linalg.eigh, or torch.linalg.eigvalsh without eigenvectors")
+
+
+def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any) -> Any:
+    """What values become when a function is applied to them as long as a condition holds.
+
+    Args:
+        cond_fn: takes the values, gives a bool or a tensor of one.
+        body_fn: takes the values, gives as many.
+        carried_inputs: the first values.
+    """
+    if not callable(cond_fn) or not callable(body_fn):
+        raise RuntimeError("while_loop: cond_fn and body_fn must be callable")
+    values = tuple(carried_inputs)
+    while True:
+        holds = cond_fn(*values)
+        if isinstance(holds, Tensor) and (holds.dtype is not clew.bool or holds.numel() != 1):
+            raise RuntimeError(
+                f"while_loop: cond_fn must give a bool; got {list(holds.shape)} of {holds.dtype}"
+            )
+        if not isinstance(holds, Tensor | bool):
+            raise RuntimeError(f"while_loop: cond_fn must give a bool; got {type(holds).__name__}")
+        if not holds:
+            return values
+        given = body_fn(*values)
+        if not isinstance(given, tuple) or len(given) != len(values):
+            raise RuntimeError(f"while_loop: body_fn must give a tuple of {len(values)} values")
+        values = given
+
+
+def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
+    """Draws of gamma distributions of rate 1, which have derivatives by the concentration."""
+    from clew.distributions._implicit import standard_gamma
+
+    if generator is not None:
+        raise NotImplementedError("_standard_gamma: draws come from the default generator")
+    return standard_gamma(self)
+
+
+def _grouped_mm(
+    self: Tensor, mat2: Tensor, offs: Any = None, bias: Any = None, out_dtype: Any = None
+) -> Tensor:
+    """One product for each group; see nn.functional.grouped_mm."""
+    from clew._torch._more.nn_functional import grouped_mm
+
+    return grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)
 
 
 def _sample_dirichlet(concentration: Tensor, generator: Any = None) -> Tensor:

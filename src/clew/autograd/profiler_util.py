@@ -22,9 +22,19 @@ __all__ = [
 
 
 class DeviceType(enum.Enum):
-    """Where the work of an event was done: always the CPU."""
+    """Where the work of an event was done: always the CPU, the others are there to be asked for."""
 
     CPU = 0
+    CUDA = 1
+    HIP = 6
+    XLA = 9
+    XPU = 12
+    MPS = 13
+    Meta = 14
+    HPU = 15
+    IPU = 18
+    MTIA = 19
+    PrivateUse1 = 20
 
 
 class Scope(enum.IntEnum):

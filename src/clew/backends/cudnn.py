@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-__all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "is_available", "version"]
+import contextlib
+from collections.abc import Iterator
+
+__all__ = [
+    "allow_tf32",
+    "benchmark",
+    "benchmark_limit",
+    "deterministic",
+    "enabled",
+    "flags",
+    "fp32_precision",
+    "is_available",
+    "version",
+]
 
 enabled = True
 benchmark = False
 deterministic = False
 allow_tf32 = True
+benchmark_limit = 10
+fp32_precision = "none"
 
 
 def is_available() -> bool:
@@ -18,3 +33,38 @@ def is_available() -> bool:
 def version() -> int | None:
     """The version of cuDNN: None."""
     return None
+
+
+@contextlib.contextmanager
+def flags(
+    enabled: bool = False,
+    benchmark: bool = False,
+    benchmark_limit: int = 10,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+    fp32_precision: str = "none",
+) -> Iterator[None]:
+    """Other settings within a block.
+
+    Example:
+        >>> with clew.backends.cudnn.flags(enabled=False):
+        ...     clew.backends.cudnn.enabled
+        False
+        >>> clew.backends.cudnn.enabled
+        True
+    """
+    settings = {
+        "enabled": enabled,
+        "benchmark": benchmark,
+        "benchmark_limit": benchmark_limit,
+        "deterministic": deterministic,
+        "allow_tf32": allow_tf32,
+        "fp32_precision": fp32_precision,
+    }
+    module = globals()
+    before = {name: module[name] for name in settings}
+    module.update(settings)
+    try:
+        yield
+    finally:
+        module.update(before)

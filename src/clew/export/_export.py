@@ -93,6 +93,7 @@ def record(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     dynamic_shapes: Any = None,
+    keep_added: bool = True,
 ) -> ExportedProgram:
     """Exports a Module or a function.
 
@@ -101,6 +102,7 @@ def record(
         args: its arguments.
         kwargs: its named arguments.
         dynamic_shapes: as for export().
+        keep_added: operations that a program adds are one call; else their parts are recorded.
     """
     module = model if isinstance(model, Module) else FunctionModule(model)
     called = model.forward if isinstance(model, Module) else model
@@ -116,7 +118,7 @@ def record(
     names += [f"arg{i}" for i in range(len(names), len(args))]
     marks = read_shapes(dynamic_shapes, args, kwargs, names, rest_name(called))
     with _quiet_state(module) as restore:
-        runner = _Runner(module, spec, restore)
+        runner = _Runner(module, spec, restore, keep_added)
         first = [x.detach().clone() for x in leaves]
         second, sizes = runner.second(first, marks)
         program, second = _record_varying(runner, first, second, sizes)
@@ -182,8 +184,11 @@ def _quiet_state(module: Module) -> Iterator[Callable[[], None]]:
 class _Runner:
     """Runs the model as it is, on copies."""
 
-    def __init__(self, module: Module, spec: Any, restore: Callable[[], None]) -> None:
+    def __init__(
+        self, module: Module, spec: Any, restore: Callable[[], None], keep_added: bool
+    ) -> None:
         self.module, self.spec, self.restore = module, spec, restore
+        self.keep_added = keep_added
         self.results: dict[int, Any] = {}
 
     def __call__(self, tensors: list[Tensor]) -> Any:
@@ -271,8 +276,7 @@ def _record_varying(
     """Records; sizes of Dim.AUTO that the program cannot be written for are fixed."""
     while True:
         try:
-            made = _record_once(runner.module, runner.spec, first, second, runner.restore)
-            return made, second
+            return _record_once(runner, first, second), second
         except ExportError:
             if not sizes.hints & set(sizes.now):
                 raise
@@ -280,11 +284,10 @@ def _record_varying(
             second = runner.again(first, sizes)
 
 
-def _record_once(
-    module: Module, spec: Any, first: list[Tensor], second: list[Tensor], restore: Any
-) -> Program:
+def _record_once(runner: _Runner, first: list[Tensor], second: list[Tensor]) -> Program:
+    module, spec, restore = runner.module, runner.spec, runner.restore
     names = {id(t): (kind, name) for kind, name, t in parameters_of(module)}
-    rec = Recorder(names, 2)
+    rec = Recorder(names, 2, runner.keep_added)
     control = Control(rec)
     inputs = []
     for k, (a, b) in enumerate(zip(first, second)):

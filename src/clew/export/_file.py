@@ -342,6 +342,11 @@ class _Reader:
         elif op == "guard":
             if len(node.args) != 2 or node.outputs:
                 raise ValueError("a check is malformed")
+        elif "::" in op and function_of(op) is None:
+            raise ExportError(
+                f"export.load: the program calls the operation {op}, which this process has not "
+                "registered; import the module that does (library.custom_op) before loading"
+            )
         elif function_of(op) is None:
             raise ExportError(f"export.load: the program calls {op!r}, which clew does not have")
         elif node.blocks or (len(node.outputs) > 1 and not node.several):

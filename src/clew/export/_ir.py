@@ -254,9 +254,20 @@ def _effects(node: Node) -> bool:
     return any(writes(n) or n.op == "guard" or _effects(n) for b in node.blocks for n in b.nodes)
 
 
+def written(node: Node) -> list[Any]:
+    """The arguments that a call changes."""
+    if "::" in node.op:
+        from clew.export._names import written_by
+
+        return written_by(node.op, node.args, node.kwargs)
+    return [node.args[0]] if writes(node) else []
+
+
 def writes(node: Node) -> bool:
-    """Whether a call changes its first argument."""
+    """Whether a call changes an argument: the first one, where the operation is clew's own."""
     op = node.op
+    if "::" in op:
+        return bool(written(node))
     if op == "setitem" or node.kwargs.get("out") is not None:
         return True
     if op.endswith("batch_norm") and len(node.args) > 1 and node.args[1] is not None:

@@ -39,7 +39,8 @@ def name_values(program: Program) -> None:
             following = b.nodes[i + 1] if i + 1 < len(b.nodes) else None
             last = following is None or following.place.line != node.place.line
             found = _TARGET.match(node.place.text) if last else None
-            base = found.group(1) if found else re.sub(r"\W+", "_", node.op.rpartition(".")[2])
+            short = re.split(r"\.|::", node.op)[-1]
+            base = found.group(1) if found else re.sub(r"\W+", "_", short)
             for o in node.outputs:
                 o.name = free(base.strip("_") or "value")
 

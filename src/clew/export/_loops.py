@@ -337,11 +337,11 @@ class Staged:
         return tuple(vals)
 
     def _note_writes(self, journal: Journal, body: Block, run: int) -> None:
-        from clew.export._ir import writes
+        from clew.export._ir import values_in, written
 
         for n in body.nodes:
-            if writes(n) and isinstance(n.args[0], Value):
-                runs = self.rec.concrete.get(n.args[0].id)
+            for v in values_in(written(n)):
+                runs = self.rec.concrete.get(v.id)
                 if runs and all(isinstance(t, Tensor) for t in runs):
                     journal.before_write(runs)
 

@@ -1,7 +1,8 @@
 """What operations are called in an exported program, and what a program may call.
 
-A program may call operations of the table, a few methods and functions that make tensors, and
-arithmetic of numbers; nothing else, whatever a file says.
+A program may call operations of the table, a few methods and functions that make tensors,
+arithmetic of numbers, and operations that this process has registered (clew.library); nothing else,
+whatever a file says.
 """
 
 from __future__ import annotations
@@ -16,7 +17,16 @@ from clew import _C, Tensor
 from clew._signatures import parse
 from clew.export._symbols import NUMBER_OPS
 
-__all__ = ["CREATION", "WHOLE", "canonical", "function_of", "inplace_at", "number_function"]
+__all__ = [
+    "CREATION",
+    "WHOLE",
+    "added",
+    "canonical",
+    "function_of",
+    "inplace_at",
+    "number_function",
+    "written_by",
+]
 
 # Methods that are recorded as they are.
 METHODS = frozenset(
@@ -106,6 +116,8 @@ def canonical(function: Any) -> tuple[str, bool] | None:
     """The operation's name, and whether the operands are in reverse; None where a call is no
     operation of its own."""
     kind = type(function).__name__
+    if kind == "_Operation" and type(function).__module__ == "clew.library":
+        return function._qualname, False
     if kind == "OpFunction":
         found = _of_functions().get(function)
         return None if found is None else (found, False)
@@ -193,9 +205,29 @@ def number_function(name: str) -> Callable[..., Any] | None:
     return NUMBERS.get(name)
 
 
-@functools.lru_cache(maxsize=4096)
+def added(op: str) -> Any:
+    """The operation `namespace::name` that a program added; None where none is registered."""
+    from clew.library import _registry
+
+    return _registry.get(op)
+
+
+def written_by(op: str, args: Any, kwargs: Any) -> list[Any]:
+    """The arguments that a call of such an operation writes to."""
+    schema = getattr(added(op), "_given_schema", None)
+    if schema is None:
+        return []
+    given = {**dict(zip((a.name for a in schema.arguments), args)), **kwargs}
+    return [given[name] for name in schema.mutates if given.get(name) is not None]
+
+
 def function_of(op: str) -> Callable[..., Any] | None:
     """What runs an operation; None where a program may not call it."""
+    return added(op) if "::" in op else _own_function(op)
+
+
+@functools.lru_cache(maxsize=4096)
+def _own_function(op: str) -> Callable[..., Any] | None:
     if op in _OWN:
         return _OWN[op]
     if op in _C.functions:

@@ -20,7 +20,15 @@ from clew._overriding import TorchFunctionMode
 from clew.export import _symbols
 from clew.export._errors import ExportError, Place, here, in_library, is_library
 from clew.export._ir import Block, Node, Program, Value
-from clew.export._names import CREATION, WHOLE, canonical, function_of, inplace_at
+from clew.export._names import (
+    CREATION,
+    WHOLE,
+    added,
+    canonical,
+    function_of,
+    inplace_at,
+    written_by,
+)
 from clew.export._symbols import SYMS, Poison, Sym, SymBool, SymFloat, SymInt, SymSize, size_of
 
 __all__ = ["Recorder"]
@@ -68,10 +76,14 @@ class Recorder(TorchFunctionMode):
     Args:
         names: ("param" or "buffer", its name) of the tensors of the model, by id.
         runs: how many examples run side by side.
+        keep_added: operations that a program adds are one call; else their parts are recorded.
     """
 
-    def __init__(self, names: dict[int, tuple[str, str]], runs: int) -> None:
+    def __init__(
+        self, names: dict[int, tuple[str, str]], runs: int, keep_added: bool = True
+    ) -> None:
         self.runs = runs
+        self.keep_added = keep_added
         self.program = Program()
         self.blocks: list[Block] = [self.program.body]
         self.known: dict[int, Held] = {}
@@ -217,6 +229,11 @@ class Recorder(TorchFunctionMode):
             with self:  # a function of others: these are recorded
                 return func(*args, **kwargs)
         op, reverse = found
+        if "::" in op:
+            if self.keep_added:
+                return self.record(op, func, args, kwargs)
+            with self:
+                return func._dispatch(args, kwargs)
         if op in ("stack", "cat", "concat") and args and hasattr(args[0], "joined"):
             with self:
                 return args[0].joined(op, *args[1:], **kwargs)
@@ -266,6 +283,10 @@ class Recorder(TorchFunctionMode):
             target = kwargs.get("out") if kwargs.get("out") is not None else args[0]
             for journal in self.journals:
                 journal.before_write(self.held(target).runs)
+        if "::" in op and self.journals:
+            for t in _flat(written_by(op, args, kwargs)):
+                for journal in self.journals:
+                    journal.before_write(self.held(t).runs)
         before, self.inside = self.inside, True
         results: list[Any] = []
         failed: list[int] = []
@@ -290,7 +311,22 @@ class Recorder(TorchFunctionMode):
             self.inside = before
         if failed:
             self._stand_in(op, results, failed, place)
-        return self._outputs(op, args, stored, named, results, place)
+        sized = "::" in op and self._sized_by_data(op, args, kwargs, results[0])
+        return self._outputs(op, args, stored, named, results, place, sized)
+
+    def _sized_by_data(self, op: str, args: Any, kwargs: Any, result: Any) -> bool:
+        """Whether sizes of what an added operation gives may depend on values, for all we know."""
+        from clew._opcheck import fake_results
+        from clew.utils._pytree import tree_leaves
+
+        operation = added(op)
+        if operation._fake is None:
+            return True
+        given = self.in_run(tuple(args), 0), self.in_run(kwargs, 0)
+        with unseen(self):
+            if operation._given_schema is not None:
+                given = operation._given_schema.bind(*given)
+            return fake_results(operation, *given, tree_leaves(result))[1] > 0
 
     def _stand_in(self, op: str, results: list[Any], failed: list[int], place: Place) -> None:
         """A run that is only there to see a branch which it does not take borrows a result."""
@@ -304,7 +340,14 @@ class Recorder(TorchFunctionMode):
             results[run] = _copied(good[0])
 
     def _outputs(
-        self, op: str, args: Any, stored: Any, named: Any, results: list[Any], place: Place
+        self,
+        op: str,
+        args: Any,
+        stored: Any,
+        named: Any,
+        results: list[Any],
+        place: Place,
+        sized: bool = False,
     ) -> Any:
         first = results[0]
         data = self._depends((*args, *named.values())) or bool(self.journals)
@@ -320,8 +363,10 @@ class Recorder(TorchFunctionMode):
                 f"at {place}; use a loop over range(x.shape[dim]) or a reshape instead"
             )
         if not all(isinstance(t, Tensor) for t in parts[0]):
+            if "::" in op:
+                raise ExportError(f"export: {op} gives more than tensors, at {place}")
             return first
-        loose = self._loose(op, args, parts)
+        loose = self._loose(op, args, parts, sized)
         outputs = []
         shares = False
         given = next((a for a in args if isinstance(a, Tensor)), None)
@@ -339,7 +384,7 @@ class Recorder(TorchFunctionMode):
         self.emit(node)
         return first
 
-    def _loose(self, op: str, args: Any, parts: list[list[Tensor]]) -> frozenset[Any]:
+    def _loose(self, op: str, args: Any, parts: list[list[Tensor]], sized: bool) -> frozenset[Any]:
         """Sizes of results that may vary although the runs agree."""
         flat = [a for a in _flat(args) if isinstance(a, Tensor)]
         loose: set[Any] = set()
@@ -354,7 +399,7 @@ class Recorder(TorchFunctionMode):
         masked = op == "getitem" and any(
             t.dtype in (clew.bool, clew.uint8) for t in flat[1:]
         )  # fmt: skip
-        if op in _DATA_SIZED or masked:
+        if op in _DATA_SIZED or masked or sized:
             if op == "repeat_interleave" and len(flat) < 2:
                 return frozenset(loose & columns)
             return frozenset(loose | {c for c in columns if c not in fixed or len(columns) == 1})

@@ -189,7 +189,7 @@ def export(
             if dynamic_shapes is not None:
                 raise OnnxExporterError("onnx.export: give dynamic_shapes or dynamic_axes")
             dynamic_shapes = _from_axes(dynamic_axes, model, args, input_names)
-        program = record(model, args, kwargs, dynamic_shapes)
+        program = record(model, args, kwargs, dynamic_shapes, keep_added=False)
     builder = _lower.Builder(program._program, opset)
     written = builder.model(input_names, output_names, str(program))
     try:

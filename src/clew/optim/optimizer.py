@@ -217,6 +217,22 @@ class Optimizer:
             lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
         return "\n".join(lines) + "\n)"
 
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Any]], with_indices: bool = False
+    ) -> dict[Any, tuple[list[list[Any]], list[int]]]:
+        """Lists split alike by device and dtype of the first one's tensors; the places too."""
+        groups: dict[Any, tuple[list[list[Any]], list[int]]] = {}
+        for i, first in enumerate(tensorlistlist[0]):
+            key = (first.device, first.dtype)
+            lists, places = groups.setdefault(key, ([[] for _ in tensorlistlist], []))
+            for column, items in zip(lists, tensorlistlist):
+                if items:
+                    column.append(items[i])
+            if with_indices:
+                places.append(i)
+        return groups
+
     # hooks
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:

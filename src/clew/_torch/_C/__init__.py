@@ -25,6 +25,7 @@ PyTorchFileWriter = absent("_C", "PyTorchFileWriter", "write files with save()")
 Future: Any
 DeviceObjType = absent("_C", "DeviceObjType", "there are no graphs of scripts")
 TensorType = absent("_C", "TensorType", "there are no graphs of scripts")
+FloatType = absent("_C", "FloatType", "there are no graphs of scripts")
 Value = absent("_C", "Value", "there are no graphs of scripts")
 Graph = absent("_C", "Graph", "there are no graphs of scripts")
 
@@ -149,6 +150,32 @@ def _get_mkldnn_enabled() -> bool:
     return True
 
 
+def _get_cudnn_enabled() -> bool:
+    """What `backends.cudnn.enabled` says."""
+    from clew.backends import cudnn
+
+    return bool(cudnn.enabled)
+
+
+def _get_default_device() -> str:
+    """The kind of the device that tensors are made on."""
+    import clew
+
+    return str(clew.get_default_device().type)
+
+
+def _is_alias_of(a: Any, b: Any) -> bool:
+    """Whether two tensors have their elements in the same memory."""
+    return bool(a.untyped_storage()._cdata == b.untyped_storage()._cdata)
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode sees calls."""
+    from clew._overriding import _state
+
+    return bool(_state.modes) and not _state.disabled
+
+
 def _dispatch_keys(tensor: Any) -> DispatchKeySet:
     """The names that a tensor stands for."""
     return DispatchKeySet([DispatchKey.Meta if tensor.is_meta else DispatchKey.CPU])
@@ -171,4 +198,8 @@ def __getattr__(name: str) -> Any:
         from clew import Generator
 
         return Generator
+    if name.startswith("_jit_"):
+        from clew._torch._C import _jit
+
+        return getattr(_jit, name)
     return getattr(_C, name)

@@ -33,6 +33,7 @@ __all__ = [
     "optimize",
     "register_backend",
     "reset",
+    "reset_code_caches",
     "run",
     "substitute_in_graph",
 ]
@@ -102,6 +103,9 @@ def register_backend(compiler_fn: Any = None, name: Any = None, tags: Any = ()) 
 
 def reset() -> None:
     """Does nothing: nothing is compiled."""
+
+
+reset_code_caches = reset
 
 
 def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:

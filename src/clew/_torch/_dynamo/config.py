@@ -18,6 +18,7 @@ force_parameter_static_shapes = True
 inline_inbuilt_nn_modules = True
 optimize_ddp = True
 recompile_limit = 8
+reorderable_logging_functions: set[Any] = set()
 skip_fwd_side_effects_in_bwd_under_checkpoint = False
 suppress_errors = False
 verbose = False

@@ -17,3 +17,11 @@ class Unsupported(TorchDynamoException):
 
 class UserError(Unsupported):
     """The program asks for what cannot be compiled."""
+
+
+class RestartAnalysis(TorchDynamoException):
+    """A program is compiled anew."""
+
+
+class TensorifyScalarRestartAnalysis(RestartAnalysis):
+    """A program is compiled anew with numbers as tensors."""

@@ -14,6 +14,16 @@ def list_options() -> list[str]:
     return []
 
 
+def list_mode_options(mode: Any = None, dynamic: Any = None) -> dict[str, Any]:
+    """The options that modes stand for: none. Of one mode if it is named."""
+    modes = "default lite reduce-overhead max-autotune-no-cudagraphs max-autotune".split()
+    if mode is None:
+        return {one: {} for one in modes}
+    if mode not in modes:
+        raise RuntimeError(f"list_mode_options: mode must be one of {modes}; got {mode!r}")
+    return {}
+
+
 def compile(*args: Any, **kwargs: Any) -> Any:
     """Raises: there is no such compiler."""
     raise NotImplementedError("_inductor.compile: there is no such compiler here")

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew.optim import Optimizer
+
 __all__ = ["_group_tensors_by_device_and_dtype"]
 
 
-def _group_tensors_by_device_and_dtype(
-    tensorlistlist: list[list[Any]], with_indices: bool = False
-) -> dict[Any, tuple[list[list[Any]], list[int]]]:
-    """Several lists, split alike by device and dtype of the first one's tensors; the places too."""
-    groups: dict[Any, tuple[list[list[Any]], list[int]]] = {}
-    for i, first in enumerate(tensorlistlist[0]):
-        key = (first.device, first.dtype)
-        lists, places = groups.setdefault(key, ([[] for _ in tensorlistlist], []))
-        for column, items in zip(lists, tensorlistlist):
-            if items:
-                column.append(items[i])
-        places.append(i)
-    return groups
+_group_tensors_by_device_and_dtype = Optimizer._group_tensors_by_device_and_dtype
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:

@@ -49,6 +49,30 @@ class Shard(Placement):
         """Whether it is cut, along a dim."""
         return dim is None or self.dim == dim
 
+    @staticmethod
+    def local_shard_size_and_offset(
+        curr_local_size: int, num_chunks: int, rank: int
+    ) -> tuple[int, int]:
+        """How long the part of one process is, and where it begins.
+
+        Args:
+            curr_local_size: how long the dim is.
+            num_chunks: over how many processes it is cut.
+            rank: which of them.
+
+        Example:
+            >>> Shard.local_shard_size_and_offset(10, 4, 3)
+            (1, 9)
+        """
+        whole = -(-curr_local_size // num_chunks)
+        begin = min(whole * rank, curr_local_size)
+        return min(whole, curr_local_size - begin), begin
+
+    def _local_shard_size_and_offset(
+        self, curr_local_size: int, num_chunks: int, rank: int
+    ) -> tuple[int, int]:
+        return self.local_shard_size_and_offset(curr_local_size, num_chunks, rank)
+
     def __repr__(self) -> str:
         return f"Shard(dim={self.dim})"
 

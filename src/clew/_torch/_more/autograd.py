@@ -1,0 +1,18 @@
+"""Whether a profiler is running."""
+
+from __future__ import annotations
+
+from clew import _C
+from clew.autograd.profiler import DeviceType as DeviceType
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profiler is running."""
+    return bool(_C._trace_running())
+
+
+def _disable_profiler() -> None:
+    """Ends what a profiler is recording, and drops it."""
+    if not _C._trace_running():
+        raise RuntimeError("_disable_profiler: no profiler is running")
+    _C._trace_abandon()

@@ -1,0 +1,8 @@
+"""The version of the interface, which also compares with tuples."""
+
+from __future__ import annotations
+
+from clew._run import TORCH_VERSION
+from clew._run import TorchVersion as TorchVersion
+
+__version__ = TorchVersion(TORCH_VERSION + "+clew")
