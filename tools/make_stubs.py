@@ -1,5 +1,5 @@
-"""Writes the type stubs of the native module and of the package's top level from the table of
-operations.
+"""Writes the type stubs of the native module, of the package's top level and of the modules that
+offer native operations, from the table of operations.
 
 Run after building: `PYTHONPATH=src python tools/make_stubs.py` (with --check: only compare, for
 tests).
@@ -7,6 +7,7 @@ tests).
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -284,12 +285,60 @@ def imported(name: str, path: str) -> str:
     return f"from {path} import {name} as {name}"
 
 
+def result_classes() -> list[str]:
+    """The lines that give a stub the classes of results with names."""
+    named = sorted({fields(s) for f in _C.functions.values() for s in f.signatures} - {()})
+    return [imported(class_of(names), "clew._C") for names in named]
+
+
+def made_form(f: object) -> list[str]:
+    """The forms of a function that a loop or another function made, which has no line of its own
+    that a stub could import: one of a tensor, to a tensor; to two of them with `return_indices`.
+    """
+    inside, _, returns = python_form(f).rpartition(" -> ")
+    first = next(iter(inspect.signature(f).parameters.values()))  # type: ignore[arg-type]
+    taken = annotation(first.annotation)
+    if taken == "Any":
+        taken = "Tensor" if first.name == "input" else "Tensor | Number"
+    inside = inside.replace("(self", f"({first.name}: {taken}", 1)
+    pair = "builtins.tuple[Tensor, Tensor]"
+    if f.__name__.endswith("_with_indices"):  # type: ignore[attr-defined]
+        return [f"{inside} -> {pair}"]
+    said = "return_indices: _bool = ..."
+    if said in inside:
+        given = inside.replace(said, "*, return_indices: Literal[True]")
+        without = inside.replace(said, "return_indices: Literal[False] = ...")
+        return [f"{without} -> Tensor", f"{given} -> {pair}", f"{inside} -> Any"]
+    return [f"{inside} -> {'Tensor' if returns == 'Any' else returns}"]
+
+
+def declared(path: str) -> set[str]:
+    """The functions and classes that have a declaration of their own in a module."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(path)))
+    return {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+
+
+def module_stub(path: str) -> str:
+    """The text of the stub of a module that offers native operations beside its own functions."""
+    module = importlib.import_module(path)
+    lines, own = [*result_classes(), imported("Tensor", "clew")], []
+    lines.append("from clew._C import dtype as _dtype")
+    for name in dir(module):
+        value = getattr(module, name)
+        if name.startswith("_") or not callable(value) or value is _C.Tensor:
+            continue
+        if type(value).__name__ == "OpFunction":
+            own += op_stub(name, value, "", False)
+        elif name in declared(value.__module__):
+            lines.append(imported(name, value.__module__))
+        else:
+            own += defined(name, made_form(value), "")
+    return HEADER + tables.PREAMBLE + "\n".join(lines) + "\n\n" + "\n".join(own) + "\n"
+
+
 def package_stub() -> str:
     """The text of __init__.pyi."""
-    lines = [
-        f"from clew._C import {class_of(names)} as {class_of(names)}"
-        for names in sorted({fields(s) for f in _C.functions.values() for s in f.signatures} - {()})
-    ]
+    lines = result_classes()
     lines += ["from clew._C import dtype as _dtype"]
     lines += [
         f"import {path} as {name}" if "." not in path else imported(name, path.rpartition(".")[0])
@@ -332,12 +381,14 @@ def _all(path: str) -> list[str]:
 
 
 def main() -> int:
-    """Writes both stubs, or with --check returns 1 when they differ from what stands."""
+    """Writes the stubs, or with --check returns 1 when they differ from what stands."""
     assert _tensor
     status = 0
     for file, text in (
         (PACKAGE / "_C.pyi", native_stub()),
         (PACKAGE / "__init__.pyi", package_stub()),
+        (PACKAGE / "nn" / "functional" / "__init__.pyi", module_stub("clew.nn.functional")),
+        (PACKAGE / "special" / "__init__.pyi", module_stub("clew.special")),
     ):
         if "--check" in sys.argv:
             if not file.exists() or file.read_text() != text:

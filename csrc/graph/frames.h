@@ -41,6 +41,11 @@ class Frames {
     void* frame_object;
 #endif
     const char* instruction;
+#if PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030d0000
+    int stack_top;
+    uint16_t return_offset;
+    char owner;
+#endif
   };
   Raw* raw_;
 
@@ -67,9 +72,16 @@ class Frames {
   }
 
  private:
-  // Frames that only stand for an entry from C have no code of their own.
+  // Frames that only stand for an entry from C have no code of their own; in Python 3.12 they all
+  // share a piece of the interpreter's, and their owner tells them: the C stack.
+  bool is_entry() const {
+#if PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030d0000
+    if (raw_->owner == 3) return true;
+#endif
+    return !(raw_->code && PyCode_Check(raw_->code));
+  }
   void skip_entries() {
-    while (raw_ && !(raw_->code && PyCode_Check(raw_->code))) raw_ = raw_->previous;
+    while (raw_ && is_entry()) raw_ = raw_->previous;
   }
 };
 #elif PY_VERSION_HEX < 0x030b0000

@@ -1,7 +1,6 @@
 // The thread that gives back what a process no longer uses, although it does nothing any more.
 // May include: tensor/allocator.h; Python.h for the GIL.
 // Invariant: it runs only while something is cached, and never while the interpreter goes.
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <pthread.h>
 #include <signal.h>

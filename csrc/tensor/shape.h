@@ -2,7 +2,6 @@
 // May include: base; Python.h for a reference that it keeps.
 // Invariant: one that is handed out never changes; counted, and looked up, with the GIL held only.
 #pragma once
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <utility>

@@ -2,7 +2,6 @@
 // to it. May include: base, base/ndview.h, tensor; Python.h for the object header. Invariant:
 // everything here happens with the GIL held; kernels get NdViews and never a Tensor.
 #pragma once
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <initializer_list>

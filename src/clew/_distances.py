@@ -10,6 +10,7 @@ from clew._functions import broadcast_shapes
 from clew._twofold import twofold
 
 from . import _C
+from ._C import Tensor
 
 __all__ = ["cdist"]
 
@@ -25,7 +26,7 @@ _MM_MODES = (
 @in_float32
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
-) -> Any:
+) -> Tensor:
     """Distances between all rows of two batches of matrices.
 
     Args:
@@ -107,7 +108,7 @@ def _greatest(size: Any) -> Any:
 _DIFFERENCES = 1 << 18  # elements of differences that pdist makes at a time: 1 MB of float32
 
 
-def pdist(input: Any, p: float = 2.0) -> Any:
+def pdist(input: Any, p: float = 2.0) -> Tensor:
     """Distances between every pair of rows, each pair once.
 
     Args:

@@ -20,7 +20,7 @@ _ops: Any = _C.ops
 Label = Any
 
 
-def einsum(*args: Any) -> Any:
+def einsum(*args: Any) -> Tensor:
     """Sums products of tensors along dimensions that an equation names.
 
     Args:
@@ -306,7 +306,7 @@ def _aligned(x: Any, labels: list[Label], order: list[Label]) -> Any:
     return x
 
 
-def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Tensor:
     """Sums products over pairs of dimensions.
 
     Args:
@@ -372,7 +372,7 @@ def _multiply_chain(tensors: Sequence[Any]) -> Any:
     return product(0, len(tensors) - 1)
 
 
-def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """Product of several matrices, multiplied in the order that needs the fewest operations.
 
     Args:

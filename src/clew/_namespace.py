@@ -182,7 +182,7 @@ def module_dir(namespace: dict[str, Any], later: Iterable[str] = ()) -> Callable
     """
 
     def __dir__() -> list[str]:
-        return sorted({*namespace, *later} - {"annotations"})
+        return sorted({*namespace, *later} - {"Any", "TYPE_CHECKING", "annotations"})
 
     return __dir__
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -31,6 +31,8 @@ _disabled_torch_function_impl = vars(_C)["_disabled_torch_function_impl"]  # see
 
 # From this many elements on a kernel's result becomes a tensor without a copy where that is safe.
 _LARGE = 1 << 14
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Dtypes(dict[_C.dtype, Any]):
@@ -283,7 +285,7 @@ def in_memory_order(function: Callable[..., Any], *tensors: Tensor, **attrs: Any
     return tuple(t.permute(back) for t in made) if isinstance(made, tuple) else made.permute(back)
 
 
-def loops_in_vmap(function: Callable[..., Any]) -> Callable[..., Any]:
+def loops_in_vmap(function: F) -> F:
     """For a function that looks at values: inside vmap it runs sample by sample."""
 
     @functools.wraps(function)
@@ -314,7 +316,7 @@ def loops_in_vmap(function: Callable[..., Any]) -> Callable[..., Any]:
         whole = [stack(c).reshape(*lead, *c[0].shape) for c in zip(*rows)]
         return tree_unflatten([_C._hide_levels(w, levels) for w in whole], out_spec)
 
-    return wrapper
+    return cast(F, wrapper)
 
 
 _scipy: dict[str, Any] = {}

@@ -464,9 +464,52 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return tuple(reversed(out))
 
 
-unsafe_chunk = _ops.chunk
-unsafe_split = _ops.split
-unsafe_split_with_sizes = _ops.split_with_sizes
+# PyTorch's do not say that the parts share memory; here they say so, and are safe.
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of a tensor's pieces along a dim, as `chunk` gives them.
+
+    Args:
+        input: the tensor.
+        chunks: into how many pieces; fewer where the dim is short.
+        dim: along which.
+
+    >>> [part.tolist() for part in clew.unsafe_chunk(clew.arange(3), 2)]
+    [[0, 1], [2]]
+    """
+    parts: tuple[Tensor, ...] = _ops.chunk(input, chunks, dim)
+    return parts
+
+
+def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of a tensor's pieces along a dim, as `split` gives them.
+
+    Args:
+        input: the tensor.
+        split_size: the size of a piece (the last may be smaller), or the sizes of all.
+        dim: along which.
+
+    >>> [part.tolist() for part in clew.unsafe_split(clew.arange(3), 2)]
+    [[0, 1], [2]]
+    """
+    parts: tuple[Tensor, ...] = _ops.split(input, split_size, dim)
+    return parts
+
+
+def unsafe_split_with_sizes(
+    input: Tensor, split_sizes: Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
+    """Views of a tensor's pieces of given sizes along a dim.
+
+    Args:
+        input: the tensor.
+        split_sizes: the sizes; their sum is the dim's.
+        dim: along which.
+
+    >>> [part.tolist() for part in clew.unsafe_split_with_sizes(clew.arange(3), [1, 2])]
+    [[0], [1, 2]]
+    """
+    parts: tuple[Tensor, ...] = _ops.split_with_sizes(input, split_sizes, dim)
+    return parts
 
 
 def _shape_changer(name: str) -> Callable[..., Tensor]:
@@ -491,11 +534,9 @@ _METHODS: dict[str, Any] = {
     "diagonal_scatter": diagonal_scatter,
     "as_strided_scatter": as_strided_scatter,
     "narrow_copy": narrow_copy,
-    "unsafe_chunk": lambda self, chunks, dim=0: _ops.chunk(self, chunks, dim),
-    "unsafe_split": lambda self, split_size, dim=0: _ops.split(self, split_size, dim),
-    "unsafe_split_with_sizes": lambda self, split_sizes, dim=0: _ops.split_with_sizes(
-        self, split_sizes, dim
-    ),
+    "unsafe_chunk": unsafe_chunk,
+    "unsafe_split": unsafe_split,
+    "unsafe_split_with_sizes": unsafe_split_with_sizes,
 }
 for _name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims", "as_strided"):
     _METHODS[f"{_name}_"] = _shape_changer(_name)

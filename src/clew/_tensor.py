@@ -375,6 +375,7 @@ def _warn_of_0d(self: Tensor, name: str) -> None:
 
 
 def _t_property(self: Tensor) -> Tensor:
+    """The matrix with its dims exchanged: a view."""
     if self.ndim == 2:
         return self.transpose(0, 1)
     _warn_of_0d(self, "T")
@@ -393,6 +394,7 @@ def _t_property(self: Tensor) -> Tensor:
 
 
 def _mt_property(self: Tensor) -> Tensor:
+    """The matrices in the last two dims, each with its dims exchanged: a view."""
     _warn_of_0d(self, "mT")
     if self.ndim == 0:
         return self.transpose(0, 0)
@@ -405,6 +407,7 @@ def _mt_property(self: Tensor) -> Tensor:
 
 
 def _h_property(self: Tensor) -> Tensor:
+    """The matrix with its dims exchanged and its elements conjugated."""
     if self.ndim not in (0, 2):
         raise RuntimeError(
             f"H: tensor.H is only supported on matrices (2-D tensors); got {self.ndim} dims"
@@ -414,14 +417,17 @@ def _h_property(self: Tensor) -> Tensor:
 
 
 def _mh_property(self: Tensor) -> Tensor:
+    """The matrices in the last two dims, each exchanged and conjugated."""
     return _mt_property(self).conj()
 
 
 def _real(self: Tensor) -> Tensor:
+    """The real part: a view of complex tensors, of real ones the tensor itself."""
     return _C.functions["real"](self)
 
 
 def _imag(self: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor: a view."""
     return _C.functions["imag"](self)
 
 
@@ -580,7 +586,7 @@ def install() -> None:
         "mH": property(_mh_property),
         "real": property(_real, _set_real),
         "imag": property(_imag, _set_imag),
-        "layout": property(lambda self: _dtypes.strided),
+        "layout": property(lambda self: _dtypes.strided, doc="How elements lie in memory."),
         "is_sparse_csr": False,
         "__module__": "clew",
         "to_device": _to_device,

@@ -54,14 +54,16 @@ _PARTS = {
 __all__ = sorted(_PARTS)
 
 
-def __getattr__(name: str) -> Any:
-    import importlib
+if not TYPE_CHECKING:  # else checkers take any name to be there
 
-    if name in _PARTS:
-        return getattr(importlib.import_module(f"clew._debug.{_PARTS[name]}"), name)
-    from clew._namespace import missing_name
+    def __getattr__(name: str) -> Any:
+        import importlib
 
-    raise missing_name(__name__, name, dict.fromkeys(_PARTS))
+        if name in _PARTS:
+            return getattr(importlib.import_module(f"clew._debug.{_PARTS[name]}"), name)
+        from clew._namespace import missing_name
+
+        raise missing_name(__name__, name, dict.fromkeys(_PARTS))
 
 
 def __dir__() -> list[str]:

@@ -324,13 +324,19 @@ FILE_LIKE: TypeAlias = str | os.PathLike[str] | IO[bytes]
 MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | device | str | dict[str, str] | None
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("default_restore_location", "location_tag", "register_package"):
-        from clew._io import places
+if not TYPE_CHECKING:  # else checkers take any name to be there
 
-        return getattr(places, name)
-    if name == "STORAGE":
-        from clew.storage import TypedStorage, UntypedStorage
+    def __getattr__(name: str) -> Any:
+        if name in ("default_restore_location", "location_tag", "register_package"):
+            from clew._io import places
 
-        return TypedStorage | UntypedStorage
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return getattr(places, name)
+        if name == "STORAGE":
+            from clew.storage import TypedStorage, UntypedStorage
+
+            return TypedStorage | UntypedStorage
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - {"annotations"})

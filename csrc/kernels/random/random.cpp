@@ -60,7 +60,7 @@ class Drawing {
         const LongWork wait(long_work_elements);
         std::this_thread::sleep_for(std::chrono::microseconds(20));
       }
-      lock.try_lock();
+      static_cast<void>(lock.try_lock());  // the loop asks
     }
     return lock;
   }

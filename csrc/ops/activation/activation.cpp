@@ -26,13 +26,14 @@ template <const OpDef& self, Second second> void slope_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, apply(self, {c.grad(), c.in(1)}));
   if (c.needs(1)) c.set(1, c.grad() * c.in(0) * second(c.in(1)));
 }
-consteval OpDef slope_op(const char* signature, const char* doc, const kernels::LoopTable* loops,
-                         void (*vjp)(Vjp&)) {
+// The rule is named here: handed over as an argument, GCC 14 does not make it.
+template <const OpDef& self, Second second>
+consteval OpDef slope_op(const char* signature, const char* doc, const kernels::LoopTable* loops) {
   return elementwise({.signature = signature,
                       .doc = doc,
                       .loops = loops,
                       .saves = {.when = {in(1), in(0) | in(1)}},
-                      .vjp = vjp,
+                      .vjp = slope_vjp<self, second>,
                       .inplace = false});
 }
 template <const OpDef& backward> void by_input(Vjp& c) {
@@ -80,8 +81,8 @@ Tensor gelu_second(const Tensor& x) {
   return exp(z * -0.5) * (2 - z) * root_1_over_2pi;
 }
 constexpr OpDef gelu_backward_op =
-    slope_op("_gelu_backward(Tensor grad, Tensor input) -> Tensor", "grad * gelu'(input)",
-             &table::gelu_backward, slope_vjp<gelu_backward_op, gelu_second>);
+    slope_op<gelu_backward_op, gelu_second>("_gelu_backward(Tensor grad, Tensor input) -> Tensor",
+                                            "grad * gelu'(input)", &table::gelu_backward);
 
 extern const OpDef gelu_tanh_backward_op;
 Tensor gelu_tanh_second(const Tensor& x) {
@@ -92,9 +93,9 @@ Tensor gelu_tanh_second(const Tensor& x) {
   Tensor ddu = x * (6 * gelu_cubic * root_2_over_pi);
   return sech2 * (du + 0.5 * x * ddu - x * t * square(du));
 }
-constexpr OpDef gelu_tanh_backward_op = slope_op(
+constexpr OpDef gelu_tanh_backward_op = slope_op<gelu_tanh_backward_op, gelu_tanh_second>(
     "_gelu_tanh_backward(Tensor grad, Tensor input) -> Tensor", "grad * gelu'(input), tanh form",
-    &table::gelu_tanh_backward, slope_vjp<gelu_tanh_backward_op, gelu_tanh_second>);
+    &table::gelu_tanh_backward);
 
 constexpr OpDef gelu_plain_op = elementwise({
     .signature = "_gelu(Tensor input) -> Tensor",
@@ -148,8 +149,8 @@ Tensor silu_second(const Tensor& x) {
   return s * (1 - s) * (2 + x * (1 - 2 * s));
 }
 constexpr OpDef silu_backward_op =
-    slope_op("_silu_backward(Tensor grad, Tensor input) -> Tensor", "grad * silu'(input)",
-             &table::silu_backward, slope_vjp<silu_backward_op, silu_second>);
+    slope_op<silu_backward_op, silu_second>("_silu_backward(Tensor grad, Tensor input) -> Tensor",
+                                            "grad * silu'(input)", &table::silu_backward);
 constexpr OpDef silu_op = functional<"silu">(
     unary_same<"nn.functional.silu", "Every element times its logistic function.",
                "input / (1 + e ** -input)", "clew.tensor([0., 1.])", "tensor([0.0000, 0.7311])">(
@@ -165,8 +166,8 @@ Tensor mish_second(const Tensor& x) {
   return 2 * dt + x * ddt;
 }
 constexpr OpDef mish_backward_op =
-    slope_op("_mish_backward(Tensor grad, Tensor input) -> Tensor", "grad * mish'(input)",
-             &table::mish_backward, slope_vjp<mish_backward_op, mish_second>);
+    slope_op<mish_backward_op, mish_second>("_mish_backward(Tensor grad, Tensor input) -> Tensor",
+                                            "grad * mish'(input)", &table::mish_backward);
 constexpr OpDef mish_op = functional<"mish">(
     unary_same<"nn.functional.mish", "Every element times the tanh of its softplus.",
                "input * tanh(log(1 + e ** input))", "clew.tensor([0., 1.])",
@@ -236,9 +237,9 @@ Tensor logsigmoid_second(const Tensor& x) {
   Tensor s = sigmoid(x);
   return s * (s - 1);
 }
-constexpr OpDef logsigmoid_backward_op =
-    slope_op("_logsigmoid_backward(Tensor grad, Tensor input) -> Tensor", "grad * sigmoid(-input)",
-             &table::logsigmoid_backward, slope_vjp<logsigmoid_backward_op, logsigmoid_second>);
+constexpr OpDef logsigmoid_backward_op = slope_op<logsigmoid_backward_op, logsigmoid_second>(
+    "_logsigmoid_backward(Tensor grad, Tensor input) -> Tensor", "grad * sigmoid(-input)",
+    &table::logsigmoid_backward);
 constexpr OpDef logsigmoid_op =
     unary_same<"nn.functional.logsigmoid", "The logarithm of the logistic function.",
                "-log(1 + e ** -input)", "clew.tensor([0., 1.])", "tensor([-0.6931, -0.3133])">(

@@ -32,13 +32,15 @@ template <const OpDef& self, class Attrs> void line_vjp(Vjp& c) {
   }
   if (c.needs(1)) set_zero(c, 1);
 }
-consteval OpDef line_op(const char* signature, const kernels::LoopTable* loops, void (*vjp)(Vjp&),
+// The rule is named here: handed over as an argument, GCC 14 does not make it.
+template <const OpDef& self, class Attrs>
+consteval OpDef line_op(const char* signature, const kernels::LoopTable* loops,
                         const AttrInfo* attrs) {
   return elementwise({.signature = signature,
                       .doc = "grad times the slope at input",
                       .loops = loops,
                       .saves = {.always = in(1)},
-                      .vjp = vjp,
+                      .vjp = line_vjp<self, Attrs>,
                       .attrs = attrs,
                       .inplace = false});
 }
@@ -56,10 +58,9 @@ struct SlopeAttrs {
   static constexpr auto members() { return std::tuple(&SlopeAttrs::negative_slope); }
 };
 extern const OpDef leaky_relu_backward_op;
-constexpr OpDef leaky_relu_backward_op =
-    line_op("_leaky_relu_backward(Tensor grad, Tensor input, Scalar negative_slope) -> Tensor",
-            &table::leaky_relu_backward, line_vjp<leaky_relu_backward_op, SlopeAttrs>,
-            &attr_info<SlopeAttrs>);
+constexpr OpDef leaky_relu_backward_op = line_op<leaky_relu_backward_op, SlopeAttrs>(
+    "_leaky_relu_backward(Tensor grad, Tensor input, Scalar negative_slope) -> Tensor",
+    &table::leaky_relu_backward, &attr_info<SlopeAttrs>);
 constexpr OpDef leaky_relu_op = elementwise({
     .signature =
         "nn.functional.leaky_relu(Tensor input, Scalar negative_slope=0.01, bool inplace=False)"
@@ -164,9 +165,9 @@ struct RangeAttrs {
   static constexpr auto members() { return std::tuple(&RangeAttrs::min_val, &RangeAttrs::max_val); }
 };
 extern const OpDef hardtanh_backward_op;
-constexpr OpDef hardtanh_backward_op = line_op(
+constexpr OpDef hardtanh_backward_op = line_op<hardtanh_backward_op, RangeAttrs>(
     "_hardtanh_backward(Tensor grad, Tensor input, Scalar min_val, Scalar max_val) -> Tensor",
-    &table::hardtanh_backward, line_vjp<hardtanh_backward_op, RangeAttrs>, &attr_info<RangeAttrs>);
+    &table::hardtanh_backward, &attr_info<RangeAttrs>);
 constexpr OpDef hardtanh_op = elementwise({
     .signature = "nn.functional.hardtanh(Tensor input, Scalar min_val=-1.0, Scalar max_val=1.0, "
                  "bool inplace=False) -> Tensor",
@@ -223,9 +224,9 @@ template <Text name> consteval OpDef functional(OpDef op) {
 }
 
 extern const OpDef hardsigmoid_backward_op;
-constexpr OpDef hardsigmoid_backward_op =
-    line_op("_hardsigmoid_backward(Tensor grad, Tensor input) -> Tensor",
-            &table::hardsigmoid_backward, line_vjp<hardsigmoid_backward_op, void>, nullptr);
+constexpr OpDef hardsigmoid_backward_op = line_op<hardsigmoid_backward_op, void>(
+    "_hardsigmoid_backward(Tensor grad, Tensor input) -> Tensor", &table::hardsigmoid_backward,
+    nullptr);
 constexpr OpDef hardsigmoid_op = functional<"hardsigmoid">(
     unary_same<"nn.functional.hardsigmoid", "The logistic function by straight lines.",
                "min(max(input + 3, 0), 6) / 6", "clew.tensor([-4., 0.])",
@@ -264,9 +265,9 @@ struct LambdaAttrs {
   static constexpr auto members() { return std::tuple(&LambdaAttrs::lambd); }
 };
 extern const OpDef shrink_backward_op;
-constexpr OpDef shrink_backward_op = line_op(
+constexpr OpDef shrink_backward_op = line_op<shrink_backward_op, LambdaAttrs>(
     "_shrink_backward(Tensor grad, Tensor input, Scalar lambd) -> Tensor", &table::shrink_backward,
-    line_vjp<shrink_backward_op, LambdaAttrs>, &attr_info<LambdaAttrs>);
+    &attr_info<LambdaAttrs>);
 constexpr OpDef softshrink_plain_op = elementwise({
     .signature = "_softshrink(Tensor input, Scalar lambd) -> Tensor",
     .doc = "softshrink() with a checked lambd",
@@ -335,10 +336,9 @@ struct BoundAttrs {
   static constexpr auto members() { return std::tuple(&BoundAttrs::threshold); }
 };
 extern const OpDef threshold_backward_op;
-constexpr OpDef threshold_backward_op =
-    line_op("_threshold_backward(Tensor grad, Tensor input, Scalar threshold) -> Tensor",
-            &table::threshold_backward, line_vjp<threshold_backward_op, BoundAttrs>,
-            &attr_info<BoundAttrs>);
+constexpr OpDef threshold_backward_op = line_op<threshold_backward_op, BoundAttrs>(
+    "_threshold_backward(Tensor grad, Tensor input, Scalar threshold) -> Tensor",
+    &table::threshold_backward, &attr_info<BoundAttrs>);
 void threshold_vjp(Vjp& c) {
   c.set(0, apply(threshold_backward_op, {c.last_grad(), c.in(0)},
                  BoundAttrs{c.as<ThresholdAttrs>().threshold}));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew._C import Tensor
 from clew.autograd import graph
@@ -67,22 +67,34 @@ class Variable(metaclass=_AnyTensor):
 backward.__module__ = grad.__module__ = __name__  # where they are to be found
 
 # Seldom asked for: imported at their first use.
+if TYPE_CHECKING:
+    from . import anomaly_mode as anomaly_mode
+    from . import forward_ad as forward_ad
+    from . import functional as functional
+    from . import profiler as profiler
+    from . import profiler_util as profiler_util
+    from . import variable as variable
+    from .anomaly_mode import detect_anomaly as detect_anomaly
+    from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
+
 _LATER = ("anomaly_mode", "functional", "forward_ad", "profiler", "profiler_util", "variable")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *__all__} - {"annotations"})
+    return sorted({*globals(), *_LATER, *__all__} - {"Any", "TYPE_CHECKING", "annotations"})
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        import importlib
+if not TYPE_CHECKING:  # else checkers take any name to be there
 
-        return importlib.import_module(f"clew.autograd.{name}")
-    if name in ("detect_anomaly", "set_detect_anomaly"):
-        from clew.autograd import anomaly_mode
+    def __getattr__(name: str) -> Any:
+        if name in _LATER:
+            import importlib
 
-        return getattr(anomaly_mode, name)
-    from clew._namespace import missing_name
+            return importlib.import_module(f"clew.autograd.{name}")
+        if name in ("detect_anomaly", "set_detect_anomaly"):
+            from clew.autograd import anomaly_mode
 
-    raise missing_name(__name__, name, __dir__())
+            return getattr(anomaly_mode, name)
+        from clew._namespace import missing_name
+
+        raise missing_name(__name__, name, __dir__())

@@ -23,6 +23,7 @@ class _Mode:
     """A context manager that, called with a function, wraps it."""
 
     def clone(self) -> _Mode:
+        """Another one with the same mode."""
         return type(self)()
 
     def __enter__(self) -> None:
@@ -143,6 +144,7 @@ class set_grad_enabled(_Mode):
         _C._restore_grad_enabled(self._before)
 
     def clone(self) -> set_grad_enabled:
+        """Another one with the same mode."""
         return type(self)(self.mode)
 
     def __call__(self, function: F) -> F:
@@ -182,6 +184,7 @@ class inference_mode(_Mode):
         _C._set_inference(inference)
 
     def clone(self) -> inference_mode:
+        """Another one with the same mode."""
         return type(self)(self.mode)
 
 

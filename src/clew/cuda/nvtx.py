@@ -10,6 +10,7 @@ __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start
 
 
 def _absent(*args: Any, **kwargs: Any) -> NoReturn:
+    """Marks something for the profiler: raises."""
     raise RuntimeError("cuda.nvtx: clew runs on the CPU here; there is no CUDA device to mark")
 
 

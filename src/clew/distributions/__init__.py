@@ -5,6 +5,8 @@
 True
 """
 
+from typing import TYPE_CHECKING
+
 from clew import _namespace
 from clew.distributions import constraints, transforms, utils
 from clew.distributions.bernoulli import Bernoulli
@@ -112,4 +114,5 @@ __all__ = [
     "utils",
 ]
 __all__ += transforms.__all__
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clew import _namespace
 from clew.fft._frequency import (
     fftfreq,
@@ -57,4 +59,5 @@ __all__ = [
     "rfftn",
 ]
 
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())

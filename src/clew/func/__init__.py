@@ -4,6 +4,8 @@ functions. They compose with each other and with backward().
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clew import _namespace
 from clew.func._jacobians import hessian, jacfwd, jacrev
 from clew.func._modules import (
@@ -41,4 +43,5 @@ __all__ = [
     "vmap",
 ]
 
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())

@@ -10,6 +10,7 @@ __all__ = ["immutable_dict", "immutable_list"]
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raises: these collections do not change."""
     raise NotImplementedError(
         f"'{type(self).__name__}' object does not support mutation; assign new args to the node"
     )

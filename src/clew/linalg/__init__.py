@@ -6,6 +6,8 @@ leading dims are so many matrices.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clew import _namespace
 from clew._einsum import multi_dot
 
@@ -68,4 +70,5 @@ __all__ = [
     "vector_norm",
 ]
 
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())

@@ -31,7 +31,7 @@ def _range(a: Tensor, q: int, niter: int) -> Tensor:
     return basis
 
 
-def svd_lowrank(A: Tensor, q: int | None = 6, niter: int = 2, M: Tensor | None = None) -> Any:
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int = 2, M: Tensor | None = None) -> SVDOfOld:
     """The first singular values and vectors of A - M, by a randomized method (Halko, Martinsson,
     Tropp, 2011).
 
@@ -71,7 +71,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int = 2, M: Tensor | None =
     return SVDOfOld(conj_transpose(vh), s, u) if wide else SVDOfOld(u, s, conj_transpose(vh))
 
 
-def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> Any:
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> SVDOfOld:
     """The principal components of the rows of A, by svd_lowrank.
 
     Args:

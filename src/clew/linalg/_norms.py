@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from clew import _C
@@ -14,7 +15,7 @@ from ._common import check_inexact, check_matrix, check_tensor, real_dtype, show
 from ._solve import inv_ex
 from ._svd import singular_values
 
-vector_norm = _C.functions["linalg.vector_norm"]
+vector_norm: Callable[..., Tensor] = _C.functions["linalg.vector_norm"]
 _INF = float("inf")
 _SPECTRAL = ("nuc", 2, -2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from clew._primitive import Context, primitive, write_out
 
 from ._common import check_inexact, check_tensor, eye_like, show
 
-matmul = _C.functions["matmul"]
+matmul: Callable[..., Tensor] = _C.functions["matmul"]
 
 
 @numpy_names

@@ -5,6 +5,8 @@ Masked tensors as a type are not offered; these functions take the mask as an ar
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clew import _namespace
 from clew.masked._reductions import amax as amax
 from clew.masked._reductions import amin as amin
@@ -47,4 +49,5 @@ __all__ = [
     "sum",
     "var",
 ]
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clew import _namespace
 from clew.nested import _rules as _rules
 from clew.nested._construct import as_nested_tensor as as_nested_tensor
@@ -25,4 +27,5 @@ __all__ = [
     "to_packed_sequence",
     "to_padded_tensor",
 ]
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import clew
@@ -22,7 +23,7 @@ def _both(conv: Any, input: Any, weight: Any, grad_output: Any, which: int, *arg
         return clew.autograd.grad(out, wanted[which], grad_output)[0]
 
 
-def _input(n: int) -> Any:
+def _input(n: int) -> Callable[..., clew.Tensor]:
     conv = (F.conv1d, F.conv2d, F.conv3d)[n - 1]
 
     def conv_input(
@@ -42,7 +43,7 @@ def _input(n: int) -> Any:
     return conv_input
 
 
-def _weight(n: int) -> Any:
+def _weight(n: int) -> Callable[..., clew.Tensor]:
     conv = (F.conv1d, F.conv2d, F.conv3d)[n - 1]
 
     def conv_weight(

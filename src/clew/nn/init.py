@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import clew
 from clew import _namespace
@@ -73,7 +73,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"calculate_gain: unsupported nonlinearity {nonlinearity}")
 
 
-def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> clew.Tensor:
     """Fills with values drawn evenly from [a, b).
 
     Args:
@@ -94,7 +94,7 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
         return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> clew.Tensor:
     """Fills with normally distributed values.
 
     Args:
@@ -122,7 +122,7 @@ def trunc_normal_(
     a: float = -2.0,
     b: float = 2.0,
     generator: Any = None,
-) -> Any:
+) -> clew.Tensor:
     """Fills with normally distributed values that lie within [a, b].
 
     Args:
@@ -188,7 +188,7 @@ def trunc_normal_(
     return tensor
 
 
-def constant_(tensor: Any, val: float) -> Any:
+def constant_(tensor: Any, val: float) -> clew.Tensor:
     """Fills with one value.
 
     Args:
@@ -206,7 +206,7 @@ def constant_(tensor: Any, val: float) -> Any:
         return tensor.fill_(val)
 
 
-def ones_(tensor: Any) -> Any:
+def ones_(tensor: Any) -> clew.Tensor:
     """Fills with ones.
 
     Args:
@@ -222,7 +222,7 @@ def ones_(tensor: Any) -> Any:
     return constant_(tensor, 1.0)
 
 
-def zeros_(tensor: Any) -> Any:
+def zeros_(tensor: Any) -> clew.Tensor:
     """Fills with zeros.
 
     Args:
@@ -239,7 +239,7 @@ def zeros_(tensor: Any) -> Any:
         return tensor.zero_()
 
 
-def eye_(tensor: Any) -> Any:
+def eye_(tensor: Any) -> clew.Tensor:
     """Fills a matrix with the identity.
 
     Args:
@@ -262,7 +262,7 @@ def eye_(tensor: Any) -> Any:
     return tensor
 
 
-def dirac_(tensor: Any, groups: int = 1) -> Any:
+def dirac_(tensor: Any, groups: int = 1) -> clew.Tensor:
     """Fills a convolution's weight so that it passes as many channels through unchanged as it can.
 
     Args:
@@ -312,7 +312,7 @@ def _calculate_correct_fan(tensor: Any, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
-def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> clew.Tensor:
     """Fills evenly such that variances stay the same forward and backward (Glorot).
 
     From [-b, b) with b = gain * sqrt(6 / (fan_in + fan_out)): Glorot and Bengio, Understanding the
@@ -336,7 +336,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> clew.Tensor:
     """The normally distributed form of xavier_uniform_.
 
     The mean is 0, the standard deviation gain * sqrt(2 / (fan_in + fan_out)).
@@ -371,7 +371,7 @@ def kaiming_uniform_(
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
-) -> Any:
+) -> clew.Tensor:
     """Fills evenly such that variances stay the same through rectified layers (He).
 
     From [-b, b) with b = gain * sqrt(3 / fan): He and others, Delving deep into rectifiers, 2015,
@@ -405,7 +405,7 @@ def kaiming_normal_(
     mode: str = "fan_in",
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
-) -> Any:
+) -> clew.Tensor:
     """The normally distributed form of kaiming_uniform_.
 
     The mean is 0, the standard deviation gain / sqrt(fan).
@@ -431,7 +431,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
-def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
+def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> clew.Tensor:
     """Fills with a (semi-)orthogonal matrix; further dims are flattened.
 
     Saxe, McClelland and Ganguli, Exact solutions to the nonlinear dynamics of learning in deep
@@ -489,7 +489,7 @@ def orthonormal(a: Any) -> Any:
     return clew.from_numpy(np.ascontiguousarray(q)).to(a.dtype)
 
 
-def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
+def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> clew.Tensor:
     """Fills a matrix with normal values and sets a part of each column to zero.
 
     Martens, Deep learning via Hessian-free optimization, 2010.
@@ -550,5 +550,6 @@ kaiming_normal = _old_name(kaiming_normal_)
 orthogonal = _old_name(orthogonal_)
 sparse = _old_name(sparse_)
 
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())
 __dir__ = _namespace.module_dir(globals())

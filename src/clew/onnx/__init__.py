@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._export import ONNXProgram, export
 from clew.onnx._load import load
+
+if TYPE_CHECKING:
+    from . import symbolic_helper as symbolic_helper
 
 __all__ = [
     "ONNXProgram",
@@ -81,9 +84,11 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
     """
 
 
-def __getattr__(name: str) -> Any:
-    if name == "symbolic_helper" or name.startswith("symbolic_opset"):
-        import importlib
+if not TYPE_CHECKING:  # else checkers take any name to be there
 
-        return importlib.import_module("clew.onnx.symbolic_helper")
-    raise AttributeError(f"module 'clew.onnx' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "symbolic_helper" or name.startswith("symbolic_opset"):
+            import importlib
+
+            return importlib.import_module("clew.onnx.symbolic_helper")
+        raise AttributeError(f"module 'clew.onnx' has no attribute {name!r}")

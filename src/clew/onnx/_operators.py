@@ -48,7 +48,7 @@ def _simple(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda a, env, *x: function(*x)
 
 
-for _name, _function in {
+_SIMPLE: dict[str, Callable[..., Any]] = {
     "Abs": clew.abs, "Neg": clew.neg, "Exp": clew.exp, "Log": clew.log, "Sqrt": clew.sqrt,
     "Sin": clew.sin, "Cos": clew.cos, "Tan": clew.tan, "Asin": clew.asin, "Acos": clew.acos,
     "Atan": clew.atan, "Sinh": clew.sinh, "Cosh": clew.cosh, "Asinh": clew.asinh,
@@ -63,7 +63,8 @@ for _name, _function in {
     "Or": clew.logical_or, "Xor": clew.logical_xor, "BitwiseAnd": clew.bitwise_and,
     "BitwiseOr": clew.bitwise_or, "BitwiseXor": clew.bitwise_xor, "BitwiseNot": clew.bitwise_not,
     "Where": clew.where, "Identity": lambda x: x, "Det": lambda x: clew.linalg.det(x),
-}.items():  # fmt: skip
+}  # fmt: skip
+for _name, _function in _SIMPLE.items():
     OPERATORS[_name] = _simple(_function)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clew import _namespace
 
 from . import lr_scheduler, swa_utils
@@ -48,5 +50,6 @@ __all__ = [
     "swap_in_optimizer_params_and_state",
 ]
 
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())
 __dir__ = _namespace.module_dir(globals())

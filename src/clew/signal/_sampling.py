@@ -47,9 +47,11 @@ def cosines(k: np.ndarray, last: int, a: Any) -> np.ndarray:
 
 
 def kaiser_points(k: np.ndarray, last: int, beta: float) -> np.ndarray:
+    """A Kaiser window's values at the places k of 0 to last."""
     x = 2 * k / last - 1 if last else 0 * k
     return np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta)
 
 
 def bartlett_points(k: np.ndarray, last: int) -> np.ndarray:
+    """A triangle's values at the places k of 0 to last."""
     return 1 - np.abs(2 * k / last - 1) if last else np.ones_like(k)

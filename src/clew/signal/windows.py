@@ -5,7 +5,7 @@ ones, for spectra: a symmetric window of M + 1 points without the last.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -492,4 +492,5 @@ def nuttall(
     )
 
 
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clew import _namespace
 from clew.sparse import _rules as _rules
 from clew.sparse._construct import from_scipy as from_scipy
@@ -29,4 +31,5 @@ __all__ = [
     "sum",
     "to_scipy",
 ]
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())

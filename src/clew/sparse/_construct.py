@@ -356,7 +356,7 @@ def sparse_compressed_tensor(
     )
 
 
-def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:
     """A sparse matrix of diagonals.
 
     Args:
@@ -395,7 +395,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     return made.to_sparse(layout=layout)
 
 
-def from_scipy(matrix: Any) -> Any:
+def from_scipy(matrix: Any) -> Tensor:
     """A sparse matrix over the memory of one of SciPy's.
 
     CSR and CSC matrices share indices and values; of a COO matrix the values are shared and the

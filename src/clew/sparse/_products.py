@@ -87,7 +87,7 @@ def matmul(x: Any, y: Any) -> Any:
     return _product(p, values, x.t()).t()
 
 
-def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Any:
+def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Tensor:
     """The product of two matrices of which one is sparse, or both are.
 
     Sparse by dense is dense; sparse by sparse is sparse. Gradients flow to the values and to the
@@ -131,7 +131,7 @@ def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Any:
     return zeros.scatter_reduce(0, index, rows, reduce, include_self=False)
 
 
-def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * mat + alpha * (mat1 @ mat2)`` for a sparse mat1.
 
     Args:
@@ -165,7 +165,7 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> A
 
 def sampled_addmm(
     input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None
-) -> Any:
+) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` at the places of a sparse matrix.
 
     Args:

@@ -10,7 +10,7 @@ from clew.sparse._tensor import Compressed, _Sparse, coo, flat_places
 __all__ = ["log_softmax", "softmax", "sum"]
 
 
-def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
+def sum(input: Any, dim: Any = None, dtype: Any = None) -> clew.Tensor:
     """The sum of a sparse tensor, of all elements or over dims.
 
     Args:
@@ -84,7 +84,7 @@ def _normalized(name: str, x: Any, dim: int, dtype: Any) -> Any:
     return x._with(shifted - total.log().index_select(0, group))
 
 
-def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def softmax(input: Any, dim: int, *, dtype: Any = None) -> clew.Tensor:
     """Softmax over the elements that a sparse tensor has; the others count as minus infinity.
 
     Args:
@@ -102,7 +102,7 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     return _normalized("softmax", input, dim, dtype)
 
 
-def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> clew.Tensor:
     """The logarithm of :func:`softmax`, at the elements that a sparse tensor has.
 
     Args:

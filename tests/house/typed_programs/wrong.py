@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import clew
-from clew import Tensor
+import clew.nn.functional as F
+from clew import Tensor, nn
 from clew.utils.data import DataLoader, Dataset
 
 
@@ -22,3 +23,16 @@ clew.sofmax(clew.ones(3), 0)  # wrong: misspelled
 loader: DataLoader[int] = DataLoader(Words())  # wrong: a loader of str
 flag: str = clew.ones(1).is_contiguous()  # wrong: a bool
 clew.ones(1).shape = (1,)  # wrong: cannot be assigned
+nn.Liner(2, 2)  # wrong: misspelled, as are those below
+clew.optim.Adamm([])  # wrong: Adam
+F.rellu(clew.ones(1))  # wrong: relu
+nn.init.xavier_unifrm_(clew.ones(1, 1))  # wrong: xavier_uniform_
+nn.utils.clip_grad_nrm_([], 1.0)  # wrong: clip_grad_norm_
+clew.linalg.nrm(clew.ones(1))  # wrong: norm
+clew.special.gama(clew.ones(1))  # wrong: gammaln
+clew.distributions.Norml(0.0, 1.0)  # wrong: Normal
+clew.func.gradd(F.relu)  # wrong: grad
+clew.autograd.Funtion()  # wrong: Function
+clew.utils.chekpoint.checkpoint(F.relu)  # wrong: checkpoint
+word: str = F.relu(clew.ones(1))  # wrong: a Tensor
+one: Tensor = F.max_pool2d(clew.ones(1, 2, 2), 2, return_indices=True)  # wrong: a pair

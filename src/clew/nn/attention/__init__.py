@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import bias as bias
+
+if TYPE_CHECKING:
+    from . import flex_attention as flex_attention
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -39,15 +42,17 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     yield
 
 
-def __getattr__(name: str) -> Any:
-    if name == "flex_attention":
-        import importlib
+if not TYPE_CHECKING:  # else checkers take any name to be there
 
-        return importlib.import_module(f"{__name__}.flex_attention")
-    from clew._namespace import missing_name
+    def __getattr__(name: str) -> Any:
+        if name == "flex_attention":
+            import importlib
 
-    raise missing_name(__name__, name, __dir__())
+            return importlib.import_module(f"{__name__}.flex_attention")
+        from clew._namespace import missing_name
+
+        raise missing_name(__name__, name, __dir__())
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "flex_attention"} - {"annotations"})
+    return sorted({*globals(), "flex_attention"} - {"Any", "TYPE_CHECKING", "annotations"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import clew
 from clew import _namespace
 from clew._distances import pdist as pdist
@@ -37,5 +39,6 @@ from ._vision import *  # noqa: F403
 
 Tensor = clew.Tensor
 
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())
 __dir__ = _namespace.module_dir(globals())

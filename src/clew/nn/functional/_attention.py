@@ -105,7 +105,7 @@ def multi_head_attention_forward(
     static_v: Any = None,
     average_attn_weights: bool = True,
     is_causal: bool = False,
-) -> Any:
+) -> tuple[clew.Tensor, clew.Tensor | None]:
     """Attention of several heads, as MultiheadAttention computes it.
 
     softmax(q k^T / sqrt(E / heads)) v for each head, heads joined and projected: Vaswani and

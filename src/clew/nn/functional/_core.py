@@ -125,7 +125,9 @@ def _implicit_dim(name: str, input: Any) -> int:
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+def hardtanh(
+    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> clew.Tensor:
     """Cuts every element off at two limits: min(max(x, min_val), max_val).
 
     Args:
@@ -148,7 +150,9 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     return _hardtanh(input, min_val, max_val, inplace)
 
 
-def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmax(
+    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> clew.Tensor:
     """The softmax along a dim: exp(x) / sum(exp(x)).
 
     Args:
@@ -169,7 +173,9 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return _softmax(input, dim) if dtype is None else _softmax(input, dim, dtype=dtype)
 
 
-def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmin(
+    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> clew.Tensor:
     """The softmax of the negated input: exp(-x) / sum(exp(-x)).
 
     Args:
@@ -190,7 +196,9 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return _softmax(-input, dim) if dtype is None else _softmax(-input, dim, dtype=dtype)
 
 
-def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def log_softmax(
+    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> clew.Tensor:
     """Logarithm of softmax, without overflow.
 
     x - log(sum(exp(x))) along dim.
@@ -220,7 +228,7 @@ def rrelu(
     upper: float = 1.0 / 3,
     training: bool = False,
     inplace: bool = False,
-) -> Any:
+) -> clew.Tensor:
     """Leaky ReLU whose slope is drawn at random for each negative element while training.
 
     Xu and others, Empirical evaluation of rectified activations in convolutional network, 2015,
@@ -258,7 +266,7 @@ def rrelu(
 
 def rrelu_(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
-) -> Any:
+) -> clew.Tensor:
     """rrelu in place.
 
     Args:
@@ -280,7 +288,7 @@ def rrelu_(
 
 def gumbel_softmax(
     logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Any:
+) -> clew.Tensor:
     """Samples from a relaxed categorical distribution.
 
     softmax((logits + g) / tau) with g = -log(-log(u)), u even in (0, 1): Jang, Gu and Poole,
@@ -313,7 +321,9 @@ def gumbel_softmax(
     return clew.zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft
 
 
-def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(
+    input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
+) -> clew.Tensor:
     """Divides vectors by their p-norm: v / max(|v|, eps).
 
     Args:
@@ -346,7 +356,7 @@ def instance_norm(
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-5,
-) -> Any:
+) -> clew.Tensor:
     """Normalises each channel of each sample by its own mean and variance.
 
     (x - mean) / sqrt(var + eps) * weight + bias: Ulyanov, Vedaldi and Lempitsky, Instance
@@ -408,7 +418,7 @@ def instance_norm(
 
 def local_response_norm(
     input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-) -> Any:
+) -> clew.Tensor:
     """Divides by a power of the mean square over neighbouring channels.
 
     x / (k + alpha * mean(x^2))^beta: Krizhevsky, Sutskever and Hinton, ImageNet classification with
@@ -448,7 +458,7 @@ def embedding(
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
-) -> Any:
+) -> clew.Tensor:
     """Rows of a table: weight[input].
 
     Args:
@@ -487,7 +497,7 @@ _embedding = private("_embedding")
 _embedding_bag = private("_embedding_bag")
 
 
-def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float) -> Any:
+def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float) -> clew.Tensor:
     """Scales the rows that an index names down to a norm, in place.
 
     Args:
@@ -528,7 +538,7 @@ def embedding_bag(
     per_sample_weights: Any = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
-) -> Any:
+) -> clew.Tensor:
     """Sums, means or maxima of bags of rows of a table.
 
     Args:
@@ -652,7 +662,7 @@ def _composed_bags(
     return total / lengths.clamp(min=1).to(weight.dtype).unsqueeze(1)
 
 
-def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> clew.Tensor:
     """Convolution over time of a tensor (L, N, C): as conv1d, with the dims in that order.
 
     Args:

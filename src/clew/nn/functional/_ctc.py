@@ -26,7 +26,7 @@ def ctc_loss(
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
-) -> Any:
+) -> clew.Tensor:
     """Connectionist temporal classification: minus the log-probability of all alignments.
 
     Graves and others, Connectionist Temporal Classification, 2006, section 4.1.

@@ -96,7 +96,7 @@ def mse_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
     weight: Any = None,
-) -> Any:
+) -> clew.Tensor:
     """Squared difference: (input - target)^2.
 
     Args:
@@ -132,7 +132,7 @@ def l1_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
     weight: Any = None,
-) -> Any:
+) -> clew.Tensor:
     """Absolute difference: |input - target|.
 
     Args:
@@ -166,7 +166,7 @@ def smooth_l1_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
     beta: float = 1.0,
-) -> Any:
+) -> clew.Tensor:
     """Squared difference near zero, absolute difference beyond beta.
 
     d^2 / (2 beta) where d = |input - target| is below beta, d - beta / 2 elsewhere. Of Fast R-CNN
@@ -205,7 +205,7 @@ def smooth_l1_loss(
 
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
-) -> Any:
+) -> clew.Tensor:
     """Half the squared difference near zero, linear beyond delta.
 
     d^2 / 2 where d = |input - target| is at most delta, delta * (d - delta / 2) elsewhere (Huber,

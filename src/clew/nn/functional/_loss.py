@@ -39,7 +39,7 @@ def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     return found
 
 
-def reduced(loss: Any, reduction: str) -> Any:
+def reduced(loss: Any, reduction: str) -> clew.Tensor:
     """A loss of elements as its mean, its sum or itself.
 
     Args:
@@ -101,7 +101,7 @@ def nll_loss(
     ignore_index: int = -100,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """Negative log-likelihood of the right class: minus the log-probability at target.
 
     "mean" divides by the sum of the factors that weight gives the targets.
@@ -148,7 +148,7 @@ def cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-) -> Any:
+) -> clew.Tensor:
     """Negative log-likelihood of the target under the softmax of the input.
 
     Of class indices: -log_softmax(input)[target]; of probabilities: -sum(target *
@@ -247,7 +247,7 @@ def binary_cross_entropy(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """Cross entropy of probabilities with targets in [0, 1].
 
     -(target * log(input) + (1 - target) * log(1 - input)); each logarithm is at least -100.
@@ -307,7 +307,7 @@ def binary_cross_entropy_with_logits(
     reduce: bool | None = None,
     reduction: str = "mean",
     pos_weight: Any = None,
-) -> Any:
+) -> clew.Tensor:
     """Cross entropy of sigmoid(input) with targets in [0, 1], without overflow.
 
     -(pos_weight * target * log(sigmoid(input)) + (1 - target) * log(1 - sigmoid(input))).
@@ -356,7 +356,7 @@ def kl_div(
     reduce: bool | None = None,
     reduction: str = "mean",
     log_target: bool = False,
-) -> Any:
+) -> clew.Tensor:
     """Kullback-Leibler divergence, pointwise: target * (log(target) - input).
 
     Args:
@@ -404,7 +404,7 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """Negative log-likelihood of counts under a Poisson distribution.
 
     exp(input) - target * input of logarithms; input - target * log(input + eps) otherwise; without
@@ -452,7 +452,7 @@ def gaussian_nll_loss(
     full: bool = False,
     eps: float = 1e-6,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """Negative log-likelihood under normal distributions with given variances.
 
     (log(max(var, eps)) + (input - target)^2 / max(var, eps)) / 2.
@@ -517,7 +517,7 @@ def linear_cross_entropy(
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
     options: Any = None,
-) -> Any:
+) -> clew.Tensor:
     """cross_entropy of linear(input, linear_weight, linear_bias).
 
     Args:

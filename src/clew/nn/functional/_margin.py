@@ -34,7 +34,7 @@ def hinge_embedding_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """The input where the target is 1, max(0, margin - input) where it is -1.
 
     Args:
@@ -68,7 +68,7 @@ def soft_margin_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """Logistic loss of two classes: log(1 + exp(-target * input)).
 
     Args:
@@ -99,7 +99,7 @@ def margin_ranking_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """Loss of a wrong order: max(0, -target * (input1 - input2) + margin).
 
     Args:
@@ -137,7 +137,7 @@ def cosine_embedding_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """1 - cosine for pairs marked 1, max(0, cosine - margin) for pairs marked -1.
 
     Args:
@@ -193,7 +193,7 @@ def triplet_margin_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """max(0, distance to the positive - distance to the negative + margin).
 
     With pairwise_distance of order p; see Balntas and others, Learning local feature descriptors
@@ -253,7 +253,7 @@ def triplet_margin_with_distance_loss(
     margin: float = 1.0,
     swap: bool = False,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """triplet_margin_loss with a distance of one's own.
 
     Args:
@@ -284,7 +284,7 @@ def triplet_margin_with_distance_loss(
 
 def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Any:
+) -> clew.Tensor:
     """The p-norm of x1 - x2 + eps over the last dim.
 
     Args:
@@ -305,7 +305,7 @@ def pairwise_distance(
     return vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> clew.Tensor:
     """The cosine of the angle between vectors: x1 . x2 / (max(|x1|, eps) max(|x2|, eps)).
 
     Args:
@@ -340,7 +340,7 @@ def multi_margin_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """Hinge loss of several classes: sum over the wrong of max(0, margin - right + other)^p / C.
 
     Args:
@@ -410,7 +410,7 @@ def multilabel_margin_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """Hinge loss of several labels: every label against every class that is none.
 
     The sum over labels j and other classes i of max(0, 1 - (input[j] - input[i])), over C.
@@ -465,7 +465,7 @@ def multilabel_soft_margin_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-) -> Any:
+) -> clew.Tensor:
     """Binary cross entropy with logits, averaged over classes.
 
     -(target * log(sigmoid(input)) + (1 - target) * log(sigmoid(-input))), mean over C.

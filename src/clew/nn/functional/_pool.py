@@ -325,7 +325,7 @@ def max_unpool1d(
     stride: Any = None,
     padding: Any = 0,
     output_size: Any = None,
-) -> Any:
+) -> clew.Tensor:
     """Puts values back to where max_pool1d took them from; the rest is zero.
 
     Args:
@@ -359,7 +359,7 @@ def max_unpool2d(
     stride: Any = None,
     padding: Any = 0,
     output_size: Any = None,
-) -> Any:
+) -> clew.Tensor:
     """Puts values back to where max_pool2d took them from; the rest is zero.
 
     Args:
@@ -394,7 +394,7 @@ def max_unpool3d(
     stride: Any = None,
     padding: Any = 0,
     output_size: Any = None,
-) -> Any:
+) -> clew.Tensor:
     """Puts values back to where max_pool3d took them from; the rest is zero.
 
     Args:

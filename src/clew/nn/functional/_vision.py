@@ -31,7 +31,7 @@ def _channels_last(x: Any) -> bool:
     return bool(x.is_contiguous(memory_format=formats[x.dim()]))
 
 
-def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
     """Moves channels into space: (..., C r^2, H, W) becomes (..., C, H r, W r).
 
     Shi and others, Real-time single image and video super-resolution using an efficient sub-pixel
@@ -70,7 +70,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     return x.reshape(*lead, c // (r * r), h * r, w * r)
 
 
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+def pixel_unshuffle(input: Any, downscale_factor: int) -> clew.Tensor:
     """Moves space into channels: (..., C, H r, W r) becomes (..., C r^2, H, W).
 
     Args:
@@ -106,7 +106,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     return x.reshape(*lead, c * r * r, h // r, w // r)
 
 
-def channel_shuffle(input: Any, groups: int) -> Any:
+def channel_shuffle(input: Any, groups: int) -> clew.Tensor:
     """Takes channels in turn from each of several groups.
 
     Zhang and others, ShuffleNet, 2017, section 3.1: (groups, C / groups) is transposed.
@@ -322,7 +322,7 @@ def interpolate(
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
-) -> Any:
+) -> clew.Tensor:
     """Resizes the last dims of (N, C, ...).
 
     Args:
@@ -486,7 +486,7 @@ def upsample(
     scale_factor: Any = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
-) -> Any:
+) -> clew.Tensor:
     """Old name of interpolate.
 
     Args:
@@ -508,7 +508,7 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> clew.Tensor:
     """interpolate with mode "nearest".
 
     Args:
@@ -528,7 +528,7 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
     return interpolate(input, size, scale_factor, "nearest")
 
 
-def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> clew.Tensor:
     """interpolate with mode "bilinear" and aligned corners.
 
     Args:
@@ -548,7 +548,7 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
-def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
+def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> clew.Tensor:
     """The sampling places of an affine map, for grid_sample: theta times (x, y[, z], 1).
 
     Jaderberg and others, Spatial Transformer Networks, 2015, section 3.2.
@@ -633,7 +633,7 @@ def grid_sample(
     mode: str = "bilinear",
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
-) -> Any:
+) -> clew.Tensor:
     """Samples images at given places.
 
     Args:

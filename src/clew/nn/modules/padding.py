@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import functional as F
 from .module import Module
@@ -149,7 +149,7 @@ def _doc(kind: str, n: int) -> str:
     """
 
 
-def _make(kind: str, n: int) -> Any:
+def _make(kind: str, n: int) -> type[_PadNd]:
     name = f"{kind}Pad{n}d"
     space = {
         "_nd": n,
@@ -161,20 +161,56 @@ def _make(kind: str, n: int) -> Any:
     return type(name, (_BASES.get(kind, _PadNd),), space)
 
 
-ConstantPad1d: Any = _make("Constant", 1)
-ConstantPad2d: Any = _make("Constant", 2)
-ConstantPad3d: Any = _make("Constant", 3)
-ReflectionPad1d: Any = _make("Reflection", 1)
-ReflectionPad2d: Any = _make("Reflection", 2)
-ReflectionPad3d: Any = _make("Reflection", 3)
-ReplicationPad1d: Any = _make("Replication", 1)
-ReplicationPad2d: Any = _make("Replication", 2)
-ReplicationPad3d: Any = _make("Replication", 3)
-ZeroPad1d: Any = _make("Zero", 1)
-ZeroPad2d: Any = _make("Zero", 2)
-ZeroPad3d: Any = _make("Zero", 3)
-CircularPad1d: Any = _make("Circular", 1)
-CircularPad2d: Any = _make("Circular", 2)
-CircularPad3d: Any = _make("Circular", 3)
+if TYPE_CHECKING:  # checkers do not see what the loop makes
+
+    class ConstantPad1d(_ConstantPadNd):
+        pass
+
+    class ConstantPad2d(_ConstantPadNd):
+        pass
+
+    class ConstantPad3d(_ConstantPadNd):
+        pass
+
+    class ReflectionPad1d(_PadNd):
+        pass
+
+    class ReflectionPad2d(_PadNd):
+        pass
+
+    class ReflectionPad3d(_PadNd):
+        pass
+
+    class ReplicationPad1d(_PadNd):
+        pass
+
+    class ReplicationPad2d(_PadNd):
+        pass
+
+    class ReplicationPad3d(_PadNd):
+        pass
+
+    class ZeroPad1d(_ZeroPadNd):
+        pass
+
+    class ZeroPad2d(_ZeroPadNd):
+        pass
+
+    class ZeroPad3d(_ZeroPadNd):
+        pass
+
+    class CircularPad1d(_CircularPadNd):
+        pass
+
+    class CircularPad2d(_CircularPadNd):
+        pass
+
+    class CircularPad3d(_CircularPadNd):
+        pass
+
+else:
+    for _kind in _KINDS:
+        for _n in _SIZES:
+            globals()[f"{_kind}Pad{_n}d"] = _make(_kind, _n)
 
 __all__ = [f"{kind}Pad{n}d" for kind in _KINDS for n in (1, 2, 3)]

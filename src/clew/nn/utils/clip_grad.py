@@ -38,7 +38,7 @@ def get_total_norm(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:
+) -> clew.Tensor:
     """The norm of several tensors taken as one vector.
 
     Args:
@@ -135,7 +135,7 @@ def clip_grad_norm_(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:
+) -> clew.Tensor:
     """Scales gradients so that their common norm is at most max_norm, in place.
 
     Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks, 2013,
@@ -178,7 +178,7 @@ def clip_grad_norm(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Any:
+) -> clew.Tensor:
     """Deprecated name of clip_grad_norm_.
 
     Args:

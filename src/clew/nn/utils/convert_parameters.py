@@ -9,7 +9,7 @@ import clew
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
-def parameters_to_vector(parameters: Any) -> Any:
+def parameters_to_vector(parameters: Any) -> clew.Tensor:
     """All parameters one after the other.
 
     Args:

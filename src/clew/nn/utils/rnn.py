@@ -262,7 +262,7 @@ def pad_sequence(
     batch_first: bool = False,
     padding_value: float = 0.0,
     padding_side: str = "right",
-) -> Any:
+) -> clew.Tensor:
     """Stacks sequences of different lengths.
 
     Args:

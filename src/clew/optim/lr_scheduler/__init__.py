@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clew import _namespace
 
 from ._base import LRScheduler
@@ -40,5 +42,6 @@ __all__ = [
     "StepLR",
 ]
 
-__getattr__ = _namespace.module_getattr(__name__, globals())
+if not TYPE_CHECKING:  # else checkers take any name to be there
+    __getattr__ = _namespace.module_getattr(__name__, globals())
 __dir__ = _namespace.module_dir(globals())

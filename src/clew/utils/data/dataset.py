@@ -69,7 +69,7 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
         [0, 1, 2]
     """
 
-    def __add__(self, other: Dataset[T_co]) -> ChainDataset:  # type: ignore[override]
+    def __add__(self, other: Dataset[T_co]) -> ChainDataset[T_co]:  # type: ignore[override]
         return ChainDataset([self, other])
 
 
@@ -176,7 +176,7 @@ class ConcatDataset(Dataset[T_co]):
         """
         return list(accumulate(len(d) for d in sequence))
 
-    def __init__(self, datasets: Iterable[Any]) -> None:
+    def __init__(self, datasets: Iterable[Samples[T_co]]) -> None:
         self.datasets = list(datasets)
         assert len(self.datasets) > 0, "ConcatDataset: datasets must not be empty"
         for d in self.datasets:
@@ -200,7 +200,7 @@ class ConcatDataset(Dataset[T_co]):
         return self.datasets[which][idx - start]
 
 
-class ChainDataset(IterableDataset[Any]):
+class ChainDataset(IterableDataset[T_co]):
     """Several iterable datasets one after the other.
 
     Args:
@@ -214,7 +214,7 @@ class ChainDataset(IterableDataset[Any]):
         [0, 1, 0, 1]
     """
 
-    def __init__(self, datasets: Iterable[Any]) -> None:
+    def __init__(self, datasets: Iterable[Dataset[T_co]]) -> None:
         self.datasets = datasets
 
     def _checked(self) -> Iterator[Any]:
@@ -222,7 +222,7 @@ class ChainDataset(IterableDataset[Any]):
             assert isinstance(d, IterableDataset), "ChainDataset: datasets must be IterableDataset"
             yield d
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[T_co]:
         for d in self._checked():
             yield from d
 
