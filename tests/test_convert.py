@@ -388,3 +388,15 @@ def test_dlpack_producers():
         clew.from_dlpack()
     with pytest.raises(BufferError):
         clew.from_dlpack(np.array(["a"]))
+
+
+def test_types_of_python_stand_for_dtypes():
+    x = clew.ones(2)
+    for kind, dtype in (
+        (float, clew.float64), (int, clew.int64), (bool, clew.bool), (complex, clew.complex128)
+    ):  # fmt: skip
+        assert x.to(kind).dtype is dtype and x.to(dtype=kind).dtype is dtype
+        assert x.to("cpu", kind).dtype is dtype
+    assert clew.nn.Linear(2, 2).to(float).weight.dtype is clew.float64
+    with pytest.raises(TypeError, match="dtype"):
+        x.to(str)

@@ -88,6 +88,20 @@ CALLS = {
     "split": (lambda: X.split([1, 3])[1], "split_with_sizes"),
     "slices": (lambda: X[:, 1:3], "slice.Tensor"),
     "number": (lambda: X[..., 0], "select.int"),
+    "narrow": (
+        lambda: X.narrow(1, -2, 2) + X.narrow(1, 0, 2),
+        "slice.Tensor slice.Tensor add.Tensor",
+    ),
+    "cat": (lambda: clew.cat([X, X], dim=0, out=None), "cat"),
+    "side by side": (
+        lambda: clew.vstack([clew.hstack([X, X]), X3[0].repeat(1, 2)]),
+        "cat select.int repeat cat",
+    ),
+    "like another": (lambda: X.view_as(X).expand_as(X).reshape_as(X.t()), "view expand t view"),
+    "unflatten": (lambda: X.unflatten(1, (2, -1)), "view"),
+    "movedim": (lambda: B3.movedim((0, 2), (1, 0)), "permute"),
+    "ravel": (lambda: X.ravel(), "view"),
+    "type as": (lambda: X.type_as(TARGET), "_to_copy"),
     "new dim": (lambda: X[None, 1], "unsqueeze select.int"),
     "mask": (lambda: X[X > 0], "gt.Scalar index.Tensor"),
     "set": (lambda: X.clone().__setitem__(0, X[1]), "clone select.int select.int copy_"),
@@ -293,6 +307,36 @@ def test_wrapper_subclass():
     ]  # fmt: skip
     z = 2 - x + x.sum(1, keepdim=True)
     assert np.allclose(z.inner.numpy(), 2 - X.numpy() + X.numpy().sum(1, keepdims=True), atol=1e-5)
+
+
+def test_sizes_and_dims_arrive_as_lists():
+    class Arguments(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((str(func), args[1:], kwargs or {}))
+            return func(*args, **(kwargs or {}))
+
+    seen: list = []
+    with Arguments():
+        X.flip(0)
+        X.sum(1)
+        X.mean(0, keepdim=True)
+        X.amax(1)
+        X.new_empty(2, 3)
+        X.new_empty((2, 3), dtype=clew.int64)
+        X.narrow(0, 1, 2)
+        clew.cat([X, X], dim=1)
+    assert seen == [
+        ("aten.flip.default", ([0],), {}),
+        ("aten.sum.dim_IntList", ([1],), {}),
+        ("aten.mean.dim", ([0],), {"keepdim": True}),
+        ("aten.amax.default", ([1],), {}),
+        ("aten.new_empty.default", ([2, 3],), {}),
+        ("aten.new_empty.default", ([2, 3],), {"dtype": clew.int64}),
+        ("aten.slice.Tensor", (0, 1, 3), {}),
+        ("aten.cat.default", (1,), {}),
+    ]
+    with Arguments(), pytest.raises(RuntimeError, match="narrow"):
+        X.narrow(0, 3, 2)
 
 
 def test_wrapper_subclass_needs_dispatch():

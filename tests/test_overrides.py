@@ -304,3 +304,44 @@ def test_a_causal_bias_does_not_spread():
     bias = causal_lower_right(2, 2)
     got = clew.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=bias)
     assert type(got) is clew.Tensor
+
+
+class Operator:
+    """No tensor: notes which function of the library was called."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func, args, kwargs
+
+
+@pytest.mark.parametrize(
+    "name",
+    "linalg.cholesky linalg.eigh linalg.solve linalg.svd linalg.qr linalg.solve_triangular "
+    "linalg.inv linalg.det logdet cholesky inverse pinverse clone detach equal numel diff cdist "
+    "quantile unique complex isin stft tensordot trace".split(),
+)
+def test_functions_written_in_python_ask_classes_that_are_no_tensors(name):
+    function = operator.attrgetter(name)(clew)
+    one, x = Operator(), clew.ones(2, 2)
+    second = name in "linalg.solve linalg.solve_triangular equal cdist complex isin tensordot"
+    args = (one, x) if second else (one,)
+    assert function(*args) == (function, args, {})
+    if second:
+        assert function(x, one) == (function, (x, one), {})
+
+
+def test_lists_and_named_arguments_are_asked_too():
+    one, x = Operator(), clew.ones(2, 2)
+    assert clew.linalg.multi_dot([one, x])[0] is clew.linalg.multi_dot
+    assert clew.linalg.solve(x, B=one, left=False)[2] == {"B": one, "left": False}
+    assert clew.clone(one, memory_format=clew.preserve_format)[2] == {
+        "memory_format": clew.preserve_format
+    }
+    with clew.DisableTorchFunctionSubclass(), pytest.raises(TypeError, match="must be Tensor"):
+        clew.linalg.cholesky(one)
+
+
+def test_functions_written_in_python_keep_a_subclass(x):
+    a = (clew.eye(2) * 4).as_subclass(Logged)
+    Logged.calls.clear()
+    assert type(clew.linalg.cholesky(a)) is Logged and Logged.calls == ["cholesky"]

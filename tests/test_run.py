@@ -224,7 +224,7 @@ def test_exit_status(program):
     assert "KeyboardInterrupt" in err
 
 
-def test_tracebacks_show_the_program_only(program):
+def test_tracebacks_show_the_program_only(program, tmp_path):
     _, err = program("import torch\n\ndef f():\n    torch.ones(2) @ torch.ones(3)\n\nf()\n", code=1)
     assert err.startswith("Traceback (most recent call last):\n") and "_run.py" not in err
     assert "program.py" in err and "line 4, in f" in err and "RuntimeError" in err
@@ -232,6 +232,12 @@ def test_tracebacks_show_the_program_only(program):
     assert (
         "ImportError: cannot import name 'Liner'" in err and "the nearest name is 'Linear'" in err
     )
+    _, err = program("from torch_helpers import nothing\n", code=1)
+    assert "No module named 'torch_helpers'" in err
+    (tmp_path / "torch_helpers.py").write_text("something = 1\n")
+    _, err = program("from torch_helpers import nothing\n", code=1)
+    assert "ImportError: cannot import name 'nothing' from 'torch_helpers'" in err
+    assert "clew has no" not in err  # it is not clew that lacks it
     _, err = program("x = (\n", code=1)
     assert "SyntaxError" in err and "_run.py" not in err
 
@@ -368,3 +374,13 @@ def test_aliases_are_made_lazily(program):
         assert "clew.optim.lbfgs" in sys.modules
         """
     )
+
+
+def test_layouts_have_pytorchs_text(program):
+    out, _ = program(
+        """
+        import torch
+        print(str(torch.eye(2).to_sparse_csr().layout), torch.strided)
+        """
+    )
+    assert out.split() == ["torch.sparse_csr", "torch.strided"]

@@ -369,7 +369,8 @@ def test_safe_globals():
         assert serialization.get_safe_globals() == [Plain]
         save([Plain(clew.ones(1)), Plain], file)
         back = load(file)
-        assert back[0].x.item() == 1
+        assert back[0].x.item() == 1 and back[1] is Plain
+        assert load(file, weights_only=False)[1] is Plain
     assert serialization.get_safe_globals() == []
     with pytest.raises(pickle.UnpicklingError, match="Plain"):
         load(file)

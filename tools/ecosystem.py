@@ -3,20 +3,31 @@
 Run in an environment that has the libraries: `PYTHONPATH=src python tools/ecosystem.py` (names of
 libraries: only those, printed and not written). Each is imported in a process of its own by
 `clew run`.
+
+`python tools/ecosystem.py suites FOLDER` reads what libraries' own tests gave and writes
+tools/ecosystem_suites.json, which the page's second table is made of. The folder holds pairs of
+pytest's reports, `LIBRARY-PART.torch.xml` and `LIBRARY-PART.clew.xml`, made with the same versions
+and time limits by `python -m pytest --junitxml=... -o junit_family=xunit1 PATHS` with PyTorch and
+by `python -m clew run -m pytest ...` with clew.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import re
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "ecosystem.md"
+SHARES = ROOT / "tools" / "ecosystem_suites.json"
 # Distribution, and what is imported of it where that has another name.
 LIBRARIES = """
 accelerate
@@ -136,6 +147,12 @@ which.
 
 """
 
+SUITES_TEXT = """Parts of the libraries' test suites, run on the same machine with PyTorch 2.13 and
+with `clew run -m pytest`. A test with subtests counts once; tests that PyTorch does not pass there
+do not count. `python tools/ecosystem.py suites FOLDER` counts the reports.
+
+"""
+
 
 def libraries() -> dict[str, str]:
     """Distribution: module."""
@@ -173,8 +190,50 @@ def try_import(module: str) -> tuple[str, float]:
     return (errors or lines or ["no message"])[-1][:300], taken
 
 
+def passed(report: Path) -> set[tuple[str, str]]:
+    """The tests that passed, by class and name; a name may hold the text of a dtype."""
+    good, bad = set(), set()
+    for case in ElementTree.parse(report).iter("testcase"):
+        name = (case.get("classname", ""), case.get("name", "").replace("clew.", "torch."))
+        other = any(part.tag in ("failure", "error", "skipped") for part in case)
+        (bad if other else good).add(name)
+    return good - bad
+
+
+def count_suites(folder: Path) -> int:
+    """Write how many tests PyTorch passes, and how many of those clew passes, by library."""
+    rows: dict[str, list[Any]] = defaultdict(lambda: [0, 0])
+    for report in sorted(folder.glob("*.torch.xml")):
+        part = report.name.removesuffix(".torch.xml")
+        expected = passed(report)
+        row = rows[part.partition("-")[0]]
+        row[0] += len(expected)
+        row[1] += len(expected & passed(folder / f"{part}.clew.xml"))
+    made = {
+        name: {"version": version(name), "torch": row[0], "clew": row[1]}
+        for name, row in rows.items()
+    }
+    SHARES.write_text(json.dumps(made, indent=2) + "\n")
+    return 0
+
+
+def suites_table() -> str:
+    """What the file of shares says, as a part of the page."""
+    if not SHARES.exists():
+        return ""
+    text = "\n## Their own tests\n\n" + SUITES_TEXT
+    text += "| library | version | PyTorch passes | of these clew passes | share |\n"
+    text += "| --- | --- | --- | --- | --- |\n"
+    for name, row in json.loads(SHARES.read_text()).items():
+        share = 100 * row["clew"] / row["torch"]
+        text += f"| {name} | {row['version']} | {row['torch']} | {row['clew']} | {share:.1f} % |\n"
+    return text
+
+
 def main(names: list[str]) -> int:
     """Try the libraries; write the page when none is named."""
+    if names[:1] == ["suites"]:
+        return count_suites(Path(names[1]))
     known = libraries()
     rows, good, tried = [], 0, 0
     for name, module in known.items():
@@ -197,7 +256,7 @@ def main(names: list[str]) -> int:
             if what != "not installed":
                 text = what.replace("|", "\\|")
                 table += f"| {name} | {found} | {text} |\n"
-        PAGE.write_text(TEXT + f"{good} of {tried} libraries import.\n\n" + table)
+        PAGE.write_text(TEXT + f"{good} of {tried} libraries import.\n\n" + table + suites_table())
     return 0
 
 

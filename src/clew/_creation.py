@@ -40,6 +40,7 @@ from clew._C import (
     zeros,
     zeros_like,
 )
+from clew._overriding import asks_classes
 from clew._random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from clew._tensor_str import get_printoptions, set_printoptions
 
@@ -161,6 +162,7 @@ def asarray(
     return out.requires_grad_() if requires_grad else out
 
 
+@asks_classes
 def normal(
     mean: Tensor | float,
     std: Tensor | float = 1.0,
@@ -219,6 +221,7 @@ def normal(
     return _C.ops._normal(mean, std, generator=generator, out=out)
 
 
+@asks_classes
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Puts two real tensors together as real and imaginary parts.
 
@@ -245,6 +248,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     return made if out is None else _into(out, made, "complex")
 
 
+@asks_classes
 @in_float32
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Makes complex numbers of lengths and angles: abs * (cos(angle) + i sin(angle)).
@@ -316,6 +320,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     return tensor.__dlpack__()
 
 
+@asks_classes
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Powers of the elements of x as columns.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from clew._autocast import in_float32
 from clew._functions import broadcast_shapes
+from clew._overriding import asks_classes
 from clew._twofold import twofold
 
 from . import _C
@@ -23,6 +24,7 @@ _MM_MODES = (
 )
 
 
+@asks_classes
 @in_float32
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
@@ -108,6 +110,7 @@ def _greatest(size: Any) -> Any:
 _DIFFERENCES = 1 << 18  # elements of differences that pdist makes at a time: 1 MB of float32
 
 
+@asks_classes
 def pdist(input: Any, p: float = 2.0) -> Tensor:
     """Distances between every pair of rows, each pair once.
 

@@ -53,11 +53,13 @@ ALL = (
 class layout:
     """How a tensor's elements lie in memory."""
 
+    _home = "clew"  # "torch" under `clew run`: programs compare the text with PyTorch's
+
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __repr__(self) -> str:
-        return f"clew.{self._name}"
+        return f"{self._home}.{self._name}"
 
     def __reduce__(self) -> str:
         return self._name

@@ -8,6 +8,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from clew._overriding import asks_classes
+
 from . import _C
 from ._out import write_out
 
@@ -306,6 +308,7 @@ def _aligned(x: Any, labels: list[Label], order: list[Label]) -> Any:
     return x
 
 
+@asks_classes
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Tensor:
     """Sums products over pairs of dimensions.
 
@@ -372,6 +375,7 @@ def _multiply_chain(tensors: Sequence[Any]) -> Any:
     return product(0, len(tensors) - 1)
 
 
+@asks_classes
 def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     """Product of several matrices, multiplied in the order that needs the fewest operations.
 
@@ -397,6 +401,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     )
 
 
+@asks_classes
 def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """Product of several matrices, of which the first and the last may be vectors.
 

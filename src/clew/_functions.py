@@ -9,6 +9,7 @@ from clew._arguments import numpy_names
 from clew._autocast import in_float32
 from clew._C import Tensor
 from clew._out import write_out
+from clew._overriding import asks_classes
 from clew._promotion import can_cast, promote_types, result_type
 from clew._tensor import clone
 
@@ -62,21 +63,25 @@ def is_storage(obj: Any) -> bool:
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
+@asks_classes
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype of input is a floating point one."""
     return input.is_floating_point()
 
 
+@asks_classes
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype of input is a complex one."""
     return input.is_complex()
 
 
+@asks_classes
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of input is not zero."""
     return bool(input)
 
 
+@asks_classes
 def numel(input: Tensor) -> int:
     """Number of elements of input."""
     return input.numel()
@@ -145,6 +150,7 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
     return _C.Size(out)
 
 
+@asks_classes
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to the shape they broadcast to."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
@@ -153,6 +159,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple(t.expand(shape) for t in tensors)
 
 
+@asks_classes
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether both tensors have the same shape and elements.
 
@@ -164,6 +171,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return bool((input == other).all().item())
 
 
+@asks_classes
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
@@ -191,6 +199,7 @@ def typename(obj: Any) -> str:
     return f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
+@asks_classes
 def detach(input: Tensor) -> Tensor:
     """The same elements without history."""
     return input.detach()
@@ -237,6 +246,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         )
 
 
+@asks_classes
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -266,6 +276,7 @@ def unique(
     return _selected(found, return_inverse, return_counts)
 
 
+@asks_classes
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -286,6 +297,7 @@ def _selected(found: Any, inverse: bool, counts: bool) -> Any:
     return chosen if len(chosen) > 1 else chosen[0]
 
 
+@asks_classes
 @in_float32
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix.
@@ -298,6 +310,7 @@ def trace(input: Tensor) -> Tensor:
     return input.diagonal().sum()
 
 
+@asks_classes
 @numpy_names
 def diff(
     input: Tensor,
@@ -329,6 +342,7 @@ def diff(
     return write_out("diff", input, out, converts=True)
 
 
+@asks_classes
 @numpy_names
 def cross(
     input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
@@ -348,6 +362,7 @@ def cross(
     return linalg.cross(input, other, dim=dim, out=out)
 
 
+@asks_classes
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other.
 

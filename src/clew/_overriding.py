@@ -15,12 +15,15 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from clew import _C
 from clew._C import Tensor
 
 _disabled_torch_function_impl = vars(_C)["_disabled_torch_function_impl"]  # see clew._tensor
+
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _State(threading.local):
@@ -151,6 +154,27 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
         return wrapped
 
     return decorate
+
+
+def asks_classes(function: F) -> F:
+    """Lets classes take over calls of a function written in Python, as they do an operation's.
+
+    Args:
+        function: what to decorate.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and type(args[0]) is Tensor:
+            return function(args[0])
+        if not _state.disabled:
+            asked = (*args, *kwargs.values())
+            # Ragged and sparse tensors have rules for the operations that functions are made of.
+            if any(not hasattr(type(one), "_rules") for one in _relevant(asked)):
+                return handle_torch_function(run, asked, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    return run  # type: ignore[return-value]
 
 
 def _dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

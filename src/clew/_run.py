@@ -237,6 +237,7 @@ class _Loader(importlib.abc.Loader):
             module.__path__ = []  # a package, whose parts the finder knows
             # Libraries (opt_einsum, autoray) read off the class whose functions take its tensors.
             clew.Tensor.__module__ = "torch"
+            clew.layout._home = "torch"  # PyTorch Geometric compares str(x.layout)
             return
         spec = module.__spec__  # the import system put the alias's there
         module.__spec__ = self._own
@@ -347,6 +348,7 @@ def uninstall() -> None:
     """Undoes `install` for imports to come; modules already imported stay with who has them."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
     clew.Tensor.__module__ = "clew"
+    clew.layout._home = "clew"
     for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
         del sys.modules[name]
 
@@ -354,7 +356,7 @@ def uninstall() -> None:
 def _what_is_missing(error: BaseException) -> str | None:
     """The text of an error about a name of torch, with the name and where to look; else None."""
     text = str(error)
-    found = re.match(r"cannot import name '(\w+)' from '(torch[\w.]*|clew[\w.]*)'", text)
+    found = re.match(r"cannot import name '(\w+)' from '((?:torch|clew)(?:\.[\w.]+)?)'", text)
     if isinstance(error, ImportError) and found:
         name, module = found[1], found[2]
         known = dir(sys.modules.get(module, clew))

@@ -10,6 +10,7 @@ from typing import Any
 
 from clew import _C, _dtypes
 from clew._C import Tensor
+from clew._overriding import asks_classes
 
 __all__ = [
     "as_strided_scatter",
@@ -68,6 +69,7 @@ def _at_least(name: str, tensors: tuple[Any, ...], one: Callable[[Tensor], Tenso
     return one(tensors[0]) if single else tuple(one(t) for t in tensors)
 
 
+@asks_classes
 def atleast_1d(*tensors: Any) -> Any:
     """Each tensor with at least one dimension.
 
@@ -82,6 +84,7 @@ def atleast_1d(*tensors: Any) -> Any:
     return _at_least("atleast_1d", tensors, lambda t: t.reshape(1) if t.ndim == 0 else t)
 
 
+@asks_classes
 def atleast_2d(*tensors: Any) -> Any:
     """Each tensor with at least two dimensions, a vector becoming a row.
 
@@ -100,6 +103,7 @@ def atleast_2d(*tensors: Any) -> Any:
     return _at_least("atleast_2d", tensors, one)
 
 
+@asks_classes
 def atleast_3d(*tensors: Any) -> Any:
     """Each tensor with at least three dimensions.
 
@@ -122,6 +126,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return _at_least("atleast_3d", tensors, one)
 
 
+@asks_classes
 def block_diag(*tensors: Tensor) -> Tensor:
     """The matrix with the given matrices along its diagonal and zeros elsewhere.
 
@@ -162,6 +167,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return _ops.meshgrid(_one_list(tensors), indexing=indexing)
 
 
+@asks_classes
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of one element of each vector, a row each.
 
@@ -195,6 +201,7 @@ def _check_combinations(n: int, r: int, with_replacement: bool) -> None:
             )
 
 
+@asks_classes
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All ways to choose r elements of a vector, a row each.
 
@@ -255,6 +262,7 @@ def _index_arguments(name: str, input: Tensor, indices: Any, values: Any) -> tup
     return tuple(indices), values
 
 
+@asks_classes
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """The input with values written where index tensors say.
 
@@ -285,6 +293,7 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
 _REDUCTIONS = ("prod", "mean", "amax", "amin")
 
 
+@asks_classes
 def index_reduce(
     input: Tensor,
     dim: int,
@@ -336,6 +345,7 @@ def _scattered(name: str, input: Tensor, src: Tensor, pick: Callable[[Tensor], T
     return out
 
 
+@asks_classes
 def select_scatter(
     input: Tensor, src: Tensor, dim: int, index: int, *, out: Tensor | None = None
 ) -> Tensor:
@@ -348,6 +358,7 @@ def select_scatter(
     return _written("select_scatter", made, out)
 
 
+@asks_classes
 def slice_scatter(
     input: Tensor,
     src: Tensor,
@@ -368,6 +379,7 @@ def slice_scatter(
     return _written("slice_scatter", made, out)
 
 
+@asks_classes
 def diagonal_scatter(
     input: Tensor,
     src: Tensor,
@@ -406,6 +418,7 @@ def as_strided_scatter(
     return _written("as_strided_scatter", made, out)
 
 
+@asks_classes
 def narrow_copy(
     input: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None
 ) -> Tensor:
@@ -445,6 +458,7 @@ def embedding(
     return _ops._embedding(weight, indices, padding_idx, scale_grad_by_freq)
 
 
+@asks_classes
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates in a tensor of a shape that flat indices stand for.
 

@@ -40,7 +40,7 @@ class Structured(Tensor):
         "dim ndimension size numel nelement element_size is_floating_point is_complex is_signed "
         "__len__".split()
     )
-    _values: Tensor
+    _elements: Tensor
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -74,7 +74,7 @@ class Structured(Tensor):
         """A new one; the caller sets its parts."""
         empty = _C.empty(tuple(shape), dtype=values.dtype, device="meta")
         made = Tensor._make_subclass(cls, empty, False)
-        made._values = values
+        made._elements = values
         return made
 
     def _placeholder(self) -> Tensor:
@@ -88,15 +88,15 @@ class Structured(Tensor):
 
     @property
     def device(self) -> Any:
-        return self._values.device
+        return self._elements.device
 
     @property
     def is_cpu(self) -> bool:
-        return bool(self._values.is_cpu)
+        return bool(self._elements.is_cpu)
 
     @property
     def is_meta(self) -> bool:
-        return bool(self._values.is_meta)
+        return bool(self._elements.is_meta)
 
     @property
     def nbytes(self) -> int:
@@ -106,27 +106,27 @@ class Structured(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        return bool(self._values.requires_grad)
+        return bool(self._elements.requires_grad)
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:
-        self._values.requires_grad = on
+        self._elements.requires_grad = on
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        self._values.requires_grad_(requires_grad)
+        self._elements.requires_grad_(requires_grad)
         return self
 
     @property
     def grad(self) -> Any:
-        got = self._values.grad
+        got = self._elements.grad
         return None if got is None else self._with(got)
 
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is None:
-            self._values.grad = None
-        elif isinstance(value, Structured) and value._values.shape == self._values.shape:
-            self._values.grad = value._values
+            self._elements.grad = None
+        elif isinstance(value, Structured) and value._elements.shape == self._elements.shape:
+            self._elements.grad = value._elements
         else:
             raise RuntimeError(
                 "grad: assigned grad must have the elements of the tensor, in the same places"
@@ -136,23 +136,23 @@ class Structured(Tensor):
 
     @property
     def grad_fn(self) -> Any:
-        return self._values.grad_fn
+        return self._elements.grad_fn
 
     @property
     def is_leaf(self) -> bool:
-        return bool(self._values.is_leaf)
+        return bool(self._elements.is_leaf)
 
     @property
     def retains_grad(self) -> bool:
-        return bool(self._values.retains_grad)
+        return bool(self._elements.retains_grad)
 
     @property
     def output_nr(self) -> int:
-        return int(self._values.output_nr)
+        return int(self._elements.output_nr)
 
     @property
     def _version(self) -> int:
-        return int(self._values._version)
+        return int(self._elements._version)
 
     @property
     def data(self) -> Any:
@@ -187,23 +187,23 @@ class Structured(Tensor):
         self._refuse("mH")
 
     def retain_grad(self) -> None:
-        self._values.retain_grad()
+        self._elements.retain_grad()
 
     def register_hook(self, hook: Any) -> Any:
         def on_values(grad: Tensor) -> Any:
             got = hook(self._with(grad))
-            return None if got is None else got._values
+            return None if got is None else got._elements
 
-        return self._values.register_hook(on_values)
+        return self._elements.register_hook(on_values)
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
-        return self._values.register_post_accumulate_grad_hook(lambda values: hook(self))
+        return self._elements.register_post_accumulate_grad_hook(lambda values: hook(self))
 
     def detach(self) -> Any:
-        return self._with(self._values.detach())
+        return self._with(self._elements.detach())
 
     def clone(self, *, memory_format: Any = None) -> Any:
-        return self._with(self._values.clone())
+        return self._with(self._elements.clone())
 
     def backward(
         self,
@@ -217,14 +217,14 @@ class Structured(Tensor):
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        got = self._values.to(*args, **kwargs)
-        return self if got is self._values else self._with(got)
+        got = self._elements.to(*args, **kwargs)
+        return self if got is self._elements else self._with(got)
 
     def contiguous(self, memory_format: Any = None) -> Any:
         return self
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        return bool(self._values.is_contiguous())
+        return bool(self._elements.is_contiguous())
 
     def cpu(self, memory_format: Any = None) -> Any:
         return self
@@ -268,10 +268,10 @@ class Structured(Tensor):
                 "deepcopy: only tensors created by the user (graph leaves) can be copied; use "
                 ".detach().clone()"
             )
-        values = self._values.detach().clone().requires_grad_(self.requires_grad)
+        values = self._elements.detach().clone().requires_grad_(self.requires_grad)
         made = memo[id(self)] = self._with(values)
-        if self._values.grad is not None:
-            values.grad = self._values.grad.detach().clone()
+        if self._elements.grad is not None:
+            values.grad = self._elements.grad.detach().clone()
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -280,7 +280,7 @@ class Structured(Tensor):
 
 def _caster(name: str) -> Any:
     def cast(self: Structured) -> Any:
-        return self.to(getattr(self._values, name)().dtype)
+        return self.to(getattr(self._elements, name)().dtype)
 
     cast.__name__ = name
     return cast
@@ -292,7 +292,7 @@ for _name in "float double half bfloat16 int long short char byte bool cfloat cd
 
 def parts_of(tensors: Any) -> tuple[Any, ...]:
     """The tensors with the values of structured ones in their place, which the graph knows."""
-    return tuple(t._values if isinstance(t, Structured) else t for t in tensors)
+    return tuple(t._elements if isinstance(t, Structured) else t for t in tensors)
 
 
 def as_text(named: list[tuple[str, Any]]) -> str:

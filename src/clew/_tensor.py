@@ -51,6 +51,15 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return out
 
 
+# What Python's types of numbers stand for where a dtype is asked for.
+_PYTHON_TYPES = {
+    float: _dtypes.float64,
+    int: _dtypes.int64,
+    bool: _dtypes.bool,
+    complex: _dtypes.complex128,
+}
+
+
 def parse_to(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[_C.dtype | None, _C.device | None, Any, Any]:
@@ -65,7 +74,7 @@ def parse_to(
         if rest and (rest[0] is None or isinstance(rest[0], (str, _C.device))):
             device = None if rest[0] is None else _C.device(rest[0])
             rest.pop(0)
-        if rest and isinstance(rest[0], _C.dtype):
+        if rest and (isinstance(rest[0], _C.dtype) or isinstance(rest[0], type)):
             dtype = rest.pop(0)
     if rest:
         if not isinstance(rest[0], bool):
@@ -88,6 +97,8 @@ def parse_to(
             memory_format = value
         elif key != "non_blocking":
             raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+    if isinstance(dtype, type):
+        dtype = _PYTHON_TYPES.get(dtype, dtype)
     if dtype is not None and not isinstance(dtype, _C.dtype):
         raise TypeError(f"{name}(): dtype must be a clew.dtype; got {dtype!r}")
     return dtype, device, copy, memory_format
@@ -246,6 +257,11 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> clew.ones(2).clone()
     tensor([1., 1.])
     """
+    if not isinstance(input, Tensor) and hasattr(type(input), "__torch_function__"):
+        from clew._overriding import handle_torch_function
+
+        more = {} if memory_format is None else {"memory_format": memory_format}
+        return handle_torch_function(clone, (input,), input, **more)
     if memory_format is None or memory_format is _dtypes.preserve_format:
         return _clone_op(input)
     if memory_format is _dtypes.contiguous_format:
@@ -588,6 +604,7 @@ def install() -> None:
         "imag": property(_imag, _set_imag),
         "layout": property(lambda self: _dtypes.strided, doc="How elements lie in memory."),
         "is_sparse_csr": False,
+        "_cdata": property(id),  # a number that names the tensor, as PyTorch's address does
         "__module__": "clew",
         "to_device": _to_device,
         "__imatmul__": _imatmul,

@@ -299,3 +299,11 @@ def test_first_and_second_derivatives(name):
 
     assert clew.autograd.gradcheck(f, (values, dense))
     assert clew.autograd.gradgradcheck(f, (values, dense))
+
+
+def test_names_with_an_underscore():
+    x = clew.nested.nested_tensor([clew.ones(2, 3), clew.zeros(1, 3)])
+    assert x._nested_tensor_size().tolist() == [[2, 3], [1, 3]]
+    assert x._values is x.values() and x._offsets.tolist() == [0, 2, 3]
+    turned = x.transpose(1, 2)
+    assert turned._nested_tensor_size().tolist() == [[3, 2], [3, 1]]

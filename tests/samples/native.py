@@ -105,7 +105,7 @@ def segment_samples(r: Rng) -> list[S]:
     lengths = np.array([2, 0, 3])
     batched = np.array([[1, 2, 1], [0, 4, 0]])
     calls = []
-    for how in ("sum", "mean", "max", "min", "prod"):
+    for how in ("sum", "mean", "max", "min", "prod", "amax", "amin"):
         calls += [
             S(r.distinct((5,)), how, lengths=lengths),
             S(r.distinct((5, 2)), how, offsets=np.array([0, 2, 2, 5]), initial=0.5),

@@ -337,3 +337,72 @@ def test_every_operation_gives_the_dense_result_or_raises():
                     )
                 seen += 1
     assert seen > 20
+
+
+def test_names_with_an_underscore():
+    x = clew.sparse_coo_tensor(clew.tensor([[0, 1, 1], [1, 0, 0]]), clew.tensor([1.0, 2.0, 3.0]))
+    assert x._values().tolist() == [1, 2, 3] and x._indices().tolist() == [[0, 1, 1], [1, 0, 0]]
+    x._values().mul_(2)
+    assert x.to_dense().tolist() == [[0, 2], [10, 0]]
+    assert x._coalesced_(True) is x and x.is_coalesced() and x.coalesce() is x
+    assert not x._coalesced_(False).is_coalesced()
+
+
+@pytest.mark.parametrize(("name", "other"), [("max", "amax"), ("min", "amin")])
+def test_products_by_the_other_name_of_a_reduction(name, other):
+    a = clew.tensor([[2.0, 3.0], [0.0, 4.0]]).to_sparse_csr()
+    b = clew.tensor([[1.0, -1.0], [-2.0, 5.0]], requires_grad=True)
+    made = clew.sparse.mm(a, b, name)
+    made.sum().backward()
+    assert made.tolist() == {"max": [[2, 15], [-8, 20]], "min": [[-6, -2], [-8, 20]]}[name]
+    assert b.grad.tolist() == {"max": [[2, 0], [4, 7]], "min": [[0, 2], [7, 4]]}[name]
+    assert made.tolist() == clew.sparse.mm(a, b, other).tolist()
+
+
+def test_older_types():
+    ind, val = clew.tensor([[0, 1], [1, 0]]), clew.tensor([1.0, 2.0])
+    x = clew.sparse.FloatTensor(ind, val, clew.Size([2, 3]))
+    assert x.to_dense().tolist() == [[0, 1, 0], [2, 0, 0]]
+    assert clew.sparse.FloatTensor(ind, val).shape == (2, 2)
+    empty = clew.sparse.DoubleTensor(2, 3)
+    assert empty.shape == (2, 3) and empty._nnz() == 0 and empty.dtype is clew.float64
+    assert isinstance(x, clew.sparse.FloatTensor) and not isinstance(x, clew.FloatTensor)
+    assert not isinstance(x, clew.sparse.DoubleTensor)
+    assert not isinstance(val, clew.sparse.FloatTensor) and isinstance(val, clew.FloatTensor)
+    assert clew.sparse.LongTensor.is_sparse and clew.sparse.LongTensor.dtype is clew.int64
+    with pytest.raises(AttributeError, match="FlatTensor"):
+        clew.sparse.FlatTensor  # noqa: B018
+
+
+def test_rows_to_row_ends_and_back():
+    from clew._torch.names import (
+        _convert_indices_from_coo_to_csr,
+        _convert_indices_from_csr_to_coo,
+    )
+
+    rows, columns = clew.tensor([0, 0, 2]), clew.tensor([0, 1, 2])
+    ends = _convert_indices_from_coo_to_csr(rows, 4)
+    assert ends.tolist() == [0, 2, 2, 3, 3] and ends.dtype is clew.int64
+    assert _convert_indices_from_coo_to_csr(rows, 4, out_int32=True).dtype is clew.int32
+    assert _convert_indices_from_coo_to_csr(rows.int(), 4).tolist() == [0, 2, 2, 3, 3]
+    assert _convert_indices_from_coo_to_csr(rows[:0], 2).tolist() == [0, 0, 0]
+    back = _convert_indices_from_csr_to_coo(ends, columns)
+    assert back.tolist() == [[0, 0, 2], [0, 1, 2]]
+    turned = _convert_indices_from_csr_to_coo(ends, columns, out_int32=True, transpose=True)
+    assert turned.tolist() == [[0, 1, 2], [0, 0, 2]] and turned.dtype is clew.int32
+    with pytest.raises(RuntimeError, match="int32 or int64"):
+        _convert_indices_from_coo_to_csr(rows.float(), 4)
+
+
+def test_older_names_of_products():
+    from clew._torch.names import dsmm, smm, spmm
+
+    a = clew.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+    b = clew.tensor([[1.0, 2.0], [3.0, 0.0]])
+    assert dsmm(a, b).tolist() == spmm(a, b).tolist() == [[6, 0], [0, 0]]
+    assert dsmm(b, b).tolist() == [[7, 2], [3, 6]]
+    got = smm(a, b)
+    assert got.is_sparse and got.is_coalesced() and got.to_dense().tolist() == [[6, 0], [0, 0]]
+    assert got.indices().tolist() == [[0, 0], [0, 1]]
+    with pytest.raises(RuntimeError, match="sparse_coo"):
+        smm(b, b)

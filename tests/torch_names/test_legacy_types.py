@@ -123,3 +123,9 @@ def test_a_divergence_of_classes_that_are_no_distributions():
 
     normal = clew.distributions.Normal(0.0, 1.0)
     assert clew.distributions.kl_divergence(Delta(), normal) == 3
+
+
+def test_numbers_that_name_tensors():
+    layer = nn.Linear(2, 2)
+    assert isinstance(layer.weight._cdata, int)
+    assert layer.weight._cdata == next(layer.parameters())._cdata != layer.bias._cdata

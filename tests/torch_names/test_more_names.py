@@ -95,14 +95,14 @@ def test_what_needs_a_device_raises(module, name, error):
 
 
 def test_sparse_types():
-    kind = _more.find("sparse", "FloatTensor")
+    kind = clew.sparse.FloatTensor
     indices, values = clew.tensor([[0, 1], [1, 0]]), clew.tensor([3.0, 4.0])
     made = kind(indices, values, clew.Size([2, 3]))
     assert made.to_dense().tolist() == [[0, 3, 0], [4, 0, 0]] and made.layout == clew.sparse_coo
     assert kind(indices, values).shape == (2, 2) and kind().shape == (0,)
     assert kind(2, 3).to_dense().tolist() == [[0] * 3] * 2
     assert isinstance(made, kind) and not isinstance(made.to_dense(), kind)
-    assert not isinstance(made, _more.find("sparse", "DoubleTensor"))
+    assert not isinstance(made, clew.sparse.DoubleTensor)
     assert kind.is_sparse and kind.dtype is clew.float32 and kind.layout == clew.sparse_coo
     for args in ((indices,), ([[0]], [1.0]), (made,), (True,)):
         with pytest.raises(TypeError, match="sizes, or tensors"):

@@ -156,8 +156,7 @@ class Decoder:
         if full in NAMES:
             return NAMES[full]
         if full in self.user:
-            target = self.user[full]
-            return Name(full, target, target)
+            return self.user[full]  # itself: it may also be a value of what was saved
         if self.unknown is not None:
             self.unknown.append(full)
             return Name(full, lambda *args: None)
@@ -168,10 +167,16 @@ class Decoder:
             "file, pass weights_only=False"
         )
 
+    def _named(self, value: Any) -> Any:
+        """What the user has allowed as a name that may be called; anything else as it is."""
+        if isinstance(value, Name) or not any(value is allowed for allowed in self.user.values()):
+            return value
+        return Name(getattr(value, "__qualname__", repr(value)), value, value)
+
     def push_call(self) -> None:
         """REDUCE"""
         args = self.stack.pop()
-        function = self.stack.pop()
+        function = self._named(self.stack.pop())
         if not isinstance(function, Name) or function.build is None or type(args) is not tuple:
             fail(f"{shown(function)} cannot be called")
         self.budget.copy(args)
@@ -183,7 +188,7 @@ class Decoder:
     def push_new(self) -> None:
         """NEWOBJ"""
         args = self.stack.pop()
-        kind = self.stack.pop()
+        kind = self._named(self.stack.pop())
         if not isinstance(kind, Name) or type(args) is not tuple:
             fail(f"{shown(kind)} is not a class")
         self.budget.copy(args)

@@ -7,6 +7,7 @@ from typing import Any
 from clew import _C, _dtypes
 from clew._arguments import need_number, need_tensors, numpy_names, wrapped_dim
 from clew._C import Tensor
+from clew._overriding import asks_classes
 
 __all__ = ["cumulative_trapezoid", "gradient", "trapezoid", "trapz"]
 
@@ -67,6 +68,7 @@ def _samples(
     return sums, x.narrow(axis, x.shape[axis] - m, m) - x.narrow(axis, 0, m), axis
 
 
+@asks_classes
 @numpy_names
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
@@ -96,6 +98,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: i
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
+@asks_classes
 @numpy_names
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
@@ -153,6 +156,7 @@ def _slope(f: Tensor, at: int, x: Tensor, edge_order: int) -> Tensor:
     return _f["cat"]([first, inner, last], at)
 
 
+@asks_classes
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from clew import _C, _dtypes
 from clew._arguments import need_number, need_tensors
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import loops_in_vmap, write_out
 
 __all__ = ["histc", "histogram", "histogramdd"]
@@ -44,6 +45,7 @@ def _check_bins(function: str, bins: Any) -> int:
     return bins
 
 
+@asks_classes
 @loops_in_vmap
 def histc(
     input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None
@@ -194,6 +196,7 @@ def _histogram(
     return hist, edges
 
 
+@asks_classes
 def histogram(
     input: Tensor,
     bins: Any,

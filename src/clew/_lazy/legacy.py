@@ -5,6 +5,7 @@ They are types in a call, an annotation, a test or `.type()`; no tensor is made 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from clew import _C, _dtypes
@@ -20,10 +21,15 @@ class tensortype(type):
     dtype: _C.dtype
     is_cuda = False
     is_sparse = False
-    layout = _dtypes.strided
+    layout: _dtypes.layout = _dtypes.strided
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and not cls.is_cuda
+        return (
+            isinstance(instance, Tensor)
+            and instance.dtype is cls.dtype
+            and instance.layout is cls.layout
+            and not cls.is_cuda
+        )
 
     def __repr__(cls) -> str:
         return f"<class '{cls.__module__}.{cls.__name__}'>"
@@ -60,10 +66,42 @@ class tensortype(type):
         return clew.tensor(given, dtype=cls.dtype)
 
 
-def _make(name: str, dtype: _C.dtype, module: str, is_cuda: bool = False) -> tensortype:
+class sparsetype(tensortype):
+    """The type of types such as sparse.FloatTensor."""
+
+    is_sparse = True
+    layout = _dtypes.sparse_coo
+
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        """A tensor in coordinates: without elements, or of indices and values.
+
+        Args:
+            args: nothing, sizes, or indices, values and, if wanted, the size.
+            device: the CPU.
+        """
+        name = f"{cls.__module__}.{cls.__name__}"
+        if cls.is_cuda:
+            raise TypeError(f"{name}: clew runs on the CPU here; there is no CUDA device")
+        if device is not None and _C.device(device).type != "cpu":
+            raise RuntimeError(f"{name}: legacy types are on the CPU; got device {device}")
+        import clew
+
+        if len(args) in (2, 3) and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
+            # As in PyTorch the values keep their dtype, whatever the type says.
+            return clew.sparse_coo_tensor(*args)
+        sizes = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args or (0,)
+        if not all(isinstance(n, int) and not isinstance(n, bool) for n in sizes):
+            raise TypeError(f"{name}: expected sizes, or tensors of indices and of values")
+        return clew.sparse_coo_tensor(tuple(sizes), dtype=cls.dtype)
+
+
+def _make(
+    name: str, dtype: _C.dtype, module: str, is_cuda: bool = False, kind: Any = tensortype
+) -> tensortype:
     doc = f"A tensor of {dtype}, by its older name."
     space = {"__module__": module, "__doc__": doc, "dtype": dtype, "is_cuda": is_cuda}
-    return tensortype(name, (), space)
+    made: tensortype = kind(name, (), space)
+    return made
 
 
 for _dtype, _name in _TYPE_NAMES.items():
@@ -76,6 +114,15 @@ def cuda_type(name: str) -> tensortype:
     if dtype is None:
         raise AttributeError(f"module 'clew.cuda' has no attribute {name!r}")
     return _make(name, dtype, "clew.cuda", is_cuda=True)
+
+
+@functools.cache
+def sparse_type(name: str, module: str = "clew.sparse", is_cuda: bool = False) -> tensortype:
+    """The type of that name for tensors in coordinates."""
+    dtype = next((d for d, n in _TYPE_NAMES.items() if n == name), None)
+    if dtype is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    return _make(name, dtype, module, is_cuda, kind=sparsetype)
 
 
 def set_default_tensor_type(t: Any, /) -> None:

@@ -349,7 +349,7 @@ def segment_reduce(
 
     Args:
         data: floating point.
-        reduce: 'sum', 'mean', 'max', 'min' or 'prod'.
+        reduce: 'sum', 'mean', 'max' (or 'amax'), 'min' (or 'amin') or 'prod'.
         lengths: how long each segment is; in dimensions before `axis`, segments differ.
         indices: not supported, as in PyTorch.
         offsets: where each segment starts, and where the last one ends; instead of lengths.
@@ -363,6 +363,7 @@ def segment_reduce(
     """
     name = "segment_reduce"
     need_tensors(name, data=data)
+    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in _NEUTRAL:
         raise RuntimeError(f"{name}: reduce must be one of {sorted(_NEUTRAL)}; got {reduce!r}")
     if indices is not None:

@@ -10,6 +10,7 @@ from clew import _C, _dtypes
 from clew._arguments import need_number, need_tensors, numpy_names, wrapped_dim
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import loops_in_vmap, write_out
 from clew._provenance import user_level
 
@@ -103,6 +104,7 @@ def _quantile(
     return values.reshape([q.shape[0], *kept]) if keepdim else values
 
 
+@asks_classes
 @in_float32
 @loops_in_vmap
 @numpy_names
@@ -137,6 +139,7 @@ def quantile(
     )
 
 
+@asks_classes
 @in_float32
 @loops_in_vmap
 @numpy_names
@@ -189,6 +192,7 @@ def _observation_weights(name: str, weights: Any, count: int, integral: bool) ->
     return weights.reshape(-1)
 
 
+@asks_classes
 @loops_in_vmap
 def cov(
     input: Tensor,
@@ -250,6 +254,7 @@ def cov(
     ).squeeze()
 
 
+@asks_classes
 @loops_in_vmap
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables, one in each row, with observations in the columns.
@@ -286,6 +291,7 @@ def corrcoef(input: Tensor) -> Tensor:
 # ---- membership ----------------------------------------------------------------------------------
 
 
+@asks_classes
 def isin(
     elements: Any,
     test_elements: Any,
@@ -344,6 +350,7 @@ def isin(
 # ---- norms of parts ------------------------------------------------------------------------------
 
 
+@asks_classes
 @numpy_names
 def renorm(
     input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from clew import _C, _dtypes
 from clew._arguments import need_tensors, wrapped_dim
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import in_memory_order, loops_in_vmap, primitive, write_out
 
 __all__ = [
@@ -493,6 +494,7 @@ _frexp = primitive(
 )
 
 
+@asks_classes
 def frexp(input: Tensor, *, out: Any = None) -> frexp_result:
     """Splits numbers into mantissa and exponent: input = mantissa * 2 ** exponent.
 

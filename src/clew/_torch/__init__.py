@@ -20,6 +20,7 @@ NAMES: dict[str, str] = {
             "Event Future ScriptModule Stream SymBool SymFloat SymInt "
             "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
             "_check_tensor_all _check_type _check_value _check_with _shape_as_tensor "
+            "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo dsmm smm spmm "
             "_sample_dirichlet get_device_module is_vulkan_available "
             "sym_float sym_int sym_ite sym_max "
             "sym_min sym_not sym_sqrt sym_sum typename "

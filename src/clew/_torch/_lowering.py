@@ -57,6 +57,7 @@ _DIMS = {
     "any": "dim", "all": "dim", "median": "dim", "nanmedian": "dim", "squeeze": "dim",
     "squeeze_": "dim",
 }  # fmt: skip
+_LISTS_OF_DIMS = frozenset("sum mean amax amin std var std_mean var_mean logsumexp".split())
 _FIXED = {
     "transpose": "int", "transpose_": "int", "select": "int", "slice": "Tensor",
     "unbind": "int", "index": "Tensor", "where": "self", "empty": "memory_format",
@@ -457,6 +458,73 @@ def _split(send: Send, x: Tensor, *args: Any, dim: int = 0, **kwargs: Any) -> An
     return send("split_with_sizes", "default", x, list(sizes), *at)
 
 
+def _narrow(send: Send, x: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    start = int(start)
+    size = x.shape[dim]
+    first = start + size if start < 0 else start
+    if not 0 <= first <= first + length <= size:
+        return send("narrow", "default", x, dim, start, length)  # which says what is wrong
+    return send("slice", "Tensor", x, dim, first, first + length)
+
+
+def _new_empty(send: Send, x: Tensor, *size: Any, **kwargs: Any) -> Tensor:
+    sizes = kwargs.pop("size") if "size" in kwargs else _sizes(size)
+    return send("new_empty", "default", x, list(sizes), **kwargs)
+
+
+def _cat(send: Send, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    return send("cat", "default", list(tensors), *((dim,) if dim else ()))
+
+
+def _like(name: str) -> Callable[..., Any]:
+    """An operation that takes its size from another tensor."""
+
+    def rule(send: Send, x: Tensor, other: Tensor) -> Tensor:
+        if name == "reshape":
+            return _reshaped(send, x, other.shape)
+        return send(name, "default", x, list(other.shape))
+
+    return rule
+
+
+def _stacked(dim: int) -> Callable[..., Any]:
+    """`hstack` and `vstack` of tensors that have the dims for it."""
+    name = "hstack" if dim else "vstack"
+
+    def rule(send: Send, tensors: Sequence[Tensor]) -> Tensor:
+        dims = {len(t.shape) for t in tensors}
+        if not dims or min(dims) < 2 - (dim == 1):
+            return send(name, "default", tensors)
+        return _cat(send, tensors, 0 if dims == {1} else dim)
+
+    return rule
+
+
+def _unflatten(send: Send, x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    at = dim % len(x.shape)
+    return send("view", "default", x, [*x.shape[:at], *sizes, *x.shape[at + 1 :]])
+
+
+def _ravel(send: Send, x: Tensor) -> Tensor:
+    return _reshaped(send, x, [prod(x.shape)])
+
+
+def _type_as(send: Send, x: Tensor, other: Tensor) -> Tensor:
+    return x if x.dtype == other.dtype else send("_to_copy", "default", x, dtype=other.dtype)
+
+
+def _turned(send: Send, x: Tensor) -> Tensor:
+    return send("permute", "default", x, list(range(len(x.shape)))[::-1])
+
+
+def _movedim(send: Send, x: Tensor, source: Any, destination: Any) -> Tensor:
+    n = len(x.shape)
+    pairs = zip(_many(source, 1), _many(destination, 1))
+    at = {to % n: start % n for start, to in pairs}
+    rest = iter([d for d in range(n) if d not in at.values()])
+    return send("permute", "default", x, [at[d] if d in at else next(rest) for d in range(n)])
+
+
 def _contiguous_rule(send: Send, x: Tensor, memory_format: Any = None) -> Tensor:
     if memory_format in (None, clew.contiguous_format):
         if _contiguous(x):
@@ -634,7 +702,11 @@ _RULES: dict[str, Callable[..., Any]] = {
     "hardswish": _no_inplace("hardswish"), "leaky_relu": _no_inplace("leaky_relu"),
     "hardsigmoid": _no_inplace("hardsigmoid"),
     "view": _view, "reshape": _reshape, "flatten": _flatten, "expand": _listed("expand"),
-    "permute": _listed("permute"), "repeat": _listed("repeat"), "chunk": _chunk, "split": _split,
+    "permute": _listed("permute"), "flip": _listed("flip"), "new_empty": _new_empty,
+    "narrow": _narrow, "expand_as": _like("expand"), "view_as": _like("view"),
+    "reshape_as": _like("reshape"), "hstack": _stacked(1), "vstack": _stacked(0),
+    "unflatten": _unflatten, "ravel": _ravel, "type_as": _type_as, "T": _turned,
+    "movedim": _movedim, "cat": _cat, "repeat": _listed("repeat"), "chunk": _chunk, "split": _split,
     "contiguous": _contiguous_rule, "unbind": _unbind, "__iter__": _unbind,
     "__getitem__": _getitem, "__setitem__": _setitem,
     "double": _converted(clew.float64), "float": _converted(clew.float32),
@@ -694,6 +766,8 @@ def lower(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], send: Send) 
     name = _BY_OPERATOR.get(name, name)
     if name in _DIRECT or not name:
         return func(*args, **kwargs)
+    if kwargs.get("out", "") is None:
+        kwargs = {k: v for k, v in kwargs.items() if k != "out"}
     rule = _RULES.get(name)
     if rule is not None and "out" not in kwargs:
         if "input" in kwargs:
@@ -703,4 +777,6 @@ def lower(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], send: Send) 
             )
         return rule(send, *args, **kwargs)
     overload = "out" if "out" in kwargs else _overload(name, args, kwargs)
+    if name in _LISTS_OF_DIMS and len(args) > 1 and type(args[1]) is int:
+        args = (args[0], [args[1]], *args[2:])
     return send(name, overload, *args, _function=func, **kwargs)

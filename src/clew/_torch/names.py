@@ -23,8 +23,6 @@ _make_per_tensor_quantized_tensor = absent(
 _scaled_mm = absent("", "_scaled_mm", "tensors of 8-bit floats are storage here")
 legacy_contiguous_format = clew.contiguous_format
 chalf = clew.complex32
-# Sparse matrices are taken by the usual products.
-dsmm = spmm = clew.mm
 Stream = absent("", "Stream", _GPU)
 Event = absent("", "Event", _GPU)
 _SYMBOLS = "sizes are numbers here; nothing is symbolic"
@@ -131,24 +129,6 @@ _cast_Byte, _cast_Char, _cast_Short, _cast_Int, _cast_Long = map(
 _cast_Half, _cast_Float, _cast_Double = map(_caster, (clew.float16, clew.float32, clew.float64))
 
 
-def _convert_indices_from_coo_to_csr(self: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
-    """Where each of `size` rows begins among sorted row numbers, and where the last ends."""
-    dtype = clew.int32 if out_int32 else clew.int64
-    counts = clew.bincount(self.long(), minlength=size)
-    return clew.cat([counts.new_zeros(1), counts.cumsum(0)]).to(dtype)
-
-
-def _convert_indices_from_csr_to_coo(
-    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
-) -> Tensor:
-    """The row and column of each element; the column and row if `transpose`."""
-    dtype = clew.int32 if out_int32 else clew.int64
-    counts = crow_indices.diff().long()
-    rows = clew.arange(len(counts)).repeat_interleave(counts).to(dtype)
-    both = [rows, col_indices.to(dtype)]
-    return clew.stack(both[::-1] if transpose else both)
-
-
 def _removed(name: str, instead: str) -> Callable[..., NoReturn]:
     def call(*args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(f"torch.{name} was removed from PyTorch; use {instead}")
@@ -213,6 +193,70 @@ def _grouped_mm(
 def _sample_dirichlet(concentration: Tensor, generator: Any = None) -> Tensor:
     """Draws of Dirichlet distributions."""
     return clew.distributions.Dirichlet(concentration).sample()
+
+
+def _convert_indices_from_coo_to_csr(
+    input: Tensor, size: int, *, out_int32: bool = False
+) -> Tensor:
+    """Where each of `size` rows begins, and the last one ends, from the sorted rows of elements.
+
+    Args:
+        input: (elements) int32 or int64, which rise.
+        size: how many rows there are.
+        out_int32: for int32 instead of int64.
+    """
+    if input.dim() != 1 or input.dtype not in (clew.int32, clew.int64):
+        raise RuntimeError(
+            "_convert_indices_from_coo_to_csr: expected a vector of int32 or int64; got "
+            f"{input.dim()} dims of {input.dtype}"
+        )
+    edges = clew.arange(size + 1, dtype=input.dtype, device=input.device)
+    return clew.searchsorted(input.contiguous(), edges, out_int32=out_int32)
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """(2, elements): the row and the column of each element of compressed rows.
+
+    Args:
+        crow_indices: where each row begins, and the last one ends.
+        col_indices: the column of each element.
+        out_int32: for int32 instead of int64.
+        transpose: columns come first.
+    """
+    if crow_indices.dim() != 1 or col_indices.dim() != 1:
+        raise NotImplementedError(
+            "_convert_indices_from_csr_to_coo: batches are not offered; convert matrix by matrix"
+        )
+    counts = (crow_indices[1:] - crow_indices[:-1]).long()
+    rows = clew.arange(len(counts), device=counts.device).repeat_interleave(counts)
+    pair = (col_indices, rows) if transpose else (rows, col_indices)
+    return clew.stack([part.to(clew.int32 if out_int32 else clew.int64) for part in pair])
+
+
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices, the first of which may be sparse: `mm` by an older name."""
+    return clew.mm(input, mat2)
+
+
+spmm = dsmm
+
+
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix as a sparse tensor that holds every element of
+    the rows that have one.
+    """
+    if not input.is_sparse:
+        raise RuntimeError(f"smm: expected a tensor of layout sparse_coo; got {input.layout}")
+    coordinates: Any = input.coalesce()
+    rows = coordinates.indices()[0].unique()
+    product = clew.mm(coordinates, mat)
+    columns = int(product.shape[1])
+    index = clew.stack([rows.repeat_interleave(columns), clew.arange(columns).repeat(len(rows))])
+    return clew.sparse_coo_tensor(
+        index, product.index_select(0, rows).flatten(), tuple(product.shape), is_coalesced=True
+    )
 
 
 def get_device_module(device: Any = None) -> Any:

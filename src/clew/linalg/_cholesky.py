@@ -9,6 +9,7 @@ import numpy as np
 from clew import _C, _dtypes
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import CholeskyEx, check_matrix, check_same, eye_like, per_matrix, report, show
@@ -90,6 +91,7 @@ _factor = primitive(
 )
 
 
+@asks_classes
 @in_float32
 def cholesky_ex(
     input: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
@@ -115,6 +117,7 @@ def cholesky_ex(
     return write_out("linalg.cholesky_ex", CholeskyEx(*made), out)
 
 
+@asks_classes
 @in_float32
 def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """The lower triangular L of A = L L^H.
@@ -199,6 +202,7 @@ _solve = primitive(
 )
 
 
+@asks_classes
 @in_float32
 def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of A from its Cholesky factor.
@@ -220,6 +224,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
     return write_out("cholesky_inverse", _inverse(input, upper=bool(upper)), out, converts=True)
 
 
+@asks_classes
 @in_float32
 def cholesky_solve(
     input: Tensor, input2: Tensor, upper: bool = False, *, out: Tensor | None = None

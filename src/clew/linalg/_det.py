@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import _C
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import Context, primitive, write_out
 
 from ._common import SlogDet, check_matrix, every, eye_like, real_dtype
@@ -69,6 +70,7 @@ _det = primitive(
 )
 
 
+@asks_classes
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of matrices.
 
@@ -115,6 +117,7 @@ _slogdet = primitive(
 )
 
 
+@asks_classes
 def slogdet(A: Tensor, *, out: Any = None) -> SlogDet:
     """The sign of the determinant and the logarithm of its absolute value.
 
@@ -133,6 +136,7 @@ def slogdet(A: Tensor, *, out: Any = None) -> SlogDet:
     return write_out("linalg.slogdet", SlogDet(*_slogdet(A)), out)
 
 
+@asks_classes
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; nan when it is negative.
 

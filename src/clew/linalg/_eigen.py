@@ -9,6 +9,7 @@ import numpy as np
 from clew import _C
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import Context, primitive, write_out
 
 from ._common import (
@@ -119,6 +120,7 @@ def _uplo(name: str, A: Any, UPLO: Any) -> str:
     return UPLO.upper()
 
 
+@asks_classes
 @in_float32
 def eigh(input: Tensor, UPLO: str = "L", *, out: Any = None) -> Eigen:
     """The eigenvalues and eigenvectors of hermitian matrices, A = V diag(L) V^H.
@@ -140,6 +142,7 @@ def eigh(input: Tensor, UPLO: str = "L", *, out: Any = None) -> Eigen:
     return write_out("linalg.eigh", Eigen(*_eigh(input, uplo=uplo, name="linalg.eigh")), out)
 
 
+@asks_classes
 @in_float32
 def eigvalsh(input: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of hermitian matrices, ascending.
@@ -227,6 +230,7 @@ _eigvals = primitive(
 )
 
 
+@asks_classes
 @in_float32
 def eig(input: Tensor, *, out: Any = None) -> Eigen:
     """The eigenvalues and eigenvectors of square matrices, A = V diag(L) V^-1.
@@ -247,6 +251,7 @@ def eig(input: Tensor, *, out: Any = None) -> Eigen:
     return write_out("linalg.eig", Eigen(*_eig(input, name="linalg.eig")), out, converts=True)
 
 
+@asks_classes
 @in_float32
 def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of square matrices.

@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import _C, _dtypes
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import broadcast_batch, primitive, write_out
 
 from ._common import check_matrix, check_same, check_tensor, per_matrix, report, show
@@ -153,6 +154,7 @@ _ldl = primitive(
 )
 
 
+@asks_classes
 def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> LDLFactor:
     """The factors of A = P L D L^T P^T in LAPACK's compact form.
 
@@ -177,6 +179,7 @@ def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> LD
     return write_out("linalg.ldl_factor", LDLFactor(*made[:2]), out)
 
 
+@asks_classes
 def ldl_factor_ex(
     input: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
 ) -> LDLFactorEx:
@@ -261,6 +264,7 @@ _ldl_solve = primitive(
 )
 
 
+@asks_classes
 def ldl_solve(
     LD: Tensor,
     pivots: Tensor,

@@ -6,6 +6,7 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
+from clew._overriding import asks_classes
 
 from ._cholesky import cholesky
 from ._common import check_matrix, check_same, check_tensor, conj_transpose, eps_of, every, show
@@ -31,6 +32,7 @@ def _range(a: Tensor, q: int, niter: int) -> Tensor:
     return basis
 
 
+@asks_classes
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int = 2, M: Tensor | None = None) -> SVDOfOld:
     """The first singular values and vectors of A - M, by a randomized method (Halko, Martinsson,
     Tropp, 2011).
@@ -71,6 +73,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int = 2, M: Tensor | None =
     return SVDOfOld(conj_transpose(vh), s, u) if wide else SVDOfOld(u, s, conj_transpose(vh))
 
 
+@asks_classes
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> SVDOfOld:
     """The principal components of the rows of A, by svd_lowrank.
 
@@ -128,6 +131,7 @@ def _refuse(name: str, **given: Any) -> None:
             raise NotImplementedError(f"{name}: {key} is not implemented; leave it None")
 
 
+@asks_classes
 def lobpcg(
     A: Tensor,
     k: int | None = None,

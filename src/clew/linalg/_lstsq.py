@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from clew import _C, _dtypes
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import broadcast_batch, write_out
 
 from ._common import check_matrix, check_same, check_tensor, eps_of, every, real_dtype, show
@@ -30,6 +31,7 @@ class Lstsq(NamedTuple):
     singular_values: Tensor
 
 
+@asks_classes
 @in_float32
 def lstsq(
     input: Tensor,

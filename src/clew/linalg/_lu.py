@@ -9,6 +9,7 @@ import numpy as np
 from clew import _C, _dtypes
 from clew._autocast import in_float32
 from clew._C import Tensor, arange, eye
+from clew._overriding import asks_classes
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import check_matrix, check_same, check_tensor, conj_transpose, eye_like, report, show
@@ -177,6 +178,7 @@ def _factored(name: str, a: Any, pivot: bool, check: bool) -> Any:
     return _lu(a, name=name, check=check)
 
 
+@asks_classes
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> LUFactor:
     """The factors of A = P L U in compact form.
 
@@ -201,6 +203,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> LUFactor:
     return write_out("linalg.lu_factor", LUFactor(lu, pivots), out)
 
 
+@asks_classes
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
 ) -> LUFactorEx:
@@ -224,6 +227,7 @@ def lu_factor_ex(
     return write_out("linalg.lu_factor_ex", LUFactorEx(*made), out)
 
 
+@asks_classes
 def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> LU:
     """The factors of A = P L U.
 
@@ -270,6 +274,7 @@ def _check_pivots(name: str, compact: Tensor, pivots: Any) -> None:
         )
 
 
+@asks_classes
 def lu_unpack(
     LU_data: Tensor,
     LU_pivots: Tensor,
@@ -304,6 +309,7 @@ def lu_unpack(
     return write_out("lu_unpack", result, out)
 
 
+@asks_classes
 @in_float32
 def lu_solve(
     LU: Tensor,

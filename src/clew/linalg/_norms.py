@@ -9,6 +9,7 @@ from clew import _C
 from clew._arguments import numpy_names
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import write_out
 
 from ._common import check_inexact, check_matrix, check_tensor, real_dtype, show
@@ -20,6 +21,7 @@ _INF = float("inf")
 _SPECTRAL = ("nuc", 2, -2)
 
 
+@asks_classes
 @numpy_names
 def matrix_norm(
     input: Tensor,
@@ -110,6 +112,7 @@ def _converted(name: str, t: Tensor, dtype: Any) -> Tensor:
     return t.to(dtype)
 
 
+@asks_classes
 @numpy_names
 def norm(
     input: Tensor,
@@ -154,6 +157,7 @@ def norm(
     return write_out("linalg.norm", result, out)
 
 
+@asks_classes
 def nuclear_norm(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -184,6 +188,7 @@ def nuclear_norm(
     return matrix_norm(input, "nuc", dim, keepdim, out=out)
 
 
+@asks_classes
 @in_float32
 def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number of matrices, norm(A) * norm(A^-1).

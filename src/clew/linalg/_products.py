@@ -11,6 +11,7 @@ from clew import _C, _dtypes
 from clew._arguments import numpy_names
 from clew._autocast import autocasting, lower
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import Context, primitive, write_out
 
 from ._common import check_inexact, check_tensor, eye_like, show
@@ -18,6 +19,7 @@ from ._common import check_inexact, check_tensor, eye_like, show
 matmul: Callable[..., Tensor] = _C.functions["matmul"]
 
 
+@asks_classes
 @numpy_names
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The inner product sum(conj(x) * y) along ``dim``.
@@ -57,6 +59,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
     return write_out(name, (x.conj() * y).sum(dim), out)
 
 
+@asks_classes
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonal of the matrices in the dims dim1 and dim2, as a view.
 
@@ -77,6 +80,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return A.diagonal(offset, dim1, dim2)
 
 
+@asks_classes
 @numpy_names
 def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """The cross product of 3-vectors along ``dim``.
@@ -117,6 +121,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = N
     return write_out(name, product, out)
 
 
+@asks_classes
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """Matrices of the powers x^0 ... x^(N-1) of vectors' elements.
 
@@ -158,6 +163,7 @@ def powers(x: Tensor, n: int) -> Tensor:
     return _C.functions["cat"]([one, x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)], -1)
 
 
+@asks_classes
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices.
 
@@ -272,6 +278,7 @@ _exp = primitive(
 )
 
 
+@asks_classes
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices, the sum of A^k / k!.
 

@@ -9,6 +9,7 @@ import numpy as np
 from clew import _C
 from clew._autocast import in_float32
 from clew._C import Tensor, eye
+from clew._overriding import asks_classes
 from clew._primitive import Context, primitive, write_out
 
 from ._common import QR, check_matrix, check_same, check_tensor, conj_transpose, show
@@ -93,6 +94,7 @@ _qr = primitive(
 )
 
 
+@asks_classes
 @in_float32
 def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> QR:
     """The factors of A = Q R with orthonormal columns of Q and upper triangular R.
@@ -149,6 +151,7 @@ _geqrf = primitive(
 )
 
 
+@asks_classes
 @in_float32
 def geqrf(input: Tensor, *, out: Any = None) -> Geqrf:
     """LAPACK's compact form of the QR factorization.
@@ -193,6 +196,7 @@ def _vector(a: Tensor, k: int) -> Tensor:
     return _C.functions["cat"]([zeros, one, column] if m else [column], -2)
 
 
+@asks_classes
 @in_float32
 def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first n columns of the product of the reflections I - tau_i v_i v_i^H.
@@ -227,6 +231,7 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
     return write_out(name, q if tau.shape[-1] else q + 0 * input, out, converts=True)
 
 
+@asks_classes
 @in_float32
 def ormqr(
     input: Tensor,

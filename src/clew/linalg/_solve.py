@@ -10,6 +10,7 @@ import numpy as np
 from clew import _C, _dtypes
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import (
@@ -124,6 +125,7 @@ def _solve_any(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Tens
     return x.squeeze(-1) if vector else x, info
 
 
+@asks_classes
 @in_float32
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """The solution X of A X = B (or X A = B).
@@ -147,6 +149,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     return write_out("linalg.solve", _solve_any("linalg.solve", A, B, left, True)[0], out)
 
 
+@asks_classes
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
 ) -> SolveEx:
@@ -229,6 +232,7 @@ def inverse_or_nan(a: Tensor) -> Tensor:
     return _inv(a, name="linalg.inv", check=False)[0]
 
 
+@asks_classes
 @in_float32
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of matrices.
@@ -252,6 +256,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     return write_out("linalg.inv", _inv(A, name="linalg.inv", check=True)[0], out)
 
 
+@asks_classes
 @in_float32
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> InvEx:
     """The inverse of matrices, with a number that tells whether it exists instead of an error.
@@ -278,6 +283,7 @@ def _product(sizes: Sequence[int]) -> int:
     return int(np.prod(sizes, dtype=np.int64))
 
 
+@asks_classes
 @in_float32
 def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse of A with respect to tensordot(A, B, ind).
@@ -309,6 +315,7 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
     return write_out("linalg.tensorinv", made, out, converts=True)
 
 
+@asks_classes
 @in_float32
 def tensorsolve(
     input: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None

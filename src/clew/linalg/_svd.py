@@ -9,6 +9,7 @@ import numpy as np
 from clew import _C, _dtypes
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import Context, primitive, write_out
 
 from ._common import (
@@ -145,6 +146,7 @@ def _check_driver(name: str, driver: Any) -> None:
         )
 
 
+@asks_classes
 @in_float32
 def svd(
     A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
@@ -172,6 +174,7 @@ def svd(
     return write_out("linalg.svd", SVD(*made), out)
 
 
+@asks_classes
 @in_float32
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values, descending.
@@ -228,6 +231,7 @@ def _magnitudes(a: Tensor, hermitian: bool, name: str) -> Tensor:
     return eigvalsh(a).abs() if hermitian else singular_values(a, name)
 
 
+@asks_classes
 @in_float32
 def matrix_rank(
     input: Tensor,
@@ -319,6 +323,7 @@ _pinv = primitive(
 )
 
 
+@asks_classes
 def pinv(
     input: Tensor,
     rcond: Any = None,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import write_out
 
 from . import _products
@@ -55,6 +56,7 @@ class SVDOfOld(NamedTuple):
     V: Tensor
 
 
+@asks_classes
 @in_float32
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The Cholesky factor; the older form of linalg.cholesky.
@@ -74,6 +76,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     return _cholesky("cholesky", input, upper, out)
 
 
+@asks_classes
 def det(input: Tensor) -> Tensor:
     """The determinant of matrices; another name for linalg.det.
 
@@ -84,6 +87,7 @@ def det(input: Tensor) -> Tensor:
     return _det(input)
 
 
+@asks_classes
 def slogdet(input: Tensor, *, out: Any = None) -> SlogDet:
     """Sign and logarithm of the determinant; another name for linalg.slogdet.
 
@@ -94,6 +98,7 @@ def slogdet(input: Tensor, *, out: Any = None) -> SlogDet:
     return _slogdet(input, out=out)
 
 
+@asks_classes
 @in_float32
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of matrices; another name for linalg.inv.
@@ -105,6 +110,7 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return inv(input, out=out)
 
 
+@asks_classes
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = None) -> Any:
     """The LU factorization in compact form; the older form of linalg.lu_factor.
 
@@ -134,6 +140,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = Non
     return out
 
 
+@asks_classes
 @in_float32
 def lu_solve(
     input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None
@@ -157,6 +164,7 @@ def lu_solve(
     return _lu_solved("lu_solve", LU_data, LU_pivots, input, True, False, out)
 
 
+@asks_classes
 @in_float32
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudo-inverse; linalg.pinv with rtol=rcond.
@@ -175,6 +183,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return _pseudo_inverse("pinverse", input, None, rcond, False, None)
 
 
+@asks_classes
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices; another name for linalg.matrix_power.
 
@@ -185,6 +194,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     return _products.matrix_power(input, n, out=out)
 
 
+@asks_classes
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices; another name for linalg.matrix_exp.
 
@@ -195,6 +205,7 @@ def matrix_exp(input: Tensor) -> Tensor:
     return _products.matrix_exp(input)
 
 
+@asks_classes
 @in_float32
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> QR:
     """The factors Q and R; the older form of linalg.qr.
@@ -214,6 +225,7 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> QR:
     return _factors("qr", input, "reduced" if some else "complete", out)
 
 
+@asks_classes
 @in_float32
 def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The columns of a product of reflections; another name for linalg.householder_product.
@@ -226,6 +238,7 @@ def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor
     return _householder_product(input, input2, out=out)
 
 
+@asks_classes
 @in_float32
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> SVDOfOld:
     """The singular value decomposition U diag(S) V^H; the older form of linalg.svd.

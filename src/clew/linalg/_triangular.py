@@ -9,6 +9,7 @@ import numpy as np
 from clew import _C
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import check_matrix, check_same, show
@@ -89,6 +90,7 @@ def triangular(a: Tensor, b: Tensor, *, upper: bool, unitriangular: bool = False
     return _solve(a, b, upper=bool(upper), unitriangular=bool(unitriangular))
 
 
+@asks_classes
 def solve_triangular(
     input: Tensor,
     B: Tensor,
@@ -142,6 +144,7 @@ class TriangularSolve(NamedTuple):
     cloned_coefficient: Tensor
 
 
+@asks_classes
 @in_float32
 def triangular_solve(
     input: Tensor,

@@ -31,7 +31,7 @@ def _along(name: str, default: int | None = None) -> Any:
             return x.by_row(lambda row: fn(row, d - 1, *args, **kwargs))
         if d == x._at:
             return NotImplemented
-        made = fn(x._values, d - 1, *args, **kwargs)
+        made = fn(x._elements, d - 1, *args, **kwargs)
         return _each(made, lambda m: ragged(x._rows, m, x._at))
 
     return rule
@@ -58,7 +58,7 @@ def _sorted(name: str) -> Any:
             return fn(t, dim=d - 1, **kwargs)
 
         if d != x._at:
-            return _each(call(x._values), lambda m: ragged(x._rows, m, x._at))
+            return _each(call(x._elements), lambda m: ragged(x._rows, m, x._at))
         x = x.packed()
         made = [call(row) for row in x.row_values()]
         if not made:
@@ -81,7 +81,7 @@ def _flip(x: Any, *dims: Any) -> Any:
     places = [d - 1 for d in over]
     if x._at in over:
         return x.by_row(lambda row: row.flip(places))
-    return ragged(x._rows, x._values.flip(places), x._at)
+    return ragged(x._rows, x._elements.flip(places), x._at)
 
 
 RULES: dict[str, Any] = {

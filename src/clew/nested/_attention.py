@@ -104,9 +104,9 @@ def scaled_dot_product_attention(
             f"{list(value.shape)}"
         )
     made = attend(
-        q._values.transpose(0, 1),
-        k._values.transpose(0, 1),
-        v._values.transpose(0, 1),
+        q._elements.transpose(0, 1),
+        k._elements.transpose(0, 1),
+        v._elements.transpose(0, 1),
         q._rows,
         k._rows,
         attn_mask=attn_mask,

@@ -109,7 +109,7 @@ def nested_tensor(
         raise TypeError(f"{name}: this is a ragged tensor already; use .detach().clone()")
     rows = [t.detach() for t in _rows_of(name, tensor_list)]
     made = _joined(name, rows)
-    values = made._values.to(dtype) if dtype is not None else made._values
+    values = made._elements.to(dtype) if dtype is not None else made._elements
     return made._with(values.detach().requires_grad_(requires_grad))
 
 
@@ -357,7 +357,7 @@ def pad(x: NestedTensor, padding: float, size: int) -> Tensor:
                 fill = row.new_full(tuple(shape), padding)
             parts.append(fill.narrow(dim, 0, missing))
     if not parts:
-        return x._values.new_full((*x._sizes()[: x._at], size, *x._sizes()[x._at + 1 :]), padding)
+        return x._elements.new_full((*x._sizes()[: x._at], size, *x._sizes()[x._at + 1 :]), padding)
     return clew.cat(parts, dim).unflatten(dim, (len(x._rows.counts), size)).movedim(dim, 0)
 
 

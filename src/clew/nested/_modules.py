@@ -68,7 +68,7 @@ def attention_of(
         attn_mask = ~attn_mask if bool_mask else attn_mask.to(q.dtype)
     queries, keys, values = (
         t.unflatten(1, (module.num_heads, module.head_dim))
-        for t in _projected(module, q._values, k._values, v._values, same and same_kv)
+        for t in _projected(module, q._elements, k._elements, v._elements, same and same_kv)
     )
     made = attend(
         queries,
@@ -140,7 +140,7 @@ def to_packed_sequence(input: NestedTensor) -> Any:
     back = np.empty_like(places)
     back[places] = np.arange(len(places))
     return PackedSequence(
-        x._values.index_select(0, clew.from_numpy(back)),
+        x._elements.index_select(0, clew.from_numpy(back)),
         clew.from_numpy(sizes.astype(np.int64)),
         clew.from_numpy(order),
     )
@@ -193,7 +193,7 @@ def recurrent(module: Any, input: NestedTensor, hx: Any) -> Any:
     out, last = module.forward(to_packed_sequence(input), hx)
     made = from_packed_sequence(out)
     rows = input.packed()._rows
-    return ragged(rows, made._values), last
+    return ragged(rows, made._elements), last
 
 
 def collate(batch: Any) -> Any:

@@ -126,7 +126,7 @@ def on_values(name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
     def part(a: Any) -> Any:
         if is_ragged(a):
-            return packed[id(a)]._values
+            return packed[id(a)]._elements
         if isinstance(a, Tensor):
             return aligned(name, a, first)
         return a
@@ -167,12 +167,12 @@ def _cast(name: str) -> Any:
 
 
 def _detach_(x: Any) -> Any:
-    x._values = x._values.detach()
+    x._elements = x._elements.detach()
     return x
 
 
 def _type_as(x: Any, other: Any) -> Any:
-    return x.to(other.dtype) if is_ragged(x) else x.to(other._values.dtype)
+    return x.to(other.dtype) if is_ragged(x) else x.to(other._elements.dtype)
 
 
 def _same(x: Any, y: Any) -> bool:
@@ -181,13 +181,13 @@ def _same(x: Any, y: Any) -> bool:
         is_ragged(x)
         and is_ragged(y)
         and x._at == y._at
-        and x._values.dim() == y._values.dim()
+        and x._elements.dim() == y._elements.dim()
         and x._rows.is_like(y._rows)
     )
 
 
 def _equal(x: Any, y: Any) -> bool:
-    return _same(x, y) and clew.equal(x.packed()._values, y.packed()._values)
+    return _same(x, y) and clew.equal(x.packed()._elements, y.packed()._elements)
 
 
 def _allclose(x: Any, y: Any, *args: Any, **kwargs: Any) -> bool:

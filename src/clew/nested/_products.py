@@ -25,7 +25,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
         return NotImplemented
     if x._at == len(x._sizes()) - 1:
         _refuse_last("linear", x)
-    return ragged(x._rows, clew.nn.functional.linear(x._values, weight, bias), x._at)
+    return ragged(x._rows, clew.nn.functional.linear(x._elements, weight, bias), x._at)
 
 
 def matmul(x: Any, y: Any) -> Any:
@@ -35,18 +35,18 @@ def matmul(x: Any, y: Any) -> Any:
         if x.dim() < 2 or y._at == len(y._sizes()) - 2 or len(y._sizes()) < 3:
             return NotImplemented
         if x.dim() == 2:
-            return ragged(y._rows, x @ y._values, y._at)
+            return ragged(y._rows, x @ y._elements, y._at)
         return NotImplemented
     n = len(x._sizes())
     if x._at == n - 1 or y.dim() < 1:
         _refuse_last("matmul", x)
     if y.dim() <= 2:
-        made = x._values @ y
+        made = x._elements @ y
         return ragged(x._rows, made, x._at)
     if n == 3 and y.dim() == 3 and y.shape[0] == len(x._rows.counts):
         x = x.packed()
         parts = [row @ one for row, one in zip(x.row_values(), y.unbind(0))]
-        return ragged(x._rows, clew.cat(parts) if parts else x._values, x._at)
+        return ragged(x._rows, clew.cat(parts) if parts else x._elements, x._at)
     return NotImplemented
 
 
@@ -75,7 +75,7 @@ def bmm(x: Any, y: Any) -> Any:
 def _embedding(table: Any, indices: Any, *args: Any) -> Any:
     if is_ragged(table) or not is_ragged(indices):
         return NotImplemented
-    return ragged(indices._rows, _C.ops._embedding(table, indices._values, *args), indices._at)
+    return ragged(indices._rows, _C.ops._embedding(table, indices._elements, *args), indices._at)
 
 
 def _normed(name: str) -> Any:
@@ -88,7 +88,7 @@ def _normed(name: str) -> Any:
             return NotImplemented
         if x._at >= len(x._sizes()) - len(shape):
             _refuse_last(name, x)
-        made = function(name)(x._values, shape, *args, **kwargs)
+        made = function(name)(x._elements, shape, *args, **kwargs)
         return ragged(x._rows, made, x._at)
 
     return rule
@@ -97,7 +97,7 @@ def _normed(name: str) -> Any:
 def _rms(x: Any, *args: Any) -> Any:
     if not is_ragged(x) or x._at == len(x._sizes()) - 1:
         return NotImplemented
-    return ragged(x._rows, _C.ops._rms_norm(x._values, *args), x._at)
+    return ragged(x._rows, _C.ops._rms_norm(x._elements, *args), x._at)
 
 
 def _distance(name: str) -> Any:
@@ -109,8 +109,8 @@ def _distance(name: str) -> Any:
             return NotImplemented
         need_same_rows(name[1:], (x, y))
         x, y = x.packed(), y.packed()
-        made = fn(x._values, y._values, *args, **kwargs)
-        return made if made.dim() < x._values.dim() else ragged(x._rows, made, x._at)
+        made = fn(x._elements, y._elements, *args, **kwargs)
+        return made if made.dim() < x._elements.dim() else ragged(x._rows, made, x._at)
 
     return rule
 
@@ -133,7 +133,7 @@ def _classes(name: str) -> Any:
                 f"{list(x.shape)} and {list(target.shape)}"
             )
         x, target = x.packed(), target.packed()
-        made = fn(x._values.movedim(0, 1), target._values, weight, *args)
+        made = fn(x._elements.movedim(0, 1), target._elements, weight, *args)
         loss = made[0]
         if loss.dim():
             loss = ragged(target._rows, loss, target._at)
@@ -147,7 +147,7 @@ def _masked(x: Any, mask: Any) -> Tensor:
     if not (is_ragged(x) and is_ragged(mask)):
         return NotImplemented
     need_same_rows("masked_select", (x, mask))
-    return x.packed()._values.masked_select(mask.packed()._values)
+    return x.packed()._elements.masked_select(mask.packed()._elements)
 
 
 RULES: dict[str, Any] = {

@@ -48,7 +48,7 @@ def reduced(name: str, x: NestedTensor, dim: Any, keepdim: bool, call: Any, many
     dims = list(range(n)) if dim is None or dim == () or dim == [] else _dims_of(name, x, dim)
     x = x.packed()
     if len(dims) == n and (dim is None or many):
-        made = call(x._values, None, False)
+        made = call(x._elements, None, False)
         return _each(made, lambda m: m.reshape((1,) * n)) if keepdim else made
     within = [d - 1 for d in dims if d]
     over = tuple(within) if many else (within[0] if within else 0)
@@ -59,7 +59,7 @@ def reduced(name: str, x: NestedTensor, dim: Any, keepdim: bool, call: Any, many
                 f"rows differ in length; pass dim=(0, {x._at}), or make the tensor dense with "
                 ".to_padded_tensor(padding)"
             )
-        made = call(x._values, over, keepdim)
+        made = call(x._elements, over, keepdim)
         return _each(made, lambda m: m.unsqueeze(0)) if keepdim else made
     if x._at in dims:
         if within == [x._at - 1] and name in ("sum", "mean"):
@@ -68,7 +68,7 @@ def reduced(name: str, x: NestedTensor, dim: Any, keepdim: bool, call: Any, many
                 return fast
         return _stacked([call(row, over, keepdim) for row in x.row_values()], x, dims, keepdim)
     at = x._at if keepdim else x._at - sum(d < x._at for d in dims)
-    return _each(call(x._values, over, keepdim), lambda m: ragged(x._rows, m, at))
+    return _each(call(x._elements, over, keepdim), lambda m: ragged(x._rows, m, at))
 
 
 def _stacked(made: list[Any], x: NestedTensor, dims: list[int], keepdim: bool) -> Any:
@@ -76,7 +76,7 @@ def _stacked(made: list[Any], x: NestedTensor, dims: list[int], keepdim: bool) -
         sizes = [
             1 if d in dims else s for d, s in enumerate(x._sizes()) if keepdim or d not in dims
         ]
-        return x._values.new_zeros(tuple(sizes))
+        return x._elements.new_zeros(tuple(sizes))
     if isinstance(made[0], tuple):
         return type(made[0])([clew.stack([m[i] for m in made]) for i in range(len(made[0]))])
     return clew.stack(made)
@@ -84,7 +84,7 @@ def _stacked(made: list[Any], x: NestedTensor, dims: list[int], keepdim: bool) -
 
 def _row_sums(x: NestedTensor, mean: bool, keepdim: bool) -> Tensor | None:
     """Sums over the ragged dim in one operation; None where it would be less exact."""
-    values, rows, dim = x._values, x._rows, x._at - 1
+    values, rows, dim = x._elements, x._rows, x._at - 1
     if values.dtype not in (_C.float32, _C.float64) or rows.longest > _LONG:
         return None
     sizes = list(values.shape)
@@ -180,7 +180,7 @@ def _vector_norm(
 
 
 def _item(x: Any) -> Any:
-    return x.packed()._values.item()
+    return x.packed()._elements.item()
 
 
 RULES: dict[str, Any] = {
@@ -192,5 +192,5 @@ RULES: dict[str, Any] = {
     "norm": _norm,
     "vector_norm": _vector_norm,
     "item": _item,
-    "__bool__": lambda x: bool(x.packed()._values),
+    "__bool__": lambda x: bool(x.packed()._elements),
 }

@@ -47,7 +47,7 @@ def _dense_dim(name: str, x: NestedTensor, dim: Any) -> int:
 def _permuted(name: str, x: NestedTensor, order: list[int]) -> NestedTensor:
     if order[0] != 0:
         _refuse_batch(name)
-    values = x._values.permute([d - 1 for d in order[1:]])
+    values = x._elements.permute([d - 1 for d in order[1:]])
     return ragged(x._rows, values, order.index(x._at))
 
 
@@ -85,7 +85,7 @@ def unsqueeze(x: Any, dim: int) -> Any:
     d = dim % (n + 1)
     if d == 0:
         _refuse_batch("unsqueeze")
-    return ragged(x._rows, x._values.unsqueeze(d - 1), x._at + (d <= x._at))
+    return ragged(x._rows, x._elements.unsqueeze(d - 1), x._at + (d <= x._at))
 
 
 def squeeze(x: Any, dim: Any = None) -> Any:
@@ -97,7 +97,7 @@ def squeeze(x: Any, dim: Any = None) -> Any:
         dims = [d for d in dims if x._sizes()[d] == 1]
     if not dims:
         return x
-    values = x._values.squeeze(tuple(d - 1 for d in dims))
+    values = x._elements.squeeze(tuple(d - 1 for d in dims))
     return ragged(x._rows, values, x._at - sum(d < x._at for d in dims))
 
 
@@ -110,12 +110,12 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     if a <= x._at <= b:
         _refuse_ragged("flatten", x)
     at = x._at if x._at < a else x._at - (b - a)
-    return ragged(x._rows, x._values.flatten(a - 1, b - 1), at)
+    return ragged(x._rows, x._elements.flatten(a - 1, b - 1), at)
 
 
 def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     d = _dense_dim("unflatten", x, dim)
-    values = x._values.unflatten(d - 1, tuple(sizes))
+    values = x._elements.unflatten(d - 1, tuple(sizes))
     return ragged(x._rows, values, x._at + (len(sizes) - 1 if d < x._at else 0))
 
 
@@ -145,7 +145,7 @@ def _view(name: str) -> Any:
             if len(sizes) == 1 and is_ragged(sizes[0]):
                 return rule(x, sizes[0].shape)
             if not named and isinstance(sizes[0], _C.dtype) and x._at < len(x._sizes()) - 1:
-                return ragged(x._rows, call(x._values, sizes[0]), x._at)
+                return ragged(x._rows, call(x._elements, sizes[0]), x._at)
             return NotImplemented
         shape, at = _shaped(name, x, sizes)
         before = [s for d, s in enumerate(x._sizes()[1:], 1) if d < x._at]
@@ -154,9 +154,9 @@ def _view(name: str) -> Any:
                 f"{name}: the ragged dim cannot be merged with others or be split; got shape "
                 f"{[len(x._rows.counts), *shape]} for {list(x.shape)}"
             )
-        total = int(x._values.shape[x._at - 1])
+        total = int(x._elements.shape[x._at - 1])
         exact = [total if d == at - 1 else s for d, s in enumerate(shape)]
-        return ragged(x._rows, call(x._values, tuple(exact)), at)
+        return ragged(x._rows, call(x._elements, tuple(exact)), at)
 
     return rule
 
@@ -173,8 +173,8 @@ def expand(x: Any, *sizes: Any) -> Any:
             f"expand: the batch dim and the ragged dim keep their sizes; got {list(sizes)} for "
             f"{own}"
         )
-    wanted[x._at] = x._values.shape[x._at - 1]
-    return ragged(x._rows, x._values.expand(tuple(wanted[1:])), x._at)
+    wanted[x._at] = x._elements.shape[x._at - 1]
+    return ragged(x._rows, x._elements.expand(tuple(wanted[1:])), x._at)
 
 
 # ---- parts ----
@@ -187,7 +187,7 @@ def _of_rows(x: NestedTensor, index: np.ndarray) -> NestedTensor:
     rows = Rows.of_counts(counts)
     starts = np.repeat(np.asarray(x._rows.starts, np.int64)[index], counts)
     places = clew.from_numpy(starts + rows.positions().numpy())
-    return ragged(rows, x._values.index_select(x._at - 1, places), x._at)
+    return ragged(rows, x._elements.index_select(x._at - 1, places), x._at)
 
 
 def _row_range(x: NestedTensor, start: int, stop: int) -> NestedTensor:
@@ -195,7 +195,7 @@ def _row_range(x: NestedTensor, start: int, stop: int) -> NestedTensor:
     x = x.packed()
     first = x._rows.starts[start] if start < stop else 0
     rows = Rows.of_counts(x._rows.counts[start:stop])
-    return ragged(rows, x._values.narrow(x._at - 1, first, sum(rows.counts)), x._at)
+    return ragged(rows, x._elements.narrow(x._at - 1, first, sum(rows.counts)), x._at)
 
 
 def _within(x: NestedTensor, part: slice) -> NestedTensor:
@@ -208,8 +208,8 @@ def _within(x: NestedTensor, part: slice) -> NestedTensor:
     spans = [part.indices(n)[:2] for n in x._rows.counts]
     lengths = np.asarray([max(b - a, 0) for a, b in spans], np.int64)
     starts = np.asarray([s + a for s, (a, _) in zip(x._rows.starts, spans)], np.int64)
-    offsets = np.append(starts, x._values.shape[x._at - 1])
-    return ragged(Rows(clew.from_numpy(offsets), clew.from_numpy(lengths)), x._values, x._at)
+    offsets = np.append(starts, x._elements.shape[x._at - 1])
+    return ragged(Rows(clew.from_numpy(offsets), clew.from_numpy(lengths)), x._elements, x._at)
 
 
 def select(x: Any, dim: int, index: Any) -> Any:
@@ -219,7 +219,7 @@ def select(x: Any, dim: int, index: Any) -> Any:
         if not -size <= i < size:
             raise IndexError(f"select: index {i} is out of range for {size} rows")
         start, count = x._rows.starts[i], x._rows.counts[i]
-        return x._values.narrow(x._at - 1, start, count)
+        return x._elements.narrow(x._at - 1, start, count)
     if d == x._at:
         short = min(x._rows.counts, default=0)
         if not -short <= i < short:
@@ -227,8 +227,10 @@ def select(x: Any, dim: int, index: Any) -> Any:
                 f"select: index {i} is out of range for the shortest row, of {short} elements"
             )
         places = [s + (i if i >= 0 else n + i) for s, n in zip(x._rows.starts, x._rows.counts)]
-        return x._values.index_select(d - 1, clew.tensor(places, dtype=_C.int64)).movedim(d - 1, 0)
-    return ragged(x._rows, x._values.select(d - 1, i), x._at - (d < x._at))
+        return x._elements.index_select(d - 1, clew.tensor(places, dtype=_C.int64)).movedim(
+            d - 1, 0
+        )
+    return ragged(x._rows, x._elements.select(d - 1, i), x._at - (d < x._at))
 
 
 def narrow(x: Any, dim: int, start: Any, length: int) -> Any:
@@ -243,7 +245,7 @@ def narrow(x: Any, dim: int, start: Any, length: int) -> Any:
                 f"size is {size}"
             )
         return _row_range(x, a, a + n) if d == 0 else _within(x, slice(a, a + n))
-    return ragged(x._rows, x._values.narrow(d - 1, a, n), x._at)
+    return ragged(x._rows, x._elements.narrow(d - 1, a, n), x._at)
 
 
 def index_select(x: Any, dim: int, index: Tensor) -> Any:
@@ -251,7 +253,7 @@ def index_select(x: Any, dim: int, index: Tensor) -> Any:
     if d == 0:
         return _of_rows(x, _row_numbers(x, index))
     d = _dense_dim("index_select", x, d)
-    return ragged(x._rows, x._values.index_select(d - 1, index), x._at)
+    return ragged(x._rows, x._elements.index_select(d - 1, index), x._at)
 
 
 def _row_numbers(x: NestedTensor, given: Any) -> np.ndarray:
@@ -302,7 +304,7 @@ def _sliced(x: NestedTensor, d: int, part: slice) -> NestedTensor:
         return _within(x, part)
     if d:
         keys = (slice(None),) * (d - 1) + (part,)
-        return ragged(x._rows, x._values[keys], x._at)
+        return ragged(x._rows, x._elements[keys], x._at)
     start, stop, step = part.indices(len(x._rows.counts))
     if step == 1:
         return _row_range(x, start, max(start, stop))
@@ -314,7 +316,7 @@ def split(x: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     if d == x._at:
         _refuse_ragged("split", x)
     if d:
-        return tuple(ragged(x._rows, v, x._at) for v in x._values.split(size, d - 1))
+        return tuple(ragged(x._rows, v, x._at) for v in x._elements.split(size, d - 1))
     pieces = clew.arange(len(x._rows.counts)).split(size)
     ends = np.cumsum([p.shape[0] for p in pieces]).tolist()
     return tuple(_row_range(x, e - p.shape[0], e) for p, e in zip(pieces, ends))
@@ -325,7 +327,7 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> Any:
     if d == x._at:
         _refuse_ragged("chunk", x)
     if d:
-        return tuple(ragged(x._rows, v, x._at) for v in x._values.chunk(chunks, d - 1))
+        return tuple(ragged(x._rows, v, x._at) for v in x._elements.chunk(chunks, d - 1))
     sizes = [int(p.shape[0]) for p in clew.arange(len(x._rows.counts)).chunk(chunks)]
     return split(x, sizes, 0)
 
@@ -341,7 +343,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     if any(x._at != first._at or len(x._sizes()) != len(first._sizes()) for x in tensors):
         raise RuntimeError("cat: ragged tensors must have the same dims, the same one ragged")
     xs = [x.packed() for x in tensors]
-    values = [x._values for x in xs]
+    values = [x._elements for x in xs]
     if d not in (0, first._at):
         need_same_rows("cat", xs)
         return ragged(xs[0]._rows, clew.cat(values, d - 1), first._at)
@@ -369,7 +371,7 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     need_same_rows("stack", tensors)
     xs = [x.packed() for x in tensors]
     return ragged(
-        xs[0]._rows, clew.stack([x._values for x in xs], d - 1), first._at + (d <= first._at)
+        xs[0]._rows, clew.stack([x._elements for x in xs], d - 1), first._at + (d <= first._at)
     )
 
 

@@ -144,7 +144,7 @@ class NestedTensor(Structured):
 
     def values(self) -> Tensor:
         """The elements of all rows, one behind the other, in one tensor without the batch dim."""
-        return self._values
+        return self._elements
 
     def offsets(self) -> Tensor:
         """(rows + 1) int64: where each row begins in `values()`, and the last one ends."""
@@ -154,31 +154,49 @@ class NestedTensor(Structured):
         """(rows) int64 where rows have gaps between them; None where the offsets say it all."""
         return self._rows.lengths
 
+    @property
+    def _values(self) -> Tensor:
+        return self._elements
+
+    @property
+    def _offsets(self) -> Tensor:
+        return self._rows.offsets
+
+    def _nested_tensor_size(self) -> Tensor:
+        """(rows, dims without the batch) int64: the size of each row."""
+        counts = clew.tensor(self._rows.counts, dtype=_C.int64)
+        others = self._elements.shape
+        columns = [
+            counts if d == self._at - 1 else clew.full_like(counts, int(n))
+            for d, n in enumerate(others)
+        ]
+        return clew.stack(columns, 1)
+
     def packed(self) -> NestedTensor:
         """The tensor without gaps between its rows."""
         if self._rows.lengths is None:
             return self
         rows, places = self._rows.packed()
-        return ragged(rows, self._values.index_select(self._at - 1, places), self._at)
+        return ragged(rows, self._elements.index_select(self._at - 1, places), self._at)
 
     def row_values(self) -> list[Tensor]:
         """The rows: views of `values()`."""
         rows, dim = self._rows, self._at - 1
         if rows.lengths is None:
-            return list(self._values.split(rows.counts, dim)) if rows.counts else []
-        return [self._values.narrow(dim, s, n) for s, n in zip(rows.starts, rows.counts)]
+            return list(self._elements.split(rows.counts, dim)) if rows.counts else []
+        return [self._elements.narrow(dim, s, n) for s, n in zip(rows.starts, rows.counts)]
 
     def by_row(self, function: Any) -> NestedTensor:
         """What a function that keeps the rows' lengths makes of each row."""
         x = self.packed()
         made = [function(row) for row in x.row_values()]
-        return ragged(x._rows, clew.cat(made, x._at - 1) if made else x._values, x._at)
+        return ragged(x._rows, clew.cat(made, x._at - 1) if made else x._elements, x._at)
 
     def _with(self, values: Tensor) -> NestedTensor:
         return ragged(self._rows, values, self._at)
 
     def _saved_parts(self) -> Any:
-        leaf = self._values.detach().requires_grad_(self.requires_grad)
+        leaf = self._elements.detach().requires_grad_(self.requires_grad)
         return "jagged", (leaf, self._rows.offsets, self._rows.lengths, self._at)
 
     # ---- sizes ----
@@ -207,14 +225,14 @@ class NestedTensor(Structured):
     def numel(self) -> int:
         """How many elements the rows have."""
         if self._rows.lengths is None:
-            return int(self._values.numel())
+            return int(self._elements.numel())
         return int(self.shape.numel())
 
     nelement = numel
 
     @property
     def nbytes(self) -> int:
-        return self.numel() * int(self._values.element_size())
+        return self.numel() * int(self._elements.element_size())
 
     @property
     def mT(self) -> Any:
@@ -225,20 +243,20 @@ class NestedTensor(Structured):
         self._refuse("T")
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        return self._rows.lengths is None and bool(self._values.is_contiguous())
+        return self._rows.lengths is None and bool(self._elements.is_contiguous())
 
     def contiguous(self, memory_format: Any = None) -> Any:
         if self.is_contiguous():
             return self
         x = self.packed()
-        return ragged(x._rows, x._values.contiguous(), x._at)
+        return ragged(x._rows, x._elements.contiguous(), x._at)
 
     # ---- printing and copies ----
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         parts = [("offsets", self._rows.offsets), ("lengths", self._rows.lengths)]
         lines = []
-        for name, part in [*parts, ("values", self._values.detach())]:
+        for name, part in [*parts, ("values", self._elements.detach())]:
             if part is not None:
                 lines.append(f"{name}={part!r}".replace("\n", "\n" + " " * (len(name) + 14)))
         more = f"size={tuple(self.shape)}"
@@ -249,7 +267,7 @@ class NestedTensor(Structured):
         return "NestedTensor(" + (",\n" + " " * 13).join([*lines, more]) + ")"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        rows, values = self._rows, self._values
+        rows, values = self._rows, self._elements
         args = (values.detach(), rows.offsets, rows.lengths, self._at, bool(values.requires_grad))
         return _rebuild, args
 

@@ -8,6 +8,7 @@ from typing import Any
 from clew import _C
 from clew._autocast import in_float32
 from clew._C import Tensor
+from clew._overriding import asks_classes
 from clew._primitive import loops_in_vmap
 from clew._provenance import user_level
 from clew.fft._core import to_complex, to_half, to_real
@@ -20,6 +21,7 @@ _NO_WINDOW = (
 )
 
 
+@asks_classes
 @in_float32
 def stft(
     input: Tensor,
@@ -120,6 +122,7 @@ def stft(
     return _C.functions["view_as_real"](spectra)
 
 
+@asks_classes
 @loops_in_vmap
 def istft(
     input: Tensor,

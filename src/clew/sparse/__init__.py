@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew import _namespace
 from clew.sparse import _rules as _rules
@@ -32,4 +32,11 @@ __all__ = [
     "to_scipy",
 ]
 if not TYPE_CHECKING:  # else checkers take any name to be there
-    __getattr__ = _namespace.module_getattr(__name__, globals())
+    _find = _namespace.module_getattr(__name__, globals())
+
+    def __getattr__(name: str) -> Any:
+        if name.endswith("Tensor"):
+            from clew._lazy import legacy
+
+            return legacy.sparse_type(name)
+        return _find(name)

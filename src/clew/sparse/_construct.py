@@ -451,12 +451,12 @@ def to_scipy(tensor: Any) -> Any:
     sparse = scipy("sparse", "to_scipy")
     shape = tuple(tensor.shape)
     if isinstance(tensor, Coo) and len(shape) == 2 and tensor.sparse_dim() == 2:
-        ind, values = tensor._ind.numpy(), tensor._values.detach().numpy()
+        ind, values = tensor._ind.numpy(), tensor._elements.detach().numpy()
         return sparse.coo_array((values, (ind[0], ind[1])), shape=shape)
     if isinstance(tensor, Compressed):
         p = tensor._pattern
         make = sparse.csr_array if tensor._by_rows else sparse.csc_array
-        parts = (tensor._values.detach().numpy(), p.col.numpy(), p.crow.numpy())
+        parts = (tensor._elements.detach().numpy(), p.col.numpy(), p.crow.numpy())
         return make(parts, shape=shape, copy=False)
     raise TypeError(
         f"to_scipy: expected a sparse matrix; got {type(tensor).__name__} of shape {list(shape)}"
@@ -545,7 +545,7 @@ def to_sparse_csr(self: Tensor, dense_dim: Any = None) -> Compressed:
     if dense_dim is not None:
         raise NotImplementedError("to_sparse_csr: dense_dim is not offered")
     found = _matrix(self, "to_sparse_csr")
-    return compressed(found.pattern(), found._values, True)
+    return compressed(found.pattern(), found._elements, True)
 
 
 def to_sparse_csc(self: Tensor, dense_dim: Any = None) -> Compressed:
@@ -560,7 +560,7 @@ def to_sparse_csc(self: Tensor, dense_dim: Any = None) -> Compressed:
     if dense_dim is not None:
         raise NotImplementedError("to_sparse_csc: dense_dim is not offered")
     found = _matrix(self.t(), "to_sparse_csc")
-    return compressed(found.pattern(), found._values, False)
+    return compressed(found.pattern(), found._elements, False)
 
 
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:

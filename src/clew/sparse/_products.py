@@ -25,7 +25,7 @@ def _rows(name: str, x: Any) -> tuple[Pattern, Tensor]:
         )
     if isinstance(x, Coo):
         x = x.coalesce()
-        return x.pattern(), x._values
+        return x.pattern(), x._elements
     return x.pattern(), x.row_values()
 
 
@@ -96,8 +96,8 @@ def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Tensor:
     Args:
         mat1: (n, m).
         mat2: (m, p).
-        reduce: what is made of the products of a row: "sum", "mean", "amax" or "amin"; others than
-            "sum" for a sparse mat1 and a dense mat2.
+        reduce: what is made of the products of a row: "sum", "mean", "amax" (or "max") or "amin"
+            (or "min"); others than "sum" for a sparse mat1 and a dense mat2.
 
     Returns:
         (n, p).
@@ -116,6 +116,7 @@ def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Tensor:
         )
     if reduce == "sum":
         return mat1 @ mat2
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in ("mean", "amax", "amin"):
         raise ValueError(f"mm: reduce must be 'sum', 'mean', 'amax' or 'amin'; got {reduce!r}")
     if not isinstance(mat1, _Sparse) or isinstance(mat2, _Sparse):

@@ -27,7 +27,7 @@ def sum(input: Any, dim: Any = None, dtype: Any = None) -> clew.Tensor:
     if not isinstance(input, _Sparse):
         raise RuntimeError("sparse.sum: input must be sparse; use clew.sum for a dense tensor")
     x = input.to_sparse_coo()
-    values = x._values if dtype is None else x._values.to(dtype)
+    values = x._elements if dtype is None else x._elements.to(dtype)
     if dim is None:
         return values.sum()
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
@@ -63,7 +63,7 @@ def _normalized(name: str, x: Any, dim: int, dtype: Any) -> Any:
         made = made.to_sparse_csr()
         return made if x._by_rows else made.to_sparse_csc()
     x = x.coalesce()
-    values = x._values if dtype is None else x._values.to(dtype)
+    values = x._elements if dtype is None else x._elements.to(dtype)
     if dim >= x.sparse_dim():
         at = dim - x.sparse_dim() + 1
         return x._with(getattr(clew, name)(values, at))

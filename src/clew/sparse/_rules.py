@@ -33,7 +33,7 @@ _ZERO_STAYS = (
 def _unary(name: str) -> Any:
     def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
         x = x.coalesce() if isinstance(x, Coo) else x
-        return x._with(getattr(Tensor, name)(x._values, *args, **kwargs))
+        return x._with(getattr(Tensor, name)(x._elements, *args, **kwargs))
 
     return rule
 
@@ -43,7 +43,7 @@ def _is_number(x: Any) -> bool:
 
 
 def to_dense(x: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    values = x._values if dtype is None else x._values.to(dtype)
+    values = x._elements if dtype is None else x._elements.to(dtype)
     zeros = values.new_zeros(tuple(x.shape))
     if isinstance(x, Coo):
         if not x.sparse_dim():
@@ -75,7 +75,7 @@ def to_csr(x: Any, dense_dim: Any = None) -> Compressed:
     if x.sparse_dim() != 2 or x.dense_dim():
         return NotImplemented
     x = x.coalesce()
-    return compressed(x.pattern(), x._values, True)
+    return compressed(x.pattern(), x._elements, True)
 
 
 def to_csc(x: Any, dense_dim: Any = None) -> Any:
@@ -87,7 +87,7 @@ def to_csc(x: Any, dense_dim: Any = None) -> Any:
     if rows is NotImplemented:
         return rows
     turned, order = rows._pattern.turned()
-    return compressed(turned, rows._values.index_select(0, order), False)
+    return compressed(turned, rows._elements.index_select(0, order), False)
 
 
 def to_sparse(
@@ -119,12 +119,12 @@ def add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
                 f"add: sparse tensors must have one shape; got {list(x.shape)} and {list(y.shape)}"
             )
         if x.layout is y.layout and is_same_pattern(x, y):
-            return x._with(x._values + _scaled(y._values, alpha))
+            return x._with(x._elements + _scaled(y._elements, alpha))
         a, b = to_coo(x), to_coo(y)
         if a.sparse_dim() != b.sparse_dim():
             return NotImplemented
-        dtype = clew.result_type(a._values, b._values)
-        values = [a._values.to(dtype), _scaled(b._values, alpha).to(dtype)]
+        dtype = clew.result_type(a._elements, b._elements)
+        values = [a._elements.to(dtype), _scaled(b._elements, alpha).to(dtype)]
         made = coo(clew.cat([a._ind, b._ind], 1), clew.cat(values), x.shape, False).coalesce()
         return _as_layout_of(made, x)
     dense, sparse = (x, y) if isinstance(y, _Sparse) else (y, x)
@@ -145,14 +145,14 @@ def mul(x: Any, y: Any) -> Any:
     if _is_number(x):
         x, y = y, x
     if _is_number(y):
-        return x._with(x._values * y)
+        return x._with(x._elements * y)
     if isinstance(x, _Sparse) and isinstance(y, _Sparse):
         if tuple(x.shape) != tuple(y.shape):
             return NotImplemented
         a = x.coalesce() if isinstance(x, Coo) else x
         b = y.coalesce() if isinstance(y, Coo) else y
         if a.layout is b.layout and is_same_pattern(a, b):
-            return a._with(a._values * b._values)
+            return a._with(a._elements * b._elements)
         a, b = to_coo(a), to_coo(b)
         if a.sparse_dim() != b.sparse_dim():
             return NotImplemented
@@ -160,7 +160,7 @@ def mul(x: Any, y: Any) -> Any:
         p, q = flat_places(a._ind, sizes).numpy(), flat_places(b._ind, sizes).numpy()
         _, i, j = np.intersect1d(p, q, assume_unique=True, return_indices=True)
         at, to = clew.from_numpy(i), clew.from_numpy(j)
-        values = a._values.index_select(0, at) * b._values.index_select(0, to)
+        values = a._elements.index_select(0, at) * b._elements.index_select(0, to)
         return _as_layout_of(coo(a._ind.index_select(1, at), values, x.shape, True), x)
     sparse, dense = (x, y) if isinstance(x, _Sparse) else (y, x)
     if not isinstance(dense, Tensor):
@@ -169,43 +169,43 @@ def mul(x: Any, y: Any) -> Any:
         if tuple(clew.broadcast_shapes(dense.shape, sparse.shape)) != tuple(sparse.shape):
             return NotImplemented
         dense = dense.expand(tuple(sparse.shape))
-    return sparse._with(sparse._values * _at(dense, sparse))
+    return sparse._with(sparse._elements * _at(dense, sparse))
 
 
 def div(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
     if not isinstance(x, _Sparse) or not _is_number(y) or rounding_mode is not None:
         return NotImplemented
-    return x._with(x._values / y)
+    return x._with(x._elements / y)
 
 
 def power(x: Any, exponent: Any) -> Any:
     if not isinstance(x, _Sparse) or not isinstance(exponent, (int, float)) or exponent <= 0:
         return NotImplemented
     x = x.coalesce() if isinstance(x, Coo) else x
-    return x._with(x._values**exponent)
+    return x._with(x._elements**exponent)
 
 
 def mul_(x: Any, y: Any) -> Any:
     if not isinstance(x, _Sparse) or not _is_number(y):
         return NotImplemented
-    x._values.mul_(y)
+    x._elements.mul_(y)
     return x
 
 
 def div_(x: Any, y: Any) -> Any:
     if not isinstance(x, _Sparse) or not _is_number(y):
         return NotImplemented
-    x._values.div_(y)
+    x._elements.div_(y)
     return x
 
 
 def requires_grad_off(x: Any) -> Any:
-    x._values = x._values.detach()
+    x._elements = x._elements.detach()
     return x
 
 
 def zero_(x: Any) -> Any:
-    x._values.zero_()
+    x._elements.zero_()
     return x
 
 
@@ -217,13 +217,13 @@ def transpose(x: Any, dim0: int, dim1: int) -> Any:
     if a == b:
         return x
     if isinstance(x, Compressed):
-        return compressed(x._pattern, x._values, not x._by_rows)
+        return compressed(x._pattern, x._elements, not x._by_rows)
     if max(a, b) >= x.sparse_dim():
         return NotImplemented
     order, shape = list(range(x.sparse_dim())), list(x.shape)
     order[a], order[b] = order[b], order[a]
     shape[a], shape[b] = shape[b], shape[a]
-    return coo(x._ind[order], x._values, shape, x._nnz() < 2)
+    return coo(x._ind[order], x._elements, shape, x._nnz() < 2)
 
 
 def t(x: Any) -> Any:
@@ -237,7 +237,7 @@ def index_select(x: Any, dim: int, index: Tensor) -> Any:
     dim = dim % x.dim()
     shape = [*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]]
     if dim >= x.sparse_dim():
-        values = x._values.index_select(dim - x.sparse_dim() + 1, index)
+        values = x._elements.index_select(dim - x.sparse_dim() + 1, index)
         return coo(x._ind, values, shape, x._coalesced)
     wanted = index.long().numpy()
     size = int(x.shape[dim])
@@ -254,7 +254,7 @@ def index_select(x: Any, dim: int, index: Tensor) -> Any:
     ind = x._ind.numpy()[:, element]
     ind[dim] = place
     return coo(
-        clew.from_numpy(ind), x._values.index_select(0, clew.from_numpy(element)), shape, False
+        clew.from_numpy(ind), x._elements.index_select(0, clew.from_numpy(element)), shape, False
     )
 
 
@@ -265,12 +265,12 @@ def select(x: Any, dim: int, index: int) -> Any:
     part = narrow(to_coo(x), dim, index % size, 1)
     shape = [*x.shape[:dim], *x.shape[dim + 1 :]]
     if dim >= part.sparse_dim():
-        values = part._values.squeeze(dim - part.sparse_dim() + 1)
+        values = part._elements.squeeze(dim - part.sparse_dim() + 1)
         return coo(part._ind, values, shape, part._coalesced)
     rest = [d for d in range(part.sparse_dim()) if d != dim]
     if not rest:
-        return part._values.sum(0)
-    return coo(part._ind[rest], part._values, shape, part._coalesced)
+        return part._elements.sum(0)
+    return coo(part._ind[rest], part._elements, shape, part._coalesced)
 
 
 def narrow(x: Any, dim: int, start: int, length: int) -> Any:
@@ -290,13 +290,13 @@ def _steps(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
     if dim >= x.sparse_dim():
         index = clew.arange(start, stop, step)
         return coo(
-            x._ind, x._values.index_select(dim - x.sparse_dim() + 1, index), shape, x._coalesced
+            x._ind, x._elements.index_select(dim - x.sparse_dim() + 1, index), shape, x._coalesced
         )
     own = x._ind[dim]
     keep = ((own >= start) & (own < stop) & ((own - start) % step == 0)).nonzero()[:, 0]
     ind = x._ind.index_select(1, keep)
     ind[dim] = (ind[dim] - start) // step
-    return coo(ind, x._values.index_select(0, keep), shape, x._coalesced)
+    return coo(ind, x._elements.index_select(0, keep), shape, x._coalesced)
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -350,7 +350,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
         ind[dim] += shape[dim]
         inds.append(ind)
         shape[dim] += int(x.shape[dim])
-    values = clew.cat([x._values for x in tensors])
+    values = clew.cat([x._elements for x in tensors])
     return coo(clew.cat(inds, 1), values, shape, False)
 
 
@@ -366,7 +366,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **
     if dim is not None or keepdim or ord <= 0:
         return NotImplemented
     x = x.coalesce() if isinstance(x, Coo) else x
-    return clew.linalg.vector_norm(x._values, ord, **more)
+    return clew.linalg.vector_norm(x._elements, ord, **more)
 
 
 def norm(x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
@@ -378,10 +378,10 @@ def zeros_like(x: Any, **options: Any) -> Any:
         return NotImplemented
     if isinstance(x, Coo):
         ind = x._ind.new_zeros((x.sparse_dim(), 0))
-        return coo(ind, x._values.new_zeros((0, *x._values.shape[1:])), x.shape, True)
+        return coo(ind, x._elements.new_zeros((0, *x._elements.shape[1:])), x.shape, True)
     p = x._pattern
     empty = Pattern(clew.zeros_like(p.crow), p.col[:0], p.shape)
-    return compressed(empty, x._values.new_zeros(0), x._by_rows)
+    return compressed(empty, x._elements.new_zeros(0), x._by_rows)
 
 
 def unsqueeze(x: Any, dim: int) -> Any:
@@ -392,7 +392,7 @@ def unsqueeze(x: Any, dim: int) -> Any:
         return NotImplemented
     row = x._ind.new_zeros((1, x._nnz()))
     ind = clew.cat([x._ind[:dim], row, x._ind[dim:]])
-    return coo(ind, x._values, [*x.shape[:dim], 1, *x.shape[dim:]], x._coalesced)
+    return coo(ind, x._elements, [*x.shape[:dim], 1, *x.shape[dim:]], x._coalesced)
 
 
 RULES: dict[str, Any] = {

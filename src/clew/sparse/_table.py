@@ -61,4 +61,4 @@ def rows_of(name: str, grad: Any) -> Any:
             f"{name}: a sparse gradient must have one sparse dim, that of the rows; got "
             f"{grad.sparse_dim()}"
         )
-    return grad._ind[0], grad._values
+    return grad._ind[0], grad._elements

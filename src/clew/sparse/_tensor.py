@@ -58,10 +58,10 @@ class _Sparse(Structured):
 
     def values(self) -> Tensor:
         """The elements, in the order of the indices."""
-        return self._values
+        return self._elements
 
     def _nnz(self) -> int:
-        return int(self._values.shape[0])
+        return int(self._elements.shape[0])
 
     def is_coalesced(self) -> bool:
         raise NotImplementedError
@@ -108,10 +108,18 @@ class Coo(_Sparse):
             raise RuntimeError(
                 "values: Cannot get values on an uncoalesced tensor, please call .coalesce() first"
             )
-        return self._values
+        return self._elements
 
     def _indices(self) -> Tensor:
         return self._ind
+
+    def _values(self) -> Tensor:
+        return self._elements
+
+    def _coalesced_(self, coalesced: bool) -> Coo:
+        """Says whether places are sorted and named once, which nobody checks, as in PyTorch."""
+        self._coalesced = bool(coalesced)
+        return self
 
     def sparse_dim(self) -> int:
         """How many dims the indices name."""
@@ -119,7 +127,7 @@ class Coo(_Sparse):
 
     def dense_dim(self) -> int:
         """How many dims each element has."""
-        return int(self._values.dim()) - 1
+        return int(self._elements.dim()) - 1
 
     def is_coalesced(self) -> bool:
         """Whether places are known to be sorted and named once."""
@@ -134,7 +142,7 @@ class Coo(_Sparse):
         return self
 
     def _saved_parts(self) -> Any:
-        leaf = self._values.detach().requires_grad_(self.requires_grad)
+        leaf = self._elements.detach().requires_grad_(self.requires_grad)
         return "sparse_coo", (self._ind, leaf, tuple(self.shape), self._coalesced)
 
     def coalesce(self) -> Coo:
@@ -144,7 +152,7 @@ class Coo(_Sparse):
         ind, sizes = self._ind, tuple(self.shape[: self.sparse_dim()])
         flat = flat_places(ind, sizes)
         places, back = clew.unique(flat, return_inverse=True)
-        values = self._values
+        values = self._elements
         if places.shape[0] == flat.shape[0]:
             order = back.new_empty(back.shape)
             order[back] = clew.arange(back.shape[0])
@@ -164,10 +172,10 @@ class Coo(_Sparse):
         return self._pattern
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return self._text([("indices", self._ind), ("values", self._values)])
+        return self._text([("indices", self._ind), ("values", self._elements)])
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        values = self._values
+        values = self._elements
         leaf = values.requires_grad
         args = (self._ind, values.detach(), tuple(self.shape), self._coalesced, leaf)
         return _rebuild_coo, args
@@ -234,7 +242,7 @@ class Compressed(_Sparse):
         return compressed(self._pattern, values, self._by_rows)
 
     def _saved_parts(self) -> Any:
-        leaf = self._values.detach().requires_grad_(self.requires_grad)
+        leaf = self._elements.detach().requires_grad_(self.requires_grad)
         parts = (self._pattern.crow, self._pattern.col, leaf, tuple(self.shape))
         return "sparse_csr" if self._by_rows else "sparse_csc", parts
 
@@ -245,24 +253,24 @@ class Compressed(_Sparse):
     def row_values(self) -> Tensor:
         """The elements in the order of `pattern()`."""
         if self._by_rows:
-            return self._values
-        return self._values.index_select(0, self._pattern.turned()[1])
+            return self._elements
+        return self._elements.index_select(0, self._pattern.turned()[1])
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         names = (
             ("crow_indices", "col_indices") if self._by_rows else ("ccol_indices", "row_indices")
         )
         parts = (self._pattern.crow, self._pattern.col)
-        return self._text([*zip(names, parts), ("values", self._values)])
+        return self._text([*zip(names, parts), ("values", self._elements)])
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         args = (
             self._pattern.crow,
             self._pattern.col,
-            self._values.detach(),
+            self._elements.detach(),
             tuple(self.shape),
             self._by_rows,
-            self._values.requires_grad,
+            self._elements.requires_grad,
         )
         return _rebuild_compressed, args
 
@@ -345,13 +353,13 @@ def _rebuild_compressed(
 def _sum(before: Any, grad: Any) -> Tensor:
     """What gradients of which one is sparse add up to; the engine asks."""
     if before is None:
-        return grad._with(grad._values.clone())
+        return grad._with(grad._elements.clone())
     if isinstance(before, Coo) and isinstance(grad, Coo):
         ind = clew.cat([before._ind, grad._ind], 1)
-        values = clew.cat([before._values, grad._values])
+        values = clew.cat([before._elements, grad._elements])
         return coo(ind, values, before.shape, False)
     dense, sparse = (grad, before) if isinstance(before, Coo) else (before, grad)
-    return dense.index_put(tuple(sparse._ind.unbind(0)), sparse._values, accumulate=True)
+    return dense.index_put(tuple(sparse._ind.unbind(0)), sparse._elements, accumulate=True)
 
 
 vars(_C)["_set_sparse"](Coo, _sum)

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew._C import Tensor
 from clew._functions import can_cast
+from clew._overriding import asks_classes
 from clew._primitive import Context, scipy
 from clew.special._elementwise import elementwise, evaluate, only_in
 
@@ -41,6 +42,7 @@ _igamma = elementwise("Igamma", 2, _lower, _lower_gradient)
 _igammac = elementwise("Igammac", 2, _upper, _upper_gradient)
 
 
+@asks_classes
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularized lower incomplete gamma function:
     P(a, x) = 1 / Gamma(a) times the integral of t^(a-1) exp(-t) from 0 to x.
@@ -62,6 +64,7 @@ def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     return evaluate("gammainc", _igamma, input, other, out=out, numbers=False)
 
 
+@asks_classes
 def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularized upper incomplete gamma function, 1 - igamma(input, other).
 

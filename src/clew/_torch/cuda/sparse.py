@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from clew._torch._more.sparse import types
+from clew._lazy.legacy import sparse_type, tensortype
 
-globals().update(types("torch.cuda.sparse", is_cuda=True))
+
+def __getattr__(name: str) -> tensortype:
+    return sparse_type(name, "torch.cuda.sparse", is_cuda=True)

@@ -7,6 +7,7 @@ from typing import Any
 import clew
 from clew import _C
 from clew._autocast import in_float32
+from clew._overriding import asks_classes
 
 from ._core import logsigmoid, softplus, vector_norm
 from ._loss import check_floating, legacy_reduction
@@ -282,6 +283,7 @@ def triplet_margin_with_distance_loss(
     return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
 
 
+@asks_classes
 def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> clew.Tensor:
@@ -305,6 +307,7 @@ def pairwise_distance(
     return vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
+@asks_classes
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> clew.Tensor:
     """The cosine of the angle between vectors: x1 . x2 / (max(|x1|, eps) max(|x2|, eps)).
 

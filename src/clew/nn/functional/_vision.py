@@ -9,6 +9,7 @@ from typing import Any
 
 import clew
 from clew._autocast import in_float32
+from clew._overriding import asks_classes
 from clew._provenance import user_level
 from clew._twofold import twofold
 
@@ -31,6 +32,7 @@ def _channels_last(x: Any) -> bool:
     return bool(x.is_contiguous(memory_format=formats[x.dim()]))
 
 
+@asks_classes
 def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
     """Moves channels into space: (..., C r^2, H, W) becomes (..., C, H r, W r).
 
@@ -70,6 +72,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
     return x.reshape(*lead, c // (r * r), h * r, w * r)
 
 
+@asks_classes
 def pixel_unshuffle(input: Any, downscale_factor: int) -> clew.Tensor:
     """Moves space into channels: (..., C, H r, W r) becomes (..., C r^2, H, W).
 

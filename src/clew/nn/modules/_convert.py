@@ -177,7 +177,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     for value in args:
         if isinstance(value, clew.Tensor):
             device, dtype = value.device, value.dtype
-        elif isinstance(value, clew.dtype):
+        elif isinstance(value, clew.dtype) or value in (float, complex):
             dtype = value
         elif isinstance(value, bool):
             non_blocking = value
@@ -189,4 +189,5 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
             )
     if device is not None and not isinstance(device, clew.device):
         device = clew.device(device)
+    dtype = {float: clew.float64, complex: clew.complex128}.get(dtype, dtype)
     return device, dtype, non_blocking, memory_format
