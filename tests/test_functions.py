@@ -274,3 +274,9 @@ def test_functions_take_attributes():
         del f.note
     with pytest.raises(AttributeError):
         f.note  # noqa: B018
+
+
+def test_floor_divide_takes_numbers_first():
+    assert clew.floor_divide(5, clew.tensor([2, 3])).tolist() == [2, 1]
+    assert clew.floor_divide(5, 3).item() == 1
+    assert clew.floor_divide(-7.0, clew.tensor([2])).tolist() == [-4.0]

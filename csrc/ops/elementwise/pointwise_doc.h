@@ -74,11 +74,10 @@ consteval bool one_of(std::string_view name, std::initializer_list<std::string_v
   return false;
 }
 consteval bool number_first(std::string_view name) {
-  return name.starts_with("bitwise_") || one_of(name, {"remainder"});
+  return name.starts_with("bitwise_") || one_of(name, {"remainder", "floor_divide"});
 }
 consteval bool number_second(std::string_view name) {
-  return number_first(name) ||
-         one_of(name, {"eq", "ne", "lt", "le", "gt", "ge", "fmod", "floor_divide"});
+  return number_first(name) || one_of(name, {"eq", "ne", "lt", "le", "gt", "ge", "fmod"});
 }
 template <Text name> consteval const char* binary_signature() {
   constexpr std::string_view text(name.chars, name.size);
