@@ -133,6 +133,24 @@ class Browser:
     def screenshot(self) -> bytes:
         return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
 
+    def pixels(self, points: list[tuple[float, float]]) -> list[list[int]]:
+        """The colours, red, green and blue, at points of what the page looks like now."""
+        picture = base64.b64encode(self.screenshot()).decode()
+        return self.run(
+            f"""(async () => {{
+            const image = new Image();
+            image.src = "data:image/png;base64,{picture}";
+            await image.decode();
+            const canvas = document.createElement("canvas");
+            canvas.width = image.width;
+            canvas.height = image.height;
+            const context = canvas.getContext("2d");
+            context.drawImage(image, 0, 0);
+            return {json.dumps(points)}.map(
+                ([x, y]) => [...context.getImageData(x, y, 1, 1).data].slice(0, 3));
+        }})()"""
+        )
+
     def problems(self) -> list[str]:
         """Exceptions, logged errors and requests that the page has made since it was opened."""
         self.run("0")  # what happened before is here now
@@ -145,6 +163,8 @@ class Browser:
                 found.append(params["entry"]["text"])
             elif method == "Network.requestWillBeSent":
                 url = params["request"]["url"]
+                if url.startswith("data:"):  # a picture of ours
+                    continue
                 if not url.startswith("file:") or params["type"] != "Document":
                     found.append(f"request of {url}")
         return found

@@ -7,6 +7,9 @@ twin. `# here` marks the line that the doctor is to name (`#- here` one of the m
 from __future__ import annotations
 
 from doctor_forms import FORMS
+from doctor_whole import WHOLE, WHOLE_HEADER
+from doctor_whole_more import MORE
+from doctor_whole_second import SECOND
 
 HEADER = """
 import numpy as np
@@ -784,13 +787,18 @@ for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):  # here
 """,
     ),
     **FORMS,
+    **WHOLE,
+    **MORE,
+    **SECOND,
 }
 
 
 def variants(name: str) -> tuple[str, int | None, str]:
     """The program with the mistake, the line to name (None where none is marked), the twin."""
     bad, good, line = [], [], None
-    for text in (HEADER + PROGRAMS[name][1]).split("\n"):
+    whole = name in WHOLE or name in MORE or name in SECOND
+    header = WHOLE_HEADER if whole else HEADER
+    for text in (header + PROGRAMS[name][1]).split("\n"):
         stripped = text.rstrip()
         marked = stripped.endswith("here")
         if not stripped.endswith("#+"):

@@ -98,3 +98,128 @@ def test_shapes_and_nan():
     nan = np.array([1.0, np.nan])
     assert clew.debug.compare({"a": nan}, {"a": nan.copy()}) is None
     assert clew.debug.compare({"a": nan}, {"a": np.ones(2)}) is not None
+
+
+def test_what_differs_before_the_first_operation_is_told():
+    """Other initial weights, other data: the operation is not what makes the difference."""
+
+    def step(seed, data=0):
+        clew.manual_seed(data)
+        x = clew.randn(5, 4)
+        clew.manual_seed(seed)
+        return Net()(x)
+
+    found = clew.debug.compare(lambda: step(1), lambda: step(2))
+    assert found.module == "first"
+    assert "input 1 (first.weight) and input 2 (first.bias) differ already" in found.evidence
+    found = clew.debug.compare(lambda: step(1), lambda: step(1, data=7))
+    assert found.module == "first" and found.evidence.endswith("; input 0 differs already")
+
+    def noise(seed):
+        clew.manual_seed(seed)
+        return nn.functional.dropout(clew.ones(50), 0.5)
+
+    found = clew.debug.compare(lambda: noise(1), lambda: noise(2))
+    assert "dropout" in found.operation and "already" not in found.evidence
+
+
+def test_another_step_size_shows_in_the_weights():
+    def train(lr):
+        net, x = made(), clew.arange(20.0).reshape(5, 4) / 20
+        opt = clew.optim.SGD(net.parameters(), lr=lr)
+        for _ in range(2):
+            opt.zero_grad()
+            net(x).square().mean().backward()
+            opt.step()
+
+    found = clew.debug.compare(lambda: train(0.1), lambda: train(0.2))
+    assert found.module == "first" and "(first.weight)" in found.evidence
+
+
+def test_eager_against_compiled():
+    import copy
+
+    net, x = made(), clew.randn(5, 4)
+    compiled = clew.compile(net)
+    assert clew.debug.compare(lambda: net(x), lambda: compiled(x)) is None
+    other = copy.deepcopy(net)
+    with clew.no_grad():
+        other.second.weight[0, 0] += 1
+    changed = clew.compile(other)
+    found = clew.debug.compare(lambda: net(x), lambda: changed(x))
+    assert found.module == "second" and "input 1 (second.weight) differs" in found.evidence
+
+
+def test_what_is_compiled_is_read_when_the_run_is_over(monkeypatch):
+    from clew._debug import compare as module
+
+    def soft(x, dim):
+        return (x.exp() / x.exp().sum(dim, keepdim=True)).log()
+
+    before = []
+    finish = module.RecordedRun._finish
+
+    def watched(run):
+        before.append([isinstance(v.array, module._Waiting) for v in run.values])
+        finish(run)
+
+    monkeypatch.setattr(module.RecordedRun, "_finish", watched)
+    x = clew.randn(512, 512)
+    compiled = clew.compile(soft)
+    assert clew.debug.compare(lambda: soft(x, 1), lambda: compiled(x, 1)) is None
+    eager, late = before
+    # The sums are small and run at once.
+    assert not any(eager) and sum(late) == len(late) - 1 > 2
+    found = clew.debug.compare(lambda: soft(x, 1), lambda: compiled(x, 0))
+    assert found.operation == "sum" and "(512, 1)" in found.evidence
+
+
+def test_what_is_written_over_is_no_difference():
+    def step(x):
+        y = x * 2
+        y.add_(1)
+        return y
+
+    x = clew.randn(512, 512)
+    compiled = clew.compile(step)
+    assert clew.debug.compare(lambda: step(x), lambda: compiled(x)) is None
+    assert clew.debug.compare(lambda: compiled(x), lambda: step(x)) is None
+    found = clew.debug.compare(lambda: step(x), lambda: compiled(x + 1))
+    assert found is not None
+
+
+def test_two_versions_of_a_function():
+    def one(x):
+        return (x.exp() + 1).log()
+
+    def two(x):
+        return (x.exp() + 1).log()
+
+    def three(x):
+        return (x.exp() + 2).log()  # a version
+
+    x = clew.randn(6)
+    assert clew.debug.compare(lambda: one(x), lambda: two(x)) is None
+    found = clew.debug.compare(lambda: three(x), lambda: one(x))
+    assert found.operation == "add" and f":{line_of('a version')}" in found.place
+
+
+def test_a_module_that_ran_twice_of_which_one_call_was_dumped():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.out = nn.LayerNorm(4), nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.out(self.norm(self.norm(x) * 3 + 1))  # the norm
+
+    clew.manual_seed(0)
+    net, x = Twice(), clew.randn(5, 4)
+    first = net.norm(x).detach().numpy()
+    second = net.norm(clew.from_numpy(first) * 3 + 1).detach().numpy()
+    for dumped in (first, second, [first, second]):
+        assert clew.debug.compare(lambda: net(x), {"norm": dumped}) is None
+    found = clew.debug.compare(lambda: net(x), {"norm": [first, second + 1]})
+    assert "in call 2" in found.operation and f":{line_of('the norm')}" in found.place
+    found = clew.debug.compare(lambda: net(x), {"norm": second + 1})
+    assert "in call 2" in found.operation

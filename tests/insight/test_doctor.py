@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from doctor_clean import CLEAN
 from doctor_programs import HEADER, PROGRAMS, variants
+from doctor_whole import WHOLE_HEADER
+from doctor_whole_clean import WHOLE_CLEAN
 
 import clew
 from clew._debug.doctor.observer import Observer
@@ -20,15 +23,17 @@ from clew._debug.doctor.rule import RULES
 def watched(source: str, path: Path):
     """What is found in a program; rules that failed fail the test."""
     path.write_text(source, encoding="utf-8")
+    names = {"__name__": "__main__"}
     observer = Observer()
     observer.install()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            exec(compile(source, str(path), "exec"), {"__name__": "__main__"})
+            exec(compile(source, str(path), "exec"), names)
     finally:
         observer.remove()
     found = observer.finish(failed=False)
+    names.clear()  # a class of the program that something keeps would keep its models, too
     assert not observer.broken, observer.broken
     return found
 
@@ -54,6 +59,12 @@ def test_the_clean_twin_is_not_blamed(name, tmp_path):
 @pytest.mark.parametrize("name", CLEAN)
 def test_clean_programs_are_not_blamed(name, tmp_path):
     found = watched(HEADER + CLEAN[name], tmp_path / f"{name}.py")
+    assert not found, [str(f) for f in found]
+
+
+@pytest.mark.parametrize("name", WHOLE_CLEAN)
+def test_clean_whole_programs_are_not_blamed(name, tmp_path):
+    found = watched(WHOLE_HEADER + WHOLE_CLEAN[name], tmp_path / f"{name}.py")
     assert not found, [str(f) for f in found]
 
 
@@ -107,6 +118,25 @@ def test_the_report_and_what_is_left_behind(capsys):
         watch.__enter__()
 
 
+def test_where_nothing_steps_looking_ends_and_begins_again_with_a_step():
+    x = clew.ones(2, requires_grad=True)
+    opt = clew.optim.SGD([x], lr=0.1)
+    observer = Observer()
+    observer.install()
+    looked = []
+    try:
+        for _ in range(100):
+            (x * 2).sum().backward()
+            looked.append(observer.run.looking)
+        assert observer.run.backwards == 100
+        opt.step()
+        assert observer.run.looking
+    finally:
+        observer.remove()
+    assert looked[:15] == [True] * 15 and sum(looked[15:]) <= 4
+    assert [f.mistake for f in observer.finish(failed=False)] == []
+
+
 def test_an_exception_passes_and_hooks_are_gone():
     with pytest.raises(ZeroDivisionError), clew.debug.doctor():
         raise ZeroDivisionError
@@ -128,7 +158,7 @@ def test_a_broken_rule_does_not_end_the_program():
     assert [type(e) for _, e in observer.broken] == [ZeroDivisionError]
 
 
-@pytest.mark.parametrize("passes", [4, 10])
+@pytest.mark.parametrize("passes", [4, 10, 40])
 def test_an_optimizer_made_before_the_watch_that_never_steps(passes):
     net = clew.nn.Linear(2, 1)
     opt = clew.optim.SGD(net.parameters(), lr=0.1)
@@ -137,6 +167,11 @@ def test_an_optimizer_made_before_the_watch_that_never_steps(passes):
             net(clew.randn(4, 2)).square().sum().backward()
     # A few passes may be gathered for a step that comes after the block.
     assert [f.mistake for f in watch.findings] == ["the optimizer never steps"] * (passes > 8)
+    if passes > 8:
+        # Beyond 16 not every pass is looked at.
+        ran = re.search(r"backward ran (at least )?(\d+) times", str(watch))
+        assert ran is not None and bool(ran[1]) == (passes > 16)
+        assert 16 <= int(ran[2]) < 40 if passes > 16 else int(ran[2]) == passes
     assert opt.param_groups[0]["lr"] == 0.1
 
 

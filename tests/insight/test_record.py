@@ -112,3 +112,135 @@ def test_a_spike_is_saved(tmp_path):
             (net(clew.ones(3, 2)).square().mean() * (1000 if i == 8 else 1)).backward()
             opt.step()
     assert "in step 8, the median is" in kept.saved and path.exists()
+
+
+SLICED = """
+import sys, torch
+from torch import nn
+torch.manual_seed(2)
+net = nn.LSTM(3, 6, batch_first=True)
+head = nn.Linear(6, 1)
+opt = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.05, momentum=0.9)
+x = torch.randn(20, 8, 5, 3)
+y = x.sum(-1, keepdim=True) * 0.3
+y[17] *= 40
+with torch.debug.record("crash.clew", steps=8) as kept:
+    state = None
+    for i in range(20):
+        out, state = net(x[i], state)
+        state = tuple(s.detach() for s in state)
+        LOSS
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        print(f"{loss.item():.6g} {out.sum().item():.6g}")
+"""
+
+
+def replayed(tmp_path, text):
+    """Runs a program that is recorded, and its replay."""
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    done = run(tmp_path, "run", "train.py")
+    saved = (tmp_path / "crash.clew").read_bytes()
+    again = run(tmp_path, "replay", "--no-debugger", "crash.clew")
+    assert (tmp_path / "crash.clew").read_bytes() == saved  # a replay is no new crash
+    return done, again
+
+
+def test_a_spike_is_gone_back_to_with_the_targets_that_losses_got(tmp_path):
+    loss = "loss = nn.functional.mse_loss(head(out), y[i])"
+    done, again = replayed(tmp_path, SLICED.replace("LOSS", loss))
+    spike = done.stdout.split("\n")[17].split()[0]
+    assert f"the loss is {spike} in step 17" in done.stderr
+    assert again.returncode == 1 and again.stdout == ""
+    assert f"clew replay: this is the step: the loss is {spike}" in again.stderr
+    assert "loss.backward()" in again.stderr
+
+
+def test_what_the_file_has_not_is_told(tmp_path):
+    loss = "loss = (head(out) - y[i]).square().mean()"
+    done, again = replayed(tmp_path, SLICED.replace("LOSS", loss))
+    line = done.stdout.split("\n")[17].split()
+    assert f"the loss is {again.stdout.split()[0]}, in the saved step it was {line[0]}" in (
+        again.stderr
+    )
+    # What the model made is all the same.
+    assert again.stdout.split()[1] == line[1] and "this is the step" not in again.stderr
+
+
+def test_several_models_and_optimizers(tmp_path):
+    text = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+def mlp(i, o):
+    return nn.Sequential(nn.Linear(i, 8), nn.ReLU(), nn.Linear(8, o))
+actor, one, two = mlp(3, 2), mlp(3, 1), mlp(3, 1)
+scale = torch.zeros(1, requires_grad=True)
+oa, o1, o2, os = (torch.optim.Adam(p, 1e-2) for p in
+    (actor.parameters(), one.parameters(), two.parameters(), [scale]))
+criterion = nn.MSELoss()
+def train():
+    for step in range(9):
+        s = torch.randn(20, 3)
+        r = s.sum(1, keepdim=True)
+        l2, l1 = criterion(two(s), r), criterion(one(s), r)
+        for o, l in ((o2, l2), (o1, l1)):
+            o.zero_grad(); l.backward(); o.step()
+        la = (scale.exp() * actor(s).pow(2).mean() - scale).sum()
+        oa.zero_grad(); os.zero_grad(); la.backward(); oa.step(); os.step()
+        sums = [o.state_dict()["state"][0]["exp_avg"].sum().item() for o in (oa, o1, o2, os)]
+        print(l1.item(), l2.item(), la.item(), *sums)
+        with torch.no_grad():
+            actor(torch.randn(7, 3))  # judged in between
+        if step == 8:
+            raise KeyError("after the steps")
+with torch.debug.record("crash.clew"):
+    train()
+"""
+    done, again = replayed(tmp_path, text)
+    assert "KeyError: 'after the steps'; the step is saved" in done.stderr
+    assert again.stdout.split("\n")[0] == done.stdout.split("\n")[8], again.stderr
+
+
+def test_inputs_that_are_no_data_are_the_programs_own(tmp_path):
+    text = """
+import torch
+from collections import namedtuple
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+torch.manual_seed(3)
+class Options:
+    scale = 2.0
+Out = namedtuple("Out", "scores hidden")
+Pair = namedtuple("Pair", "x y")
+class Data(Dataset):
+    def __len__(self):
+        return 32
+    def __getitem__(self, i):
+        return Pair({"x": torch.randn(5), "id": f"row{i}"}, torch.tensor(i % 3))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(5, 8), nn.Linear(8, 3)
+    def forward(self, batch, options):
+        h = torch.relu(self.a(batch["x"])) * options.scale
+        return Out(self.b(h), h)
+net, criterion = Net(), nn.CrossEntropyLoss()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+def train():
+    for epoch in range(2):
+        for n, batch in enumerate(DataLoader(Data(), batch_size=8, shuffle=True)):
+            out = net(batch.x, Options())
+            print(batch.x["id"], out.scores.sum().item(), type(batch).__name__)
+            if epoch == 1 and n == 2:
+                raise ValueError("bad row")
+            opt.zero_grad()
+            criterion(out.scores, batch.y).backward()
+            opt.step()
+with torch.debug.record("crash.clew"):
+    train()
+"""
+    done, again = replayed(tmp_path, text)
+    assert "ValueError: bad row; the step is saved" in done.stderr
+    assert again.stdout.split("\n")[0] == done.stdout.split("\n")[6], again.stderr

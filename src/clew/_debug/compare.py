@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from clew import _C, Tensor, _flops
+from clew import _C, Tensor, _flops, _provenance
 from clew._debug.observing import Observation
 from clew._debug.place import Place, placed
 
@@ -19,7 +20,9 @@ ROUNDING = {"float16": 2e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-9}
 
 
 class Value(NamedTuple):
-    """What one operation gave: its name, place, module, which call of it, and the elements."""
+    """What one operation gave: its name, place, module, which call of it, the elements (None where
+    they were written over before they could be read), and what went in that no operation of the run
+    had made."""
 
     operation: str
     place: Place | None
@@ -27,10 +30,23 @@ class Value(NamedTuple):
     occurrence: int
     array: Any
     dtype: str
+    given: tuple[tuple[str, Any, str], ...] = ()  # what it is, elements, dtype
 
     @property
     def line(self) -> Any:
         return None if self.place is None else (self.place.file, self.place.line)
+
+    @property
+    def key(self) -> Any:
+        """Equal for calls that are compared."""
+        return self.operation, self.line, self.module, self.occurrence
+
+
+class _Waiting(NamedTuple):
+    """A result of a compiled function: to read it at once would keep it from being compiled."""
+
+    tensor: Tensor
+    version: int
 
 
 class RecordedRun:
@@ -46,34 +62,103 @@ class RecordedRun:
         self.outputs: dict[tuple[str, int], tuple[Any, str]] = {}
         self._counts: dict[Any, int] = {}
         self._bytes = 0
+        self._made: dict[int, weakref.ref[Tensor]] = {}
+        self._copies: dict[int, tuple[Tensor, int, Any]] = {}
 
     def _note(self, name: str, given: list[Any], got: list[Any]) -> None:
         where = _C._here()
+        least = _least_deferred()
+        inputs = tuple(self._given(i, t, least) for i, t in enumerate(given) if self._is_new(t))
         for t in got:
             if not isinstance(t, Tensor) or not (t.is_floating_point() or t.is_complex()):
                 continue
+            self._made[id(t)] = weakref.ref(t)
             key = (name, where and (id(where[0]), where[1], where[2]))
             number = self._counts[key] = self._counts.get(key, -1) + 1
-            module = where[2] if where else None
+            module = _own_path(where[2]) if where else None
+            kept = self._kept(t, least)
             self.values.append(
-                Value(name, placed(where), module, number, self._kept(t), t.dtype.name)
+                Value(name, placed(where), module, number, kept, t.dtype.name, inputs)
             )
 
-    def _kept(self, t: Tensor) -> Any:
+    def _is_new(self, t: Any) -> bool:
+        """Whether a tensor is none that an operation of the run made."""
+        if not isinstance(t, Tensor) or not (t.is_floating_point() or t.is_complex()):
+            return False
+        made = self._made.get(id(t))
+        return made is None or made() is not t
+
+    def _given(self, number: int, t: Tensor, least: int | None) -> tuple[str, Any, str]:
+        known = self._copies.get(id(t))
+        if known is None or known[0] is not t or known[1] != t._version:
+            known = self._copies[id(t)] = (t, t._version, self._kept(t, least))
+        return _told(number, t), known[2], t.dtype.name
+
+    def _kept(self, t: Tensor, least: int | None) -> Any:
+        if least is not None and t.numel() >= least:
+            self._count(t.nbytes)
+            return _Waiting(t, t._version)
         array = np.array(_array(t))
-        self._bytes += array.nbytes
+        self._count(array.nbytes)
+        return array
+
+    def _count(self, nbytes: int) -> None:
+        self._bytes += nbytes
         if self._bytes > LIMIT:
             raise RuntimeError(
                 f"compare: the run made more than {LIMIT >> 20} MB of values; compare one step"
             )
-        return array
+
+    def _finish(self) -> None:
+        """Reads what waited."""
+        self._made.clear()
+        self._copies.clear()
+
+        def read(kept: Any) -> Any:
+            if not isinstance(kept, _Waiting):
+                return kept
+            same = kept.tensor._version == kept.version
+            return np.array(_array(kept.tensor)) if same else None
+
+        self.values = [
+            v._replace(array=read(v.array), given=tuple((n, read(a), d) for n, a, d in v.given))
+            for v in self.values
+        ]
+        outputs = {key: (read(kept), dtype) for key, (kept, dtype) in self.outputs.items()}
+        self.outputs = {key: value for key, value in outputs.items() if value[0] is not None}
 
     def _note_output(self, path: str, output: Any) -> None:
         number = self._counts[path] = self._counts.get(path, -1) + 1
         if isinstance(output, (tuple, list)):
             output = output[0] if output else None
         if isinstance(output, Tensor) and output.is_floating_point():
-            self.outputs[path, number] = (self._kept(output), output.dtype.name)
+            kept = self._kept(output, _least_deferred())
+            self.outputs[path, number] = (kept, output.dtype.name)
+
+
+def _least_deferred() -> int | None:
+    """The number of elements from which operations wait here; none outside of what is compiled."""
+    least: int | None = _C._defer(None)
+    if least is not None:
+        _C._defer(least)
+    return least
+
+
+def _own_path(path: str | None) -> str | None:
+    """A module's path, without the wrapper that compile() makes."""
+    if path is None or "_orig_mod" not in path:
+        return path
+    return ".".join(part for part in path.split(".") if part != "_orig_mod")
+
+
+def _told(number: int, t: Tensor) -> str:
+    """An input in words: its number, and a parameter's name or where it was made."""
+    found = _provenance.parameter_name(t)
+    if found:
+        return f"input {number} ({_own_path(found[0])})"
+    cut = _C._cut_of(t)
+    at = placed(cut[2]) if cut is not None and cut[2] is not None else None
+    return f"input {number}" + (f" (made at {at.short})" if at else "")
 
 
 def _array(t: Tensor) -> Any:
@@ -105,12 +190,13 @@ def record_run(function: Callable[[], Any]) -> RecordedRun:
     finally:
         observation.close()
         hook.remove()
+    run._finish()
     return run
 
 
 def _path() -> str:
     here = _C._here()
-    return "" if here is None or here[2] is None else here[2]
+    return "" if here is None else _own_path(here[2]) or ""
 
 
 class Difference(NamedTuple):
@@ -140,12 +226,14 @@ class Difference(NamedTuple):
 def compare(run_a: Any, run_b: Any, *, rtol: float | None = None) -> Difference | None:
     """Finds the first value that differs between two runs by more than rounding.
 
-    Runs are aligned by line and module, or by module where one of them is not clew's: values that
-    another program dumped.
+    Runs are aligned by line and module; by operation and module where no line is in both, as of two
+    versions of a program; by module where one of them is not clew's: values that another program
+    dumped. What is compiled stays so: its values are read when the run is over.
 
     Args:
         run_a: a function to run, a RecordedRun, or a mapping (or the path of an .npz file) from
-            modules' paths to arrays of what they gave, such as PyTorch's.
+            modules' paths to arrays of what they gave, such as PyTorch's; a list of arrays of a
+            module that ran several times, or one of them.
         run_b: another.
         rtol: the greatest difference, relative to the largest element, that counts as rounding;
             by default what the dtype leads one to expect.
@@ -164,7 +252,7 @@ def compare(run_a: Any, run_b: Any, *, rtol: float | None = None) -> Difference 
     a, b = _run(run_a), _run(run_b)
     if isinstance(a, RecordedRun) and isinstance(b, RecordedRun):
         return _by_line(a, b, rtol)
-    return _by_module(_outputs(a), _outputs(b), rtol)
+    return _by_module(a, b, rtol)
 
 
 def _run(run: Any) -> Any:
@@ -181,49 +269,91 @@ def _run(run: Any) -> Any:
     )
 
 
-def _outputs(run: Any) -> dict[str, tuple[Any, str]]:
-    """The last output of each module by its path."""
+def _outputs(run: Any) -> dict[str, list[tuple[Any, str]]]:
+    """What each module gave, call after call, by its path."""
+    found: dict[str, list[tuple[Any, str]]] = {}
     if isinstance(run, RecordedRun):
-        return {path: value for (path, number), value in run.outputs.items() if number == 0}
-    found = {}
+        for (path, _), value in run.outputs.items():
+            found.setdefault(path, []).append(value)
+        return found
     for name, value in run.items():
-        array = _array(value) if isinstance(value, Tensor) else np.asarray(value)
-        found[name] = (array, array.dtype.name)
+        calls = value if isinstance(value, (list, tuple)) else [value]
+        arrays = [_array(each) if isinstance(each, Tensor) else np.asarray(each) for each in calls]
+        found[_own_path(name) or ""] = [(array, array.dtype.name) for array in arrays]
     return found
 
 
+def _place_of(runs: tuple[Any, ...], path: str) -> str:
+    """The line of the last operation in a module, of the run that has lines."""
+    for run in runs:
+        if isinstance(run, RecordedRun):
+            for v in reversed(run.values):
+                if v.module == path and v.place is not None:
+                    return v.place.text
+    return ""
+
+
 def _by_line(a: RecordedRun, b: RecordedRun, rtol: float | None) -> Difference | None:
-    known = {(v.operation, v.line, v.module, v.occurrence): v for v in b.values}
-    for v in a.values:
-        other = known.get((v.operation, v.line, v.module, v.occurrence))
-        if other is None:
+    values, others = a.values, b.values
+    if not {v.key for v in values} & {v.key for v in others}:
+        # Other lines, as of another version of the program: by operation and module.
+        values, others = _without_lines(values), _without_lines(others)
+    known = {v.key: v for v in others}
+    for v in values:
+        other = known.get(v.key)
+        if other is None or v.array is None or other.array is None:
             continue
-        told = _differ(v.array, other.array, min_precise(v.dtype, other.dtype), rtol)
+        dtype = min_precise(v.dtype, other.dtype)
+        told = _differ(v.array, other.array, dtype, rtol)
         if told is not None:
+            text, first, second = told
             place = v.place.text if v.place else ""
-            return Difference(v.operation, place, v.module, *told)
-    if len(a.values) != len(b.values) or not any(
-        (v.operation, v.line, v.module, v.occurrence) in known for v in a.values
-    ):
-        return _first_alone(a, b)
-    return None
+            text += _already(v, other, rtol)
+            return Difference(v.operation, place, v.module, text, first, second)
+    return _first_alone(values, others)
 
 
-def _first_alone(a: RecordedRun, b: RecordedRun) -> Difference | None:
+def _without_lines(values: list[Value]) -> list[Value]:
+    counts: dict[Any, int] = {}
+    found: list[Value] = []
+    for v in values:
+        number = counts[v.operation, v.module] = counts.get((v.operation, v.module), -1) + 1
+        found.append(_Lineless(*v._replace(occurrence=number)))
+    return found
+
+
+class _Lineless(Value):
+    @property
+    def line(self) -> Any:
+        return None
+
+
+def _already(v: Value, other: Value, rtol: float | None) -> str:
+    """What of an operation's inputs differs itself: then the cause lies before."""
+    told = []
+    for (name, one, kind), (_, two, other_kind) in zip(v.given, other.given):
+        if one is None or two is None:
+            continue
+        if _differ(one, two, min_precise(kind, other_kind), rtol) is not None:
+            told.append(name)
+    verb = "differs" if len(told) == 1 else "differ"
+    return f"; {' and '.join(told)} {verb} already" if told else ""
+
+
+def _first_alone(a: list[Value], b: list[Value]) -> Difference | None:
     """The first operation that only one run has."""
-    keys = [{(v.operation, v.line, v.module, v.occurrence) for v in run.values} for run in (a, b)]
+    keys = [{v.key for v in run} for run in (a, b)]
     for run, others, name in ((a, keys[1], "second"), (b, keys[0], "first")):
-        for v in run.values:
-            if (v.operation, v.line, v.module, v.occurrence) not in others:
+        for v in run:
+            if v.key not in others:
                 text = f"the {name} run has no such call: one takes another way from here"
                 place = v.place.text if v.place else ""
                 return Difference(v.operation, place, v.module, text, None, None)
     return None
 
 
-def _by_module(
-    a: dict[str, tuple[Any, str]], b: dict[str, tuple[Any, str]], rtol: float | None
-) -> Difference | None:
+def _by_module(run_a: Any, run_b: Any, rtol: float | None) -> Difference | None:
+    a, b = _outputs(run_a), _outputs(run_b)
     common = [path for path in a if path in b]
     if not common:
         raise ValueError(
@@ -231,11 +361,35 @@ def _by_module(
             f"{list(b)[:5]}"
         )
     for path in common:
-        (one, kind), (two, other) = a[path], b[path]
-        told = _differ(one, two, min_precise(kind, other), rtol)
-        if told is not None:
-            return Difference(f"the output of {path or 'the model'}", "", path, *told)
+        pairs = _paired(a[path], b[path])
+        told = [
+            _differ(one, two, min_precise(kind, other), rtol)
+            for (one, kind), (two, other), _ in pairs
+        ]
+        # Of a module that ran several times a hook keeps one call, whichever that is.
+        if len(a[path]) != len(b[path]) and None in told:
+            continue
+        for found, (_, _, which) in zip(told, pairs):
+            if found is not None:
+                text, first, second = found
+                place = _place_of((run_a, run_b), path)
+                what = f"the output of {path or 'the model'}{which}"
+                return Difference(what, place, path, text, first, second)
     return None
+
+
+def _paired(a: list[Any], b: list[Any]) -> list[tuple[Any, Any, str]]:
+    """Outputs to compare: call by call; the one of a run that has one alone with each of the other,
+    the last, which a hook that writes over the one before leaves, first."""
+    if len(a) == len(b):
+        calls = len(a)
+        return [(x, y, f" in call {i + 1}" * (calls > 1)) for i, (x, y) in enumerate(zip(a, b))]
+    many = max(len(a), len(b))
+    if min(len(a), len(b)) == 1:
+        both = zip(a * many if len(a) == 1 else a, b * many if len(b) == 1 else b)
+        found = [(x, y, f" in call {i + 1}") for i, (x, y) in enumerate(both)]
+        return found[::-1]
+    return [(x, y, f" in call {i + 1}") for i, (x, y) in enumerate(zip(a, b))]
 
 
 def min_precise(one: str, two: str) -> str:

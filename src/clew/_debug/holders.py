@@ -111,21 +111,27 @@ def _line_that_sets(code: CodeType, attribute: str) -> int | None:
 
 
 def holder_of(tensors: list[Tensor]) -> Any:
-    """The list or dict that holds all of these tensors, perhaps in tuples, if one does."""
+    """The list or dict that holds all of these tensors, perhaps in tuples or dicts, if one does."""
     if not tensors:
         return None
     mine = {id(t) for t in tensors}
     for holder in gc.get_referrers(tensors[0]):
-        around = [holder, *gc.get_referrers(holder)] if isinstance(holder, tuple) else [holder]
+        within = isinstance(holder, (tuple, dict))
+        around = [holder, *gc.get_referrers(holder)] if within else [holder]
         for outer in around:
             if outer is not tensors and isinstance(outer, (list, deque, dict)):
                 parts = outer.values() if isinstance(outer, dict) else outer
-                inside = [
-                    q for part in parts for q in (part if isinstance(part, tuple) else (part,))
-                ]
+                inside = [q for part in list(parts) for q in _entries(part)]
                 if mine <= {id(q) for q in inside}:
                     return outer
     return None
+
+
+def _entries(value: Any) -> Any:
+    """What a tuple or dict holds; anything else itself."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _names_of(kept: Any) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from clew._graph.data import GraphNode
@@ -14,21 +15,23 @@ class Drawn:
     nodes: list[GraphNode]
     roots: list[tuple[int, int]]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, steps: Sequence[Any] = ()) -> None:
         """Writes the graph into a file: a picture, a page to explore it, or its data.
 
         Args:
             path: ends in ".svg", ".html", ".dot" or ".json".
+            steps: graphs for a page with a slider; see `to_html`.
 
         Raises:
-            ValueError: the name ends in anything else.
+            ValueError: the name ends in anything else, or `steps` are given for another file than
+                a page.
 
         >>> x = clew.ones(2, requires_grad=True)
         >>> clew.graph((x * x).sum()).save("square.svg")
         """
         from clew._graph.pictures import save
 
-        save(self, path)
+        save(self, path, steps)
 
     def to_svg(
         self,
@@ -58,8 +61,13 @@ class Drawn:
 
         return to_svg(self, direction=direction, color=color, limit=limit)
 
-    def to_html(self) -> str:
+    def to_html(self, *, steps: Sequence[Any] = ()) -> str:
         """The page that `save` writes: modules open and close, boxes are searched and measured.
+
+        Args:
+            steps: graphs of several steps, in order, that a slider goes through;
+                `clew.debug.record(graphs=...)` keeps them. The page begins with this graph, which
+                is put at the end where it is not one of them.
 
         Returns: the text of one HTML file that needs no network.
 
@@ -69,7 +77,7 @@ class Drawn:
         """
         from clew._graph.pictures import to_html
 
-        return to_html(self)
+        return to_html(self, steps)
 
     def to_dot(self, collapsed: bool = True) -> str:
         """The graph as text for Graphviz.

@@ -20,6 +20,7 @@ from clew._graph.tables import WIDTH, Row, Table, amount, clip, counted, shape_t
 from clew.utils._pytree import tree_leaves
 
 if TYPE_CHECKING:
+    from clew._graph.measured import Activation
     from clew._graph.why import Why
     from clew.nn import Module
 
@@ -46,6 +47,10 @@ class Graph(Drawn, Sequence[GraphNode]):
         nodes: all nodes; `graph[3]` is `graph.nodes[3]`.
         roots: where gradient enters, as (number of the node, number of its output).
         parameters: the leaves whose names are known, by name.
+        gradients: norms of the gradients along edges, by the number of the node that uses the value
+            and that of its input; filled by `measure` and by `clew.debug.record(graphs=...)`.
+        activations: what modules gave, by path and class; filled by the latter.
+        title: of the step that it was recorded in; empty otherwise.
 
     >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     >>> g = clew.graph(model(clew.ones(2, 4)).sum())
@@ -89,6 +94,10 @@ class Graph(Drawn, Sequence[GraphNode]):
         self._tensors = {index: weakref.ref(tensor) for index, tensor in leaves.items()}
         self._root_tensors = [weakref.ref(tensor) for tensor in tensors]
         self._names = names
+        self.gradients: dict[tuple[int, int], float] = {}
+        self.root_gradients: dict[tuple[int, int], float] = {}  # of results, by node and output
+        self.activations: dict[tuple[str, str], Activation] = {}
+        self.title = ""
 
     # Parts ------------------------------------------------------------------------------------
 
@@ -250,6 +259,27 @@ class Graph(Drawn, Sequence[GraphNode]):
         from clew._graph.why import explain
 
         return explain(self, parameter)
+
+    def measure(self) -> Graph:
+        """Notes in `gradients` how large the gradient is on every edge, by one more backward pass.
+
+        It begins with ones at the results and touches no `.grad`. Pages that are written afterwards
+        show the sizes.
+
+        Returns: the graph itself.
+
+        Raises:
+            RuntimeError: the results are gone, or backward has let go of the graph.
+
+        >>> x = clew.ones(4, requires_grad=True)
+        >>> loss = (x * 3).sum()
+        >>> clew.graph(loss).measure().gradients
+        {(2, 0): 2.0, (1, 0): 6.0}
+        """
+        from clew._graph.measured import measure
+
+        measure(self)
+        return self
 
     # Totals -----------------------------------------------------------------------------------
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import json
 from collections import deque
+from collections.abc import Sequence
 from importlib import resources
 
 from clew._graph import palette
 from clew._graph.collapse import EACH_LIMIT, Child, Cluster, Picture
 from clew._graph.data import GraphLike
+from clew._graph.frames import bases
 from clew._graph.labels import details, text_of
 from clew._graph.layout import Content
 from clew._graph.svg import readable, style
@@ -22,10 +24,20 @@ MOST_SINGLE = 6_000
 FIRST = 16
 
 
-def to_html(graph: GraphLike) -> str:
+def to_html(graph: GraphLike, steps: Sequence[GraphLike] = ()) -> str:
     """The page; `Graph.to_html` describes it."""
-    picture = Picture(graph)
-    data = json.dumps(_data(picture), ensure_ascii=False, separators=(",", ":"))
+    graphs = list(steps)
+    if all(graph is not other for other in graphs):
+        graphs.append(graph)
+    at = next(i for i, other in enumerate(graphs) if other is graph)
+    pictures, frames = bases(graphs)
+    first = frames[at].base
+    picture = pictures[first]
+    found = [_data(each) for each in pictures]
+    others = [None if i == first else each for i, each in enumerate(found)]
+    measured = [frame.data() for frame in frames]
+    whole = {**found[first], "bases": others, "at": at, "frames": measured}
+    data = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
     # What would end the script element, or be read as the beginning of a comment in it.
     data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     parts = {
@@ -34,6 +46,7 @@ def to_html(graph: GraphLike) -> str:
         "css": _file("viewer.css"),
         "place": _file("viewer_place.js"),
         "panel": _file("viewer_panel.js"),
+        "time": _file("viewer_time.js"),
         "js": _file("viewer.js"),
         "data": data,
     }

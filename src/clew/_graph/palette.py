@@ -22,6 +22,7 @@ LIGHT = {
     "resultrule": "#4a86cf",
     "mark": "#0b62d0",
     "hit": "#ffe45c",
+    "bad": "#c4162a",
 }
 DARK = {
     "page": "#12161b",
@@ -40,6 +41,7 @@ DARK = {
     "resultrule": "#5b97e0",
     "mark": "#6fb0ff",
     "hit": "#665800",
+    "bad": "#ff6b78",
 }
 
 

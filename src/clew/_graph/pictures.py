@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from clew._files import replacing
 from clew._graph.data import GraphLike
@@ -23,7 +23,7 @@ _WRITERS: dict[str, Callable[[GraphLike], str]] = {
 NOTEBOOK = 30
 
 
-def save(graph: GraphLike, path: str | os.PathLike[str]) -> None:
+def save(graph: GraphLike, path: str | os.PathLike[str], steps: Sequence[GraphLike] = ()) -> None:
     """Writes the graph into a file; `Graph.save` describes it."""
     name = os.fspath(path)
     ending = os.path.splitext(name)[1].lower()
@@ -31,7 +31,9 @@ def save(graph: GraphLike, path: str | os.PathLike[str]) -> None:
     if writer is None:
         endings = ", ".join(repr(known) for known in _WRITERS)
         raise ValueError(f"Graph.save: the file's name must end in one of {endings}, got {name!r}")
-    text = writer(graph)
+    if steps and ending != ".html":
+        raise ValueError(f"Graph.save: steps are shown by a page alone, '.html'; got {name!r}")
+    text = to_html(graph, steps) if steps else writer(graph)
     with replacing(name, "w", encoding="utf-8") as file:
         file.write(text)
 

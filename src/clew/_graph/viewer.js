@@ -4,14 +4,7 @@
 const clewViewer = (() => {
   const data = JSON.parse(document.getElementById("clew-data").textContent);
   const clusters = data.clusters;
-  for (const cluster of Object.values(clusters)) {
-    for (const content of [cluster.merged, cluster.each]) {
-      if (!content) continue;
-      content.edges = content.edges.map(([a, b, count, back, via]) => ({a, b, count, back, via}));
-      content.loops = new Map(content.loops);
-    }
-  }
-
+  const time = clewTime({data, clusters, changed});
   // As in labels.py and svg.py: every text is set in a monospaced font, so its width is known.
   const TITLE_WIDTH = 7.4, SUB_WIDTH = 6.1, TITLE_CHARS = 30, SUB_CHARS = 34;
   const BAR = 26, PAD = 14, LOOP = 18, CONTROL = 30;
@@ -26,9 +19,13 @@ const clewViewer = (() => {
   const state = {
     open: new Set(data.open), each: new Set(), backward: false, colour: "saved", size: "even",
     selected: null, hits: [], at: -1, unfolded: new Set(), x: 0, y: 0, scale: 1,
+    lines: time.hasEdges ? "gradient" : "even", ways: [],
   };
-  for (const [id, cluster] of Object.entries(clusters))
-    if (cluster.starts === "each" && cluster.each) state.each.add(Number(id));
+  const startEach = () => {
+    for (const [id, cluster] of Object.entries(clusters))
+      if (cluster.starts === "each" && cluster.each) state.each.add(Number(id));
+  };
+  startEach();
   let root = null; // what is shown, as a tree
   let boxes = new Map(); // key -> shown box
 
@@ -45,6 +42,10 @@ const clewViewer = (() => {
   const timesOf = child => (child.times > 1 ? `×${child.times}` : "");
   const lengthOf = text => [...text].length;
   const share = (child, what) => {
+    if (what === "rms") {
+      const size = child.cluster === undefined ? undefined : time.rms(child.cluster);
+      return size > 0 && time.largest() > 0 ? size / time.largest() : 0;
+    }
     const whole = what === "kind" || what === "even" ? 0 : data[what];
     return whole > 0 && child.values[what] > 0 ? child.values[what] / whole : 0;
   };
@@ -53,9 +54,15 @@ const clewViewer = (() => {
     if (!part) return 0;
     return Math.min(data.steps - 1, Math.max(1, Math.round((data.steps - 1) * Math.sqrt(part))));
   };
+  // What a box says of that which its colour shows.
+  const valueOf = child => {
+    if (state.colour !== "rms") return child.texts[state.colour] || "";
+    const size = child.cluster === undefined ? undefined : time.rms(child.cluster);
+    return size === undefined ? "" : `rms ${time.short(size)}`;
+  };
   const linesOf = child => {
     const lines = child.lines.map(line => cut(line, SUB_CHARS));
-    const value = child.texts[state.colour] || "";
+    const value = valueOf(child);
     if (value && lines.length) lines[lines.length - 1] += ` · ${value}`;
     else if (value) lines.push(value);
     return lines;
@@ -91,7 +98,7 @@ const clewViewer = (() => {
       shown.size = {w: placed.w, h: placed.h, enter: 0, leave: 0, open: true};
       return shown;
     }
-    const value = child.texts[state.colour] || "";
+    const value = valueOf(child);
     const signs = lengthOf(titleOf(child)) + timesOf(child).length;
     const bar = TITLE_WIDTH * signs + SUB_WIDTH * (value.length + lengthOf(child.word || "")) + 56
       + (clusters[id].each ? CONTROL : 0);
@@ -133,15 +140,24 @@ const clewViewer = (() => {
     const width = shown.size.w - (shown.loops ? LOOP : 0);
     const group = make("g", {transform: `translate(${x + (width - placed.w) / 2} ${y})`});
     into.append(group);
-    for (const line of placed.lines) {
-      const look = line.edge.back ? "loop" : "edge";
+    const sizes = time.edgesOf(shown.id, state.each.has(shown.id) && clusters[shown.id].each) || [];
+    const labels = [];
+    for (const [i, line] of placed.lines.entries()) {
+      const look = line.edge.back ? "loop" : "edge", size = sizes[i];
       const [ax, ay] = state.backward ? line.start : line.end;
       const ends = [line.edge.a, line.edge.b].map(i => (i < 0 ? shown.key : kids[i].key));
       const times = `${line.edge.count} ${line.edge.count === 1 ? "value" : "values"}`;
-      const note = make("title", {}, line.edge.back ? `${times} to a later time` : times);
-      group.append(make("g", {"data-a": ends[0], "data-b": ends[1]}, note,
-        make("path", {class: look, d: line.d}), arrow(ax, ay, look, 0, state.backward ? -1 : 1)));
+      const words = line.edge.back ? `${times} to a later time` : times;
+      const measured = typeof size === "number" || typeof size === "string";
+      const note = make("title", {}, measured ? `${words}, gradient ${time.short(size)}` : words);
+      const edge = make("g", {
+        "data-a": ends[0], "data-b": ends[1], "data-in": shown.key, "data-size": size ?? "",
+      }, note, make("path", {class: look, d: line.d}), arrow(ax, ay, look, 0, state.backward ? -1 : 1));
+      weigh(edge, size);
+      group.append(edge);
+      if (measured) labels.push(sizeLabel(line, size, ends, shown.key));
     }
+    kids.filter(kid => kid.loops).forEach((kid, i) => { kid.loopSize = sizes[placed.lines.length + i]; });
     // From top to bottom, which is also the order in which the keyboard goes through them.
     for (const i of shown.content.layers.flat()) {
       if (i >= kids.length) continue;
@@ -152,6 +168,27 @@ const clewViewer = (() => {
       if (kid.content) drawOpen(kid, kx, ky, depth, group);
       else drawClosed(kid, kx, ky, group);
     }
+    group.append(...labels);
+  }
+
+  // A line as thick as its gradient is large; dashed where it is zero, red where it is no number.
+  function weigh(edge, size) {
+    if (state.lines !== "gradient") return;
+    const {width, name} = time.look(size), path = edge.querySelector("path");
+    path.setAttribute("style", `stroke-width:${width.toFixed(2)}`);
+    if (!name) return;
+    path.classList.add(name);
+    edge.querySelector("polygon").classList.add(`${name}head`);
+  }
+
+  // The size in figures, shown beside the lines of the selected box.
+  function sizeLabel(line, size, [a, b], level) {
+    const [x, y] = line.edge.b < 0 && !state.backward ? line.start : line.end;
+    const label = text(x + 5, line.edge.b < 0 ? y + 12 : y - 8, time.short(size), "soft");
+    label.setAttribute("class", "size");
+    for (const [name, value] of [["a", a], ["b", b], ["in", level]])
+      label.setAttribute(`data-${name}-of`, value);
+    return label;
   }
 
   function drawSelfLoop(kid, x, y) {
@@ -160,10 +197,14 @@ const clewViewer = (() => {
     const high = kid.content ? y + BAR / 2 : y + kid.size.h * 0.28;
     const d = `M${right} ${low}H${far - 5}Q${far} ${low} ${far} ${low - 5}V${high + 5}`
       + `Q${far} ${high} ${far - 5} ${high}H${right}`;
-    return make("g", {"data-a": kid.key, "data-b": kid.key},
-      make("title", {}, `${kid.loops} from one to the next`),
+    const size = kid.loopSize, known = typeof size === "number" || typeof size === "string";
+    const words = `${kid.loops} from one to the next`;
+    const loop = make("g", {"data-a": kid.key, "data-b": kid.key, "data-in": kid.parent.key},
+      make("title", {}, known ? `${words}, gradient ${time.short(size)}` : words),
       make("path", {class: "loop", d}),
       arrow(right, state.backward ? low : high, "loop", -1, 0));
+    weigh(loop, size);
+    return loop;
   }
 
   function boxGroup(kid, expanded) {
@@ -193,7 +234,7 @@ const clewViewer = (() => {
     }
     if (child.word) group.append(text(at, middle, child.word, "soft"));
     const control = clusters[kid.id].each ? CONTROL : 0;
-    const value = child.texts[state.colour];
+    const value = valueOf(child);
     if (value) group.append(text(x + w - 10 - control, middle, value, "soft", "end"));
     into.append(room, group);
     if (control) into.append(drawControl(kid, x + w - CONTROL - 2, y + 4));
@@ -276,6 +317,66 @@ const clewViewer = (() => {
       edge.querySelector("path").classList.toggle("near", on);
       edge.querySelector("polygon").classList.toggle("nearhead", on);
     }
+    for (const label of scene.querySelectorAll(".size"))
+      label.classList.toggle("shown", state.lines === "gradient" && key !== null
+        && (label.dataset.aOf === key || label.dataset.bOf === key));
+  }
+
+  // Along the edges ----------------------------------------------------------------------------
+
+  // The boxes that values of a box go to, or come from. Down from an open box leads into it, and up
+  // from a first box within leads back to its title bar.
+  function follow(key, down) {
+    const kid = boxes.get(key), edges = [...scene.querySelectorAll("[data-in]")];
+    const beyond = (at, level) => [...new Set(edges
+      .filter(e => e.dataset.in === level && e.dataset[down ? "a" : "b"] === at)
+      .map(e => e.dataset[down ? "b" : "a"]).filter(end => end !== at))];
+    if (down && kid.content) {
+      const entered = beyond(key, key);
+      if (entered.length) return entered;
+      const first = kid.content.layers.flat().find(i => i < kid.kids.length);
+      return first === undefined ? [] : [kid.kids[first].key];
+    }
+    for (let at = key, level = kid.parent.key; ; at = level, level = boxes.get(at).parent.key) {
+      const inner = beyond(at, level).filter(end => end !== level);
+      if (inner.length || level === "") return inner;
+      if (!down) return [level];
+    }
+  }
+
+  // Boxes of the same content, from left to right.
+  function beside(key) {
+    const kid = boxes.get(key), {content, kids, placed} = kid.parent;
+    const layer = content.layers.find(layer => layer.some(i => kids[i] === kid)) || [];
+    return layer.filter(i => i < kids.length).sort((a, b) => placed.xy[a][0] - placed.xy[b][0])
+      .map(i => kids[i].key);
+  }
+
+  function walk(name) {
+    const ordered = [...scene.querySelectorAll(".box")].map(e => e.dataset.key);
+    if (state.selected === null || !boxes.has(state.selected)) {
+      state.ways = [];
+      return visit(ordered[0]);
+    }
+    if (name === "ArrowDown" || name === "ArrowUp") {
+      const ways = follow(state.selected, name === "ArrowDown");
+      if (!ways.length) return say(name === "ArrowDown" ? "Nothing uses it." : "It comes from nothing.");
+      state.ways = ways;
+      return visit(ways[0]);
+    }
+    const ways = state.ways.length > 1 && state.ways.includes(state.selected)
+      ? state.ways : beside(state.selected);
+    const by = name === "ArrowRight" ? 1 : -1;
+    visit(ways[(ways.indexOf(state.selected) + by + ways.length) % ways.length]);
+  }
+
+  function visit(key) {
+    say("");
+    select(key);
+    find(key).focus({preventScroll: true});
+    const box = whereIs(key), room = 24;
+    if (box.x < room || box.y < room || box.x + box.w > canvas.clientWidth - room
+        || box.y + Math.min(box.h, 60) > canvas.clientHeight - room) centre(key);
   }
 
   // Moving -------------------------------------------------------------------------------------
@@ -519,8 +620,25 @@ const clewViewer = (() => {
   }
 
   const panel = clewPanel({
-    data, clusters, state, boxes: () => boxes, everything, timesOf, toggle, unfold, select, reach,
+    data, clusters, state, time, boxes: () => boxes, everything, timesOf, toggle, unfold, select,
+    reach, titleOf, edges: () => [...scene.querySelectorAll("[data-in]")],
   });
+
+  // Another step is shown; `rebuilt`: with another graph.
+  function changed(rebuilt) {
+    if (rebuilt) {
+      state.open = new Set(data.open);
+      state.each.clear();
+      state.hits = [];
+      state.at = -1;
+      state.selected = null;
+      startEach();
+      totals();
+      topButton();
+    }
+    redraw(state.selected);
+    panel.show();
+  }
 
   // Events -------------------------------------------------------------------------------------
 
@@ -535,11 +653,18 @@ const clewViewer = (() => {
   function legend() {
     const parts = [];
     if (state.colour !== "kind") {
-      parts.push(state.colour === "saved" ? "share of bytes kept: 0" : "share of FLOPs: 0");
+      parts.push({
+        saved: "share of bytes kept: 0", flops: "share of FLOPs: 0", rms: "rms of activations: 0",
+      }[state.colour]);
       const bar = panel.element("span", {});
       for (let i = 0; i < data.steps; i++)
         bar.append(panel.element("i", {style: `background:var(--heat${i})`}));
-      parts.push(bar, "all");
+      parts.push(bar, state.colour === "rms" ? time.short(time.largest()) : "all");
+    }
+    if (state.lines === "gradient") {
+      const [low, high] = time.span();
+      parts.push(parts.length ? " · " : "", `lines: gradient ${time.short(low)} thin, `
+        + `${time.short(high)} thick, zero dashed`);
     }
     byId("legend").replaceChildren(...parts);
   }
@@ -621,7 +746,12 @@ const clewViewer = (() => {
     if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
     const moves = {ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60]};
     const element = event.target.closest && event.target.closest(".box, .control");
-    if ((event.key === "Enter" || event.key === " ") && element) activate(element);
+    const onPage = event.target === document.body || canvas.contains(event.target);
+    if (event.key === "Enter" && !element && onPage && state.selected !== null)
+      toggle(state.selected);
+    else if ((event.key === "Enter" || event.key === " ") && element) activate(element);
+    else if (moves[event.key] && onPage && !event.shiftKey) walk(event.key);
+    else if (event.key === "[" || event.key === "]") time.go(time.at() + (event.key === "]" ? 1 : -1));
     else if (moves[event.key]) {
       state.x += moves[event.key][0];
       state.y += moves[event.key][1];
@@ -645,6 +775,11 @@ const clewViewer = (() => {
     state.size = event.target.value;
     redraw(state.selected);
   });
+  byId("lines").addEventListener("change", event => {
+    state.lines = event.target.value;
+    legend();
+    redraw(state.selected);
+  });
   byId("open-all").addEventListener("click", openAll);
   byId("close-all").addEventListener("click", closeAll);
   byId("unfold-top").addEventListener("click", () => unfold(data.top));
@@ -654,7 +789,11 @@ const clewViewer = (() => {
   byId("search").addEventListener("input", event => search(event.target.value));
   byId("search").addEventListener("keydown", event => {
     if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
-    if (event.key === "Escape") event.target.blur();
+    if (event.key === "Escape") {
+      event.target.blur();
+      canvas.focus();
+      event.stopPropagation();
+    }
   });
   byId("theme").addEventListener("click", event => {
     const names = ["system", "light", "dark"], root = document.documentElement;
@@ -664,9 +803,16 @@ const clewViewer = (() => {
     event.target.textContent = `Theme: ${next}`;
   });
 
-  const flops = data.flops ? ` · ${panel.amount(data.flops, "FLOP")}` : "";
-  byId("totals").textContent =
-    `${data.nodes.toLocaleString("en")} nodes · ${panel.amount(data.saved, "B")} kept for backward${flops}`;
+  function totals() {
+    const flops = data.flops ? ` · ${panel.amount(data.flops, "FLOP")}` : "";
+    byId("totals").textContent =
+      `${data.nodes.toLocaleString("en")} nodes · ${panel.amount(data.saved, "B")} kept for backward${flops}`;
+  }
+
+  byId("lines-label").hidden = !time.hasEdges;
+  if (time.hasModules)
+    byId("colour").append(panel.element("option", {value: "rms"}, "activations"));
+  totals();
   legend();
   topButton();
   panel.show();
@@ -675,7 +821,7 @@ const clewViewer = (() => {
 
   // For tests: what is shown, where it lies on the screen, and what the layout makes of sizes.
   return {
-    state, data, place: clewPlace.place, search, reach,
+    state, data, place: clewPlace.place, search, reach, time,
     boxes: () => [...boxes.values()].map(kid => ({
       key: kid.key, title: titleOf(kid.child), times: kid.child.times, kind: kid.child.kind,
       open: Boolean(kid.content), ...whereIs(kid.key),

@@ -1,9 +1,9 @@
 // The side panel: what is known of the selected box, or of the whole graph.
 "use strict";
 
-// viewer: {data, clusters, state, boxes, everything, timesOf, toggle, unfold, select, reach}
+// viewer: {data, clusters, state, time, boxes, edges, everything, timesOf, titleOf, toggle, ...}
 const clewPanel = viewer => {
-  const {data, clusters, state, everything, timesOf, toggle, unfold, select, reach} = viewer;
+  const {data, clusters, state, time, everything, timesOf, toggle, unfold, select, reach} = viewer;
   const panel = document.getElementById("panel");
 
   function html(tag, attributes, ...kids) {
@@ -83,6 +83,9 @@ const clewPanel = viewer => {
       ["sequence", d.sequence && d.nodes > 1 ? `${d.sequence[0]} … ${d.sequence[1]}`
         : d.sequence && d.sequence[0]],
     ]));
+    const step = time.title() ? ` at ${time.title().split(",")[0]}` : "";
+    if (child.cluster !== undefined) parts.push(...activations(child.cluster, step));
+    parts.push(...table(`Gradients${step}`, gradients(kid)));
     if (d.file) {
       const at = d.column === undefined ? "" : `, column ${d.column + 1}`;
       parts.push(html("h3", {}, "Source"), html("div", {}, `${d.file}:${d.line}${at}`));
@@ -98,6 +101,41 @@ const clewPanel = viewer => {
     parts.push(...table("Parameter", counted(d.labels)));
     parts.push(...table("Module", counted(d.modules)));
     return parts;
+  }
+
+  // What the modules of a cluster gave, in the step that is shown.
+  function activations(id, step) {
+    const rows = time.modulesOf(id), {short} = time;
+    if (!rows.length) return [];
+    const parts = [html("h3", {}, `Activations${step}`)];
+    for (const [path, calls, mean, std, low, high, zeros, bad] of rows.slice(0, 12))
+      parts.push(facts([
+        ["module", rows.length > 1 ? path : ""], ["calls", calls > 1 ? calls : ""],
+        ["mean ± deviation", `${short(mean)} ± ${short(std)}`],
+        ["from … to", `${short(low)} … ${short(high)}`],
+        ["zeros", `${(100 * zeros).toFixed(zeros > 0 && zeros < 0.01 ? 2 : 0)}%`],
+        ["NaN or infinite", bad || ""],
+      ]));
+    return parts;
+  }
+
+  // The sizes on a box' edges, each with the box at the other end.
+  function gradients(kid) {
+    const rows = [];
+    for (const edge of viewer.edges()) {
+      const {a, b, size} = edge.dataset;
+      if (!size || edge.dataset.in !== kid.parent.key || (a !== kid.key && b !== kid.key)) continue;
+      const other = a === kid.key ? b : a, found = viewer.boxes().get(other);
+      const outside = other === kid.parent.key || !found;
+      const name = outside ? "outside" : viewer.titleOf(found.child);
+      const words = a === kid.key ? `from ${name}` : `to ${name}`;
+      const number = Number(size);
+      rows.push([
+        outside ? words : button(words, () => select(other), "link"),
+        Number.isNaN(number) ? size : time.short(number),
+      ]);
+    }
+    return rows;
   }
 
   function mainPanel() {
@@ -128,8 +166,11 @@ const clewPanel = viewer => {
     const keys = html("p", {});
     keys.append("Click a module to open or close it. Drag to move, wheel to zoom. ",
       html("kbd", {}, "/"), " search, ", html("kbd", {}, "+"), " ", html("kbd", {}, "−"), " zoom, ",
-      html("kbd", {}, "0"), " fit, arrows move, ", html("kbd", {}, "Tab"), " next box, ",
-      html("kbd", {}, "Enter"), " open, ", html("kbd", {}, "Esc"), " let go.");
+      html("kbd", {}, "0"), " fit; ", html("kbd", {}, "↑"), " ", html("kbd", {}, "↓"),
+      " along the edges, ", html("kbd", {}, "←"), " ", html("kbd", {}, "→"),
+      " to what lies beside, with ", html("kbd", {}, "Shift"), " move the picture; ",
+      html("kbd", {}, "Enter"), " opens and closes, ", html("kbd", {}, "["), " ",
+      html("kbd", {}, "]"), " step before and after, ", html("kbd", {}, "Esc"), " let go.");
     parts.push(html("h3", {}, "How to use"), keys);
     return parts;
   }

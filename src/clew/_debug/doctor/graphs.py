@@ -25,6 +25,14 @@ def reaches(node: Any, number: int, depth: int = 4) -> bool:
     )
 
 
+def is_old(node: Any, last_root: int, depth: int = 4) -> bool:
+    """Whether a number comes from before the last backward, perhaps scaled since."""
+    if node._sequence_nr() <= last_root:
+        return True
+    before = [fn for fn, _ in node.next_functions if fn is not None]
+    return depth > 0 and bool(before) and all(is_old(fn, last_root, depth - 1) for fn in before)
+
+
 class LossKept(Rule):
     mistake = "losses or outputs are kept with their graphs"
     operations = LOSSES
@@ -90,7 +98,7 @@ class RunningTotal(Rule):
         if not nodes or self.run.last_root == 0:
             return
         # All that goes in was made before the last backward: nothing will be differentiated.
-        if not all(self._is_old(n) for n in nodes):
+        if not all(is_old(n, self.run.last_root) for n in nodes):
             return
         # What is added once and read, such as (a + b).item(), is gone in the next round; and sum()
         # over losses that were kept adds many in one round.
@@ -105,13 +113,6 @@ class RunningTotal(Rule):
                 "sum keeps a graph that grows with every step",
                 "add the number: total += loss.item()",
             )
-
-    def _is_old(self, node: Any, depth: int = 4) -> bool:
-        """Whether a number comes from before the last backward, perhaps scaled since."""
-        if node._sequence_nr() <= self.run.last_root:
-            return True
-        before = [fn for fn, _ in node.next_functions if fn is not None]
-        return depth > 0 and bool(before) and all(self._is_old(fn, depth - 1) for fn in before)
 
 
 class Growing(Rule):
@@ -208,8 +209,8 @@ class Carried(Rule):
     def operation(self, call: Call) -> None:
         out = call.outputs[0]
         node = out.grad_fn
-        if node is None or (out.numel() == 1 and out.dim() <= 1):
-            return  # numbers are running totals
+        if node is None or (out.numel() == 1 and self._is_total(call)):
+            return
         made, at = node._sequence_nr(), self.run.backwards
         last, before, length = self.chains.get(call.key, (0, -1, 0))
         grown = at > before >= 0 and reaches(node, last)
@@ -217,6 +218,11 @@ class Carried(Rule):
         if grown and length + 1 >= self.ENOUGH:
             _, _, numbers = self.found.setdefault(call.key, (call.place, 0, set()))
             self.found[call.key] = (call.place, length + 1, numbers | {last, made})
+
+    def _is_total(self, call: Call) -> bool:
+        """Whether a loss is added whose backward has run: RunningTotal tells of it."""
+        nodes = [t.grad_fn for t in call.inputs if t is not None and t.grad_fn is not None]
+        return all(is_old(node, self.run.last_root) for node in nodes)
 
     def backward(self, pass_: Pass) -> None:
         if not self.found:

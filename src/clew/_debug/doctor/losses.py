@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from clew import Tensor
+from clew import _C, Tensor
 from clew._debug.doctor.rule import Rule, values
-from clew._debug.doctor.run import Call, Pass, Watched
+from clew._debug.doctor.run import Batch, Call, Pass, Watched
 from clew._debug.holders import owner_of
 from clew._debug.place import Place
 
@@ -69,11 +69,14 @@ def span(v: Any) -> str:
 
 class SoftmaxBeforeCrossEntropy(Rule):
     mistake = "softmax before cross_entropy"
-    operations = ("_cross_entropy", "log_softmax")
+    operations = ("_cross_entropy", "log_softmax", "log")
 
     def operation(self, call: Call) -> None:
         x = call.inputs[0]
         if not isinstance(x, Tensor) or x.grad_fn is None:
+            return
+        if call.name == "log":
+            self._by_hand(call)
             return
         by = maker(x)
         if by == "Sigmoid":
@@ -87,6 +90,33 @@ class SoftmaxBeforeCrossEntropy(Rule):
             f"the scores come from {what}: they lie in {span(values(x))}{sums}; "
             "cross_entropy takes their softmax again, so that the gradient stays small",
             f"give the scores themselves: leave the {what} out, cross_entropy applies log_softmax",
+        )
+
+    def _by_hand(self, call: Call) -> None:
+        """The logarithm of a softmax, perhaps with a small number added, of a softmax."""
+        node = behind(call.inputs[0].grad_fn)
+        while node is not None and _name(node) in ("Add", "Clamp", "ClampMin", "Maximum"):
+            parts = [fn for fn, _ in node.next_functions if fn is not None]
+            node = behind(parts[0]) if len(parts) == 1 else None
+        if node is None or _name(node) != "Softmax":
+            return
+        inner = behind(node.next_functions[0][0])
+        if inner is None or _name(inner) != "Softmax":
+            return
+        # Over other dimensions each has a meaning of its own.
+        columns = _C._export_graph((call.inputs[0],))
+        numbers = {node._sequence_nr(), inner._sequence_nr()}
+        found = [i for i, number in enumerate(columns["sequence"]) if number in numbers]
+        ranks = [len(columns["outputs"][i][0][0]) for i in found]
+        dims = {columns["attributes"][i]["dim"] % rank for i, rank in zip(found, ranks) if rank}
+        if len(dims) != 1 or len(set(ranks)) != 1:
+            return
+        v = values(call.inputs[0])
+        self.find(
+            call.place,
+            f"the logarithm is taken of a softmax of a softmax: its values lie in {span(v)}, and "
+            "can never come near 0 and 1, so that the gradient stays small",
+            "leave one softmax out: log_softmax(scores, dim=1) of the scores themselves",
         )
 
 
@@ -221,8 +251,11 @@ class TargetRequiresGrad(Rule):
             return
         if call.name == "sub":
             # A loss by hand: only what can hardly be anything else.
-            if self._returns(y) == "maximum" or self._returns(x) == "maximum":
+            kinds = {self._returns(x), self._returns(y)}
+            if "maximum" in kinds:
                 self._tell(call, "a maximum over")
+            elif kinds & {"value of steps that end"}:
+                self._tell(call, "a later one of")
             return
         from clew.nn import Parameter
 
@@ -251,8 +284,9 @@ class TargetRequiresGrad(Rule):
 
     @staticmethod
     def _returns(y: Tensor) -> str:
-        """What stands in a target that is reward + discount * value: "value" or "maximum"; empty
-        for another target."""
+        """What stands in a target that is reward + discount * value: "value", "maximum", or "value
+        of steps that end" where some are multiplied by 0 and all others by the discount; empty for
+        another target."""
         if y.dim() == 0 or y.numel() != y.shape[0]:
             return ""
         node = behind(y.grad_fn)
@@ -262,12 +296,14 @@ class TargetRequiresGrad(Rule):
         if parts.count(None) != 1:
             return ""
         node, discount = behind(parts[0] or parts[1]), 1.0
-        scaled = False
+        scaled = ends = False
         while node is not None and node.name().startswith("Mul"):
             factors = [t for t in node.saved_tensors if t is not None and t.numel()]
             if len(factors) != 1:
                 return ""  # both factors are differentiated
-            discount *= float(np.abs(values(factors[0])).max())
+            factor = values(factors[0])
+            discount *= float(np.abs(factor).max())
+            ends = ends or (factor.size >= _MANY and len(np.unique(factor)) == 2 and 0 in factor)
             scaled = True
             node = behind(next((fn for fn, _ in node.next_functions if fn is not None), None))
         # A step of an equation is smaller.
@@ -275,7 +311,9 @@ class TargetRequiresGrad(Rule):
             return ""
         if node.name().startswith(("Max", "Amax")):
             return "maximum"
-        return "value" if node.name().startswith(("Linear", "Addmm")) else ""
+        if not node.name().startswith(("Linear", "Addmm")):
+            return ""
+        return "value of steps that end" if ends else "value"
 
     @staticmethod
     def _bootstrapped(y: Tensor) -> bool:
@@ -399,6 +437,16 @@ class OneClassBatches(Rule):
         super().__init__(run)
         self.seen: dict[Any, list[tuple[float, float, int, bool]]] = {}
         self.places: dict[Any, Place | None] = {}
+        self.last: Batch | None = None
+
+    def batch(self, batch: Batch) -> None:
+        self.last = batch
+
+    def _source(self, labels: Any) -> Place | None:
+        """Where the loader was made that gave these labels."""
+        given = self.last.tensors if self.last is not None else []
+        mine = any(np.array_equal(values(t).reshape(-1), labels) for t in given)
+        return self.last.place(self.run) if self.last is not None and mine else None
 
     def operation(self, call: Call) -> None:
         x, y = call.inputs[:2]
@@ -408,7 +456,7 @@ class OneClassBatches(Rule):
         rising = bool((np.diff(v) >= 0).all())
         batches = self.seen.setdefault(call.key, [])
         if not batches:
-            self.places[call.key] = call.place
+            self.places[call.key] = self._source(v) or call.place
         batches.append((float(v[0]), float(v[-1]), v.size, rising))
 
     def finish(self) -> None:

@@ -26,6 +26,8 @@ __all__ = ["Observer"]
 
 FIRST = 6  # rounds that are looked at in full
 LATER = (7, 9, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # and these
+UNSTEPPED = 16  # backwards that are looked at where no optimizer steps; then 32, 64, 128 ...
+FROZEN_EVERY = 4  # rounds after which it is looked for parameters that were frozen since
 SHARE = 0.2  # of the time so far that looking may take, after the first rounds
 WAKES = 16  # times that looking begins again where something seems to change, at any price
 AWAKE = 3  # rounds that are looked at then
@@ -39,10 +41,12 @@ _EDGE = "an expression is differentiated where its slope is infinite"
 _HIDDEN = "where() hides values whose gradient is still computed"
 _RAW = "the inputs are not normalised"
 _RATE = "the learning rate does not fit"
+_NO_STEP = "the optimizer never steps"
 _EXPLODING = "gradients vanish or explode from layer to layer"
 CAUSES = {
     _EXPLODING: {_RAW},
     _RATE: {_RAW, _EXPLODING},
+    "the schedule steps before the optimizer": {_NO_STEP},
     "the labels are constant": {_SORTED},
     "labels rise through the batches: sorted data that is not shuffled": {_SORTED},
     _LOSS: {
@@ -81,7 +85,9 @@ class Observer:
         self._busy = False
         self._stepped: set[int] = set()  # optimizers that have stepped in this round
         self._wakes = 0
+        self._frozen: dict[int, int] = {}  # of optimizers: parameters that require no grad
         self._until = 0  # the round before which looking goes on
+        self._unstepped = 0  # backwards since an optimizer stepped
 
     # Events -----------------------------------------------------------------------------------
 
@@ -122,6 +128,9 @@ class Observer:
                 self._adopt(pass_)
                 self._tell("backward", pass_)
                 self.run.last_root = max(self.run.last_root, pass_.root_sequence)
+                self._unstepped += 1
+                if self._unstepped >= UNSTEPPED and self.run.round >= self._until:
+                    self._rest()
             return
         if not self._busy:
             self._ask(self._by_operation[name], "operation", Call(self.run, name, given, got))
@@ -140,6 +149,22 @@ class Observer:
             if self._observation is not None:
                 self._observation.close()
             self._observation = Observation(self._shown, self._names) if on else None
+        elif not on and self._observation is not None:  # it rested
+            self._observation.close()
+            self._observation = None
+
+    def _rest(self) -> None:
+        """Stops looking, except at backwards, which are counted until one is looked at again."""
+        self._look(False)
+        self.run.rested = True
+        self._observation = Observation(self._counted, ())
+
+    def _counted(self, name: str, given: list[Any], got: list[Any]) -> None:
+        self._unstepped += 1
+        self.run.backwards += 1
+        # A power of two.
+        if self._unstepped & (self._unstepped - 1) == 0 and self._may_spend(SHARE):
+            self._look(True)
 
     def _may_spend(self, share: float) -> bool:
         return self.run.spent < share * (time.perf_counter() - self.run.started)
@@ -161,8 +186,21 @@ class Observer:
         self._stepped = {id(optimizer)}
         self.run.round += 1
         at = self.run.round
+        if self._unstepped >= UNSTEPPED and at < FIRST:
+            self._look(True)
+        self._unstepped = 0
         if at >= FIRST and at >= self._until:
             self._look(at in LATER and self._may_spend(SHARE))
+        if at % FROZEN_EVERY == 0 and self._froze(optimizer):
+            self._wake()
+
+    def _froze(self, optimizer: Any) -> bool:
+        """Whether an optimizer has more frozen parameters than when it was looked at before."""
+        groups = optimizer.param_groups
+        now = sum(not p.requires_grad for group in groups for p in group["params"])
+        before = self._frozen.get(id(optimizer), now)
+        self._frozen[id(optimizer)] = now
+        return now > before
 
     # Hooks ------------------------------------------------------------------------------------
 

@@ -148,6 +148,7 @@ class Run:
         self.round = 0  # steps so far; where several optimizers step in turn, one of each
         self.backwards = 0
         self.looking = True  # whether operations are shown in this round
+        self.rested = False  # whether backwards were passed over although nothing stepped
         self.optimizers: dict[int, Watched] = {}
         self.earlier: dict[int, Any] = {}  # those made before, by their parameters
         self.loaders: dict[int, tuple[Any, Any]] = {}  # those made since, and where

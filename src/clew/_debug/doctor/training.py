@@ -12,12 +12,19 @@ from clew._debug.doctor.run import Pass, Watched
 from clew._debug.holders import owner_of
 from clew._debug.place import Place, placed
 
+_ENOUGH = 1 << 14  # elements
 _IN_A_ROW = 3  # times that something must happen to be no accident
 
 
 def norm(tensors: list[Tensor]) -> float:
     """The norm of several tensors taken as one vector."""
     return sum(size_of(values(t)) ** 2 for t in tensors) ** 0.5
+
+
+def some(t: Tensor) -> Any:
+    """Elements of a tensor, from all over it, that are enough to measure by."""
+    flat = values(t).reshape(-1)
+    return flat[:: -(-flat.size // _ENOUGH)] if flat.size else flat
 
 
 def is_zero(t: Tensor) -> bool:
@@ -133,6 +140,17 @@ class NeverSteps(Rule):
         super().__init__(run)
         self.fed: dict[int, int] = {}  # of optimizers: backwards that reached them
         self.first: dict[int, tuple[Place | None, list[tuple[Any, int, Any]]]] = {}
+        self.refused: set[int] = set()  # those whose gradients are NaN or infinite: nobody would
+
+    def cleared(self, owner: Any, place: Place | None) -> None:
+        for watched in self.run.optimizers.values():
+            self._look_at(watched)
+
+    def _look_at(self, watched: Watched) -> None:
+        if watched.steps == 0 and id(watched) not in self.refused:
+            grads = [p.grad for p in watched.params[: self.FEW] if p.grad is not None]
+            if not all(np.isfinite(values(g)).all() for g in grads):
+                self.refused.add(id(watched))
 
     def backward(self, pass_: Pass) -> None:
         waiting = [w for w in self.run.optimizers.values() if w.steps == 0]
@@ -153,6 +171,9 @@ class NeverSteps(Rule):
             times = self.fed.get(id(watched), 0)
             if watched.steps or times < (self.LONG if watched.earlier else self.ENOUGH):
                 continue
+            self._look_at(watched)
+            if id(watched) in self.refused:
+                continue
             place, kept = self.first[id(watched)]
             # Through .data a parameter changes, and its version does not.
             same = all(
@@ -162,8 +183,8 @@ class NeverSteps(Rule):
             if same:
                 self.find(
                     watched.place or place,
-                    f"backward ran {times} times for the parameters of this {watched.kind}, its "
-                    "step() not once: no parameter has changed",
+                    f"backward ran {'at least ' * self.run.rested}{times} times for the parameters "
+                    f"of this {watched.kind}, its step() not once: no parameter has changed",
                     "call optimizer.step() after backward",
                     id(watched),
                 )
@@ -300,13 +321,20 @@ class UpdateSize(Rule):
 
     HIGH = 1.0  # of a weight's own size
     LARGE = 0.1  # too much where the loss grows
+    GREAT = 0.3  # too much where it grows less, if only for a while
     LOW = 5e-7
     SMALL = 1e-4  # a learning rate; with larger ones it is the gradients that are small
     GROWTH = 3.0  # of the loss
+    RISE = 2.0
+    PEAK = 5.0  # of the loss, that falls again
+    OPPOSED = -0.3  # the cosine between a gradient and the one before
+    BOUNCES = 4  # pairs of gradients to judge by
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.before: list[tuple[Tensor, Any]] = []
+        self.last: dict[int, tuple[int, list[Any]]] = {}  # of optimizers: round, gradients
+        self.cosines: dict[int, list[float]] = {}
         self.ratios: dict[int, list[float]] = {}
         self.rates: dict[int, list[float]] = {}
         self.losses: list[float] = []
@@ -320,15 +348,31 @@ class UpdateSize(Rule):
 
     def stepping(self, watched: Watched) -> None:
         weights = [p for p in watched.params if p.dim() >= 2 and p.grad is not None]
-        self.before = [(p, values(p).copy()) for p in weights[:3] + weights[3:][-3:]]
+        self.before = [(p, some(p).copy()) for p in weights[:3] + weights[3:][-3:]]
+        grads = [p.grad for p in weights[:2]]
+        self._compare(watched, [g for g in grads if g is not None and not g.is_sparse])
+
+    def _compare(self, watched: Watched, grads: list[Tensor]) -> None:
+        """Notes the cosine between these gradients and those of the round before. It is far below
+        zero where steps jump to and fro across a valley."""
+        now = [some(g).astype(np.float32) for g in grads]
+        at, before = self.last.get(id(watched), (-1, []))
+        self.last[id(watched)] = (self.run.round, now)
+        if at != self.run.round - 1 or [b.shape for b in before] != [n.shape for n in now]:
+            return
+        sizes = [sum(size_of(v) ** 2 for v in each) ** 0.5 for each in (before, now)]
+        product = sum(float((a * b).sum()) for a, b in zip(before, now))
+        if all(np.isfinite(sizes)) and min(sizes) > 0:
+            cosine = product / (sizes[0] * sizes[1])
+            self.cosines.setdefault(id(watched), []).append(cosine)
 
     def stepped(self, watched: Watched) -> None:
         if not self.before:
             return
         found = []
         for p, old in self.before:
-            size, change = size_of(old), size_of(values(p) - old)
-            if size > 0 and p.grad is not None and norm([p.grad]) > 0:
+            size, change = size_of(old), size_of(some(p) - old)
+            if size > 0 and p.grad is not None and not is_zero(p.grad):
                 found.append(change / size)
         self.before = []
         if not found or watched.optimizer is None:
@@ -348,17 +392,32 @@ class UpdateSize(Rule):
             middle = sorted(ratios)[len(ratios) // 2]
             first, last = (self.losses[0], self.losses[-1]) if self.losses else (0.0, 0.0)
             diverged = last != last or last in (float("inf"), float("-inf"))
-            grew = one_line and first > 0 and max(self.losses[1:], default=0) > self.GROWTH * first
-            grew = grew and last > first
+            peak = max(self.losses[1:], default=0.0)
+            grew = one_line and last > first > 0 and peak > self.GROWTH * first
+            # A step too large may be overcome later: then the loss falls again.
+            # Losses of parts of a batch differ by themselves.
+            whole = len(self.losses) < 2 * len(ratios)
+            early = sorted(ratios[:6])[len(ratios[:6]) // 2]
+            high = self.RISE if whole and early > self.GREAT else self.PEAK
+            peaked = one_line and first > 0 and peak > high * first and early > self.LARGE
+            turns = self.cosines.get(id(watched), [])
+            turn = sorted(turns)[len(turns) // 2] if len(turns) >= self.BOUNCES else 0.0
+            bounces = one_line and turn < self.OPPOSED
             if (
                 (diverged and max(r for r in ratios if r == r) > 0.1)
-                or (grew and middle > self.LARGE)
+                or ((grew or bounces) and middle > self.LARGE)
+                or peaked
                 or middle > self.HIGH
             ):
+                how = f", by way of {peak:.4g}" if peaked and peak > last else ""
+                if bounces:
+                    how += f"; each gradient points against the one before (cosine {turn:.2f})"
+
                 self.find(
                     watched.step_place,
                     f"a step changes weights by {middle:.3g} of their own size (typical is "
-                    f"0.001), and the loss went from {first:.4g} to {last:.4g}; lr={rates[-1]:g}",
+                    f"0.001), and the loss went from {first:.4g} to {last:.4g}{how}; "
+                    f"lr={rates[-1]:g}",
                     f"lower the learning rate: try lr={rates[-1] / 10:g} or less",
                     id(watched),
                 )
