@@ -533,6 +533,10 @@ class Recorder(TorchFunctionMode):
         self._patched.clear()
         kind: Any = Tensor
         kind.shape, kind.data = _SHAPE, self._data
+        # What was first asked for meanwhile has taken stand-ins over.
+        for module in list(sys.modules.values()):
+            _put_back(module)
+        _put_back(Tensor)
         _symbols._recorder.remove(self)
 
     def _creation(self, name: str, function: Any) -> Any:
@@ -560,6 +564,7 @@ class Recorder(TorchFunctionMode):
             return own._gather(data, kwargs.get("dtype") or (args[0] if args else None))
 
         make.__name__ = make.__qualname__ = name
+        make._clew_own = function  # type: ignore[attr-defined]
         return make
 
     def _gather(self, data: Any, dtype: Any) -> Any:
@@ -662,6 +667,17 @@ def _copied(result: Any) -> Any:
     if isinstance(result, (tuple, list)):
         return type(result)(_copied(r) for r in result)
     return result
+
+
+def _stands_in(value: Any) -> bool:
+    """Whether it is what a recorder put in a function's place."""
+    return type(value) is types.FunctionType and hasattr(value, "_clew_own")
+
+
+def _put_back(owner: Any) -> None:
+    for key, value in list(getattr(owner, "__dict__", {}).items()):
+        if _stands_in(value):
+            setattr(owner, key, value._clew_own)
 
 
 def _same_memory(a: Tensor, b: Tensor) -> bool:

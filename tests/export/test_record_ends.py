@@ -1,0 +1,30 @@
+"""Recording leaves nothing of its own behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import clew
+
+class Net(clew.nn.Module):
+    def forward(self, x):
+        import fresh
+        assert callable(x.frexp)
+        return x + fresh.zeros(3)
+
+before = clew.zeros
+clew.export.export(Net(), (clew.ones(3),))
+import fresh
+assert fresh.zeros is before, fresh.zeros
+assert clew.Tensor.frexp.__module__ != "clew.export._record", clew.Tensor.frexp
+"""
+
+
+def test_what_is_first_asked_for_while_recording_is_the_library_s(tmp_path):
+    (tmp_path / "fresh.py").write_text("from clew import zeros\n")
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
