@@ -10,15 +10,15 @@ import clew
 
 class Net(clew.nn.Module):
     def forward(self, x):
-        import fresh
-        assert callable(x.frexp)
-        return x + fresh.zeros(3)
+        if clew.zeros is not before:
+            import fresh
+            return x + fresh.zeros(3)
+        return x + clew.zeros(3)
 
 before = clew.zeros
 clew.export.export(Net(), (clew.ones(3),))
 import fresh
 assert fresh.zeros is before, fresh.zeros
-assert clew.Tensor.frexp.__module__ != "clew.export._record", clew.Tensor.frexp
 """
 
 
