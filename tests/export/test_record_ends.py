@@ -10,7 +10,7 @@ import clew
 
 class Net(clew.nn.Module):
     def forward(self, x):
-        if clew.zeros is not before:
+        if type(clew.zeros).__name__ == "function":  # a stand-in
             import fresh
             return x + fresh.zeros(3)
         return x + clew.zeros(3)
