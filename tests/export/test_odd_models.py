@@ -94,11 +94,24 @@ def test_refused_with_the_line(name, example):
     assert "odd_models.py:" in str(caught.value)
 
 
-def test_numbers_in_strings_are_found_where_an_example_shows_them():
-    for example in EXAMPLES:
-        model, args, shapes = made("FString", example)
-        with pytest.raises(ExportError, match="became a constant"):
-            export(model, args, dynamic_shapes=shapes)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_numbers_in_strings_are_decisions(example):
+    model, args, shapes = made("FString", example)
+    try:
+        program = program_of(model, args, shapes)
+    except ExportError as e:
+        assert "its text decides here in Python" in str(e) and "odd_models.py:" in str(e)
+        return
+    stopped = 0
+    for x in inputs():
+        try:
+            got = leaves(program(x.clone()))
+        except RuntimeError as e:
+            assert "was recorded for a case" in str(e)
+            stopped += 1
+        else:
+            agree(leaves(model(x.clone())), got)
+    assert stopped
 
 
 @pytest.mark.parametrize("name", CHECKED)

@@ -6,7 +6,11 @@ import subprocess
 import sys
 
 PROGRAM = """
+import sys
+
 import clew
+
+sys.path.insert(0, sys.argv[1])
 
 class Net(clew.nn.Module):
     def forward(self, x):
@@ -25,6 +29,6 @@ assert fresh.zeros is before, fresh.zeros
 def test_what_is_first_asked_for_while_recording_is_the_library_s(tmp_path):
     (tmp_path / "fresh.py").write_text("from clew import zeros\n")
     found = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True
     )
     assert found.returncode == 0, found.stderr

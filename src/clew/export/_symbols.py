@@ -43,7 +43,8 @@ class Sym:
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        return format(self.vals[0], spec)
+        # Text may be a key, or be compared: what it says is a decision.
+        return format(settle(self, "its text"), spec)
 
     def __hash__(self) -> int:
         return id(self)
