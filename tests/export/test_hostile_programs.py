@@ -171,7 +171,7 @@ def test_damaged_onnx_files():
     clew.onnx.export(model, example, file)
     data = file.getvalue()
     rng = random.Random(5)
-    for k in range(300):
+    for k in range(1200):
         changed = bytearray(data)
         for _ in range(rng.choice((1, 2, 8))):
             changed[rng.randrange(len(changed))] = rng.randrange(256)
@@ -184,6 +184,45 @@ def test_damaged_onnx_files():
             module(*example)
         except WRONG:
             pass
+
+
+def test_onnx_files_whose_fields_lie():
+    onnx = pytest.importorskip("onnx")
+    rng = random.Random(6)
+    sizes = (0, -1, 1, 7, 2**31, 2**62, -(2**62))
+    errors = 0
+    for name in ("mlp", "resnet", "gru"):
+        file = io.BytesIO()
+        _, model, example, _ = models.make(name)
+        clew.onnx.export(model, example, file)
+        for _ in range(300):
+            whole = onnx.load_from_string(file.getvalue())
+            graph = whole.graph
+            node, constant = rng.choice(graph.node), rng.choice(graph.initializer)
+            kind = rng.randrange(7)
+            if kind == 0 and constant.dims:
+                constant.dims[rng.randrange(len(constant.dims))] = rng.choice(sizes)
+            elif kind == 1:
+                constant.data_type = rng.randrange(40)
+            elif kind == 2:
+                constant.raw_data = constant.raw_data[: rng.randrange(len(constant.raw_data) + 1)]
+            elif kind == 3 and node.input:
+                node.input[rng.randrange(len(node.input))] = rng.choice(
+                    ["", "nowhere", *node.output, *(n.output[0] for n in graph.node)]
+                )
+            elif kind == 4 and node.attribute:
+                attribute = rng.choice(node.attribute)
+                attribute.i = rng.choice(sizes)
+                attribute.ints[:] = [rng.choice(sizes) for _ in attribute.ints]
+            elif kind == 5:
+                del node.input[rng.randrange(len(node.input) + 1) :]
+            else:
+                node.op_type = rng.choice(["Add", "Loop", "If", "Reshape", "Gather", "Nothing"])
+            try:
+                clew.onnx.load(io.BytesIO(whole.SerializeToString()))(*example)
+            except (ExportError, *WRONG):
+                errors += 1
+    assert errors > 300
 
 
 def test_onnx_operators_that_clew_lacks_are_named():
