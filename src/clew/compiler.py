@@ -6,6 +6,7 @@ most of these have nothing to do.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from clew._program.compiled import OptimizedModule as OptimizedModule
@@ -44,8 +45,8 @@ def assume_constant_result(fn: Any) -> Any:
 
 
 def is_compiling() -> bool:
-    """False: nothing is compiled."""
-    return False
+    """Whether an export is running; False in functions of `compile`, which run as they are."""
+    return is_exporting()
 
 
 def is_dynamo_compiling() -> bool:
@@ -54,8 +55,13 @@ def is_dynamo_compiling() -> bool:
 
 
 def is_exporting() -> bool:
-    """False: nothing is exported."""
-    return False
+    """Whether `export.export` or `onnx.export` is recording.
+
+    >>> clew.compiler.is_exporting()
+    False
+    """
+    symbols = sys.modules.get("clew.export._symbols")  # without it nothing can be
+    return symbols is not None and bool(symbols._recorder)
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import clew
+
 PROGRAM = """
 import sys
 
@@ -32,3 +34,15 @@ def test_what_is_first_asked_for_while_recording_is_the_library_s(tmp_path):
         [sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True
     )
     assert found.returncode == 0, found.stderr
+
+
+class Told(clew.nn.Module):
+    def forward(self, x):
+        known = clew.compiler.is_exporting(), clew.compiler.is_compiling()
+        assert known in ((True, True), (False, False))
+        return x * 2 if known[0] else x + x
+
+
+def test_a_model_can_ask_whether_it_is_exported():
+    program = clew.export.export(Told(), (clew.ones(3),))
+    assert "mul" in str(program) and not clew.compiler.is_exporting()
