@@ -77,6 +77,7 @@ def segment(
     initial: Any = None,
 ) -> Any:
     axis %= data.ndim
+    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if offsets is None:
         ends = np.cumsum(lengths, -1)
         starts = ends - lengths

@@ -98,8 +98,14 @@ def test_names_that_jupyter_does_not_take(tmp_path, jupyter, name):
 def test_without_jupyter(tmp_path):
     """Also where this interpreter has Jupyter: site packages are left out."""
     numpy = Path(importlib.util.find_spec("numpy").origin).parent
-    for folder in (numpy, *numpy.parent.glob("numpy.libs"), Path(clew.__file__).parent):
+    for folder in (numpy, *numpy.parent.glob("numpy.libs")):
         (tmp_path / folder.name).symlink_to(folder)
+    package = tmp_path / "clew"  # of an editable install the native module lies elsewhere
+    package.mkdir()
+    for folder in {Path(clew.__file__).parent, Path(clew._C.__file__).parent}:
+        for part in folder.iterdir():
+            if not (package / part.name).exists():
+                (package / part.name).symlink_to(part)
     done = subprocess.run(
         [sys.executable, "-S", "-m", "clew", "kernel", "install", "--prefix", tmp_path / "env"],
         capture_output=True,
