@@ -42,6 +42,15 @@ def write_out(name: str, result: Any, out: Any, *, converts: bool = False) -> An
     return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
 
+def check_castable(name: str, result: Tensor, out: Tensor) -> None:
+    """Raises where a result cannot be written into a tensor of out's dtype."""
+    if not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"{name}: result type {result.dtype.name} can't be cast to the desired output type "
+            f"{out.dtype.name}"
+        )
+
+
 def _check_one(name: str, result: Tensor, out: Any, converts: bool) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be a Tensor; got {type(out).__name__}")
@@ -61,11 +70,7 @@ def _check_one(name: str, result: Tensor, out: Any, converts: bool) -> None:
             f"{name}: Expected out tensor to have dtype {result.dtype.name}, but got "
             f"{out.dtype.name} instead"
         )
-    if not can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
-            f"{name}: result type {result.dtype.name} can't be cast to the desired output type "
-            f"{out.dtype.name}"
-        )
+    check_castable(name, result, out)
 
 
 def _write_one(name: str, result: Tensor, out: Tensor) -> None:

@@ -1,14 +1,4 @@
-"""``__torch_function__``: classes that take calls of clew's functions over. Its public names are in
-clew.overrides.
-
-Two kinds of classes have a say. A class that is no tensor gets every call of an operation (and
-every operator) that has an instance among its arguments and would otherwise fail. A subclass of
-Tensor gets every method, operator and operation that is called on its instances; where it does not
-define ``__torch_function__``, their results are of the subclass. Attributes such as ``shape`` are
-not calls. Functions written in Python are taken over at the operations they are made of. Parameters
-and classes with ``__torch_function__ = torch._C._disabled_torch_function_impl`` are left alone:
-operations on them give plain tensors.
-"""
+"""What stands behind clew.overrides, which tells whose classes are asked."""
 
 from __future__ import annotations
 

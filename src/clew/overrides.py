@@ -4,9 +4,10 @@ Two kinds of classes have a say. A class that is no tensor gets every call of an
 every operator) that has an instance among its arguments and would otherwise fail. A subclass of
 Tensor gets every method, operator and operation that is called on its instances; where it does not
 define ``__torch_function__``, their results are of the subclass. Attributes such as ``shape`` are
-not calls. Functions written in Python are taken over at the operations they are made of. Parameters
-and classes with ``__torch_function__ = torch._C._disabled_torch_function_impl`` are left alone:
-operations on them give plain tensors.
+not calls. Functions written in Python ask as operations do where PyTorch's functions would, and are
+otherwise taken over at the operations they are made of. Parameters and classes with
+``__torch_function__ = torch._C._disabled_torch_function_impl`` are left alone: operations on them
+give plain tensors.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import _C
 from clew._C import Tensor, ones_like
+from clew._graph.zeros import nodes_behind
 
 if TYPE_CHECKING:
     from clew._graph.graph import Graph
@@ -146,16 +147,8 @@ def watch_gradients(graph: Graph, roots: list[Tensor]) -> list[Any]:
 
         handles.append(node.register_hook(look))
 
-    seen: set[int] = set()
-    pending = [root.grad_fn for root in roots if root.grad_fn is not None]
-    while pending:
-        node = pending.pop()
-        number = node._sequence_nr()
-        if number in seen or number not in by_sequence:
-            continue
-        seen.add(number)
-        watch(node, by_sequence[number])
-        pending += [fn for fn, _ in node.next_functions if fn is not None]
+    for node, at in nodes_behind(roots, by_sequence):
+        watch(node, at)
     return handles
 
 

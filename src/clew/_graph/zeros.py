@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from clew import _C
@@ -43,6 +44,22 @@ def zero_report(graph: Graph, index: int, below: list[int]) -> str:
     return "; the gradient becomes zero in: " + "; ".join(named) + more
 
 
+def nodes_behind(roots: list[Tensor], by_sequence: dict[int, int]) -> Iterator[tuple[Any, int]]:
+    """The autograd nodes that results come from, each once, with their places in a drawn graph;
+    `by_sequence` holds the places by the nodes' sequence numbers.
+    """
+    seen: set[int] = set()
+    pending = [root.grad_fn for root in roots if root.grad_fn is not None]
+    while pending:
+        node = pending.pop()
+        number = node._sequence_nr()
+        if number in seen or number not in by_sequence:
+            continue
+        seen.add(number)
+        yield node, by_sequence[number]
+        pending += [fn for fn, _ in node.next_functions if fn is not None]
+
+
 def _is_zero(grad: Tensor | None) -> bool:
     return grad is None or grad.count_nonzero().item() == 0
 
@@ -67,16 +84,8 @@ def _measure(graph: Graph, roots: list[Tensor], leaf: Tensor, below: list[int]) 
 
         handles.append(node.register_hook(look))
 
-    seen: set[int] = set()
-    pending = [root.grad_fn for root in roots if root.grad_fn is not None]
-    while pending:
-        node = pending.pop()
-        number = node._sequence_nr()
-        if number in seen or number not in by_sequence:
-            continue
-        seen.add(number)
-        watch(node, by_sequence[number])
-        pending += [fn for fn, _ in node.next_functions if fn is not None]
+    for node, at in nodes_behind(roots, by_sequence):
+        watch(node, at)
     try:
         ones = tuple(ones_like(root) for root in roots)
         (found,) = _C._run_backward(tuple(roots), ones, True, False, (leaf,))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew._C import Tensor
-from clew._functions import can_cast
+from clew._out import check_castable
 from clew._overriding import asks_classes
 from clew._primitive import Context, scipy
 from clew.special._elementwise import elementwise, evaluate, only_in
@@ -116,9 +116,5 @@ def _replaced(name: str, target: Tensor, result: Tensor) -> Tensor:
             f"{name}: the output's shape {list(target.shape)} does not match the broadcast shape "
             f"{list(result.shape)}"
         )
-    if not can_cast(result.dtype, target.dtype):
-        raise RuntimeError(
-            f"{name}: result type {result.dtype.name} can't be cast to the desired output type "
-            f"{target.dtype.name}"
-        )
+    check_castable(name, result, target)
     return target.copy_(result)
