@@ -688,7 +688,7 @@ def test_fill_function():
 
 
 @pytest.mark.filterwarnings("ignore:clew.range")
-@pytest.mark.parametrize("name", clew._creation.__all__)
+@pytest.mark.parametrize("name", clew._ops.creation.__all__)
 def test_documentation(name):
     """Every function has a signature and an example that gives what it says."""
     import doctest

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew._io.construct import NAMES
-from clew._io.limits import shown
+from clew._files.construct import NAMES
+from clew._files.limits import shown
 from clew.serialization import load, save
 
 ROOT = Path(__file__).parent.parent

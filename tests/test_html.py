@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import clew
-from clew import _html, nn
+from clew import nn
+from clew._tensor import html as _html
 
 
 def pixels(page):

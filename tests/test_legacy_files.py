@@ -314,7 +314,7 @@ def test_map_location_forms():
 
 
 def test_registered_places(monkeypatch):
-    from clew._io import places
+    from clew._files import places
 
     monkeypatch.setattr(places, "_packages", list(places._packages))
     moon = lambda storage, where: storage if where.startswith("moon") else None

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from clew._provenance import short_path
+from clew._base.provenance import short_path
 
 
 def test_cells_are_named_as_in_the_notebook():

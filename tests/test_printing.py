@@ -111,11 +111,11 @@ def test_subclass_names_itself():
 
 
 def test_tensor_contents_replaces_the_elements():
-    assert clew._tensor_str._str(clew.ones(2), tensor_contents="[two]") == "tensor([two])"
+    assert clew._tensor.text._str(clew.ones(2), tensor_contents="[two]") == "tensor([two])"
 
 
 def test_precision():
-    with clew._tensor_str.printoptions(precision=2):
+    with clew._tensor.text.printoptions(precision=2):
         assert repr(clew.tensor([1.23456])) == "tensor([1.23])"
     assert repr(clew.tensor([1.23456])) == "tensor([1.2346])"
 
@@ -155,7 +155,7 @@ def test_profiles():
 
 
 def test_a_failing_block_restores_the_options():
-    with pytest.raises(KeyError), clew._tensor_str.printoptions(precision=9, sci_mode=True):
+    with pytest.raises(KeyError), clew._tensor.text.printoptions(precision=9, sci_mode=True):
         raise KeyError
     assert clew.get_printoptions()["precision"] == 4
     assert clew.get_printoptions()["sci_mode"] is None

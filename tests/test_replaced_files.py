@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew import _files
-from clew._files import replacing
+from clew._base import whole_files as _files
+from clew._base.whole_files import replacing
 from clew.serialization import load, save
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs permissions and links")
@@ -102,7 +102,7 @@ def test_what_is_no_regular_file_is_written_as_it_is(tmp_path, way):
 AS_NOBODY = """
 import os, sys
 import clew
-from clew._files import replacing
+from clew._base.whole_files import replacing
 folder = sys.argv[1]
 os.setuid(65534)
 try:

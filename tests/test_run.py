@@ -345,7 +345,7 @@ def test_command_line(tmp_path):
 
 
 def test_install_and_uninstall():
-    from clew import _run
+    from clew._cli import run as _run
 
     if "torch" in sys.modules:
         with pytest.raises(RuntimeError, match="imported already"):

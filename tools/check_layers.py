@@ -42,9 +42,10 @@ CPP_ALLOWED = {
 # package's top that are named here belong to the core; whatever is not named is "the rest".
 PYTHON_RANKS = {
     "_C": 0,
+    "_base": 1,
     "autograd": 2,
-    "_primitive": 2,
-    "_lazy": 2,
+    "_tensor": 2,
+    "_ops": 2,
     "fft": 2,
     "func": 2,
     "linalg": 2,
@@ -53,12 +54,13 @@ PYTHON_RANKS = {
     "sparse": 2,
     "special": 2,
     "nn": 3,
+    "_files": 4,
+    "_insight": 4,
     "_program": 4,
     "optim": 4,
     # Loaded by programs written for PyTorch alone.
     "_alias": 5,
-    "_alias_command": 5,
-    "_run": 5,
+    "_cli": 5,
     "_torch": 5,
 }
 # Where PyTorch's names put them, but needed by everything.

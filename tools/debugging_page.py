@@ -110,7 +110,7 @@ def with_clew() -> dict[str, str]:
 # One process for all of them: most of a run is the start.
 _WATCH = """
 import json, os, sys, warnings
-from clew._run import install
+from clew._cli.run import install
 from clew.debug import doctor
 warnings.simplefilter("ignore")
 install()

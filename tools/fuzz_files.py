@@ -168,7 +168,7 @@ class Structures:
     """Random structures: opcodes that mostly find on the stack what they need."""
 
     def __init__(self, rng: random.Random) -> None:
-        from clew._io.construct import DTYPES, NAMES
+        from clew._files.construct import DTYPES, NAMES
 
         self.rng = rng
         self.names = [*NAMES, *DTYPES, "os.system", "torch.nn.Module"]

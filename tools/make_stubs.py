@@ -18,8 +18,11 @@ from pathlib import Path
 
 import clew
 import stub_tables as tables
-from clew import _C, _dtypes, _installer, _namespace, _tensor
-from clew._signatures import REQUIRED, parse
+from clew import _C, _namespace
+from clew._base import dtypes as _dtypes
+from clew._ops import installer as _installer
+from clew._ops.signatures import REQUIRED, parse
+from clew._tensor import methods as _tensor
 
 PACKAGE = Path(clew.__file__).parent
 HEADER = "# Made by tools/make_stubs.py from the table of operations; not edited by hand.\n\n"
@@ -365,7 +368,7 @@ def package_stub() -> str:
         elif value is _C.functions.get(name):
             own += op_stub(name, value, "", False)
         elif value is getattr(_dtypes, name, own):
-            lines.append(imported(name, "clew._dtypes"))
+            lines.append(imported(name, "clew._base.dtypes"))
         elif name in made:
             lines.append(imported(name, made[name]))
         else:

@@ -358,7 +358,7 @@ std::string ask(const char* function, const char* format, ...) {
   va_start(values, format);
   PyObject* args = Py_VaBuildValue(format, values);
   va_end(values);
-  PyObject* module = args ? PyImport_ImportModule("clew._explain") : nullptr;
+  PyObject* module = args ? PyImport_ImportModule("clew._insight.explain") : nullptr;
   PyObject* callable = module ? PyObject_GetAttrString(module, function) : nullptr;
   PyObject* got = callable ? PyObject_CallObject(callable, args) : nullptr;
   // A path need not be UTF-8.

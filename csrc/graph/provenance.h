@@ -126,8 +126,8 @@ void enable_provenance(bool on);
 std::string describe(const Origin* o);
 // The calls that led there, as a traceback; empty where they were not kept.
 std::string describe_callers(const Origin* o);
-// Asks a function of clew._explain for a text; an error there leaves it empty, since another error
-// is about to be told.
+// Asks a function of clew._insight.explain for a text, which stays empty where that fails: another
+// error is about to be told.
 std::string ask(const char* function, const char* format, ...);
 // The same of a place.
 std::string ask_of(const char* function, const Origin* o);

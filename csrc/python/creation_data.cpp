@@ -162,7 +162,7 @@ PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
 
 void refuse_placeholder(PyObject* tensor, const char* function) {
   if (Py_TYPE(tensor) == tensor_type || !borrow(tensor).is_meta()) return;
-  static PyObject* refuse = PyUnicode_InternFromString("_refuse");  // src/clew/_structured.py
+  static PyObject* refuse = PyUnicode_InternFromString("_refuse");  // of clew._tensor.structured
   if (!PyObject_HasAttr(tensor, refuse)) return;
   const Ref name(checked(PyUnicode_FromString(function)));
   Ref(checked(PyObject_CallMethodOneArg(tensor, refuse, name.get())));

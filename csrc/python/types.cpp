@@ -528,7 +528,7 @@ Tensor tensor_or_number(PyObject* o) {
   return {};
 }
 
-// What holds memory, for the message of an allocation that failed: text of clew._debug.memory.
+// What holds memory, for the message of an allocation that failed (clew._insight.debug.memory).
 // Where more than the machine has was asked for, which nothing could make room for, it says so.
 static std::string holders_of_memory(std::string_view message) {
   constexpr std::string_view before = "tried to allocate ";
@@ -547,7 +547,7 @@ static std::string holders_of_memory(std::string_view message) {
   }
   asking = true;
   std::string text;
-  if (PyObject* module = PyImport_ImportModule("clew._debug.memory")) {
+  if (PyObject* module = PyImport_ImportModule("clew._insight.debug.memory")) {
     if (PyObject* found = PyObject_CallMethod(module, "holders_text", nullptr)) {
       if (PyUnicode_Check(found)) text = printable(found);
       Py_DECREF(found);

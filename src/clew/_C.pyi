@@ -13,7 +13,7 @@ _float = builtins.float
 _str = builtins.str
 Number: TypeAlias = _bool | _int | _float | builtins.complex
 
-from clew._dtypes import layout as _layout, memory_format as _memory_format
+from clew._base.dtypes import layout as _layout, memory_format as _memory_format
 
 class dtype:
     is_floating_point: _bool

@@ -13,21 +13,7 @@ from __future__ import annotations
 from math import e, inf, nan, pi
 
 from clew import _C
-from clew._C import (
-    OutOfMemoryError,
-    Size,
-    Tensor,
-    device,
-    dtype,
-    empty_cache,
-    get_default_dtype,
-    get_num_threads,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    reset_peak_memory_stats,
-    set_num_threads,
-)
-from clew._dtypes import (
+from clew._base.dtypes import (
     bfloat16,
     bool,
     cdouble,
@@ -61,6 +47,20 @@ from clew._dtypes import (
     uint32,
     uint64,
 )
+from clew._C import (
+    OutOfMemoryError,
+    Size,
+    Tensor,
+    device,
+    dtype,
+    empty_cache,
+    get_default_dtype,
+    get_num_threads,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    reset_peak_memory_stats,
+    set_num_threads,
+)
 
 __version__ = "0.1.0"
 newaxis = None
@@ -69,12 +69,13 @@ __array_api_version__ = "2024.12"
 # Every public op under its own name; dotted ones (nn.functional.gelu) belong to their modules.
 globals().update({name: f for name, f in _C.functions.items() if "." not in name})
 
-from clew import _installer, _namespace
+from clew import _namespace
+from clew._ops import installer as _installer
 
 _installer.fill(globals())
 
-from clew import _provenance as _provenance
 from clew import autograd, random
+from clew._base import provenance as _provenance
 from clew.autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -85,6 +86,6 @@ from clew.autograd.grad_mode import (
 __getattr__ = _namespace.module_getattr(__name__, globals())
 __dir__ = _namespace.top_dir(globals())
 
-from clew._sending import await_multiprocessing as _await_multiprocessing
+from clew._tensor.sending import await_multiprocessing as _await_multiprocessing
 
 _await_multiprocessing()

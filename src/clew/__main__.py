@@ -26,16 +26,16 @@ With --memory the end tells the most memory that tensors took, and who held it t
 def _watch(option: str) -> Any:
     """What looks at the program while it runs, and tells at the end what it saw."""
     if option == "--doctor":
-        from clew._debug.doctor import doctor
+        from clew._insight.debug.doctor import doctor
 
         return doctor()
-    from clew._debug.peak import PeakWatch
+    from clew._insight.debug.peak import PeakWatch
 
     return PeakWatch()
 
 
 def _run(args: list[str]) -> int:
-    from clew._run import run_command, run_module, run_script
+    from clew._cli.run import run_command, run_module, run_script
 
     if args[:1] == ["--"]:
         args = args[1:]
@@ -49,7 +49,7 @@ def _run(args: list[str]) -> int:
         with _watch(args[0]):
             return _run(args[1:])
     if args[0] == "--check":
-        from clew._check import main as check
+        from clew._cli.check import main as check
 
         return check(args[1:])
     if args[0] == "--ipython":
@@ -86,7 +86,7 @@ def _replay(args: list[str]) -> int:
     if not 1 <= len(args) <= 2 or args[0].startswith("-"):
         print(_REPLAY, end="")
         return 0 if args[:1] in (["-h"], ["--help"]) else 2
-    from clew._debug.recorder import replay
+    from clew._insight.debug.recorder import replay
 
     return replay(args[0], args[1] if args[1:] else None, debugger=debugger)
 
@@ -110,7 +110,7 @@ def _add_kernel(commands: Any) -> None:
 
 
 def _kernel(parsed: argparse.Namespace) -> int:
-    from clew._kernel_command import install, uninstall
+    from clew._cli.kernel import install, uninstall
 
     prefix = sys.prefix if parsed.sys_prefix else parsed.prefix
     if parsed.action == "install":
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return launch(args[1:])
     if args[:1] == ["doctor"]:
-        from clew._check import main as check
+        from clew._cli.check import main as check
 
         return check(args[1:])
     if args[:1] == ["replay"]:
@@ -173,7 +173,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"clew {__version__}")
         return 0
     if parsed.command == "alias":
-        from clew._alias_command import alias as switch
+        from clew._cli.alias import alias as switch
 
         return switch(parsed.action)
     if parsed.command == "kernel":

@@ -8,7 +8,8 @@ import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from clew import _C, _lazy_names
+from clew import _C
+from clew._base import names as _lazy_names
 
 # Linear algebra that is both at the top level and on Tensor.
 _LINALG = tuple(
@@ -66,12 +67,12 @@ _LAZY_MODULES = {
 }
 _LAZY_NAMES = {
     "save": "clew.serialization",
-    "graph": "clew._graph.graph",
+    "graph": "clew._insight.graph.graph",
     "compile": "clew._program.compiled",
     "autobatch": "clew._program.autobatch",
     "deferred": "clew._program.region",
     "memory_budget": "clew._program.budget",
-    "offload": "clew._offload",
+    "offload": "clew._program.offload",
     "DisableTorchFunction": "clew.overrides",
     **dict.fromkeys(
         (
@@ -81,7 +82,7 @@ _LAZY_NAMES = {
             "set_deterministic_debug_mode",
             "set_warn_always",
         ),
-        "clew._lazy.modes",
+        "clew._ops.modes",
     ),
     "DisableTorchFunctionSubclass": "clew.overrides",
     "load": "clew.serialization",
@@ -100,9 +101,9 @@ _LAZY_NAMES = {
 # Methods of Tensor written in modules that are loaded when a method is first called.
 _LAZY_METHODS: dict[str, str] = {
     **_lazy_names.by_name(_lazy_names.METHODS),
-    "history": "clew._graph.history",
+    "history": "clew._insight.graph.history",
     "_dispatch_lowered": "clew._torch.utils._python_dispatch",
-    **dict.fromkeys(("apply_", "is_shared", "map_", "share_memory_"), "clew._lazy.memory"),
+    **dict.fromkeys(("apply_", "is_shared", "map_", "share_memory_"), "clew._ops.memory"),
     **dict.fromkeys(("igamma", "igamma_", "igammac", "igammac_"), "clew.special._gamma"),
     **dict.fromkeys(("istft", "stft"), "clew.signal._stft"),
     **dict.fromkeys(_LINALG, "clew.linalg._toplevel"),

@@ -8,25 +8,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clew._debug.compare import Difference as Difference
-    from clew._debug.compare import RecordedRun as RecordedRun
-    from clew._debug.compare import compare as compare
-    from clew._debug.compare import record_run as record_run
-    from clew._debug.doctor import Finding as Finding
-    from clew._debug.doctor import doctor as doctor
-    from clew._debug.gradients import check_gradients as check_gradients
-    from clew._debug.memory import Growth as Growth
-    from clew._debug.memory import Holding as Holding
-    from clew._debug.memory import MemoryTable as MemoryTable
-    from clew._debug.memory import leaks as leaks
-    from clew._debug.memory import memory as memory
-    from clew._debug.recorder import record as record
-    from clew._debug.recorder import replay as replay
-    from clew._debug.summary import Summary as Summary
-    from clew._debug.summary import summary as summary
-    from clew._debug.watch import NonFinite as NonFinite
-    from clew._debug.watch import NonFiniteError as NonFiniteError
-    from clew._debug.watch import nan_watch as nan_watch
+    from clew._insight.debug.compare import Difference as Difference
+    from clew._insight.debug.compare import RecordedRun as RecordedRun
+    from clew._insight.debug.compare import compare as compare
+    from clew._insight.debug.compare import record_run as record_run
+    from clew._insight.debug.doctor import Finding as Finding
+    from clew._insight.debug.doctor import doctor as doctor
+    from clew._insight.debug.gradients import check_gradients as check_gradients
+    from clew._insight.debug.memory import Growth as Growth
+    from clew._insight.debug.memory import Holding as Holding
+    from clew._insight.debug.memory import MemoryTable as MemoryTable
+    from clew._insight.debug.memory import leaks as leaks
+    from clew._insight.debug.memory import memory as memory
+    from clew._insight.debug.recorder import record as record
+    from clew._insight.debug.recorder import replay as replay
+    from clew._insight.debug.summary import Summary as Summary
+    from clew._insight.debug.summary import summary as summary
+    from clew._insight.debug.watch import NonFinite as NonFinite
+    from clew._insight.debug.watch import NonFiniteError as NonFiniteError
+    from clew._insight.debug.watch import nan_watch as nan_watch
 
 # Public name -> the module that holds it.
 _PARTS = {
@@ -60,7 +60,7 @@ if not TYPE_CHECKING:  # else checkers take any name to be there
         import importlib
 
         if name in _PARTS:
-            return getattr(importlib.import_module(f"clew._debug.{_PARTS[name]}"), name)
+            return getattr(importlib.import_module(f"clew._insight.debug.{_PARTS[name]}"), name)
         from clew._namespace import missing_name
 
         raise missing_name(__name__, name, dict.fromkeys(_PARTS))

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
-from clew._files import replacing
+from clew._base.whole_files import replacing
 
 __all__ = [
     "download_url_to_file",

@@ -15,11 +15,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import clew
-from clew import _C, _overriding
+from clew import _C
+from clew._base import overriding as _overriding
 from clew._C import Tensor
-from clew._opcheck import OpCheckError as OpCheckError
-from clew._opcheck import get_ctx, opcheck
-from clew._schema import Schema as _Schema
+from clew._ops.opcheck import OpCheckError as OpCheckError
+from clew._ops.opcheck import get_ctx, opcheck
+from clew._ops.schema import Schema as _Schema
 from clew.utils import _pytree
 
 __all__ = [

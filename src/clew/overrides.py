@@ -15,8 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 import clew
-from clew._C import Tensor
-from clew._overriding import (
+from clew._base.overriding import (
     _OPERATORS,
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
@@ -28,10 +27,13 @@ from clew._overriding import (
 )
 
 # Programs written for PyTorch ask for these here, and the core for the last.
-from clew._overriding import BaseTorchFunctionMode as BaseTorchFunctionMode
-from clew._overriding import _dispatch as _dispatch
-from clew._overriding import _get_current_function_mode as _get_current_function_mode
-from clew._overriding import _get_current_function_mode_stack as _get_current_function_mode_stack
+from clew._base.overriding import BaseTorchFunctionMode as BaseTorchFunctionMode
+from clew._base.overriding import _dispatch as _dispatch
+from clew._base.overriding import _get_current_function_mode as _get_current_function_mode
+from clew._base.overriding import (
+    _get_current_function_mode_stack as _get_current_function_mode_stack,
+)
+from clew._C import Tensor
 
 __all__ = [
     "DisableTorchFunction",

@@ -1,6 +1,6 @@
 """The default random number generator: seeding it, and keeping and restoring its state."""
 
-from clew._random import (
+from clew._base.random import (
     default_generator,
     fork_rng,
     get_rng_state,

@@ -16,11 +16,11 @@ from enum import Enum
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from clew import Tensor, device
-from clew._files import replacing
-from clew._io import safe
+from clew._base.whole_files import replacing
+from clew._files import safe
 
 if TYPE_CHECKING:
-    from clew._io.places import default_restore_location, location_tag, register_package
+    from clew._files.places import default_restore_location, location_tag, register_package
 
 __all__ = [
     "add_safe_globals",
@@ -81,7 +81,7 @@ def save(
         raise ValueError("save: the format before the zip container is not written")
     if _disable_byteorder_record:
         raise ValueError("save: the byte order is always recorded")
-    from clew._io import archive, safetensors
+    from clew._files import archive, safetensors
 
     if isinstance(f, (str, os.PathLike)):
         if safetensors.has_suffix(f):
@@ -100,19 +100,19 @@ def save(
 
 def _encoded(obj: Any) -> tuple[bytes, dict[str, Tensor]]:
     """The structure and the storages: as plain data where that will do, else as pickle's."""
-    from clew._io.encode import Encoder, NotData
+    from clew._files.encode import Encoder, NotData
 
     encoder = Encoder()
     try:
         return encoder.dump(obj), encoder.storages
     except NotData:
-        from clew._io import whole
+        from clew._files import whole
 
         return whole.dump(obj)
 
 
 def _write_safetensors(obj: Any, path: Any) -> None:
-    from clew._io import safetensors
+    from clew._files import safetensors
 
     with replacing(path) as file:
         safetensors.write(obj, file)
@@ -180,8 +180,8 @@ def load(
 
 
 def _load(file: Any, map_location: Any, path: str | None, trusted: bool, encoding: str) -> Any:
-    from clew._io import archive, legacy, safetensors, whole
-    from clew._io.places import placement
+    from clew._files import archive, legacy, safetensors, whole
+    from clew._files.places import placement
 
     file.seek(0)
     head = file.read(512)
@@ -286,8 +286,8 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         >>> get_unsafe_globals_in_checkpoint(file)
         []
     """
-    from clew._io.archive import Reader
-    from clew._io.places import placement
+    from clew._files.archive import Reader
+    from clew._files.places import placement
 
     with _opened(f) as file:
         return sorted(set(Reader(file, placement("cpu")).unknown_names()))
@@ -328,7 +328,7 @@ if not TYPE_CHECKING:  # else checkers take any name to be there
 
     def __getattr__(name: str) -> Any:
         if name in ("default_restore_location", "location_tag", "register_package"):
-            from clew._io import places
+            from clew._files import places
 
             return getattr(places, name)
         if name == "STORAGE":

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from clew import _C, _dtypes
+from clew import _C
+from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 
 __all__ = ["TypedStorage", "UntypedStorage"]
@@ -66,7 +67,7 @@ class UntypedStorage:
             shared: whether writes go to the file, which is then made as long as nbytes.
             nbytes: how many bytes.
         """
-        from clew._lazy.memory import from_file
+        from clew._ops.memory import from_file
 
         raw = from_file(os.fspath(filename), shared=shared, size=nbytes, dtype=_C.uint8)
         return cls._over(raw)

@@ -310,7 +310,7 @@ def test_what_was_written_may_change_while_its_message_is_made(monkeypatch, func
         value.data = clew.zeros(5)
         return ""
 
-    monkeypatch.setattr(importlib.import_module("clew._explain"), function, renamed)
+    monkeypatch.setattr(importlib.import_module("clew._insight.explain"), function, renamed)
     with pytest.raises(RuntimeError, match="is at version 1; expected version 0"):
         out.backward()
     assert value.shape == (5,)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import prod
 
-from clew._graph.data import GraphNode, Saved
+from clew._insight.graph.data import GraphNode, Saved
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import time
 import fakes
 import pytest
 
-from clew._graph.collapse import EACH_LIMIT, Picture
-from clew._graph.data import Saved
-from clew._graph.scopes import MANY
+from clew._insight.graph.collapse import EACH_LIMIT, Picture
+from clew._insight.graph.data import Saved
+from clew._insight.graph.scopes import MANY
 
 
 def child(content, title, nodes=None):

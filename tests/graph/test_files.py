@@ -11,9 +11,9 @@ import xml.etree.ElementTree as ET
 import fakes
 import pytest
 
-from clew._graph import palette
-from clew._graph.data import GraphNode, Saved
-from clew._graph.pictures import repr_html, save, to_dot, to_html, to_json, to_svg
+from clew._insight.graph import palette
+from clew._insight.graph.data import GraphNode, Saved
+from clew._insight.graph.pictures import repr_html, save, to_dot, to_html, to_json, to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 SAMPLES = {

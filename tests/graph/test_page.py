@@ -9,12 +9,12 @@ import fakes
 import pytest
 from browser import BINARY, Browser
 
-from clew._graph.collapse import Picture
-from clew._graph.html import to_html
-from clew._graph.labels import text_of
-from clew._graph.pictures import to_svg
-from clew._graph.place import place
-from clew._graph.svg import closed_size, content_of
+from clew._insight.graph.collapse import Picture
+from clew._insight.graph.html import to_html
+from clew._insight.graph.labels import text_of
+from clew._insight.graph.pictures import to_svg
+from clew._insight.graph.place import place
+from clew._insight.graph.svg import closed_size, content_of
 
 pytestmark = pytest.mark.skipif(BINARY is None, reason="there is no Chromium")
 

@@ -10,7 +10,7 @@ import pytest
 from browser import BINARY, Browser
 
 import clew
-from clew._graph.collapse import Picture
+from clew._insight.graph.collapse import Picture
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 

@@ -110,7 +110,7 @@ def test_record_keeps_graphs_with_gradients_and_activations(tmp_path):
 
 
 def test_activations_are_counted_over_all_calls():
-    from clew._graph.measured import Activations
+    from clew._insight.graph.measured import Activations
 
     seen, relu = Activations(), nn.ReLU()
     relu.register_forward_hook(seen.hook)

@@ -151,7 +151,7 @@ def test_eager_against_compiled():
 
 
 def test_what_is_compiled_is_read_when_the_run_is_over(monkeypatch):
-    from clew._debug import compare as module
+    from clew._insight.debug import compare as module
 
     def soft(x, dim):
         return (x.exp() / x.exp().sum(dim, keepdim=True)).log()

@@ -16,8 +16,8 @@ from doctor_whole import WHOLE_HEADER
 from doctor_whole_clean import WHOLE_CLEAN
 
 import clew
-from clew._debug.doctor.observer import Observer
-from clew._debug.doctor.rule import RULES
+from clew._insight.debug.doctor.observer import Observer
+from clew._insight.debug.doctor.rule import RULES
 
 
 def watched(source: str, path: Path):

@@ -182,11 +182,11 @@ def test_in_place_writes_leave_their_line():
     x.add_(1)  # write
     view = x[:2]
     code, offset, module, _ = _C._place_of_write(view)
-    assert clew._provenance.Location(code, offset).line == line_of("write")
+    assert clew._base.provenance.Location(code, offset).line == line_of("write")
     assert module is None
     view[0] = 5  # later write
     code, offset, *_ = _C._place_of_write(x)
-    assert clew._provenance.Location(code, offset).line == line_of("later write")
+    assert clew._base.provenance.Location(code, offset).line == line_of("later write")
 
 
 def test_it_can_be_switched_off():

@@ -11,7 +11,7 @@ import pytest
 
 import clew
 from clew import _C
-from clew._debug.peak import PeakWatch
+from clew._insight.debug.peak import PeakWatch
 
 SOURCE = """
 import sys, torch

@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew import nn
-from clew._debug.hooks import Patches
+from clew._insight.debug.hooks import Patches
 
 
 class Doctor:
@@ -80,7 +80,7 @@ class Observed(Doctor):
         pass
 
     def start(self):
-        from clew._debug.observing import Observation
+        from clew._insight.debug.observing import Observation
 
         self.seen = []
         self.tool = Observation(lambda name, given, got: self.seen.append(name), {"log"})

@@ -292,7 +292,7 @@ def test_whole_stacks_tell_equal_lines_apart():
     with clew.autograd.detect_anomaly():
         nodes = [f(x).grad_fn for f in (left, right, left)]
     callers = [
-        next(clew._provenance.location(p).function.split(".")[-1] for p in n._callers)
+        next(clew._base.provenance.location(p).function.split(".")[-1] for p in n._callers)
         for n in nodes
     ]
     assert callers == ["left", "right", "left"]

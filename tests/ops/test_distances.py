@@ -8,7 +8,7 @@ from numeric import check_gradients, normal
 from scipy.spatial import distance
 
 import clew
-from clew._distances import _composed_distances, _composed_own_distances
+from clew._ops.distances import _composed_distances, _composed_own_distances
 from clew.nn.functional import pdist
 
 EXACT = "donot_use_mm_for_euclid_dist"

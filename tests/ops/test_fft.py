@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import clew
-from clew import _primitive, fft
+from clew import fft
+from clew._ops import primitive as _primitive
 
 RNG = np.random.default_rng(3)
 PAIRS = [("fft", "ifft"), ("rfft", "irfft"), ("ihfft", "hfft")]

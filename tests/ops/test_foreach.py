@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import clew
-from clew._lazy import foreach
+from clew._ops import foreach
 
 OWN = {"maximum": "clamp_min", "minimum": "clamp_max"}
 

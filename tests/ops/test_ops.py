@@ -64,11 +64,11 @@ def test_every_python_function_has_samples(module: str):
 
 
 def test_every_lazy_function_has_samples():
-    """What clew/_lazy offers at the top level; lists of tensors are in test_foreach.py, and what is
+    """What clew/_ops offers at the top level; lists of tensors are in test_foreach.py, and what is
     not about values in test_small.py."""
     import test_small
 
-    names = {n for n, module in _namespace._LAZY_NAMES.items() if module.startswith("clew._lazy.")}
+    names = {n for n, module in _namespace._LAZY_NAMES.items() if module.startswith("clew._ops.")}
     names -= {n for n in names if isinstance(getattr(clew, n), type)}  # the legacy types
     names -= test_small.TESTED_HERE
     names = {n for n in names if not n.startswith(("_foreach_", "_amp_foreach_"))}

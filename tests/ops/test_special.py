@@ -9,7 +9,8 @@ import pytest
 import scipy.special as sp
 
 import clew
-from clew import _primitive, special
+from clew import special
+from clew._ops import primitive as _primitive
 
 INF = float("inf")
 NAN = float("nan")

@@ -6,7 +6,7 @@ import pytest
 
 import clew
 from clew import _C, nn
-from clew._flops import _MOVES, _OTHERS, PRODUCTS, backward_flops, flops
+from clew._ops.flops import _MOVES, _OTHERS, PRODUCTS, backward_flops, flops
 from clew.profiler import profile
 from clew.utils.flop_counter import FlopCounterMode, register_flop_formula
 

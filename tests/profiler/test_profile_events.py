@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from clew._provenance import Location
+from clew._base.provenance import Location
 from clew.autograd._recording import (
     FLAG_BACKWARD,
     FLAG_INPLACE,

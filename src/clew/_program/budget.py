@@ -14,7 +14,7 @@ from types import CodeType, TracebackType
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from clew import _C
-from clew._debug.memory import amount
+from clew._insight.debug.memory import amount
 
 __all__ = ["BudgetReport", "memory_budget"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import clew
 from clew import Tensor
-from clew._overriding import DisableTorchFunctionSubclass
+from clew._base.overriding import DisableTorchFunctionSubclass
 
 __all__ = ["lower"]
 

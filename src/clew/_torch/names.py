@@ -60,7 +60,7 @@ sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, _mkldnn = map(
 def _assert(condition: Any, message: str) -> None:
     """Raises where a condition does not hold."""
     if type(condition) is not Tensor and hasattr(condition, "__torch_function__"):
-        from clew._overriding import handle_torch_function, has_torch_function
+        from clew._base.overriding import handle_torch_function, has_torch_function
 
         if has_torch_function((condition,)):
             return handle_torch_function(_assert, (condition,), condition, message)

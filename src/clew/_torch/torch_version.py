@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew._run import TORCH_VERSION
-from clew._run import TorchVersion as TorchVersion
+from clew._cli.run import TORCH_VERSION
+from clew._cli.run import TorchVersion as TorchVersion
 
 __version__ = TorchVersion(TORCH_VERSION + "+clew")

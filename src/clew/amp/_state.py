@@ -12,7 +12,7 @@ from typing import Any
 
 import clew
 from clew import _C
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 __all__ = [
     "get_autocast_cpu_dtype",

@@ -12,7 +12,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 __all__ = ["GradScaler", "OptState"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import _C
+from clew._base.provenance import user_level
 from clew._C import Tensor, ones_like, zeros_like
-from clew._provenance import user_level
 from clew.autograd.grad_mode import set_grad_enabled
 
 __all__ = ["backward", "grad"]
@@ -217,7 +217,7 @@ def grad(
         found = _C._run_backward(roots, seeds, keep, create_graph, wanted)
     unused = [] if allow_unused else [i for i, g in enumerate(found) if g is None]
     if unused:
-        from clew import _explain
+        from clew._insight import explain as _explain
 
         raise RuntimeError(
             "grad: one of the differentiated Tensors appears to not have been used in the graph"
@@ -240,7 +240,7 @@ def _has_parts(roots: Any, leaves: Any) -> bool:
 
 
 def _is_structured(t: Any) -> bool:
-    """Whether it is sparse or ragged (see clew._structured)."""
+    """Whether it is sparse or ragged (see clew._tensor.structured)."""
     return hasattr(type(t), "_placeholder")
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from clew._files import replacing
+from clew._base.whole_files import replacing
 
 if TYPE_CHECKING:
     from clew.autograd._recording import MemoryEvent, Recording

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from clew._flops import PRODUCTS, backward_flops, flops
-from clew._provenance import Location
+from clew._base.provenance import Location
+from clew._ops.flops import PRODUCTS, backward_flops, flops
 from clew.autograd.profiler_util import FunctionEvent, Scope
 
 __all__ = ["RECORD", "Kind", "MemoryEvent", "Place", "Recording"]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import _C
+from clew._base.provenance import user_level
 from clew._C import Tensor, ones_like, randn_like, zeros_like
-from clew._provenance import user_level
 from clew.autograd._backward import grad
 from clew.autograd.grad_mode import enable_grad, no_grad
 

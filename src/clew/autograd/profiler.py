@@ -148,7 +148,7 @@ class Recorder:
 
 
 def _places(found: list[tuple[Any, ...]]) -> list[Place]:
-    from clew._provenance import Location
+    from clew._base.provenance import Location
 
     places: list[Place] = []
     known: dict[tuple[Any, ...], Location] = {}

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
-from clew._files import replacing
+from clew._base.whole_files import replacing
 from clew.autograd._profiler_text import format_memory as format_memory
 from clew.autograd._profiler_text import format_time
 
@@ -371,7 +371,7 @@ class EventList(list[T], Generic[T]):
         return self.table()
 
     def _repr_html_(self) -> str:
-        from clew import _html
+        from clew._tensor import html as _html
 
         return _html.table(str(self))
 

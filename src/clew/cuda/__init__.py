@@ -406,7 +406,7 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         return importlib.import_module(f"clew.cuda.{name}")
     if name.endswith("Tensor"):
-        from clew._lazy.legacy import cuda_type
+        from clew._ops.legacy import cuda_type
 
         return globals().setdefault(name, cuda_type(name))
     raise AttributeError(f"module 'clew.cuda' has no attribute {name!r}: there is no CUDA device")

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def _run(args: list[str]) -> int:
-    from clew._run import run_module, run_script
+    from clew._cli.run import run_module, run_script
     from clew.distributed import _faults
 
     before = sys.excepthook

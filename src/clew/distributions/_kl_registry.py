@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from clew import Tensor
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 from clew.distributions.distribution import Distribution
 
 __all__ = ["kl_divergence", "register_kl"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import clew
 from clew import Size, Tensor
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 from clew.distributions import constraints
 from clew.distributions.utils import lazy_property
 

@@ -50,7 +50,7 @@ def main(args: Sequence[str]) -> int:
     parser.add_argument("--train", action="store_true", help="do not call eval() first")
     parser.add_argument("--show", action="store_true", help="print the program")
     given = parser.parse_args(list(args))
-    from clew._run import install, uninstall
+    from clew._cli.run import install, uninstall
 
     before, path = list(sys.meta_path), list(sys.path)
     install()

@@ -27,7 +27,7 @@ class Place:
     def __str__(self) -> str:
         if not self.file:
             return "an unknown line"
-        from clew._provenance import short_path
+        from clew._base.provenance import short_path
 
         where = f"{short_path(self.file)}:{self.line}"
         return f"{where}: `{self.text}`" if self.text else where
@@ -45,7 +45,7 @@ def user_line(error: BaseException) -> Place:
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if not is_library(file):
-            from clew._statements import text_at
+            from clew._base.statements import text_at
 
             text = " ".join(text_at(file, trace.tb_lineno).split())[:200]
             found = Place(file, trace.tb_lineno, text)
@@ -64,7 +64,7 @@ def here() -> Place:
     file, line = frame.f_code.co_filename, frame.f_lineno
     text = _texts.get((file, line))
     if text is None:
-        from clew._statements import text_at
+        from clew._base.statements import text_at
 
         text = _texts[file, line] = " ".join(text_at(file, line).split())[:200]
     return Place(file, line, text)

@@ -14,7 +14,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
-from clew._signatures import parse
+from clew._ops.signatures import parse
 from clew.export._symbols import NUMBER_OPS
 
 __all__ = [
@@ -132,7 +132,11 @@ def canonical(function: Any) -> tuple[str, bool] | None:
         name = "type"
     if name in METHODS and (kind == "method_descriptor" or kind == "function"):
         module = getattr(function, "__module__", "") or ""
-        if kind == "method_descriptor" or module in ("clew._tensor", "clew._shaping", "clew"):
+        if kind == "method_descriptor" or module in (
+            "clew._tensor.methods",
+            "clew._ops.shaping",
+            "clew",
+        ):
             return f"Tensor.{name}", False
         if getattr(Tensor, name, None) is function or module.startswith("clew._"):
             return f"Tensor.{name}", False

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import clew
-from clew import _C, Tensor, _overriding
-from clew._overriding import TorchFunctionMode
+from clew import _C, Tensor
+from clew._base import overriding as _overriding
+from clew._base.overriding import TorchFunctionMode
 from clew.export import _symbols
 from clew.export._errors import ExportError, Place, here, in_library, is_library
 from clew.export._ir import Block, Node, Program, Value
@@ -57,7 +58,7 @@ _RESIZING = {
     *("unflatten", "arange", "zeros", "ones", "full", "empty", "ops.repeat", "concat", "ops._cat"),
 }
 # Where the library asks for whole numbers of its own.
-_ASKS_INT = ("clew.nn", "clew.distributions", "clew._functions")
+_ASKS_INT = ("clew.nn", "clew.distributions", "clew._ops.functions")
 _KIND_SYMS = {"int": SymInt, "float": SymFloat, "bool": SymBool}
 
 
@@ -316,7 +317,7 @@ class Recorder(TorchFunctionMode):
 
     def _sized_by_data(self, op: str, args: Any, kwargs: Any, result: Any) -> bool:
         """Whether sizes of what an added operation gives may depend on values, for all we know."""
-        from clew._opcheck import fake_results
+        from clew._ops.opcheck import fake_results
         from clew.utils._pytree import tree_leaves
 
         operation = added(op)
@@ -519,7 +520,7 @@ class Recorder(TorchFunctionMode):
             if name.startswith(_ASKS_INT) and "int" not in table:
                 self._patched.append((table, "int", None))
                 table["int"] = _Whole
-            if name == "clew._functions":  # equal(), allclose()
+            if name == "clew._ops.functions":  # equal(), allclose()
                 self._patched.append((table, "bool", None))
                 table["bool"] = _Truth
 
@@ -617,7 +618,7 @@ class _Truth(metaclass=_NumberKind):
 @contextmanager
 def _popped(rec: Recorder) -> Iterator[None]:
     """As while a mode answers a call."""
-    from clew._overriding import _state
+    from clew._base.overriding import _state
 
     modes = _state.modes
     _state.modes = [m for m in modes if m is not rec]
@@ -630,7 +631,7 @@ def _popped(rec: Recorder) -> Iterator[None]:
 @contextmanager
 def unseen(rec: Recorder) -> Iterator[None]:
     """Within it nothing is recorded, and sizes are those of the first run."""
-    from clew._overriding import _state
+    from clew._base.overriding import _state
 
     modes, _state.modes = _state.modes, []
     before, rec.inside = rec.inside, True
@@ -645,7 +646,7 @@ def _made_of_data() -> list[tuple[str, Any]]:
 
 
 def _modes() -> list[Any]:
-    from clew._overriding import _state
+    from clew._base.overriding import _state
 
     return _state.modes
 

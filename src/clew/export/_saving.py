@@ -34,7 +34,7 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
     if hasattr(f, "write"):
         f.write(data)
         return
-    from clew._files import replacing
+    from clew._base.whole_files import replacing
 
     with replacing(os.fspath(f)) as file:
         file.write(data)

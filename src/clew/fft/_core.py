@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import _C
-from clew._autocast import autocasting, float32
+from clew._base.autocast import autocasting, float32
 from clew._C import Tensor
-from clew._primitive import write_out
+from clew._ops.primitive import write_out
 
 _LAST = (-1,)
 _REAL = (_C.float32, _C.float64)

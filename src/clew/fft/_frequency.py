@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
-from clew._arguments import numpy_names
+from clew._base.arguments import numpy_names
 from clew._C import Tensor
-from clew._primitive import write_out
+from clew._ops.primitive import write_out
 from clew.fft import _core
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]

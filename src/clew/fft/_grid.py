@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew._arguments import numpy_names
+from clew._base.arguments import numpy_names
 from clew._C import Tensor
 from clew.fft._core import to_complex, to_half, to_real
 

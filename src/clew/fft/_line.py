@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew._arguments import numpy_names
+from clew._base.arguments import numpy_names
 from clew._C import Tensor
 from clew.fft._core import to_complex, to_half, to_real
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import clew
 from clew._C import Tensor
-from clew._einsum import einsum
+from clew._ops.einsum import einsum
 from clew.fx.graph import Graph
 from clew.fx.graph_module import GraphModule
 from clew.fx.node import map_aggregate

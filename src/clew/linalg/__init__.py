@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew import _namespace
-from clew._einsum import multi_dot
+from clew._ops.einsum import multi_dot
 
 from ._cholesky import cholesky, cholesky_ex
 from ._common import LinAlgError

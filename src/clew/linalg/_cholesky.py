@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from clew import _C, _dtypes
-from clew._autocast import in_float32
+from clew import _C
+from clew._base import dtypes as _dtypes
+from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._overriding import asks_classes
-from clew._primitive import Context, broadcast_batch, primitive, write_out
+from clew._ops.primitive import Context, broadcast_batch, primitive, write_out
 
 from ._common import CholeskyEx, check_matrix, check_same, eye_like, per_matrix, report, show
 from ._lapack import check as check_info

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clew import _C, _dtypes
+from clew import _C
+from clew._base import dtypes as _dtypes
 from clew._C import Tensor, eye
 
 _LOW_PRECISION = (_dtypes.float16, _dtypes.bfloat16)

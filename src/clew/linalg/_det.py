@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from clew import _C
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._overriding import asks_classes
-from clew._primitive import Context, primitive, write_out
+from clew._ops.primitive import Context, primitive, write_out
 
 from ._common import SlogDet, check_matrix, every, eye_like, real_dtype
 from ._lapack import native

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from clew import _C
-from clew._autocast import in_float32
+from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._overriding import asks_classes
-from clew._primitive import Context, primitive, write_out
+from clew._ops.primitive import Context, primitive, write_out
 
 from ._common import (
     Eigen,

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clew import _C, _dtypes
+from clew import _C
+from clew._base import dtypes as _dtypes
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._overriding import asks_classes
-from clew._primitive import broadcast_batch, primitive, write_out
+from clew._ops.primitive import broadcast_batch, primitive, write_out
 
 from ._common import check_matrix, check_same, check_tensor, per_matrix, report, show
 from ._lapack import check as check_info

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._overriding import asks_classes
 
 from ._cholesky import cholesky
 from ._common import check_matrix, check_same, check_tensor, conj_transpose, eps_of, every, show

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from clew import _C, _dtypes
-from clew._autocast import in_float32
+from clew import _C
+from clew._base import dtypes as _dtypes
+from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._overriding import asks_classes
-from clew._primitive import broadcast_batch, write_out
+from clew._ops.primitive import broadcast_batch, write_out
 
 from ._common import check_matrix, check_same, check_tensor, eps_of, every, real_dtype, show
 from ._lapack import check, loaded

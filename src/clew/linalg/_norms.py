@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import _C
-from clew._arguments import numpy_names
-from clew._autocast import in_float32
+from clew._base.arguments import numpy_names
+from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._overriding import asks_classes
-from clew._primitive import write_out
+from clew._ops.primitive import write_out
 
 from ._common import check_inexact, check_matrix, check_tensor, real_dtype, show
 from ._solve import inv_ex

@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from clew import _C, _dtypes
-from clew._arguments import numpy_names
-from clew._autocast import autocasting, lower
+from clew import _C
+from clew._base import dtypes as _dtypes
+from clew._base.arguments import numpy_names
+from clew._base.autocast import autocasting, lower
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._overriding import asks_classes
-from clew._primitive import Context, primitive, write_out
+from clew._ops.primitive import Context, primitive, write_out
 
 from ._common import check_inexact, check_tensor, eye_like, show
 

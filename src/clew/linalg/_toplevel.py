@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from clew._autocast import in_float32
+from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._overriding import asks_classes
-from clew._primitive import write_out
+from clew._ops.primitive import write_out
 
 from . import _products
 from ._cholesky import _cholesky, cholesky_inverse, cholesky_solve

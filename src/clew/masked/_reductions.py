@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew import _C, _dtypes
-from clew._arguments import need_tensors, wrapped_dim
+from clew import _C
+from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_tensors, wrapped_dim
 from clew._C import Tensor
 
 _f = _C.functions

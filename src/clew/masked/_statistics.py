@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew import _C, _dtypes
+from clew import _C
+from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 from clew.masked._reductions import dims_of, filled, prepared
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 import multiprocessing as _multiprocessing
 from multiprocessing import *  # noqa: F403
 
-from clew._shared import STRATEGIES as _STRATEGIES
-from clew._shared import get_strategy as _get_strategy
-from clew._shared import set_strategy as _set_strategy
+from clew._tensor.shared import STRATEGIES as _STRATEGIES
+from clew._tensor.shared import get_strategy as _get_strategy
+from clew._tensor.shared import set_strategy as _set_strategy
 
 from . import pool as pool
 from . import queue as queue

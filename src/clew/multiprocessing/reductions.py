@@ -5,7 +5,9 @@ from __future__ import annotations
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from clew import Tensor, _pickle, _shared
+from clew import Tensor
+from clew._tensor import pickling as _pickle
+from clew._tensor import shared as _shared
 
 __all__ = ["ForkingPickler", "init_reductions", "reduce_tensor"]
 

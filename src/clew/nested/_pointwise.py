@@ -10,7 +10,7 @@ from typing import Any
 import clew
 from clew import _C
 from clew._C import Tensor
-from clew._structured import Structured
+from clew._tensor.structured import Structured
 from clew.nested._tensor import NestedTensor, is_ragged, need_same_rows, ragged
 
 __all__ = ["RULES", "aligned", "function", "on_values"]

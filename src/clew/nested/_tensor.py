@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 import clew
-from clew import _C, _dtypes
+from clew import _C
+from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew._structured import Structured
+from clew._tensor.structured import Structured
 
 __all__ = ["NestedTensor", "RaggedSize", "Rows", "is_ragged", "need_same_rows", "ragged"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import _C
-from clew._arguments import need_tensors
+from clew._base.arguments import need_tensors
 from clew._C import Tensor
 
 from . import functional as F

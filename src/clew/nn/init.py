@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import clew
 from clew import _namespace
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 __all__ = [
     "calculate_gain",

@@ -31,7 +31,7 @@ class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
 
 
 def _rebuild_parameter(kind: Any, data: Any, requires_grad: Any, state: dict[str, Any]) -> Any:
-    from clew._pickle import _finish
+    from clew._tensor.pickling import _finish
 
     made = _finish(kind, data, requires_grad)
     made.__dict__.update(state)
@@ -86,7 +86,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from clew._pickle import requires_grad_of
+        from clew._tensor.pickling import requires_grad_of
 
         data, grad = self.detach(), requires_grad_of(self)
         return _rebuild_parameter, (type(self), data, grad, dict(self.__dict__))
@@ -129,7 +129,7 @@ class Buffer(Tensor):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from clew._pickle import requires_grad_of
+        from clew._tensor.pickling import requires_grad_of
 
         data, grad = self.detach(), requires_grad_of(self)
         return _rebuild_parameter, (type(self), data, grad, dict(self.__dict__))

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from clew import _C
-from clew._signatures import REQUIRED, Parameter, parse
+from clew._ops.signatures import REQUIRED, Parameter, parse
 from clew.export._ir import Node, Value
 from clew.export._names import function_of
 

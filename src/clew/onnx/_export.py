@@ -10,7 +10,7 @@ import numpy as np
 
 import clew
 from clew import Tensor
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 from clew.export._export import difference_of, record
 from clew.export._ir import Value
 from clew.export._module import ProgramModule
@@ -46,7 +46,7 @@ class ONNXProgram:
         if hasattr(destination, "write"):
             destination.write(data)
             return
-        from clew._files import replacing
+        from clew._base.whole_files import replacing
 
         with replacing(os.fspath(destination)) as file:
             file.write(data)

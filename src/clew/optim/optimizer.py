@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from clew import _C, Tensor
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 from clew.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -433,7 +433,7 @@ class Optimizer:
             if not isinstance(p, Tensor):
                 raise TypeError(f"{name}: parameters must be tensors; got {type(p).__name__}")
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
-                from clew._debug.summary import summary
+                from clew._insight.debug.summary import summary
 
                 raise ValueError(
                     f"{name}: can't optimize a non-leaf Tensor: {summary(p)}; give the parameters "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clew._files import replacing
+from clew._base.whole_files import replacing
 from clew.autograd._chrome_trace import write_json
 from clew.autograd._recording import MemoryEvent, Recording
 from clew.profiler._attribution import fold

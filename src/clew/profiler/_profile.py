@@ -205,7 +205,7 @@ class profile:
         kept = self._recorded()
         kept._stop()
         if self.profile_memory and kept.recordings:
-            from clew._debug.memory import kept_blocks
+            from clew._insight.debug.memory import kept_blocks
 
             kept.recordings[-1].owners = kept_blocks()
 

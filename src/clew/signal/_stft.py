@@ -6,11 +6,11 @@ import warnings
 from typing import Any
 
 from clew import _C
-from clew._autocast import in_float32
+from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
+from clew._base.provenance import user_level
 from clew._C import Tensor
-from clew._overriding import asks_classes
-from clew._primitive import loops_in_vmap
-from clew._provenance import user_level
+from clew._ops.primitive import loops_in_vmap
 from clew.fft._core import to_complex, to_half, to_real
 
 __all__ = ["istft", "stft"]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew import _C, _dtypes, _namespace
+from clew import _C, _namespace
+from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 from clew.signal._sampling import bartlett_points, cosines, kaiser_points, made, need_numbers
 

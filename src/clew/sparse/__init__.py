@@ -36,7 +36,7 @@ if not TYPE_CHECKING:  # else checkers take any name to be there
 
     def __getattr__(name: str) -> Any:
         if name.endswith("Tensor"):
-            from clew._lazy import legacy
+            from clew._ops import legacy
 
             return legacy.sparse_type(name)
         return _find(name)

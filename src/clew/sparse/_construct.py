@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import clew
-from clew import _C, _dtypes
+from clew import _C
+from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, constructors, coo
 
@@ -446,7 +447,7 @@ def to_scipy(tensor: Any) -> Any:
     >>> clew.sparse.to_scipy(clew.eye(2).to_sparse_csr()).nnz
     2
     """
-    from clew._primitive import scipy
+    from clew._ops.primitive import scipy
 
     sparse = scipy("sparse", "to_scipy")
     shape = tuple(tensor.shape)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import clew
-from clew import _C, _dtypes
+from clew import _C
+from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 from clew.sparse import _products, _reductions
 from clew.sparse._construct import _at

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import clew
-from clew import _C, _dtypes
+from clew import _C
+from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew._structured import Structured, as_text
+from clew._tensor.structured import Structured, as_text
 
 __all__ = ["Compressed", "Coo", "Pattern", "coo", "is_same_pattern"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import _C
 from clew._C import Tensor
-from clew._primitive import Context, scipy
+from clew._ops.primitive import Context, scipy
 from clew.special._elementwise import elementwise, unary
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
-from clew._primitive import Context, broadcast_batch, in_memory_order, primitive, write_out
+from clew._ops.primitive import Context, broadcast_batch, in_memory_order, primitive, write_out
 
 __all__ = ["elementwise", "evaluate", "unary"]
 

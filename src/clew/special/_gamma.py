@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from clew._base.out import check_castable
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._out import check_castable
-from clew._overriding import asks_classes
-from clew._primitive import Context, scipy
+from clew._ops.primitive import Context, scipy
 from clew.special._elementwise import elementwise, evaluate, only_in
 
 __all__ = ["gammainc", "gammaincc", "igamma", "igamma_", "igammac", "igammac_"]

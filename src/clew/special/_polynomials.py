@@ -12,7 +12,7 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
-from clew._primitive import Context
+from clew._ops.primitive import Context
 from clew.special._elementwise import elementwise, evaluate, published
 
 __all__ = [

@@ -12,7 +12,7 @@ import numpy as np
 
 import clew
 from clew import Tensor
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 __all__ = ["assert_allclose", "assert_close"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
-from clew._provenance import describe, user_level
+from clew._base.provenance import describe, user_level
 from clew.autograd import Function
 from clew.autograd.graph import saved_tensors_hooks
 

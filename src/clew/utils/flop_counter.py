@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from clew._flops import PRODUCTS
+from clew._ops.flops import PRODUCTS
 from clew.autograd._profiler_table import plain_table, scaled_flops
 from clew.autograd.profiler import Recorder
 from clew.autograd.profiler_util import FunctionEvent

@@ -121,7 +121,7 @@ def _are_functorch_transforms_active() -> bool:
 
 def _is_torch_function_enabled() -> bool:
     """Whether `__torch_function__` is asked."""
-    from clew._overriding import _state
+    from clew._base.overriding import _state
 
     return not _state.disabled
 
@@ -171,7 +171,7 @@ def _is_alias_of(a: Any, b: Any) -> bool:
 
 def _is_torch_function_mode_enabled() -> bool:
     """Whether a mode sees calls."""
-    from clew._overriding import _state
+    from clew._base.overriding import _state
 
     return bool(_state.modes) and not _state.disabled
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew._tensor_str import _options, _str
+from clew._tensor.text import _options, _str
 
 
 def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:

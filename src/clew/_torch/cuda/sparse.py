@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew._lazy.legacy import sparse_type, tensortype
+from clew._ops.legacy import sparse_type, tensortype
 
 
 def __getattr__(name: str) -> tensortype:

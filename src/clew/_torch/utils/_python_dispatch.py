@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from clew import Tensor
-from clew._overriding import TorchFunctionMode, _relevant, _state
+from clew._base.overriding import TorchFunctionMode, _relevant, _state
 
 __all__ = [
     "TorchDispatchMode",

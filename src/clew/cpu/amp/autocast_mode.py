@@ -6,7 +6,7 @@ import warnings
 
 import clew
 from clew import amp
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 __all__ = ["autocast"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from clew import amp
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 __all__ = ["GradScaler"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import clew
 from clew import amp
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd"]
 

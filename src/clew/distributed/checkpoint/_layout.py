@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import clew
+from clew._base.whole_files import replacing
 from clew._C import Tensor
-from clew._files import replacing
 from clew.distributed.tensor import DTensor, Replicate
 from clew.distributed.tensor._api import part_of
 from clew.distributed.tensor._redistribute import local_sizes

@@ -8,8 +8,8 @@ from concurrent.futures import Future
 from typing import Any
 
 import clew
+from clew._base.whole_files import replacing
 from clew._C import Tensor
-from clew._files import replacing
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.checkpoint._layout import (
     NAME,

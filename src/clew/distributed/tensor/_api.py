@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import clew
+from clew._base.overriding import DisableTorchFunctionSubclass
 from clew._C import Tensor
-from clew._overriding import DisableTorchFunctionSubclass
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.device_mesh import DeviceMesh, init_device_mesh
 from clew.distributed.tensor._redistribute import local_sizes, redistribute_local, sum_gradients

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import clew
+from clew._base.overriding import DisableTorchFunctionSubclass
 from clew._C import Tensor
-from clew._overriding import DisableTorchFunctionSubclass
 from clew.distributed.tensor._api import DTensor, part_of, wrap
 from clew.distributed.tensor._redistribute import redistribute_local, sum_gradients
 from clew.distributed.tensor.placement_types import Placement, Replicate

@@ -6,7 +6,7 @@ import zlib
 from typing import Any
 
 import clew
-from clew._overriding import DisableTorchFunctionSubclass
+from clew._base.overriding import DisableTorchFunctionSubclass
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.tensor._api import wrap
 from clew.distributed.tensor._redistribute import redistribute_local

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import clew
-from clew._overriding import DisableTorchFunctionSubclass
+from clew._base.overriding import DisableTorchFunctionSubclass
 from clew.distributed.tensor import _random, _shapes
 from clew.distributed.tensor._api import rules
 from clew.distributed.tensor._call import Call, name_of

@@ -53,7 +53,7 @@ from clew.nn.functional._margin import multilabel_soft_margin_loss as multilabel
 from clew.nn.functional._loss import nll_loss as nll_loss
 from clew.nn.functional._core import normalize as normalize
 from clew.nn.functional._margin import pairwise_distance as pairwise_distance
-from clew._distances import pdist as pdist
+from clew._ops.distances import pdist as pdist
 from clew.nn.functional._vision import pixel_shuffle as pixel_shuffle
 from clew.nn.functional._vision import pixel_unshuffle as pixel_unshuffle
 from clew.nn.functional._loss import poisson_nll_loss as poisson_nll_loss

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import clew
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 from ._core import dropout, linear, pad, scaled_dot_product_attention
 

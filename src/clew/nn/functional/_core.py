@@ -7,7 +7,7 @@ from typing import Any
 
 import clew
 from clew import _C
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 _table = _C.functions
 

@@ -8,8 +8,8 @@ from operator import index
 from typing import Any
 
 import clew
-from clew._autocast import in_float32
-from clew._twofold import twofold
+from clew._base.autocast import in_float32
+from clew._ops.twofold import twofold
 
 from ._core import private
 

@@ -7,8 +7,8 @@ import warnings
 from typing import Any
 
 import clew
-from clew._autocast import autocasting, float32
-from clew._provenance import user_level
+from clew._base.autocast import autocasting, float32
+from clew._base.provenance import user_level
 
 from ._core import linear, logsigmoid, private, xlogy
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import clew
 from clew import _C
-from clew._autocast import in_float32
-from clew._overriding import asks_classes
+from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
 
 from ._core import logsigmoid, softplus, vector_norm
 from ._loss import check_floating, legacy_reduction

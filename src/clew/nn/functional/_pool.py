@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import clew
-from clew._autocast import in_float32
+from clew._base.autocast import in_float32
 
 from ._core import _table, avg_pool1d, avg_pool2d, avg_pool3d, private
 

@@ -8,10 +8,10 @@ import warnings
 from typing import Any
 
 import clew
-from clew._autocast import in_float32
-from clew._overriding import asks_classes
-from clew._provenance import user_level
-from clew._twofold import twofold
+from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
+from clew._base.provenance import user_level
+from clew._ops.twofold import twofold
 
 from ._core import private
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import clew
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 from clew.utils.hooks import RemovableHandle as RemovableHandle
 
 # Hooks of every module; the public functions that fill these are in module.py.

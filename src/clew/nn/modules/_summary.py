@@ -67,6 +67,6 @@ def summary(
     >>> table.parameters, table["0"].shapes, table["0"].flops
     (49, ((2, 8),), 128)
     """
-    from clew._graph.model import summarize
+    from clew._insight.graph.model import summarize
 
     return summarize(module, input, kwargs, depth, fold)

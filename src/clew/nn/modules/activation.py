@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import clew
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 from .. import functional as F
 from ..parameter import Parameter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import clew
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 from ..parameter import Buffer, Parameter, UninitializedTensorMixin
 from . import _hooks, _state, _summary
@@ -742,7 +742,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
 
     def _repr_html_(self) -> str | None:
         """What notebooks show; a class with a text of its own keeps it."""
-        from clew import _html
+        from clew._tensor import html as _html
 
         return _html.module(self) if type(self).__repr__ is Module.__repr__ else None
 

@@ -7,8 +7,8 @@ import warnings
 from typing import Any
 
 import clew
-from clew._autocast import autocasting, float32, lower
-from clew._provenance import user_level
+from clew._base.autocast import autocasting, float32, lower
+from clew._base.provenance import user_level
 
 from .. import init
 from ..functional._core import private

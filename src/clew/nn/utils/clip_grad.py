@@ -8,7 +8,7 @@ from typing import Any
 
 import clew
 from clew import _C
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 from ..functional._core import vector_norm
 from ..parameter import Parameter
@@ -85,7 +85,7 @@ def get_total_norm(
 
 def _non_finite(tensors: list[clew.Tensor]) -> str:
     """A line for each of the tensors that has a NaN or infinity, as far as a message goes."""
-    from clew._debug.summary import summary
+    from clew._insight.debug.summary import summary
 
     bad = [(i, t) for i, t in enumerate(tensors) if not t.isfinite().all().item()]
     lines = [f"\n  gradient {i}: {summary(t)}" for i, t in bad[:_SHOWN]]

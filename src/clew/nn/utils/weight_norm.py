@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 from ..functional._core import vector_norm
 from ..parameter import Parameter

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from clew import Tensor
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 from ..optimizer import Optimizer
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 from ..optimizer import Optimizer
 from ._base import _EPOCH_WARNING, LRScheduler, _write

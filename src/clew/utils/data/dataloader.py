@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from clew import _C
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import (

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import clew
 from clew import Tensor
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 __all__ = [
     "ChainDataset",

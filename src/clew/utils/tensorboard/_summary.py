@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
-from clew._provenance import user_level
+from clew._base.provenance import user_level
 
 __all__ = [
     "array",

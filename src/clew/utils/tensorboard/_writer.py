@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from clew._files import replacing
+from clew._base.whole_files import replacing
 
 from . import _summary as summary
 

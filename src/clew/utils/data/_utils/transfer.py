@@ -16,7 +16,7 @@ from multiprocessing.reduction import ForkingPickler, recv_handle, send_handle
 from typing import Any, NamedTuple
 
 import clew
-from clew._pickle import _Storage
+from clew._tensor.pickling import _Storage
 
 __all__ = ["Packed", "pack", "receive", "send", "unpack"]
 

@@ -1,0 +1,34 @@
+"""Which dtype operands give together, and which dtypes a result may be stored in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew import _C
+from clew._base import dtypes as _dtypes
+from clew._C import empty
+
+__all__ = ["can_cast", "promote_types", "result_type"]
+
+
+def promote_types(type1: _C.dtype, type2: _C.dtype) -> _C.dtype:
+    """The smallest dtype that both dtypes convert to.
+
+    >>> clew.promote_types(clew.int32, clew.float32)
+    clew.float32
+    """
+    return result_type(empty(1, dtype=type1, device="meta"), empty(1, dtype=type2, device="meta"))
+
+
+def result_type(tensor1: Any, tensor2: Any) -> _C.dtype:
+    """The dtype an arithmetic operation on the two (tensors or numbers) gives."""
+    return _C._result_type(tensor1, tensor2)
+
+
+def can_cast(from_: _C.dtype, to: _C.dtype) -> bool:
+    """Whether a result of dtype from_ may be stored into a tensor of dtype to."""
+
+    def rank(d: _C.dtype) -> int:
+        return 3 if d.is_complex else 2 if d.is_floating_point else 0 if d is _dtypes.bool else 1
+
+    return rank(from_) <= rank(to)

@@ -1,0 +1,1 @@
+"""The commands of `python -m clew` that stand for a program of their own."""

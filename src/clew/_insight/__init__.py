@@ -1,0 +1,1 @@
+"""What explains a graph and a program: errors, pictures, watching, diagnoses."""

@@ -1,0 +1,424 @@
+"""compare: where two runs that should be equal first differ."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew import _C, Tensor
+from clew._base import provenance as _provenance
+from clew._insight.debug.observing import Observation
+from clew._insight.debug.place import Place, placed
+from clew._ops import flops as _flops
+
+__all__ = ["Difference", "RecordedRun", "compare", "record_run"]
+
+LIMIT = 1 << 30  # bytes of values that a run may keep
+ROUNDING = {"float16": 2e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-9}
+
+
+class Value(NamedTuple):
+    """What one operation gave: its name, place, module, which call of it, the elements (None where
+    they were written over before they could be read), and what went in that no operation of the run
+    had made."""
+
+    operation: str
+    place: Place | None
+    module: str | None
+    occurrence: int
+    array: Any
+    dtype: str
+    given: tuple[tuple[str, Any, str], ...] = ()  # what it is, elements, dtype
+
+    @property
+    def line(self) -> Any:
+        return None if self.place is None else (self.place.file, self.place.line)
+
+    @property
+    def key(self) -> Any:
+        """Equal for calls that are compared."""
+        return self.operation, self.line, self.module, self.occurrence
+
+
+class _Waiting(NamedTuple):
+    """A result of a compiled function: to read it at once would keep it from being compiled."""
+
+    tensor: Tensor
+    version: int
+
+
+class RecordedRun:
+    """The values of a run in order of their making; `record_run` makes it.
+
+    Attributes:
+        values: one entry for each tensor that an operation gave.
+        outputs: what each module gave, by its path and the number of the call.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.outputs: dict[tuple[str, int], tuple[Any, str]] = {}
+        self._counts: dict[Any, int] = {}
+        self._bytes = 0
+        self._made: dict[int, weakref.ref[Tensor]] = {}
+        self._copies: dict[int, tuple[Tensor, int, Any]] = {}
+
+    def _note(self, name: str, given: list[Any], got: list[Any]) -> None:
+        where = _C._here()
+        least = _least_deferred()
+        inputs = tuple(self._given(i, t, least) for i, t in enumerate(given) if self._is_new(t))
+        for t in got:
+            if not isinstance(t, Tensor) or not (t.is_floating_point() or t.is_complex()):
+                continue
+            self._made[id(t)] = weakref.ref(t)
+            key = (name, where and (id(where[0]), where[1], where[2]))
+            number = self._counts[key] = self._counts.get(key, -1) + 1
+            module = _own_path(where[2]) if where else None
+            kept = self._kept(t, least)
+            self.values.append(
+                Value(name, placed(where), module, number, kept, t.dtype.name, inputs)
+            )
+
+    def _is_new(self, t: Any) -> bool:
+        """Whether a tensor is none that an operation of the run made."""
+        if not isinstance(t, Tensor) or not (t.is_floating_point() or t.is_complex()):
+            return False
+        made = self._made.get(id(t))
+        return made is None or made() is not t
+
+    def _given(self, number: int, t: Tensor, least: int | None) -> tuple[str, Any, str]:
+        known = self._copies.get(id(t))
+        if known is None or known[0] is not t or known[1] != t._version:
+            known = self._copies[id(t)] = (t, t._version, self._kept(t, least))
+        return _told(number, t), known[2], t.dtype.name
+
+    def _kept(self, t: Tensor, least: int | None) -> Any:
+        if least is not None and t.numel() >= least:
+            self._count(t.nbytes)
+            return _Waiting(t, t._version)
+        array = np.array(_array(t))
+        self._count(array.nbytes)
+        return array
+
+    def _count(self, nbytes: int) -> None:
+        self._bytes += nbytes
+        if self._bytes > LIMIT:
+            raise RuntimeError(
+                f"compare: the run made more than {LIMIT >> 20} MB of values; compare one step"
+            )
+
+    def _finish(self) -> None:
+        """Reads what waited."""
+        self._made.clear()
+        self._copies.clear()
+
+        def read(kept: Any) -> Any:
+            if not isinstance(kept, _Waiting):
+                return kept
+            same = kept.tensor._version == kept.version
+            return np.array(_array(kept.tensor)) if same else None
+
+        self.values = [
+            v._replace(array=read(v.array), given=tuple((n, read(a), d) for n, a, d in v.given))
+            for v in self.values
+        ]
+        outputs = {key: (read(kept), dtype) for key, (kept, dtype) in self.outputs.items()}
+        self.outputs = {key: value for key, value in outputs.items() if value[0] is not None}
+
+    def _note_output(self, path: str, output: Any) -> None:
+        number = self._counts[path] = self._counts.get(path, -1) + 1
+        if isinstance(output, (tuple, list)):
+            output = output[0] if output else None
+        if isinstance(output, Tensor) and output.is_floating_point():
+            kept = self._kept(output, _least_deferred())
+            self.outputs[path, number] = (kept, output.dtype.name)
+
+
+def _least_deferred() -> int | None:
+    """The number of elements from which operations wait here; none outside of what is compiled."""
+    least: int | None = _C._defer(None)
+    if least is not None:
+        _C._defer(least)
+    return least
+
+
+def _own_path(path: str | None) -> str | None:
+    """A module's path, without the wrapper that compile() makes."""
+    if path is None or "_orig_mod" not in path:
+        return path
+    return ".".join(part for part in path.split(".") if part != "_orig_mod")
+
+
+def _told(number: int, t: Tensor) -> str:
+    """An input in words: its number, and a parameter's name or where it was made."""
+    found = _provenance.parameter_name(t)
+    if found:
+        return f"input {number} ({_own_path(found[0])})"
+    cut = _C._cut_of(t)
+    at = placed(cut[2]) if cut is not None and cut[2] is not None else None
+    return f"input {number}" + (f" (made at {at.short})" if at else "")
+
+
+def _array(t: Tensor) -> Any:
+    from clew._tensor.text import widen
+
+    return widen(t._array_view(), t.dtype.name == "bfloat16")
+
+
+def record_run(function: Callable[[], Any]) -> RecordedRun:
+    """Runs a function and keeps what every operation in it gives.
+
+    Args:
+        function: takes nothing; computes one step, say.
+
+    >>> run = clew.debug.record_run(lambda: clew.ones(2) * 3)
+    >>> [value.operation for value in run.values]
+    ['mul']
+    """
+    from clew.nn.modules import _global
+
+    run = RecordedRun()
+    # Whatever module is called gives its output under its path, "" for the outermost.
+    hook = _global.register_module_forward_hook(
+        lambda module, args, output: run._note_output(_path(), output)
+    )
+    observation = Observation(run._note, _flops._kinds())
+    try:
+        function()
+    finally:
+        observation.close()
+        hook.remove()
+    run._finish()
+    return run
+
+
+def _path() -> str:
+    here = _C._here()
+    return "" if here is None else _own_path(here[2]) or ""
+
+
+class Difference(NamedTuple):
+    """The first value that differs.
+
+    Args:
+        operation: that made it, or the module's path.
+        place: the line.
+        module: the module in progress.
+        evidence: by how much, and where.
+        a: the element of the first run that differs most.
+        b: that of the second.
+    """
+
+    operation: str
+    place: str
+    module: str | None
+    evidence: str
+    a: Any
+    b: Any
+
+    def __str__(self) -> str:
+        at = f"\n  at {self.place}" if self.place else ""
+        return f"{self.operation} is the first that differs{at}\n  {self.evidence}"
+
+
+def compare(run_a: Any, run_b: Any, *, rtol: float | None = None) -> Difference | None:
+    """Finds the first value that differs between two runs by more than rounding.
+
+    Runs are aligned by line and module; by operation and module where no line is in both, as of two
+    versions of a program; by module where one of them is not clew's: values that another program
+    dumped. What is compiled stays so: its values are read when the run is over.
+
+    Args:
+        run_a: a function to run, a RecordedRun, or a mapping (or the path of an .npz file) from
+            modules' paths to arrays of what they gave, such as PyTorch's; a list of arrays of a
+            module that ran several times, or one of them.
+        run_b: another.
+        rtol: the greatest difference, relative to the largest element, that counts as rounding;
+            by default what the dtype leads one to expect.
+
+    Returns: the first difference, or None.
+
+    >>> def step(scale):
+    ...     x = clew.arange(4.0)
+    ...     return (x * scale).exp().sum()
+    >>> found = clew.debug.compare(lambda: step(1.0), lambda: step(1.1))
+    >>> found.operation, found.a, found.b
+    ('mul', 3.0, 3.3...)
+    >>> clew.debug.compare(lambda: step(1.0), lambda: step(1.0)) is None
+    True
+    """
+    a, b = _run(run_a), _run(run_b)
+    if isinstance(a, RecordedRun) and isinstance(b, RecordedRun):
+        return _by_line(a, b, rtol)
+    return _by_module(a, b, rtol)
+
+
+def _run(run: Any) -> Any:
+    if isinstance(run, (str, os.PathLike)):
+        with np.load(run, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    if isinstance(run, (RecordedRun, Mapping)):
+        return run
+    if callable(run):
+        return record_run(run)
+    raise TypeError(
+        "compare: expected a function, a RecordedRun, a mapping of arrays or the path of an .npz "
+        f"file; got {type(run).__name__}"
+    )
+
+
+def _outputs(run: Any) -> dict[str, list[tuple[Any, str]]]:
+    """What each module gave, call after call, by its path."""
+    found: dict[str, list[tuple[Any, str]]] = {}
+    if isinstance(run, RecordedRun):
+        for (path, _), value in run.outputs.items():
+            found.setdefault(path, []).append(value)
+        return found
+    for name, value in run.items():
+        calls = value if isinstance(value, (list, tuple)) else [value]
+        arrays = [_array(each) if isinstance(each, Tensor) else np.asarray(each) for each in calls]
+        found[_own_path(name) or ""] = [(array, array.dtype.name) for array in arrays]
+    return found
+
+
+def _place_of(runs: tuple[Any, ...], path: str) -> str:
+    """The line of the last operation in a module, of the run that has lines."""
+    for run in runs:
+        if isinstance(run, RecordedRun):
+            for v in reversed(run.values):
+                if v.module == path and v.place is not None:
+                    return v.place.text
+    return ""
+
+
+def _by_line(a: RecordedRun, b: RecordedRun, rtol: float | None) -> Difference | None:
+    values, others = a.values, b.values
+    if not {v.key for v in values} & {v.key for v in others}:
+        # Other lines, as of another version of the program: by operation and module.
+        values, others = _without_lines(values), _without_lines(others)
+    known = {v.key: v for v in others}
+    for v in values:
+        other = known.get(v.key)
+        if other is None or v.array is None or other.array is None:
+            continue
+        dtype = min_precise(v.dtype, other.dtype)
+        told = _differ(v.array, other.array, dtype, rtol)
+        if told is not None:
+            text, first, second = told
+            place = v.place.text if v.place else ""
+            text += _already(v, other, rtol)
+            return Difference(v.operation, place, v.module, text, first, second)
+    return _first_alone(values, others)
+
+
+def _without_lines(values: list[Value]) -> list[Value]:
+    counts: dict[Any, int] = {}
+    found: list[Value] = []
+    for v in values:
+        number = counts[v.operation, v.module] = counts.get((v.operation, v.module), -1) + 1
+        found.append(_Lineless(*v._replace(occurrence=number)))
+    return found
+
+
+class _Lineless(Value):
+    @property
+    def line(self) -> Any:
+        return None
+
+
+def _already(v: Value, other: Value, rtol: float | None) -> str:
+    """What of an operation's inputs differs itself: then the cause lies before."""
+    told = []
+    for (name, one, kind), (_, two, other_kind) in zip(v.given, other.given):
+        if one is None or two is None:
+            continue
+        if _differ(one, two, min_precise(kind, other_kind), rtol) is not None:
+            told.append(name)
+    verb = "differs" if len(told) == 1 else "differ"
+    return f"; {' and '.join(told)} {verb} already" if told else ""
+
+
+def _first_alone(a: list[Value], b: list[Value]) -> Difference | None:
+    """The first operation that only one run has."""
+    keys = [{v.key for v in run} for run in (a, b)]
+    for run, others, name in ((a, keys[1], "second"), (b, keys[0], "first")):
+        for v in run:
+            if v.key not in others:
+                text = f"the {name} run has no such call: one takes another way from here"
+                place = v.place.text if v.place else ""
+                return Difference(v.operation, place, v.module, text, None, None)
+    return None
+
+
+def _by_module(run_a: Any, run_b: Any, rtol: float | None) -> Difference | None:
+    a, b = _outputs(run_a), _outputs(run_b)
+    common = [path for path in a if path in b]
+    if not common:
+        raise ValueError(
+            f"compare: the runs have no module in common; the first has {list(a)[:5]}, the second "
+            f"{list(b)[:5]}"
+        )
+    for path in common:
+        pairs = _paired(a[path], b[path])
+        told = [
+            _differ(one, two, min_precise(kind, other), rtol)
+            for (one, kind), (two, other), _ in pairs
+        ]
+        # Of a module that ran several times a hook keeps one call, whichever that is.
+        if len(a[path]) != len(b[path]) and None in told:
+            continue
+        for found, (_, _, which) in zip(told, pairs):
+            if found is not None:
+                text, first, second = found
+                place = _place_of((run_a, run_b), path)
+                what = f"the output of {path or 'the model'}{which}"
+                return Difference(what, place, path, text, first, second)
+    return None
+
+
+def _paired(a: list[Any], b: list[Any]) -> list[tuple[Any, Any, str]]:
+    """Outputs to compare: call by call; the one of a run that has one alone with each of the other,
+    the last, which a hook that writes over the one before leaves, first."""
+    if len(a) == len(b):
+        calls = len(a)
+        return [(x, y, f" in call {i + 1}" * (calls > 1)) for i, (x, y) in enumerate(zip(a, b))]
+    many = max(len(a), len(b))
+    if min(len(a), len(b)) == 1:
+        both = zip(a * many if len(a) == 1 else a, b * many if len(b) == 1 else b)
+        found = [(x, y, f" in call {i + 1}") for i, (x, y) in enumerate(both)]
+        return found[::-1]
+    return [(x, y, f" in call {i + 1}") for i, (x, y) in enumerate(zip(a, b))]
+
+
+def min_precise(one: str, two: str) -> str:
+    """Of two dtypes the one that rounds more."""
+    return max((one, two), key=lambda name: ROUNDING.get(name, 0.0))
+
+
+def _differ(a: Any, b: Any, dtype: str, rtol: float | None) -> tuple[str, Any, Any] | None:
+    if a.shape != b.shape:
+        return f"its shape is {a.shape} in the first run and {b.shape} in the second", None, None
+    if a.size == 0:
+        return None
+    bound = ROUNDING.get(dtype, 1e-9) if rtol is None else rtol
+    a, b = np.asarray(a), np.asarray(b)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs(a - b)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        apart = np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
+        finite = np.abs(np.where(np.isfinite(a), a, 0)).max()
+    largest = np.unravel_index(int(apart.argmax()), apart.shape)
+    if not apart[largest] > bound * max(float(finite), 1e-30):
+        return None
+    count = int((apart > bound * max(float(finite), 1e-30)).sum())
+    where = list(map(int, largest))
+    first, second = a[largest].item(), b[largest].item()
+    text = (
+        f"{count} of {a.size} elements differ, most at {where}: {first:.7g} in the first run, "
+        f"{second:.7g} in the second (largest element {float(finite):.4g})"
+    )
+    return text, first, second

@@ -1,0 +1,309 @@
+"""Values and gradients that stop learning: dead, saturated, vanishing, exploding, NaN-prone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import Tensor
+from clew._insight.debug.doctor.losses import behind, maker
+from clew._insight.debug.doctor.rule import Rule, size_of, values
+from clew._insight.debug.doctor.run import Call, Watched
+from clew._insight.debug.place import Place
+
+_ROUNDS = 3  # rounds in which something must be seen
+_EARLY = 8  # later on, a model may be sure of itself
+
+
+class DeadReLU(Rule):
+    mistake = "dead ReLU"
+    operations = ("nn.functional.relu", "relu")
+
+    SHARE = 0.9
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.seen: dict[Any, tuple[Place | None, list[tuple[float, int]]]] = {}
+
+    def operation(self, call: Call) -> None:
+        out = call.outputs[0]
+        if out.grad_fn is None or out.dim() < 2 or out.shape[0] < 4:
+            return
+        if not self._of_a_layer(call.inputs[0]):
+            return  # a hinge, which is 0 where all is well
+        v = values(out)
+        units = 1 if out.dim() != 3 else 2
+        if v.shape[units] < 4:
+            return
+        others = tuple(d for d in range(v.ndim) if d != units)
+        dead = float((v.max(axis=others) <= 0).mean())
+        _, shares = self.seen.setdefault(call.key, (call.place, []))
+        shares.append((dead, v.shape[units]))
+
+    @staticmethod
+    def _of_a_layer(x: Tensor) -> bool:
+        """Whether x is a layer's result, or a sum of such, and no number was added to it."""
+        node = behind(x.grad_fn)
+        if node is None or not node.name().startswith(("Add", "Sub")):
+            return True
+        parts = [fn for fn, _ in node.next_functions]
+        return node.name().startswith("Add") and len(parts) == 2 and None not in parts
+
+    def finish(self) -> None:
+        for place, shares in self.seen.values():
+            if len(shares) < _ROUNDS:
+                continue
+            late = [s for s, _ in shares[-_ROUNDS:]]
+            if min(late) >= self.SHARE:
+                units = shares[-1][1]
+                self.find(
+                    place,
+                    f"{late[-1]:.0%} of {units} units give 0 for every sample of a batch, in each "
+                    f"of the last {len(late)} steps looked at: no gradient passes through them",
+                    "lower the learning rate, check the scale of inputs, weights and biases, or "
+                    "use LeakyReLU or GELU",
+                )
+
+
+class Saturated(Rule):
+    mistake = "saturated activation"
+    operations = ("nn.functional.tanh", "tanh", "nn.functional.sigmoid", "sigmoid")
+
+    SHARE = 0.9
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.seen: dict[Any, tuple[Place | None, str, list[float], list[Any]]] = {}
+
+    def operation(self, call: Call) -> None:
+        out = call.outputs[0]
+        if out.grad_fn is None or out.numel() < 8 or self.run.round >= _EARLY:
+            return
+        if maker(call.inputs[0]) in ("Mul", "Div"):
+            return  # a steep one is made so on purpose
+        v = values(out)
+        name = call.name.removeprefix("nn.functional.")
+        flat = np.abs(v) > 0.99 if name == "tanh" else np.abs(v - 0.5) > 0.49
+        _, _, shares, spans = self.seen.setdefault(call.key, (call.place, name, [], []))
+        shares.append(float(flat.mean()))
+        spans.append(float(np.abs(values(call.inputs[0])).mean()))
+
+    def finish(self) -> None:
+        for place, name, shares, sizes in self.seen.values():
+            if len(shares) >= _ROUNDS and min(shares) >= self.SHARE:
+                self.find(
+                    place,
+                    f"{shares[-1]:.0%} of the values of {name} lie within 0.01 of its bounds, in "
+                    f"all {len(shares)} calls looked at; its inputs are {sizes[-1]:.3g} on average "
+                    "in size: hardly any gradient passes",
+                    "normalise the inputs, start with smaller weights, or put a normalisation "
+                    "before it",
+                )
+
+
+class LayerGradients(Rule):
+    mistake = "gradients vanish or explode from layer to layer"
+
+    VANISHING = 1e-4  # the first layer's gradient by the last one's
+    EXPLODING = 1e4
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.seen: dict[int, list[list[tuple[str, float]]]] = {}
+        self.places: dict[int, Any] = {}
+
+    def stepping(self, watched: Watched) -> None:
+        if self.run.scaler is not None:
+            return
+        rows = []
+        for p in watched.params:
+            if p.dim() < 2 or p.grad is None or p.grad.numel() == 0:
+                continue
+            size = size_of(values(p.grad)) / p.numel() ** 0.5
+            rows.append((self.run.name_of(p), size, p))
+        if len(rows) >= 2:
+            self.seen.setdefault(id(watched), []).append([(n, s) for n, s, _ in rows])
+            if id(watched) not in self.places:
+                from clew import _C
+
+                self.places[id(watched)] = (_C._recorded_use(rows[0][2]), watched.step_place)
+
+    def finish(self) -> None:
+        from clew._insight.debug.place import placed
+
+        for key, rounds in self.seen.items():
+            if len(rounds) < _ROUNDS:
+                continue
+            use, step = self.places[key]
+            place = placed(use[0]) if use else step
+            firsts = [r[0][1] for r in rounds]
+            lasts = [r[-1][1] for r in rounds]
+            names = (rounds[-1][0][0], rounds[-1][-1][0])
+            # From the first step on: after it, a learning rate may be the reason.
+            largest, smallest = (pick((s, n) for n, s in rounds[0]) for pick in (max, min))
+            at_once = np.isfinite(largest[0]) and largest[0] > self.EXPLODING
+            bad = sum(not np.isfinite(s) for r in rounds for _, s in r)
+            if bad and not at_once:
+                continue  # told by who finds where a NaN comes from
+            if (
+                not bad
+                and len(rounds[0]) >= 4
+                and all(0 < f < self.VANISHING * last for f, last in zip(firsts, lasts))
+            ):
+                self.find(
+                    place,
+                    f"the gradient of {names[0]} is {firsts[-1]:.3g} for each number, that of "
+                    f"{names[1]} {lasts[-1]:.3g}: {lasts[-1] / firsts[-1]:.2g} times as much, in "
+                    f"all {len(rounds)} steps looked at",
+                    "use ReLU instead of sigmoid or tanh, normalisation, residual connections, or "
+                    "an initialisation that keeps sizes (kaiming, xavier)",
+                    (key, "vanishing"),
+                )
+            elif (
+                at_once
+                and (bad or all(max(s for _, s in r) > self.EXPLODING for r in rounds[-_ROUNDS:]))
+            ) or (
+                not bad
+                and len(rounds[0]) >= 4
+                and all(f > last / self.VANISHING > 0 for f, last in zip(firsts, lasts))
+            ):
+                self.find(
+                    place,
+                    f"the gradient of {largest[1]} is {largest[0]:.3g} for each number, that of "
+                    f"{smallest[1]} is {smallest[0]:.3g}",
+                    "clip gradients (clip_grad_norm_), start with smaller weights, lower the "
+                    "learning rate",
+                    (key, "exploding"),
+                )
+
+
+# At which values of the input a slope is infinite or NaN.
+def _zero(v: Any) -> Any:
+    return v == 0
+
+
+def _at_one(v: Any) -> Any:
+    return np.abs(v) >= 1
+
+
+_EDGES: dict[str, tuple[Any, str, str]] = {
+    "sqrt": (_zero, "0", "sqrt(x + eps), or sqrt(x.clamp(min=eps))"),
+    "rsqrt": (_zero, "0", "rsqrt(x + eps)"),
+    "log": (_zero, "0", "log(x + eps), or log(x.clamp(min=eps)); log_softmax for log(softmax)"),
+    "log2": (_zero, "0", "log2(x + eps)"),
+    "log10": (_zero, "0", "log10(x + eps)"),
+    "reciprocal": (_zero, "0", "1 / (x + eps)"),
+    "acos": (_at_one, "-1 or 1", "acos(x.clamp(-1 + eps, 1 - eps))"),
+    "asin": (_at_one, "-1 or 1", "asin(x.clamp(-1 + eps, 1 - eps))"),
+    "acosh": (lambda v: v <= 1, "1", "acosh(x.clamp(min=1 + eps))"),
+    "atanh": (_at_one, "-1 or 1", "atanh(x.clamp(-1 + eps, 1 - eps))"),
+}
+
+
+class AtTheEdge(Rule):
+    mistake = "an expression is differentiated where its slope is infinite"
+    operations = (*_EDGES, "div", "pow")
+
+    def operation(self, call: Call) -> None:
+        x = call.inputs[0]
+        if not isinstance(x, Tensor) or not call.outputs[0].requires_grad:
+            return
+        name = call.name
+        if name == "div":
+            self._divided(call)
+            return
+        if name == "pow":
+            self._power(call)
+            return
+        if not x.requires_grad or not x.is_floating_point() or x.numel() == 0:
+            return
+        test, edge, change = _EDGES[name]
+        hits = int(test(values(x)).sum())
+        if hits:
+            self.find(
+                call.place,
+                f"{hits} of {x.numel()} inputs of {name} are {edge}: its slope is infinite or NaN "
+                "there, and 0 times infinity is NaN",
+                f"keep away from the edge: {change}",
+            )
+
+    def _divided(self, call: Call) -> None:
+        y = call.inputs[1] if len(call.inputs) > 1 else None
+        if not isinstance(y, Tensor) or not y.is_floating_point() or y.numel() == 0:
+            return
+        v = values(y)
+        if v.ndim == 0 and v != 0:
+            return
+        hits = int((v == 0).sum())
+        if hits:
+            self.find(
+                call.place,
+                f"{hits} of {y.numel()} divisors are 0: the quotient and its slope are infinite or "
+                "NaN there",
+                "divide by y + eps, or by y.clamp(min=eps); for a norm use normalize(x, eps=...)",
+            )
+
+    def _power(self, call: Call) -> None:
+        x = call.inputs[0]
+        node = call.outputs[0].grad_fn
+        exponent = getattr(node, "_saved_exponent", None)
+        if isinstance(exponent, Tensor):
+            exponent = float(values(exponent)) if exponent.numel() == 1 else None
+        if not isinstance(exponent, (int, float)) or exponent >= 1 or exponent == 0:
+            return
+        if not x.requires_grad:
+            return
+        hits = int((values(x) == 0).sum())
+        if hits:
+            self.find(
+                call.place,
+                f"{hits} of {x.numel()} bases are 0 under the exponent {exponent:g}: the slope is "
+                "infinite there",
+                "add a small number to the base",
+            )
+
+
+class WhereTrap(Rule):
+    mistake = "where() hides values whose gradient is still computed"
+    operations = ("where",)
+
+    def operation(self, call: Call) -> None:
+        if len(call.inputs) < 3:
+            return
+        mask = call.inputs[0]
+        for i, t in enumerate(call.inputs[1:3]):
+            if not isinstance(t, Tensor) or t.grad_fn is None or not t.is_floating_point():
+                continue
+            v = values(t)
+            bad = ~np.isfinite(v)
+            if not bad.any() or maker(t).startswith(("Where", "MaskedFill")):
+                continue  # what was filled in has no slope
+            chosen = np.broadcast_to(values(mask) == (i == 0), call.outputs[0].shape)
+            hidden = int((np.broadcast_to(bad, chosen.shape) & ~chosen).sum())
+            if hidden and not self._spoiled():
+                self.find(
+                    call.place,
+                    f"{hidden} values of the branch made by {maker(t).lower() or 'an operation'} "
+                    "are NaN or infinite and not chosen; backward multiplies their slope by 0, "
+                    "which gives NaN",
+                    "make the input safe first: x = where(mask, x, 1); y = where(mask, f(x), 0)",
+                )
+
+    def _spoiled(self) -> bool:
+        """Whether parameters are NaN already, and all values with them."""
+        return any(not np.isfinite(values(p)).all() for p in self.run.optimized_tensors())
+
+
+class NotFinite(Rule):
+    mistake = "the loss is NaN or infinite"
+
+    def backward(self, pass_: Any) -> None:
+        root = pass_.roots[0]
+        if root.numel() == 1 and not np.isfinite(values(root)).all():
+            self.find(
+                pass_.place,
+                f"the loss is {values(root).reshape(-1)[0]} in step {self.run.round + 1}",
+                "find where it is born: with clew.debug.nan_watch(): ...",
+                "loss",
+            )

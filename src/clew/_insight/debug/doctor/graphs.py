@@ -1,0 +1,305 @@
+"""Graphs that are kept, that grow, or that join what should be apart."""
+
+from __future__ import annotations
+
+import weakref
+from itertools import pairwise
+from typing import Any
+
+from clew import _C, Tensor
+from clew._insight.debug.doctor.losses import LOSSES
+from clew._insight.debug.doctor.rule import Rule
+from clew._insight.debug.doctor.run import Call, Pass, Watched
+from clew._insight.debug.holders import assignment, holder_of, put_into
+from clew._insight.debug.place import Place, placed
+
+_ROUNDS = 3
+_KEPT = 12  # tensors that are looked after
+
+
+def reaches(node: Any, number: int, depth: int = 4) -> bool:
+    """Whether a node is made of the one with this number, by a few operations."""
+    below = [fn for fn, _ in node.next_functions if fn is not None]
+    return any(fn._sequence_nr() == number for fn in below) or (
+        depth > 0 and any(reaches(fn, number, depth - 1) for fn in below)
+    )
+
+
+def is_old(node: Any, last_root: int, depth: int = 4) -> bool:
+    """Whether a number comes from before the last backward, perhaps scaled since."""
+    if node._sequence_nr() <= last_root:
+        return True
+    before = [fn for fn, _ in node.next_functions if fn is not None]
+    return depth > 0 and bool(before) and all(is_old(fn, last_root, depth - 1) for fn in before)
+
+
+class LossKept(Rule):
+    mistake = "losses or outputs are kept with their graphs"
+    operations = LOSSES
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # Losses by the line of backward, outputs by that of the loss.
+        self.seen: dict[Any, list[weakref.ref[Tensor]]] = {}
+
+    def operation(self, call: Call) -> None:
+        if call.inputs[0].grad_fn is not None:
+            self._note(call.inputs[0], call.key, call.place, "outputs")
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how != "grad" and len(pass_.roots) == 1 and pass_.roots[0].grad_fn is not None:
+            self._note(pass_.roots[0], pass_.key, pass_.place, "losses")
+
+    def _note(self, tensor: Tensor, key: Any, place: Place | None, what: str) -> None:
+        seen = self.seen.setdefault((what, key), [])
+        alive = sum(
+            (t := ref()) is not None and t is not tensor and bool(t.grad_fn) for ref in seen
+        )
+        found = (what, key) in self.findings
+        if not found and alive >= _ROUNDS and alive >= 0.8 * len(seen):
+            made = placed(tensor.grad_fn._place) or place
+            kept = self._kept(seen, made)
+            self.find(
+                kept or made,
+                f"{alive} {what} of earlier rounds are still alive, each with its graph"
+                + (f"; made at {made.short}" if made and kept else "")
+                + (f"; used at {place.short}" if place else ""),
+                "keep numbers: losses.append(loss.item()), outputs.append(output.detach())",
+                (what, key),
+            )
+        seen.append(weakref.ref(tensor))
+        del seen[:-_KEPT]
+
+    @staticmethod
+    def _kept(seen: list[weakref.ref[Tensor]], made: Place | None) -> Place | None:
+        """The line that put the tensors into a list or dict."""
+        alive = [t for ref in seen if (t := ref()) is not None]
+        return put_into(holder_of(alive), made.file) if made is not None else None
+
+
+class RunningTotal(Rule):
+    mistake = "a running total keeps the graph of every step"
+    operations = ("add",)
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # By line: the number of the sum's node, its round, and the rounds that it went through.
+        self.carried: dict[Any, tuple[int, int, int]] = {}
+
+    def operation(self, call: Call) -> None:
+        out = call.outputs[0]
+        if out.dim() > 1 or out.numel() != 1 or out.grad_fn is None:
+            return
+        nodes = [
+            t.grad_fn
+            for t in call.inputs
+            if t is not None and t.dim() <= 1 and t.grad_fn is not None
+        ]
+        if not nodes or self.run.last_root == 0:
+            return
+        # All that goes in was made before the last backward: nothing will be differentiated.
+        if not all(is_old(n, self.run.last_root) for n in nodes):
+            return
+        # What is added once and read, such as (a + b).item(), is gone in the next round; and sum()
+        # over losses that were kept adds many in one round.
+        last, at, rounds = self.carried.get(call.key, (0, -1, 1))
+        carried = self.run.backwards > at >= 0 and reaches(out.grad_fn, last)
+        rounds = rounds + 1 if carried else 1
+        self.carried[call.key] = (out.grad_fn._sequence_nr(), self.run.backwards, rounds)
+        if rounds >= _ROUNDS:
+            self.find(
+                call.place,
+                f"{rounds} times a loss was added after its backward had run: the "
+                "sum keeps a graph that grows with every step",
+                "add the number: total += loss.item()",
+            )
+
+
+class Growing(Rule):
+    mistake = "the graph grows from step to step"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.sizes: dict[Any, list[tuple[int, int, int]]] = {}
+        self.root_before: dict[Any, int] = {}
+        self.freed: set[int] = set()  # nodes that the last backward went through and let go of
+        self.refused: Pass | None = None  # a backward that goes through some of them
+
+    def stepping(self, watched: Watched) -> None:
+        self.refused = None  # it ran all the same
+
+    def finish(self) -> None:
+        """A backward through freed nodes raises an error, and often that ends the program."""
+        pass_ = self.refused
+        if pass_ is None:
+            return
+        place, what = self._carrier(pass_, max(self.freed))
+        old = len(self.freed.intersection(pass_.sequences))
+        self.find(
+            place or pass_.place,
+            f"backward goes through {len(pass_.sequences)} operations, {old} of which the backward "
+            "before went through and freed" + (f", through {what}" if what else ""),
+            "cut what is carried over: h = h.detach(), before each round",
+            pass_.key,
+        )
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad":
+            return
+        self.refused = pass_ if self.freed.intersection(pass_.sequences) else None
+        if self.refused is not None:
+            return
+        self.freed = set() if pass_.how == "retaining" else set(pass_.sequences)
+        key = pass_.key
+        before = self.root_before.get(key, 0)
+        sequences = pass_.sequences
+        old = sum(s <= before for s in sequences)
+        sizes = self.sizes.setdefault(key, [])
+        sizes.append((len(sequences), old, self.run.round))
+        self.root_before[key] = pass_.root_sequence
+        last = sizes[-4:]
+        if len(last) < 4 or any(a[1] >= b[1] for a, b in pairwise(last)):
+            return
+        place, what = self._carrier(pass_, before)
+        self.find(
+            place or pass_.place,
+            f"backward goes through {', '.join(str(n) for n, _, _ in last)} operations, more in "
+            f"each round; {last[-1][1]} of the last come from earlier rounds"
+            + (f", through {what}" if what else ""),
+            "cut what is carried over: h = h.detach(), before each round",
+            key,
+        )
+
+    @staticmethod
+    def _carrier(pass_: Pass, before: int) -> tuple[Place | None, str]:
+        """The latest value of an earlier round that this one uses: what is carried over."""
+        columns = pass_.columns
+        best = None
+        for i, ins in enumerate(columns["inputs"]):
+            if columns["sequence"][i] <= before:
+                continue
+            for edge in ins:
+                if edge is None:
+                    continue
+                made = columns["sequence"][edge[0]]
+                if 0 < made <= before and (best is None or made > best[0]):
+                    best = (made, edge[0], i)
+        if best is None:
+            return None, ""
+        at = columns["place"][best[1]]
+        place = placed(columns["places"][at]) if at >= 0 else None
+        op = columns["op"][best[1]].lstrip("_")
+        return place, f"the result of {op}" + (f" at {place.short}" if place else "")
+
+
+class Carried(Rule):
+    """A graph that grows although no backward goes through it: that of a running mean."""
+
+    mistake = "the graph grows from step to step"
+    operations = ("add", "sub", "mul", "lerp", "cat", "stack")
+
+    ENOUGH = 4  # rounds that one value went through
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # By line: the number of the last result's node, its round, and the rounds before.
+        self.chains: dict[Any, tuple[int, int, int]] = {}
+        self.found: dict[Any, tuple[Place | None, int, set[int]]] = {}
+
+    def operation(self, call: Call) -> None:
+        out = call.outputs[0]
+        node = out.grad_fn
+        if node is None or (out.numel() == 1 and self._is_total(call)):
+            return
+        made, at = node._sequence_nr(), self.run.backwards
+        last, before, length = self.chains.get(call.key, (0, -1, 0))
+        grown = at > before >= 0 and reaches(node, last)
+        self.chains[call.key] = (made, at, length + 1 if grown else 1)
+        if grown and length + 1 >= self.ENOUGH:
+            _, _, numbers = self.found.setdefault(call.key, (call.place, 0, set()))
+            self.found[call.key] = (call.place, length + 1, numbers | {last, made})
+
+    def _is_total(self, call: Call) -> bool:
+        """Whether a loss is added whose backward has run: RunningTotal tells of it."""
+        nodes = [t.grad_fn for t in call.inputs if t is not None and t.grad_fn is not None]
+        return all(is_old(node, self.run.last_root) for node in nodes)
+
+    def backward(self, pass_: Pass) -> None:
+        if not self.found:
+            return
+        numbers = set(pass_.sequences)
+        for key, (_, _, made) in list(self.found.items()):
+            if made & numbers:
+                del self.found[key]  # Growing tells of it, or it is meant
+
+    def finish(self) -> None:
+        for place, length, _ in self.found.values():
+            self.find(
+                place,
+                f"what is made here is made of what the round before made here, {length} rounds in "
+                "a row, each with its graph; no backward goes through it, and nothing is freed",
+                "cut what is carried over: compute it under no_grad(), or from x.detach()",
+            )
+
+
+class SharedByAccident(Rule):
+    mistake = "two modules are one: they share their weights"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.judged: dict[int, Any] = {}
+
+    def stepped(self, watched: Watched) -> None:
+        if watched.steps > 2:
+            return
+        for model in self.run.models:
+            if id(model) not in self.judged:
+                self.judged[id(model)] = model
+                self._judge(model, watched)
+
+    def _judge(self, model: Any, watched: Watched) -> None:
+        for holder in model.modules():
+            self._repeated(model, holder, watched)
+        memory: dict[int, tuple[str, Any]] = {}
+        for name, p in model.named_parameters():
+            if p.numel() < 2:
+                continue
+            other = memory.setdefault(p.data_ptr(), (name, p))
+            if other[1] is not p and other[1].numel() == p.numel():
+                self.find(
+                    watched.place or watched.step_place,
+                    f"{other[0]} and {name} are two parameters over the same memory: each step "
+                    "writes both",
+                    "clone() the tensor for each: nn.Parameter(w.clone())",
+                    (id(model), name),
+                )
+
+    def _repeated(self, model: Any, holder: Any, watched: Watched) -> None:
+        from clew import nn
+
+        names: dict[int, list[str]] = {}
+        for name, child in holder._modules.items():
+            # Embeddings are shared on purpose.
+            shared = isinstance(child, (nn.Embedding, nn.EmbeddingBag))
+            if child is not None and not shared and any(True for _ in child.parameters()):
+                names.setdefault(id(child), []).append(name)
+        for same in names.values():
+            if len(same) < 2:
+                continue
+            path, place = "", assignment(type(holder), same[-1])
+            for owner in model.modules():
+                for name, child in owner._modules.items():
+                    if child is holder:
+                        path = name
+                        place = place or assignment(type(owner), name)
+            child = holder._modules[same[0]]
+            count = sum(p.numel() for p in child.parameters())
+            use = next((u for p in child.parameters() if (u := _C._recorded_use(p))), None)
+            self.find(
+                place or watched.place or (placed(use[0]) if use else None) or watched.step_place,
+                f"entries {', '.join(same[:6])} of {path or type(holder).__name__} are one "
+                f"{type(child).__name__}: its {count:,} numbers are counted and trained once, not "
+                f"{len(same)} times",
+                "make a module for each: [Block() for _ in range(n)], not [Block()] * n",
+                id(holder),
+            )

@@ -1,0 +1,90 @@
+"""What a rule is: it hears of what happens and says what is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from clew._insight.debug.doctor.finding import Finding, made
+from clew._insight.debug.place import Place
+
+if TYPE_CHECKING:
+    from clew import Tensor
+    from clew._insight.debug.doctor.run import Batch, Call, Pass, Run, Watched
+
+__all__ = ["RULES", "Rule"]
+
+RULES: list[type[Rule]] = []
+
+
+class Rule:
+    """Looks for one mistake. Subclasses hear of the events they define a method for.
+
+    Attributes:
+        mistake: what it is called in the report.
+        operations: names of the operations that operation() is told of.
+    """
+
+    mistake: ClassVar[str] = ""
+    operations: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        if cls.mistake:
+            RULES.append(cls)
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.findings: dict[Any, Finding] = {}
+
+    def find(self, place: Place | None, evidence: str, change: str, key: Any = None) -> None:
+        """Notes a finding; one for each line, or for each key."""
+        key = key if key is not None else place and (place.file, place.line)
+        if key not in self.findings:
+            self.findings[key] = made(self.mistake, place, evidence, change)
+
+    # Events -----------------------------------------------------------------------------------
+
+    def operation(self, call: Call) -> None:
+        """An operation of `operations` ran, in a round that is looked at."""
+
+    def backward(self, pass_: Pass) -> None:
+        """Backward is about to run, in a round that is looked at."""
+
+    def stepping(self, watched: Watched) -> None:
+        """An optimizer is about to step."""
+
+    def stepped(self, watched: Watched) -> None:
+        """It has."""
+
+    def cleared(self, owner: Any, place: Place | None) -> None:
+        """zero_grad() was called, of an optimizer or a module."""
+
+    def batch(self, batch: Batch) -> None:
+        """A loader gave a batch."""
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        """Something that happens rarely: "eval", "train", "schedule", "clip", "scale", "unscale",
+        "optimizer", "scheduler"; "refused" of a loss that raised an error, which is the subject;
+        "seeded" of a generator that is not clew's, whose name is the subject."""
+
+    def finish(self) -> None:
+        """The program, or the part of it that is watched, is over."""
+
+
+def values(t: Tensor) -> Any:
+    """A tensor's elements as an array, of its own memory where it can be; to be read only. Unlike
+    detach() and item() it leaves no trace in what messages tell of the program. Of a sparse one, as
+    gradients of embeddings are, those that it has."""
+    from clew._tensor.text import widen
+
+    if t.is_sparse:
+        t = t.coalesce().values()
+    array = t._array_view()
+    return widen(array, True) if t.dtype.name == "bfloat16" else array
+
+
+def size_of(array: Any) -> float:
+    """The norm of all elements."""
+    flat = np.asarray(array).reshape(-1)
+    return float(np.sqrt(np.square(np.abs(flat), dtype=np.float64).sum())) if flat.size else 0.0

@@ -1,0 +1,180 @@
+"""Who holds a parameter: modules, and lists and dicts that modules do not look into."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import inspect
+import linecache
+import sys
+import textwrap
+from collections import deque
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any
+
+from clew import Tensor
+from clew._base import provenance as _provenance
+from clew._insight.debug.place import Place
+
+_DEPTH = 4  # of lists in lists
+
+
+def owner_of(models: list[Any], parameter: Tensor) -> tuple[Any, str] | None:
+    """The model that knows a parameter, and the name that it has there."""
+    for model in models:
+        for name, known in model.named_parameters():
+            if known is parameter:
+                return model, name
+    return None
+
+
+def _modules_in(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
+    """Modules and parameters in plain containers."""
+    from clew import nn
+
+    if isinstance(value, (nn.Module, nn.Parameter)):
+        yield value
+    elif depth and isinstance(value, dict):
+        for part in value.values():
+            yield from _modules_in(part, depth - 1)
+    elif depth and isinstance(value, (list, tuple, set)):
+        for part in value:
+            yield from _modules_in(part, depth - 1)
+
+
+def _all_modules(models: list[Any]) -> list[Any]:
+    """All modules, those in plain containers included."""
+    from clew import nn
+
+    found: dict[int, Any] = {}
+    pending = list(models)
+    while pending:
+        module = pending.pop()
+        if id(module) in found:
+            continue
+        found[id(module)] = module
+        pending += [m for m in module.children() if m is not None]
+        for value in vars(module).values():
+            if isinstance(value, (list, tuple, dict, set)):
+                pending += [m for m in _modules_in(value) if isinstance(m, nn.Module)]
+    return list(found.values())
+
+
+def hidden_in(models: list[Any], parameter: Tensor) -> tuple[Any, str, str] | None:
+    """The module, its attribute and the kind of the plain container that a parameter lies in."""
+    from clew import nn
+
+    for module in _all_modules(models):
+        for name, value in vars(module).items():
+            if name.startswith("_") and name in (
+                "_modules",
+                "_parameters",
+                "_buffers",
+            ):
+                continue
+            if not isinstance(value, (list, tuple, dict, set)):
+                continue
+            for part in _modules_in(value):
+                inside = part.parameters() if isinstance(part, nn.Module) else (part,)
+                if any(p is parameter for p in inside):
+                    return module, name, type(value).__name__
+    return None
+
+
+def assignment(kind: type, attribute: str) -> Place | None:
+    """The line of a class's methods that sets an attribute of self."""
+    for base in kind.__mro__:
+        for method in vars(base).values():
+            code = getattr(inspect.unwrap(method) if callable(method) else None, "__code__", None)
+            number = None if code is None else _line_that_sets(code, attribute)
+            if code is not None and number is not None:
+                return Place(None, code.co_filename, number)
+    return None
+
+
+def _line_that_sets(code: CodeType, attribute: str) -> int | None:
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    try:
+        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines))))
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
+            targets = [node.target]
+        for target in targets:
+            if isinstance(target, ast.Attribute) and target.attr == attribute:
+                return code.co_firstlineno + target.lineno - 1
+    return None
+
+
+def holder_of(tensors: list[Tensor]) -> Any:
+    """The list or dict that holds all of these tensors, perhaps in tuples or dicts, if one does."""
+    if not tensors:
+        return None
+    mine = {id(t) for t in tensors}
+    for holder in gc.get_referrers(tensors[0]):
+        within = isinstance(holder, (tuple, dict))
+        around = [holder, *gc.get_referrers(holder)] if within else [holder]
+        for outer in around:
+            if outer is not tensors and isinstance(outer, (list, deque, dict)):
+                parts = outer.values() if isinstance(outer, dict) else outer
+                inside = [q for part in list(parts) for q in _entries(part)]
+                if mine <= {id(q) for q in inside}:
+                    return outer
+    return None
+
+
+def _entries(value: Any) -> Any:
+    """What a tuple or dict holds; anything else itself."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _names_of(kept: Any) -> set[str]:
+    """What a list or dict is called: variables, attributes and keys that lead to it."""
+    # An object may keep its attributes without a dict until one is asked for.
+    holders = gc.get_referrers(kept)
+    spaces = [h if isinstance(h, dict) else getattr(h, "__dict__", {}) for h in holders]
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:  # variables of functions that run are in no dict
+        if not frame.f_code.co_filename.startswith(_provenance._LIBRARY):
+            spaces.append(frame.f_locals)
+        frame = frame.f_back
+    return {name for space in spaces for name, value in space.items() if value is kept}
+
+
+def put_into(kept: Any, file: str) -> Place | None:
+    """The line of a file that puts something into a list or dict, found by what that is called
+    there. None where it is not known for sure."""
+    if kept is None:
+        return None
+    names = _names_of(kept)
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return None
+    lines = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            into = node.func.value if node.func.attr in ("append", "appendleft", "insert") else None
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+            into = node.target
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            into = node.targets[0].value
+        else:
+            continue
+        if into is not None and _last_name(into) in names:
+            lines.add(node.lineno)
+    return Place(None, file, lines.pop()) if len(lines) == 1 else None
+
+
+def _last_name(node: ast.expr) -> Any:
+    """Of a variable its name, of an attribute its last part, of a subscript its key."""
+    if isinstance(node, ast.Subscript):
+        return node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)

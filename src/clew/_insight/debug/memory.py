@@ -1,0 +1,360 @@
+"""Who holds the memory of tensors: parameters, gradients, optimizers, graphs, variables."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+from typing import Any
+
+import clew
+from clew import _C, Tensor
+from clew._insight.graph.tables import amount, fit
+from clew._tensor.structured import Structured
+
+__all__ = ["Growth", "Holding", "MemoryTable", "leaks", "memory", "memory_of"]
+
+_DEPTH = 4  # of containers in containers
+_MOST = 10_000  # items of one container that are looked at
+_KINDS = ("parameters", "gradients", "optimizer", "buffers", "saved", "variables", "unknown")
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Bytes that one owner holds.
+
+    Attributes:
+        kind: "parameters", "gradients", "optimizer", "buffers", "saved" (for backward),
+            "variables" of the program, or "unknown".
+        name: the parameter's name, the variable's, or the operation that saved the bytes.
+        place: the line that made them, with the module whose call it was, where it is known.
+        bytes: how many; each block of memory counts once, for the first kind of this list.
+        tensors: in how many blocks.
+    """
+
+    kind: str
+    name: str
+    place: str
+    bytes: int
+    tensors: int
+
+
+class MemoryTable(tuple[Holding, ...]):
+    """What `clew.debug.memory()` found, the largest first; prints as a table."""
+
+    @property
+    def bytes(self) -> int:
+        """All together."""
+        return sum(h.bytes for h in self)
+
+    def by_kind(self) -> dict[str, int]:
+        """Bytes of each kind that there is."""
+        sums = dict.fromkeys(_KINDS, 0)
+        for h in self:
+            sums[h.kind] += h.bytes
+        return {kind: n for kind, n in sums.items() if n}
+
+    def __str__(self) -> str:
+        lines = [f"{amount(self.bytes, 'B')} in tensors"]
+        lines += [f"  {amount(n, 'B'):>9}  {kind}" for kind, n in self.by_kind().items()]
+        lines.append("")
+        for h in self[:20]:
+            line = f"  {amount(h.bytes, 'B'):>9}  {h.kind:<10} {fit(h.name, 28)} {h.place}"
+            lines.append(line.rstrip())
+        if len(self) > 20:
+            rest = sum(h.bytes for h in self[20:])
+            lines.append(f"  {amount(rest, 'B'):>9}  in {len(self) - 20} more rows")
+        return "\n".join(lines)
+
+
+def _place_of(location: Any) -> str:
+    return "" if location is None else str(location)
+
+
+class _Count:
+    """Adds up blocks by owner; the first owner of a block has it."""
+
+    def __init__(self) -> None:
+        self.seen: set[Any] = set()
+        self.rows: dict[tuple[str, str, str], list[int]] = {}
+
+    def add(self, tensor: Tensor, kind: str, name: str, place: str = "") -> None:
+        # The parts of sparse and ragged tensors are tensors of their own.
+        if not isinstance(tensor, Structured) and tensor.device.type != "meta":
+            nbytes = tensor.untyped_storage().nbytes()
+            self.add_block(tensor._storage_key(), nbytes, kind, name, place)
+
+    def add_block(self, key: int, nbytes: int, kind: str, name: str, place: str = "") -> None:
+        if key in self.seen or not nbytes:
+            return
+        self.seen.add(key)
+        row = self.rows.setdefault((kind, name, place), [0, 0])
+        row[0] += nbytes
+        row[1] += 1
+
+    def table(self) -> MemoryTable:
+        found = [Holding(*key, *row) for key, row in self.rows.items()]
+        return MemoryTable(sorted(found, key=lambda h: -h.bytes))
+
+
+def _optimizers() -> list[Any]:
+    from clew.optim import Optimizer
+
+    return [o for o in gc.get_objects() if isinstance(o, Optimizer)]
+
+
+def _tensors_in(value: Any, name: str, depth: int = _DEPTH) -> Iterator[tuple[str, Tensor]]:
+    """Tensors in a variable, each with the name under which it is found."""
+    if isinstance(value, Tensor):
+        yield name, value
+    elif depth and isinstance(value, dict):
+        for key, part in list(value.items())[:_MOST]:
+            yield from _tensors_in(part, f"{name}[{key!r}]", depth - 1)
+    elif depth and isinstance(value, (list, tuple, set)):
+        word = f"{name}[...]" if len(value) > 3 else None
+        for i, part in enumerate(list(value)[:_MOST]):
+            yield from _tensors_in(part, word or f"{name}[{i}]", depth - 1)
+
+
+def _locals(frame: FrameType) -> dict[str, Any]:
+    """A frame's variables, which the frame does not go on holding because they were looked at.
+
+    Before Python 3.13 a function's frame keeps the dict that `f_locals` gives, and with it every
+    value that was in it, until the function returns.
+    """
+    kept = frame.f_locals
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return kept
+    found = dict(kept)
+    alone = sys.getrefcount(kept) <= 3  # the frame's, ours, and the call's: nobody's locals()
+    if sys.version_info < (3, 13) and alone and sys.gettrace() is None:
+        kept.clear()
+    return found
+
+
+def _variables(frame: FrameType | None) -> Iterator[tuple[str, Tensor]]:
+    """The program's variables from the innermost frame out, this library's left out."""
+    library = clew.__file__.rsplit("__init__", 1)[0]
+    spaces: list[dict[str, Any]] = []
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(library):
+            for space in (_locals(frame), frame.f_globals):
+                if not any(space is known for known in spaces):
+                    spaces.append(space)
+        frame = frame.f_back
+    from clew import nn
+
+    for space in spaces:
+        for name, value in list(space.items()):
+            if name.startswith("__"):
+                continue
+            yield from _tensors_in(value, name)
+            fields = getattr(value, "__dict__", None)
+            if (
+                isinstance(fields, dict)
+                and not isinstance(value, (type, nn.Module))
+                and not callable(value)
+            ):
+                for field, part in list(fields.items()):
+                    yield from _tensors_in(part, f"{name}.{field}", _DEPTH - 1)
+
+
+def _count_kept(count: _Count, alive: list[Tensor]) -> None:
+    """What stays from step to step: parameters, gradients, the state of optimizers, buffers."""
+    models = _C._called_roots()
+    optimizers = _optimizers()
+    for model in models:
+        for name, p in model.named_parameters():
+            count.add(p, "parameters", name)
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                count.add(p, "parameters", "of an optimizer")
+    for t in alive:
+        if isinstance(t, clew.nn.Parameter):
+            count.add(t, "parameters", "(no model that was called)")
+    names = {id(p): n for model in models for n, p in model.named_parameters()}
+    for t in alive:
+        if t.is_leaf and t.requires_grad and t.grad is not None:
+            count.add(t.grad, "gradients", names.get(id(t), "of a leaf"))
+    for optimizer in optimizers:
+        for state in list(optimizer.state.values()):
+            for name, value in state.items() if isinstance(state, dict) else ():
+                if isinstance(value, Tensor):
+                    count.add(value, "optimizer", f"{type(optimizer).__name__}: {name}")
+    for model in models:
+        for name, buffer in model.named_buffers():
+            count.add(buffer, "buffers", name)
+
+
+def _count(frame: FrameType | None) -> _Count:
+    count = _Count()
+    alive: list[Tensor] = _C._live_tensors()
+    _count_kept(count, alive)
+    roots = tuple(t for t in alive if t.grad_fn is not None)
+    for key, nbytes, node, place in _C._saved_blocks(roots):
+        count.add_block(
+            key, nbytes, "saved", node.removesuffix("0").removesuffix("Backward"), place
+        )
+    for name, t in _variables(frame):
+        count.add(t, "variables", name, _made_at(t))
+    for t in alive:
+        count.add(t, "unknown", f"{t.dtype.name}{list(t.shape)}", _made_at(t))
+    return count
+
+
+class _Kept(_Count):
+    """Blocks by address, each with the kind of its first owner and its bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks: dict[int, tuple[str, int]] = {}
+
+    def add(self, tensor: Tensor, kind: str, name: str, place: str = "") -> None:
+        if not isinstance(tensor, Structured) and tensor.device.type != "meta":
+            storage = tensor.untyped_storage()
+            if storage.nbytes():
+                self.blocks.setdefault(storage.data_ptr(), (kind, storage.nbytes()))
+
+
+def kept_blocks() -> dict[int, tuple[str, int]]:
+    """Where what stays from step to step lies: address to kind and bytes."""
+    count = _Kept()
+    _count_kept(count, _C._live_tensors())
+    return count.blocks
+
+
+def _made_at(t: Tensor) -> str:
+    return _place_of(t.grad_fn.location) if t.grad_fn is not None else ""
+
+
+def memory() -> MemoryTable:
+    """A table of who holds the memory of tensors now, by kind of owner, line and module.
+
+    Parameters and buffers are those of models that were called; gradients and the state of
+    optimizers are named after them. What graphs saved for backward is told by the line and module
+    of the operation; the program's variables by their names. A block of memory that has several
+    owners counts for the first of these.
+
+    Returns: the holdings, the largest first.
+
+    >>> model = nn.Linear(100, 100)
+    >>> loss = model(clew.ones(50, 100)).relu().sum()
+    >>> table = clew.debug.memory()
+    >>> max(h.bytes for h in table if h.kind == "parameters") >= 40_000
+    True
+    >>> next(h.name for h in table if h.kind == "saved" and h.bytes == 20_000)
+    'Relu'
+    """
+    return _count(sys._getframe(1)).table()
+
+
+def memory_of(frame: FrameType | None) -> MemoryTable:
+    """What `memory()` tells, with the variables of a frame and of those that called it."""
+    return _count(frame).table()
+
+
+def holders_text() -> str:
+    """The largest holdings, for the message of an allocation that failed."""
+    table = _count(sys._getframe(0)).table()[:5]
+    rows = [f"\n    {amount(h.bytes, 'B')}  {h.kind}: {h.name}  {h.place}".rstrip() for h in table]
+    return "\n  what holds memory now (clew.debug.memory() tells more):" + "".join(rows)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What one owner holds more than before.
+
+    Attributes:
+        holding: the owner, with the bytes and blocks that were added.
+        remedy: what to change.
+    """
+
+    holding: Holding
+    remedy: str
+
+    def __str__(self) -> str:
+        h = self.holding
+        blocks = "1 block" if h.tensors == 1 else f"{h.tensors} blocks"
+        what = f"{h.kind}: {h.name} grew by {amount(h.bytes, 'B')} in {blocks}"
+        return f"{what}\n  made at {h.place}" if h.place else what
+
+
+_REMEDIES = {
+    "saved": "a variable keeps the graph of earlier steps: append loss.item() instead of the loss, "
+    "detach() a state that is carried from step to step, and leave out retain_graph=True",
+    "variables": "it keeps a tensor of every step: keep numbers (item()), or what is needed only",
+    "gradients": "parameters got their first gradients, or new parameters are made in each step",
+    "optimizer": "the optimizer made its state in its first step; later it should not grow",
+    "parameters": "parameters are made in each step: make them once, outside of the loop",
+    "buffers": "a module registers buffers in each call",
+    "unknown": "something that is no variable holds tensors: a closure, an attribute "
+    "of an object, a cache; gc.get_referrers(tensor) tells which",
+}
+
+
+class leaks:
+    """What grew between two moments, with the owner, the line that made it and what to change.
+
+    Use it around a step that should leave as much memory as it found: not the first one, in which
+    gradients and the optimizer's state are made.
+
+    >>> history = []
+    >>> w = clew.ones(1000, requires_grad=True)
+    >>> def step():
+    ...     history.append((w * 2).exp().sum())
+    >>> step()
+    >>> with clew.debug.leaks() as found:
+    ...     step()
+    >>> sorted({growth.holding.kind for growth in found})
+    ['saved', 'variables']
+    >>> found[0].holding.name, found[0].holding.bytes
+    ('Exp', 4000)
+    """
+
+    def __init__(self) -> None:
+        self._before: _Count | None = None
+        self._growths: list[Growth] = []
+
+    def __enter__(self) -> leaks:
+        gc.collect()
+        self._before = _count(sys._getframe(1))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        before = self._before
+        if before is None:
+            return
+        gc.collect()
+        after = _count(sys._getframe(1))
+        growths = []
+        for key, (nbytes, blocks) in after.rows.items():
+            old_bytes, old_blocks = before.rows.get(key, (0, 0))
+            if nbytes > old_bytes and blocks > old_blocks:
+                holding = Holding(*key, nbytes - old_bytes, blocks - old_blocks)
+                growths.append(Growth(holding, _REMEDIES[holding.kind]))
+        self._growths = sorted(growths, key=lambda g: -g.holding.bytes)
+
+    def __len__(self) -> int:
+        return len(self._growths)
+
+    def __iter__(self) -> Iterator[Growth]:
+        return iter(self._growths)
+
+    def __getitem__(self, i: int) -> Growth:
+        return self._growths[i]
+
+    def __str__(self) -> str:
+        lines = []
+        for kind in dict.fromkeys(g.holding.kind for g in self._growths):
+            same = [g for g in self._growths if g.holding.kind == kind]
+            lines += [str(g) for g in same] + [f"  {same[0].remedy}"]
+        return "\n".join(lines) or "nothing grew"

@@ -1,0 +1,510 @@
+"""record: keeps the last steps, and saves the one that goes wrong; replay goes back to it.
+
+What is saved is data: parameters, states of optimizers and random numbers, batches and inputs. The
+program that replays them is the user's own, run again; no code is in the file.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import clew
+from clew import _C, Tensor
+from clew._insight.debug.hooks import Patches
+from clew._insight.debug.observing import Observation
+
+if TYPE_CHECKING:
+    from clew._insight.graph.graph import Graph
+    from clew._insight.graph.measured import Activations
+
+__all__ = ["Crash", "record", "replay"]
+
+SPIKE = 10.0  # times the median loss of the steps that are kept
+
+
+LIVE = "\0live"  # stands for what is no data: in a replay it is what the program has there
+
+
+def _copied(value: Any) -> Any:
+    """A value as data: its tensors copied, and what is no data left out."""
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+        return clew.from_numpy(value.copy())
+    if isinstance(value, (list, tuple)):
+        return [_copied(each) for each in value]
+    if isinstance(value, dict) and all(isinstance(key, (str, int)) for key in value):
+        return {key: _copied(each) for key, each in value.items()}
+    plain = value is None or isinstance(value, (bool, int, float, str))
+    return value if plain else LIVE
+
+
+def _given_back(saved: Any, live: Any) -> Any:
+    """What the program has at a place, with the saved data in it. What gradients flow through stays
+    as it is: the program computes it anew."""
+    if isinstance(live, Tensor):
+        fits = isinstance(saved, Tensor) and not live.requires_grad
+        return saved.clone() if fits else live
+    if isinstance(live, np.ndarray):
+        return saved.numpy().copy() if isinstance(saved, Tensor) else live
+    if isinstance(live, (list, tuple)):
+        if not isinstance(saved, list) or len(saved) != len(live):
+            return live
+        both = [_given_back(one, two) for one, two in zip(saved, live)]
+        if isinstance(live, list):
+            return both
+        return type(live)(*both) if hasattr(live, "_fields") else tuple(both)
+    if isinstance(live, dict):
+        if not isinstance(saved, dict):
+            return live
+        return {key: _given_back(saved.get(key, LIVE), each) for key, each in live.items()}
+    # Of a state that there was not yet, such as a recurrent network's, there is nothing to go by.
+    return saved if type(saved) is type(live) or (live is None and saved != LIVE) else live
+
+
+def _losses() -> dict[str, Any]:
+    """The functions whose targets are data, by name."""
+    module = clew.nn.functional
+    names = [name for name in vars(module) if name.endswith("_loss")]
+    names += ["cross_entropy", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits"]
+    return {name: getattr(module, name) for name in names}
+
+
+def _nbytes(value: Any) -> int:
+    from clew.utils._pytree import tree_leaves
+
+    return sum(t.nbytes for t in tree_leaves(value) if isinstance(t, Tensor))
+
+
+class _Versions:
+    """Copies of tensors, made anew only where a tensor was written since."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Tensor, int, Tensor]] = {}
+
+    def copy(self, t: Tensor) -> Tensor:
+        known = self._known.get(id(t))
+        if known is None or known[0] is not t or known[1] != t._version:
+            known = self._known[id(t)] = (t, t._version, t.detach().clone())
+        return known[2]
+
+
+def _random_state() -> dict[str, Any]:
+    version, words, gauss = random.getstate()
+    kind, keys, *rest = np.random.get_state()
+    return {
+        "clew": clew.get_rng_state(),
+        "python": [version, list(words), gauss],
+        "numpy": [str(kind), clew.from_numpy(np.asarray(keys, dtype=np.int64)), *rest],
+    }
+
+
+def _set_random_state(state: dict[str, Any]) -> None:
+    clew.set_rng_state(state["clew"])
+    version, words, gauss = state["python"]
+    random.setstate((version, tuple(words), gauss))
+    kind, keys, *rest = state["numpy"]
+    np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))
+
+
+class record:
+    """Keeps the last steps of training; when one goes wrong, saves it as a file.
+
+    A step ends with an optimizer's, where several step in turn with the last one's; the next begins
+    with the first batch or call of a model after it. It goes wrong by an exception,
+    by a loss that is NaN or infinite, or by one ten times the median of those kept. `clew replay
+    crash.clew train.py` runs the program again, gives its models, optimizers and random numbers the
+    state that they had, and to its first batch, models and functions of losses what they got in the
+    step; it ends where the step went wrong.
+
+    Args:
+        path: of the file that is written.
+        steps: how many are kept.
+        limit: bytes that they may take; older ones are let go of.
+        graphs: of how many of the last backward passes to keep the graph, with the gradients' sizes
+            and what the modules gave. This makes a step several times as long.
+
+    Attributes:
+        saved: whether a step was saved, and why.
+        graphs: the graphs that were kept, oldest first:
+            `kept.graphs[-1].save("steps.html", steps=kept.graphs)` writes a page with a slider.
+
+    >>> with clew.debug.record("crash.clew", steps=5) as kept:
+    ...     pass
+    >>> kept.saved
+    ''
+    """
+
+    def __init__(
+        self,
+        path: str = "crash.clew",
+        *,
+        steps: int = 20,
+        limit: int = 1 << 28,
+        graphs: int = 0,
+    ) -> None:
+        if steps < 1 or limit < 1:
+            raise ValueError(f"record: steps and limit must be positive; got {steps} and {limit}")
+        if graphs < 0:
+            raise ValueError(f"record: graphs must be a number of passes, 0 or more; got {graphs}")
+        self.path = path
+        self.limit = limit
+        self.saved = ""
+        self.number = 0
+        self._kept: deque[dict[str, Any]] = deque(maxlen=steps)
+        self._losses: deque[float] = deque(maxlen=steps)
+        self._versions = _Versions()
+        self._optimizers: list[Any] = []
+        self._patches = Patches()
+        self._ended = False  # whether an optimizer's step has ended the last step
+        self._turn: list[Any] = []  # the optimizers in the order in which they step
+        self._whole = False  # whether those are all
+        self.graphs: deque[Graph] = deque(maxlen=graphs)
+        self._activations: Activations | None = None
+        self._hooks: list[Any] = []  # those of the backward before
+
+    def __enter__(self) -> record:
+        from clew.nn.modules import _global
+        from clew.optim import optimizer as module
+        from clew.utils.data import dataloader
+
+        def stepped(optimizer: Any, *_: Any) -> None:
+            if all(optimizer is not known for known in self._optimizers):
+                self._optimizers.append(optimizer)
+            self.number += 1
+            self._ended = self._ends(optimizer)
+
+        def given(original: Any, batches: Any) -> Any:
+            # A new pass over a loader, as for validation, is a step of its own.
+            new = batches._num_yielded == 0
+            batch = original(batches)
+            if new or self._ended or not self._kept:
+                self._begin()
+            self._kept[-1]["batches"].append(_copied(batch))
+            return batch
+
+        def called(args: Any, kwargs: Any) -> None:
+            if not clew.is_grad_enabled():
+                return
+            if self._ended or not self._kept:
+                self._begin()
+            step = self._kept[-1]
+            if not step["called"]:
+                step["called"] = True
+                step["models"] = self._models()
+                step["random"] = _random_state()
+            step["inputs"].append([_copied(args), _copied(kwargs)])
+
+        def judged(original: Any, *args: Any, **kwargs: Any) -> Any:
+            if _is_outermost():
+                called(args, kwargs)
+            return original(*args, **kwargs)
+
+        for name in _losses():
+            self._patches.put(clew.nn.functional, name, judged)
+        self._patches.undo.append(module.register_optimizer_step_post_hook(stepped).remove)
+        self._patches.put(dataloader._Batches, "__next__", given)
+        self._patches.undo.append(
+            _global.register_module_forward_pre_hook(
+                lambda m, args: called(args, {}) if _is_outermost() else None
+            ).remove
+        )
+        if self.graphs.maxlen:
+            from clew._insight.graph.measured import Activations
+
+            self._activations = Activations()
+            hook = _global.register_module_forward_hook(self._activations.hook)
+            self._patches.undo.append(hook.remove)
+        self._observation = Observation(self._shown, ())
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._observation.close()
+        self._patches.remove()
+        self._unhook()
+        if (
+            kind is not None
+            and not self.saved
+            and not issubclass(kind, (SystemExit, GeneratorExit))
+        ):
+            self._save(f"{kind.__name__}: {error}")
+
+    def _shown(self, name: str, roots: list[Any], _: list[Any]) -> None:
+        """A backward begins: the loss is known."""
+        root = roots[0]
+        if self._activations is not None and name != "grad":
+            self._draw(roots)
+        if name == "grad" or root.numel() != 1 or self.saved:
+            return
+        loss = float(np.asarray(root._array_view()).reshape(-1)[0])
+        if self._kept:
+            self._kept[-1]["losses"].append(loss)
+        usual = sorted(self._losses)[len(self._losses) // 2] if self._losses else math.inf
+        if not math.isfinite(loss):
+            self._save(f"the loss is {loss} in step {self.number}")
+        elif len(self._losses) >= 5 and abs(loss) > SPIKE * abs(usual) > 0:
+            self._save(f"the loss is {loss:.6g} in step {self.number}, the median is {usual:.6g}")
+        self._losses.append(loss)
+
+    def _draw(self, roots: list[Any]) -> None:
+        """Keeps the graph of a backward that begins, which fills in its gradients as it runs."""
+        from clew._insight.graph.graph import graph
+        from clew._insight.graph.measured import watch_gradients
+
+        self._unhook()
+        drawn = graph(roots)
+        loss = np.asarray(roots[0]._array_view()).reshape(-1)
+        drawn.title = f"step {self.number}"
+        if loss.size == 1:
+            drawn.title += f", loss {float(loss[0]):.4g}"
+        assert self._activations is not None
+        drawn.activations = self._activations.take()
+        self._hooks = watch_gradients(drawn, roots)
+        self.graphs.append(drawn)
+
+    def _unhook(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+
+    def _ends(self, optimizer: Any) -> bool:
+        """Whether a step is over: where several optimizers step in turn, with the last of them."""
+        known = any(optimizer is each for each in self._turn)
+        if not known:
+            self._turn.append(optimizer)
+        if not self._whole:
+            self._whole = known  # the first one's turn again: all are known
+            if known:
+                return len(self._turn) == 1
+            return True
+        return optimizer is self._turn[-1]
+
+    def _models(self) -> list[dict[str, Tensor]]:
+        return [
+            {
+                name: self._versions.copy(t)
+                for name, t in (*model.named_parameters(), *model.named_buffers())
+            }
+            for model in _C._called_roots()
+        ]
+
+    def _optimizer(self, optimizer: Any) -> dict[str, Any]:
+        """The state of an optimizer, and what its parameters are: the number of the model and the
+        name of each, or its values if it is in none."""
+        known = {
+            id(p): [number, name]
+            for number, model in enumerate(_C._called_roots())
+            for name, p in model.named_parameters()
+        }
+        params = _params(optimizer)
+        return {
+            "state": _copied(optimizer.state_dict()),
+            "parameters": [known.get(id(p)) or self._versions.copy(p) for p in params],
+        }
+
+    def _begin(self) -> None:
+        self._ended = False
+        self._kept.append(
+            {
+                "number": self.number,
+                "models": self._models(),
+                "optimizers": [self._optimizer(o) for o in self._optimizers],
+                "random": _random_state(),
+                "batches": [],
+                "inputs": [],
+                "losses": [],  # of each backward
+                "called": False,
+            }
+        )
+        while len(self._kept) > 1 and sum(map(_nbytes, self._kept)) > self.limit:
+            self._kept.popleft()
+
+    def _save(self, why: str) -> None:
+        self.saved = why
+        if not self._kept or Crash.open is not None:
+            return  # a replay is no new crash
+        step = {k: v for k, v in self._kept[-1].items() if k != "called"}
+        step |= {"why": why, "program": sys.argv[0], "arguments": list(sys.argv[1:])}
+        clew.save(step, self.path)
+        print(
+            f"clew: {why}; the step is saved, `clew replay {self.path}` goes back to it",
+            file=sys.stderr,
+        )
+
+
+def _params(optimizer: Any) -> list[Tensor]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def _is_outermost() -> bool:
+    here = _C._here()
+    return here is None or not here[2]
+
+
+class Crash:
+    """A saved step, and what is to be given back of it.
+
+    Attributes:
+        open: the one that is replayed, if any.
+    """
+
+    open: Crash | None = None
+
+    def __init__(self, path: str) -> None:
+        self.step: dict[str, Any] = clew.load(path, weights_only=True)
+        self._patches = Patches()
+        self._losses = list(self.step.get("losses", []))
+        self._batches = list(self.step["batches"])
+        self._inputs = list(self.step["inputs"])
+        self._done = False
+        self._models: dict[int, Any] = {}  # those that have their state back, by their number
+        self._states: list[Any] = list(self.step["optimizers"])  # those that are not given back yet
+        self._optimizers: list[Any] = []
+
+    def __enter__(self) -> Crash:
+        from clew.nn.modules import _global
+        from clew.optim.optimizer import Optimizer
+        from clew.utils.data import dataloader
+
+        def made(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self._optimizers.append(optimizer)
+
+        def given(original: Any, batches: Any) -> Any:
+            batch = original(batches)
+            return _given_back(self._batches.pop(0), batch) if self._batches else batch
+
+        def called(model: Any, args: Any) -> Any:
+            if not _is_outermost():
+                return None
+            if all(model is not known for known in self._models.values()):
+                self._restore(model)
+            if not clew.is_grad_enabled():
+                return None
+            if not self._done:
+                self._done = True
+                _set_random_state(self.step["random"])
+            return _given_back(self._inputs.pop(0)[0], args) if self._inputs else None
+
+        def judged(original: Any, *args: Any, **kwargs: Any) -> Any:
+            data = self._done and self._inputs and clew.is_grad_enabled()
+            if data and _is_outermost():
+                args, kwargs = _given_back(self._inputs.pop(0), (args, kwargs))
+            return original(*args, **kwargs)
+
+        for name in _losses():
+            self._patches.put(clew.nn.functional, name, judged)
+
+        self._patches.put(Optimizer, "__init__", made)
+        self._patches.put(dataloader._Batches, "__next__", given)
+        self._patches.undo.append(_global.register_module_forward_pre_hook(called).remove)
+        self._observation = Observation(self._shown, ())
+        Crash.open = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Crash.open = None
+        self._observation.close()
+        self._patches.remove()
+
+    def _shown(self, name: str, roots: list[Any], _: list[Any]) -> None:
+        """A backward begins: whether its loss is that of the saved step's."""
+        if name == "grad" or roots[0].numel() != 1 or not self._losses or not self._done:
+            return
+        wanted = self._losses.pop(0)
+        loss = float(np.asarray(roots[0]._array_view()).reshape(-1)[0])
+        same = loss == wanted or abs(loss - wanted) <= 1e-3 * abs(wanted)
+        if not same and (math.isfinite(loss) or math.isfinite(wanted)):
+            self._losses.clear()
+            print(
+                f"clew replay: the loss is {loss:.6g}, in the saved step it was {wanted:.6g}: "
+                "something that it was computed from is not in the file. What loaders give and "
+                "models and functions of losses get is",
+                file=sys.stderr,
+            )
+        elif not self._losses and self.step["why"].startswith("the loss is"):
+            raise RuntimeError(f"clew replay: this is the step: {self.step['why']}")
+
+    def _restore(self, model: Any) -> None:
+        """Gives a model that is called for the first time its state, which is that of the first
+        model of equal structure that was called in the recorded program."""
+        own = dict((*model.named_parameters(), *model.named_buffers()))
+        for number, saved in enumerate(self.step["models"]):
+            fits = own.keys() == saved.keys() and all(
+                own[name].shape == t.shape for name, t in saved.items()
+            )
+            if fits and number not in self._models:
+                self._models[number] = model
+                with clew.no_grad():
+                    for name, t in saved.items():
+                        own[name].copy_(t)
+                break
+        self._states = [state for state in self._states if not self._load(state)]
+
+    def _load(self, state: dict[str, Any]) -> bool:
+        """Gives the optimizer that has these parameters its state; False while some are those of a
+        model that was not called yet."""
+        params: list[Any] = []
+        for at in state["parameters"]:
+            if isinstance(at, Tensor):
+                params.append(at)
+            elif at[0] in self._models:
+                params.append(dict(self._models[at[0]].named_parameters())[at[1]])
+            else:
+                return False
+        for optimizer in self._optimizers:
+            live = _params(optimizer)
+            if len(live) != len(params) or not all(map(_is_same, params, live)):
+                continue
+            with clew.no_grad():
+                for saved, p in zip(params, live):
+                    if saved is not p:
+                        p.copy_(saved)
+            optimizer.load_state_dict(state["state"])
+            self._optimizers = [o for o in self._optimizers if o is not optimizer]
+            return True
+        return False
+
+
+def _is_same(saved: Tensor, live: Tensor) -> bool:
+    """Whether a parameter is the one meant: itself, or, of one in no model, one of its shape."""
+    return saved is live or (
+        saved.is_leaf and not saved.requires_grad and saved.shape == live.shape
+    )
+
+
+def replay(path: str, program: str | None = None, debugger: bool = True) -> int:
+    """Runs a program again at the step that `record` saved; a debugger opens where it fails.
+
+    Args:
+        path: of the saved step.
+        program: the script; the one that was recorded, if not given.
+        debugger: open pdb at the line of the exception.
+
+    Returns: the exit status.
+    """
+    from clew._cli.run import run_script
+
+    crash = Crash(path)
+    print(f"clew replay: step {crash.step['number']}: {crash.step['why']}", file=sys.stderr)
+    before = sys.excepthook
+    if debugger:
+
+        def ask(kind: Any, error: Any, trace: Any) -> None:
+            import pdb
+
+            before(kind, error, trace)
+            pdb.post_mortem(trace)
+
+        sys.excepthook = ask
+    try:
+        with crash, clew.debug.nan_watch():
+            return run_script(program or crash.step["program"], crash.step["arguments"])
+    finally:
+        sys.excepthook = before

@@ -1,0 +1,436 @@
+"""Top-level functions written in Python on top of the ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew import _C
+from clew._base import dtypes as _dtypes
+from clew._base.arguments import numpy_names
+from clew._base.autocast import in_float32
+from clew._base.out import write_out
+from clew._base.overriding import asks_classes
+from clew._base.promotion import can_cast, promote_types, result_type
+from clew._C import Tensor
+from clew._tensor.methods import clone
+
+__all__ = [
+    "allclose",
+    "are_deterministic_algorithms_enabled",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "can_cast",
+    "clone",
+    "cross",
+    "detach",
+    "diff",
+    "dist",
+    "equal",
+    "get_default_device",
+    "get_float32_matmul_precision",
+    "get_num_interop_threads",
+    "is_complex",
+    "is_floating_point",
+    "is_nonzero",
+    "is_storage",
+    "is_tensor",
+    "memory_stats",
+    "norm",
+    "numel",
+    "promote_types",
+    "result_type",
+    "set_default_device",
+    "set_default_dtype",
+    "set_float32_matmul_precision",
+    "set_flush_denormal",
+    "set_num_interop_threads",
+    "trace",
+    "typename",
+    "unique",
+    "unique_consecutive",
+    "use_deterministic_algorithms",
+]
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether obj is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether obj is a storage."""
+    from clew.storage import TypedStorage, UntypedStorage
+
+    return isinstance(obj, (TypedStorage, UntypedStorage))
+
+
+@asks_classes
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype of input is a floating point one."""
+    return input.is_floating_point()
+
+
+@asks_classes
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype of input is a complex one."""
+    return input.is_complex()
+
+
+@asks_classes
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element of input is not zero."""
+    return bool(input)
+
+
+@asks_classes
+def numel(input: Tensor) -> int:
+    """Number of elements of input."""
+    return input.numel()
+
+
+def set_default_dtype(d: _C.dtype) -> None:
+    """Sets the dtype of new floating point tensors.
+
+    Raises:
+        TypeError: d is not a floating point dtype.
+    """
+    if not isinstance(d, _C.dtype) or not d.is_floating_point:
+        raise TypeError(
+            f"set_default_dtype: only floating-point types are supported as the default type; "
+            f"got {d!r}"
+        )
+    _C._set_default_dtype(d)
+
+
+def set_default_device(device: Any) -> None:
+    """Sets the device of tensors that this thread creates without one: "cpu" or "meta"; None for
+    the CPU. ``with clew.device("meta"):`` sets it for a block.
+    """
+    _C._set_default_device(device)
+
+
+def get_default_device() -> _C.device:
+    """The device of tensors that are created without one."""
+    return _C.get_default_device()
+
+
+def memory_stats() -> dict[str, int]:
+    """Live, peak and cached bytes of tensor storage, and the number of allocations.
+
+    ``fresh_bytes`` counts what the system was ever asked for, for blocks above 4 KB: while it
+    stands still, what is freed serves again. Cached are the free bytes that memory stands behind:
+    at most an eighth of what was live lately, and 16 MB, on top of it; what was not in use for half
+    a minute goes back to the system, and ``empty_cache()`` gives it all back at once.
+    """
+    return _C._memory_stats()
+
+
+def broadcast_shapes(*shapes: Any) -> _C.Size:
+    """The shape that all given shapes broadcast to.
+
+    >>> clew.broadcast_shapes((2, 1), (3,))
+    clew.Size([2, 3])
+    """
+    if any(hasattr(type(s), "__torch_function__") for s in shapes):  # those of clew.fx
+        from clew._base.overriding import handle_torch_function
+
+        return handle_torch_function(broadcast_shapes, shapes, *shapes)
+    sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    n = max((len(s) for s in sizes), default=0)
+    out = [1] * n
+    for s in sizes:
+        for i, size in enumerate(reversed(s), start=1):
+            if size < 0:
+                raise RuntimeError(f"broadcast_shapes: sizes must not be negative; got {s}")
+            if size != 1 and out[-i] not in (1, size):
+                raise RuntimeError(
+                    f"broadcast_shapes: Shape mismatch: {s} cannot be broadcast with {tuple(out)}"
+                )
+            if size != 1:
+                out[-i] = size
+    return _C.Size(out)
+
+
+@asks_classes
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to the shape they broadcast to."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    shape = broadcast_shapes(*(t.shape for t in tensors))
+    return tuple(t.expand(shape) for t in tensors)
+
+
+@asks_classes
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether both tensors have the same shape and elements.
+
+    >>> clew.equal(clew.ones(2), clew.ones(2))
+    True
+    """
+    if input.shape != other.shape:
+        return False
+    return bool((input == other).all().item())
+
+
+@asks_classes
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Whether all |input - other| <= atol + rtol * |other|."""
+    return bool(
+        _C.functions["isclose"](input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+        .all()
+        .item()
+    )
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """True: clew's operations always give the same bits for the same input and thread count."""
+    return True
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted: clew's operations are deterministic anyway."""
+
+
+def typename(obj: Any) -> str:
+    """The name of obj's type; of a tensor's element type for tensors."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+@asks_classes
+def detach(input: Tensor) -> Tensor:
+    """The same elements without history."""
+    return input.detach()
+
+
+_interop_threads = 1
+
+
+def get_num_interop_threads() -> int:
+    """What :func:`set_num_interop_threads` was given; 1 before."""
+    return _interop_threads
+
+
+def set_num_interop_threads(n: int) -> None:
+    """Bounds how many operations run at once, without an effect: they run one after the other.
+
+    Raises:
+        RuntimeError: ``n`` is not positive.
+    """
+    global _interop_threads
+    if n < 1:
+        raise RuntimeError(f"set_num_interop_threads: n must be positive; got {n}")
+    _interop_threads = n
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: denormal numbers are always kept."""
+    return False
+
+
+def get_float32_matmul_precision() -> str:
+    """'highest': float32 products are computed in float32."""
+    return "highest"
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Accepts the three levels; float32 products are always computed in float32, the most precise
+    of them.
+    """
+    if precision not in ("highest", "high", "medium"):
+        raise ValueError(
+            f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium'; got "
+            f"{precision!r}"
+        )
+
+
+@asks_classes
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements of input, or its distinct slices along ``dim``, in ascending order.
+
+    Args:
+        input: any shape.
+        sorted: accepted; the result is always in ascending order.
+        return_inverse: also return where each element of input is in the result.
+        return_counts: also return how often each one occurs.
+        dim: compare slices along this dim; None compares elements.
+
+    Returns:
+        the distinct elements, followed by the inverse and the counts when asked for.
+
+    >>> clew.unique(clew.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    if dim is None:
+        found = _C.ops._unique(input, sorted, return_inverse, return_counts)
+    else:
+        found = _C.ops._unique_dim(input, dim, sorted, return_inverse, return_counts)
+    return _selected(found, return_inverse, return_counts)
+
+
+@asks_classes
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements of input without those that equal the one before.
+
+    >>> clew.unique_consecutive(clew.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    return _selected(
+        _C.ops._unique_consecutive(input, return_inverse, return_counts, dim),
+        return_inverse,
+        return_counts,
+    )
+
+
+def _selected(found: Any, inverse: bool, counts: bool) -> Any:
+    chosen = (found[0], *((found[1],) if inverse else ()), *((found[2],) if counts else ()))
+    return chosen if len(chosen) > 1 else chosen[0]
+
+
+@asks_classes
+@in_float32
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix.
+
+    >>> clew.trace(clew.eye(3))
+    tensor(3.)
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return input.diagonal().sum()
+
+
+@asks_classes
+@numpy_names
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The n-th differences of neighbours along ``dim``.
+
+    >>> clew.diff(clew.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    if input.ndim == 0:
+        raise RuntimeError("diff: expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"diff: order must be non-negative but got {n}")
+    parts = [t for t in (prepend, input, append) if t is not None]
+    if n > 0 and len(parts) > 1:
+        input = _C.functions["cat"](parts, dim)
+    for _ in range(min(n, input.shape[dim])):
+        size = input.shape[dim]
+        high, low = input.narrow(dim, 1, size - 1), input.narrow(dim, 0, size - 1)
+        input = high ^ low if input.dtype is _dtypes.bool else high - low
+    if out is None:
+        return input
+    return write_out("diff", input, out, converts=True)
+
+
+@asks_classes
+@numpy_names
+def cross(
+    input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """The cross product of 3-vectors along ``dim`` (by default the first dim of size 3).
+
+    >>> clew.cross(clew.tensor([1.0, 0.0, 0.0]), clew.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
+    from clew import linalg
+
+    if dim is None:
+        sizes = broadcast_shapes(input.shape, other.shape)
+        if 3 not in sizes:
+            raise RuntimeError(f"cross: no dimension of size 3 in input; got {list(sizes)}")
+        dim = list(sizes).index(3)
+    return linalg.cross(input, other, dim=dim, out=out)
+
+
+@asks_classes
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of input - other.
+
+    >>> clew.dist(clew.tensor([1.0, 1.0]), clew.tensor([4.0, 5.0]))
+    tensor(5.)
+    """
+    return (input - other).norm(p)
+
+
+_norm = _C.functions["norm"]
+
+
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: Any = None,
+) -> Tensor:
+    """The p-norm of a tensor, of all elements or along dims.
+
+    Args:
+        input: floating point or complex.
+        p: the order; "fro" is 2, "nuc" the sum of a matrix's singular values.
+        dim: one dim or several; None for all.
+        keepdim: keep these dims with size 1.
+        out: a tensor that receives the result.
+        dtype: convert to this first.
+
+    Returns:
+        real.
+
+    >>> clew.norm(clew.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if isinstance(p, str) and p == "nuc":
+        from clew.linalg._norms import nuclear_norm
+
+        return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim, out=out)
+    if out is None:
+        return _norm(input, p, dim, keepdim, dtype=dtype)
+    return _norm(input, p, dim, keepdim, dtype=dtype, out=out)
+
+
+def _method_norm(
+    self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Tensor:
+    """The p-norm, of all elements or along dims; see clew.norm.
+
+    >>> clew.tensor([3.0, 4.0]).norm()
+    tensor(5.)
+    """
+    return norm(self, p, dim, keepdim, None, dtype)
+
+
+_method_norm.__name__ = "norm"  # pickles know it by its other name
+
+# Set on Tensor by clew._ops.installer.
+METHODS = {
+    "norm": _method_norm,
+    "unique": unique,
+    "unique_consecutive": unique_consecutive,
+    "trace": trace,
+    "diff": diff,
+    "cross": cross,
+    "dist": dist,
+    "equal": equal,
+    "allclose": allclose,
+}

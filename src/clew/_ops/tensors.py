@@ -1,0 +1,559 @@
+"""Small functions and methods of tensors that are rarely asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew import _C
+from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_tensors, wrapped_dim
+from clew._base.overriding import asks_classes
+from clew._C import Tensor
+from clew._ops.primitive import in_memory_order, loops_in_vmap, primitive, write_out
+
+__all__ = [
+    "alpha_dropout_",
+    "as_strided_",
+    "detach_",
+    "dropout_",
+    "empty_permuted",
+    "feature_alpha_dropout_",
+    "feature_dropout_",
+    "fill_",
+    "frexp",
+    "frobenius_norm",
+    "get_device",
+    "hash_tensor",
+    "is_conj",
+    "is_inference",
+    "is_neg",
+    "is_same_size",
+    "is_signed",
+    "nonzero_static",
+    "resize_as_",
+    "slice_inverse",
+    "zero_",
+]
+
+_f = _C.functions
+
+
+# ---- in-place forms as functions -----------------------------------------------------------------
+
+
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Writes a value into every element.
+
+    >>> clew.fill_(clew.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    need_tensors("fill_", input=input)
+    return input.fill_(value)
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Writes 0 into every element.
+
+    >>> clew.zero_(clew.ones(2))
+    tensor([0., 0.])
+    """
+    need_tensors("zero_", input=input)
+    return input.zero_()
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Cuts the tensor off its history.
+
+    >>> clew.detach_(clew.ones(1, requires_grad=True) * 2).requires_grad
+    False
+    """
+    need_tensors("detach_", input=input)
+    return input.detach_()
+
+
+def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Gives the tensor another shape and other strides over its storage.
+
+    >>> clew.as_strided_(clew.arange(4), (2,), (2,))
+    tensor([0, 2])
+    """
+    need_tensors("as_strided_", input=input)
+    return Tensor.as_strided_(input, size, stride, storage_offset)
+
+
+def _dropout_writer(name: str, example: str) -> Callable[[Tensor, float, bool], Tensor]:
+    def write(input: Tensor, p: float, train: bool) -> Tensor:
+        need_tensors(f"{name}_", input=input)
+        return input.copy_(_f[name](input, p, train))
+
+    write.__name__ = write.__qualname__ = f"{name}_"
+    write.__doc__ = f"""{name} in place.
+
+    >>> clew.{name}_({example}, 0.0, True).sum()
+    tensor(2.)
+    """
+    return write
+
+
+dropout_ = _dropout_writer("dropout", "clew.ones(2)")
+alpha_dropout_ = _dropout_writer("alpha_dropout", "clew.ones(2)")
+feature_dropout_ = _dropout_writer("feature_dropout", "clew.ones(1, 2)")
+feature_alpha_dropout_ = _dropout_writer("feature_alpha_dropout", "clew.ones(1, 2)")
+
+
+def resize_as_(input: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Gives the tensor the shape of another one; see ``Tensor.resize_``.
+
+    >>> clew.resize_as_(clew.arange(4), clew.zeros(2, 2)).tolist()
+    [[0, 1], [2, 3]]
+    """
+    need_tensors("resize_as_", input=input, other=other)
+    if memory_format is _dtypes.preserve_format:
+        memory_format = next(
+            (f for f in _CHANNELS_LAST if _laid_out(other, f)), _dtypes.contiguous_format
+        )
+    return input.resize_(other.shape, memory_format=memory_format)
+
+
+_CHANNELS_LAST = (_dtypes.channels_last, _dtypes.channels_last_3d)
+
+
+def _laid_out(t: Tensor, memory_format: Any) -> bool:
+    return not t.is_contiguous() and bool(t.is_contiguous(memory_format=memory_format))
+
+
+# ---- what a tensor is ----------------------------------------------------------------------------
+
+
+def is_conj(input: Tensor) -> bool:
+    """Whether the tensor is what conj() gave, or a view of it.
+
+    >>> clew.is_conj(clew.tensor(1j).conj())
+    True
+    """
+    need_tensors("is_conj", input=input)
+    return input.is_conj()
+
+
+def is_neg(input: Tensor) -> bool:
+    """False: a negative is computed at once.
+
+    >>> clew.is_neg(clew.tensor(1j).conj().imag)
+    False
+    """
+    need_tensors("is_neg", input=input)
+    return False
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in inference mode.
+
+    >>> clew.is_inference(clew.ones(1))
+    False
+    """
+    need_tensors("is_inference", input=input)
+    return input.is_inference()
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the tensor's dtype has negative numbers.
+
+    >>> clew.is_signed(clew.tensor(1, dtype=clew.uint8))
+    False
+    """
+    need_tensors("is_signed", input=input)
+    return input.dtype not in (_dtypes.bool, _dtypes.uint8)
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether both tensors have the same shape.
+
+    >>> clew.is_same_size(clew.ones(2), clew.zeros(2))
+    True
+    """
+    need_tensors("is_same_size", input=input, other=other)
+    return input.shape == other.shape
+
+
+def get_device(input: Tensor) -> int:
+    """-1, as for every tensor on the CPU.
+
+    >>> clew.get_device(clew.ones(1))
+    -1
+    """
+    need_tensors("get_device", input=input)
+    return -1
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both tensors are the same view of the same storage."""
+    need_tensors("is_set_to", self=self, tensor=tensor)
+    return (
+        self._storage_key() == tensor._storage_key()
+        and self.storage_offset() == tensor.storage_offset()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
+
+
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions, from the one with the largest stride to the one with the smallest.
+
+    >>> clew.ones(2, 3).t().dim_order()
+    (1, 0)
+    """
+    if ambiguity_check:
+        raise NotImplementedError("dim_order: ambiguity_check is not supported")
+    strides = self.stride()
+    return tuple(sorted(range(self.ndim), key=lambda d: -strides[d]))
+
+
+def storage_type(self: Tensor) -> type:
+    """The type of the tensor's storage."""
+    from clew import storage
+
+    return getattr(storage, storage._NAMES.get(self.dtype, "TypedStorage"))
+
+
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
+    """Makes the tensor look at another tensor's storage, or at one that is given.
+
+    Args:
+        source: a tensor of the same dtype, or a storage; None makes the tensor empty.
+        storage_offset: the first element.
+        size: the sizes; without them those of the source.
+        stride: the strides; without them elements lie in order.
+
+    >>> clew.ones(1).set_(clew.tensor([1.0, 2.0]).untyped_storage(), 1, (1,), (1,))
+    tensor([2.])
+    """
+    if source is None:
+        return self._set_to(_C.empty(0, dtype=self.dtype, device=self.device))
+    if not isinstance(source, Tensor):
+        from clew.storage import TypedStorage, UntypedStorage, _of_dtype
+
+        if isinstance(source, TypedStorage):
+            source = source.untyped()
+        if not isinstance(source, UntypedStorage):
+            raise TypeError(
+                f"set_: source must be a tensor or a storage; got {type(source).__name__}"
+            )
+        source = _of_dtype(source._bytes, self.dtype)
+        storage_offset += source.storage_offset()
+        if size is None:
+            size = (source.numel(),)
+    if size is None:
+        return self._set_to(source)
+    sizes = (storage_offset, tuple(size))
+    return (
+        self._set_to(source, *sizes)
+        if stride is None
+        else self._set_to(source, *sizes, tuple(stride))
+    )
+
+
+# ---- making and filling --------------------------------------------------------------------------
+
+
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of unspecified elements whose dimensions lie in memory in a given order.
+
+    Args:
+        size: the shape.
+        physical_layout: the dimensions, outermost first.
+        dtype: the default dtype when not given.
+        layout: strided.
+        device: where the tensor lies.
+        requires_grad: whether it is a leaf that gradients are gathered for.
+        pin_memory: accepted; there is nothing to pin for.
+
+    >>> clew.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
+    order = [int(d) for d in physical_layout]
+    if len(order) != len(size):
+        raise RuntimeError(
+            f"empty_permuted: number of dimensions in the size ({len(size)}) and in the layout "
+            f"({len(order)}) must be equal"
+        )
+    if sorted(order) != list(range(len(size))):
+        raise RuntimeError(
+            f"empty_permuted: physical_layout must name each dimension once; got {order}"
+        )
+    made = _C.empty(
+        [size[d] for d in order],
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        pin_memory=pin_memory,
+    ).permute([order.index(d) for d in range(len(order))])
+    return made.requires_grad_() if requires_grad else made
+
+
+@loops_in_vmap
+def nonzero_static(
+    input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None
+) -> Tensor:
+    """Where the first elements that are not zero lie, one row each, filled up to ``size`` rows.
+
+    >>> clew.nonzero_static(clew.tensor([0, 5, 6]), size=3).tolist()
+    [[1], [2], [-1]]
+    """
+    need_tensors("nonzero_static", input=input)
+    if isinstance(size, bool) or not isinstance(size, int):
+        raise TypeError(f"nonzero_static(): argument 'size' must be int, not {type(size).__name__}")
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer; got {size}")
+    shape = (size, input.ndim)
+    made = _C.full(shape, fill_value, dtype=_dtypes.int64, device=input.device)
+    if not input.is_meta:
+        found = _C.ops.nonzero(input.detach())[:size]
+        made[: found.shape[0]] = found
+    return write_out("nonzero_static", made, out)
+
+
+def frobenius_norm(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The square root of the sum of squares.
+
+    >>> clew.frobenius_norm(clew.tensor([[3.0, 4.0]]))
+    tensor(5.)
+    """
+    need_tensors("frobenius_norm", input=input)
+    dims = None if dim is None or dim == () or dim == [] else dim
+    return write_out("frobenius_norm", _f["linalg.vector_norm"](input, 2, dims, keepdim), out)
+
+
+def slice_inverse(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """A view of the input's storage in the shape of src, which the input is a slice of.
+
+    >>> base = clew.arange(4)
+    >>> clew.slice_inverse(base[1:3], base, 0, 1, 3)
+    tensor([0, 1, 2, 3])
+    """
+    need_tensors("slice_inverse", input=input, src=src)
+    return input.as_strided(src.shape, src.stride(), src.storage_offset())
+
+
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Sums over dimensions until the tensor has a shape that broadcasts to its own.
+
+    >>> clew.ones(2, 3).sum_to_size(3)
+    tensor([2., 2., 2.])
+    """
+    if not size:
+        raise TypeError("sum_to_size() missing 1 required positional arguments: 'size'")
+    sizes = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    wanted = [int(n) for n in sizes]
+    if not wanted:
+        return self.sum()
+    extra = self.ndim - len(wanted)
+    if extra < 0 or any(w not in (1, n) for w, n in zip(wanted, self.shape[extra:])):
+        raise RuntimeError(
+            f"sum_to_size: size {wanted} is not expandable to size {list(self.shape)}."
+        )
+    dims = [d for d in range(self.ndim) if d < extra or wanted[d - extra] != self.shape[d]]
+    return (self.sum(dims, keepdim=True) if dims else self).reshape(wanted)
+
+
+def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Writes a value on the main diagonal.
+
+    Args:
+        fill_value: a number.
+        wrap: go on below the square part of a tall matrix, leaving out one row each time.
+
+    >>> clew.zeros(2, 2).fill_diagonal_(1).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if self.ndim < 2:
+        raise RuntimeError(f"fill_diagonal_: dimensions must larger than 1; got {list(self.shape)}")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError(
+            f"fill_diagonal_: all dimensions of input must be of equal length; got "
+            f"{list(self.shape)}"
+        )
+    width = self.shape[-1]
+    blocks = [self]
+    if wrap and self.ndim == 2 and width:
+        blocks = [self[i : i + width] for i in range(0, self.shape[0], width + 1)]
+    for block in blocks:
+        n = min(block.shape)
+        if n:
+            step = sum(block.stride())
+            block.as_strided((n,), (step,), block.storage_offset()).fill_(fill_value)
+    return self
+
+
+# ---- Python functions of elements ----------------------------------------------------------------
+
+
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replaces each element by a Python function of it and of those of two tensors; slow.
+
+    >>> one = clew.tensor([1])
+    >>> clew.tensor([5]).map2_(one, one, lambda a, b, c: a + b + c)
+    tensor([7])
+    """
+    need_tensors("map2_", x=x, y=y)
+    if self.requires_grad:
+        raise RuntimeError("map2_: can't be called on a Tensor that requires grad")
+    columns = [t.expand(self.shape).reshape(-1).tolist() for t in (self, x, y)]
+    values = [callable(*row) for row in zip(*columns)]
+    return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+
+
+# ---- rarely used methods -------------------------------------------------------------------------
+
+
+def chalf(self: Tensor, memory_format: Any = None) -> Tensor:
+    """Raises: clew has no complex numbers of 16-bit floats."""
+    raise NotImplementedError("chalf: complex32 is not supported; use cfloat() for complex64")
+
+
+def const_data_ptr(self: Tensor) -> int:
+    """The address of the first element.
+
+    >>> x = clew.ones(1)
+    >>> x.const_data_ptr() == x.data_ptr()
+    True
+    """
+    return self.data_ptr()
+
+
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What a module puts in this tensor's place when it loads another one: the other one when
+    assigning, else this one with the other's elements.
+
+    >>> clew.zeros(1).module_load(clew.ones(1))
+    tensor([1.])
+    """
+    need_tensors("module_load", other=other)
+    return other.detach() if assign else self.detach().copy_(other)
+
+
+def new(self: Tensor, *args: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of the same dtype: of unspecified elements in a shape, or of given data.
+
+    >>> clew.tensor([1.5]).new([1, 2])
+    tensor([1., 2.])
+    """
+    if len(args) == 1 and isinstance(args[0], _C.Size):
+        return self.new_empty(args[0], dtype=dtype, device=device)
+    if len(args) == 1 and not isinstance(args[0], int):
+        return self.new_tensor(args[0], dtype=dtype, device=device)
+    return self.new_empty(args or (0,), dtype=dtype, device=device)
+
+
+# ---- the parts of numbers ------------------------------------------------------------------------
+
+
+class frexp_result(NamedTuple):
+    """What :func:`frexp` returns: mantissas between 0.5 and 1 in size, and exponents of 2."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
+def _frexp_kernel(x: Any) -> Any:
+    mantissa, exponent = np.frexp(x)
+    return mantissa, np.where(np.isfinite(x), exponent, 0)
+
+
+_frexp = primitive(
+    "Frexp",
+    shapes=lambda x: [(x.shape, x.dtype), (x.shape, _dtypes.int32)],
+    kernel=_frexp_kernel,
+    gradient=lambda c, g, _: None if g is None else g / _f["exp2"](c.outputs[1].to(g.dtype)),
+    constant_outputs=(1,),
+)
+
+
+@asks_classes
+def frexp(input: Tensor, *, out: Any = None) -> frexp_result:
+    """Splits numbers into mantissa and exponent: input = mantissa * 2 ** exponent.
+
+    Args:
+        input: floating point.
+        out: two tensors that receive the results.
+
+    Returns:
+        a named tuple (mantissa, exponent): sizes of at least 0.5 and less than 1, and int32.
+
+    >>> clew.frexp(clew.tensor([1.0, -6.0])).mantissa
+    tensor([ 0.5000, -0.7500])
+    """
+    need_tensors("frexp", input=input)
+    if not input.is_floating_point():
+        raise RuntimeError(f"frexp() only supports floating-point dtypes; got {input.dtype}")
+    wide = input.float() if input.dtype is _dtypes.bfloat16 else input
+    mantissa, exponent = in_memory_order(_frexp, wide)
+    return write_out("frexp", frexp_result(mantissa.to(input.dtype), exponent), out)
+
+
+@loops_in_vmap
+def hash_tensor(
+    input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None
+) -> Tensor:
+    """Hashes of elements: the exclusive or of their bits, as float64 or int64.
+
+    Args:
+        input: real.
+        dim: the dimension or dimensions to reduce; all when empty.
+        keepdim: keep reduced dimensions, of size 1.
+        mode: 0.
+        out: receives the result.
+
+    Returns:
+        a uint64 tensor.
+
+    >>> clew.hash_tensor(clew.tensor([1, 2]))
+    tensor(3, dtype=clew.uint64)
+    """
+    need_tensors("hash_tensor", input=input)
+    if input.is_complex():
+        raise NotImplementedError(f"hash_tensor: input must be real; got {input.dtype}")
+    if mode != 0:
+        raise RuntimeError(f"hash_tensor: Unknown hash_tensor mode: {mode}")
+    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = tuple(wrapped_dim("hash_tensor", d, input.ndim) for d in given)
+    if not dims and input.numel() == 0:
+        raise RuntimeError(
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify "
+            "the reduction dim with the 'dim' argument."
+        )
+    axes = tuple(range(input.ndim)) if not dims else dims if input.ndim else ()
+    if input.is_meta:
+        made = input.new_empty(input.shape).sum(axes, keepdim).to(_dtypes.uint64)
+        return write_out("hash_tensor", made, out)
+    wide = input.detach().to(_dtypes.float64 if input.is_floating_point() else _dtypes.int64)
+    bits = np.array(wide.numpy(), order="C").view(np.uint64)
+    combine: Any = np.bitwise_xor.reduce
+    made = _C.from_numpy(np.array(combine(bits, axis=axes, keepdims=keepdim)))
+    return write_out("hash_tensor", made, out)

@@ -1,0 +1,1 @@
+"""What Tensor has beyond the core: methods, text, pictures, pickles, shared memory."""

@@ -1,0 +1,47 @@
+"""Tells Python's `multiprocessing`, which most programs never import, how tensors are sent.
+
+It has to know before its first pickler is made. So that importing clew does not import it, an
+import of its own is waited for.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+from typing import Any
+
+__all__ = ["await_multiprocessing"]
+
+_NAME = "multiprocessing.reduction"
+
+
+class _Finder:
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name != _NAME:
+            return None
+        sys.meta_path[:] = [f for f in sys.meta_path if f is not self]
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is None or spec.loader is None:
+            return spec
+        loader: Any = spec.loader
+        run_module = loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            run_module(module)
+            from clew._tensor.shared import register
+
+            register(module.ForkingPickler)
+
+        loader.exec_module = exec_module
+        return spec
+
+
+def await_multiprocessing() -> None:
+    """Registers what sends tensors, now or when the module is imported."""
+    module = sys.modules.get(_NAME)
+    if hasattr(module, "ForkingPickler"):
+        from clew._tensor.shared import register
+
+        register(module.ForkingPickler)  # type: ignore[union-attr]
+    elif not any(isinstance(f, _Finder) for f in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
