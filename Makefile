@@ -117,6 +117,8 @@ sanitize: buildasan ## run the tests with AddressSanitizer and UndefinedBehavior
 nightly: venv ## all that takes long: slow tests, calls that wait, parity, fuzzers, sanitizers
 	$(MAKE) lint docs
 	$(PY) -m pytest -n $(JOBS) -m slow
+	ATEN_CPU_CAPABILITY=default $(PY) -m pytest -n $(JOBS) tests/ops
+	ATEN_CPU_CAPABILITY=avx2 $(PY) -m pytest -n $(JOBS) tests/ops
 	$(MAKE) waiting parity fuzz sanitize fuzzasan tsan
 
 # The sanitizer would report Python's own threads: this program runs the pool without it.

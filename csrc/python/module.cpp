@@ -10,6 +10,7 @@
 #include "base/processors.h"
 #include "graph/deferral.h"
 #include "graph/gil.h"
+#include "kernels/core/instruction_set.h"
 #include "kernels/elementwise/pointwise.h"
 #include "kernels/linalg/lapack.h"
 #include "python/bridge.h"
@@ -22,6 +23,14 @@ using namespace clew;
 namespace {
 
 PyObject* done() { Py_RETURN_NONE; }
+PyObject* cpu_capability(PyObject*, PyObject*) {
+  switch (kernels::instruction_set()) {
+    case kernels::InstructionSet::avx512: return PyUnicode_FromString("AVX512");
+    case kernels::InstructionSet::avx2: return PyUnicode_FromString("AVX2");
+    case kernels::InstructionSet::baseline: break;
+  }
+  return PyUnicode_FromString("DEFAULT");
+}
 PyObject* get_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(threads_set()); }
 PyObject* set_num_threads_(PyObject*, PyObject* number) {
   return python::guarded([&] {
@@ -84,6 +93,8 @@ PyObject* memory_stats_(PyObject*, PyObject*) {
 
 // Those without an underscore are public and tell inspect.signature their parameters.
 PyMethodDef functions[] = {
+    {"_cpu_capability", cpu_capability, METH_NOARGS,
+     "_cpu_capability()\n--\n\nThe instruction set of the loops that run."},
     {"get_num_threads", get_num_threads, METH_NOARGS,
      "get_num_threads()\n--\n\nNumber of threads that large operations use."},
     {"set_num_threads", set_num_threads_, METH_O,

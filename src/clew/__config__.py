@@ -68,6 +68,7 @@ def _lines() -> Iterator[tuple[str, str]]:
     yield "processor", name
     sets = [s for s in ("avx2", "fma", "avx512f", "avx512_bf16", "amx_tile") if s in flags]
     yield "instructions", ", ".join(sets) or "baseline"
+    yield "loops", clew._C._cpu_capability()
     yield "threads", f"{clew.get_num_threads()} of {os.cpu_count()} processors"
     yield "oneDNN", _onednn()
     folder = os.path.dirname(clew.__file__)

@@ -15,6 +15,7 @@ Number: TypeAlias = _bool | _int | _float | builtins.complex
 from clew._C import _MinMax as _MinMax
 from clew._C import _ValuesIndices as _ValuesIndices
 from clew._C import dtype as _dtype
+from clew import __config__ as __config__
 from clew import _utils as _utils
 from clew import accelerator as accelerator
 from clew import amp as amp

@@ -64,6 +64,7 @@ _LAZY_MODULES = {
     "ao": "clew.ao",
     "onnx": "clew.onnx",
     "export": "clew.export",
+    "__config__": "clew.__config__",
 }
 _LAZY_NAMES = {
     "save": "clew.serialization",

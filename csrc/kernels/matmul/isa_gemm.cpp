@@ -7,6 +7,13 @@
 #include "kernels/matmul/gemm_isa.h"
 #include "kernels/matmul/gemm_micro.h"
 
+#if defined(__AVX512F__)
+// Products of integers are rare and take long to compile: those for AVX2 serve here, too.
+namespace clew::kernels::avx2 {
+void gemm_blocked(const GemmTask& t);
+}
+#endif
+
 namespace clew::kernels::CLEW_ISA {
 namespace {
 
@@ -709,6 +716,16 @@ void gemm_row(const SmallGemm& g) {
 void gemm_blocked(const GemmTask& t) {
   switch (t.dtype) {
     case DType::Bool: return;
+#if defined(__AVX512F__)
+    case DType::UInt8:
+    case DType::Int8:
+    case DType::UInt16:
+    case DType::Int16:
+    case DType::UInt32:
+    case DType::Int32:
+    case DType::UInt64:
+    case DType::Int64: return avx2::gemm_blocked(t);
+#else
     case DType::UInt8:
     case DType::Int8: return run<int8_t>(t);
     case DType::UInt16:
@@ -717,6 +734,7 @@ void gemm_blocked(const GemmTask& t) {
     case DType::Int32: return run<uint32_t>(t);
     case DType::UInt64:
     case DType::Int64: return run<uint64_t>(t);
+#endif
     case DType::Float16: return run<f16>(t);
     case DType::BFloat16: return run<bf16>(t);
     case DType::Float32: return run<float>(t);

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from clew import _C
+
 __all__ = ["get_cpu_capability"]
 
 
 def get_cpu_capability() -> str:
-    """The widest instruction set of this processor that kernels are compiled for.
+    """The instruction set of the loops that run: the widest that the processor has.
+
+    With the environment's ``ATEN_CPU_CAPABILITY`` set to ``default``, ``avx2`` or ``avx512`` it is
+    at most that one, so that results can be compared with those of another machine. Matrix
+    decompositions (LAPACK) and convolutions (oneDNN) choose for themselves.
 
     Returns:
         "AVX512", "AVX2" or "DEFAULT".
@@ -15,9 +21,4 @@ def get_cpu_capability() -> str:
         >>> get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
         True
     """
-    from clew.__config__ import _processor
-
-    flags = _processor()[1]
-    if "avx512f" in flags:
-        return "AVX512"
-    return "AVX2" if "avx2" in flags and "fma" in flags else "DEFAULT"
+    return _C._cpu_capability()
