@@ -146,6 +146,10 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
     return decorate
 
 
+# Types that have no say, themselves and not their subclasses.
+_SILENT = frozenset((Tensor, bool, int, float, complex, str, type(None), _C.dtype, _C.Size))
+
+
 def asks_classes(function: F) -> F:
     """Lets classes take over calls of a function written in Python, as they do an operation's.
 
@@ -155,8 +159,9 @@ def asks_classes(function: F) -> F:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and type(args[0]) is Tensor:
-            return function(args[0])
+        # Most calls: this takes a tenth of the time that looking for classes does.
+        if not kwargs and _SILENT.issuperset(map(type, args)):
+            return function(*args)
         if not _state.disabled:
             asked = (*args, *kwargs.values())
             # Ragged and sparse tensors have rules for the operations that functions are made of.
