@@ -61,13 +61,15 @@ constexpr OpDef relu_op = unary_same<"relu", "The positive part of every element
     {.loops = &table::relu, .saves = {.always = out(0)}, .vjp = relu_vjp});
 
 // F.x(input, inplace=False) of an op whose public form takes input alone.
-template <Text name> consteval OpDef functional(OpDef op) {
+template <const OpDef& plain, Text name, Text shown> consteval OpDef functional() {
+  OpDef op = plain;
+  op.doc = functional_doc<plain, name, shown>;
   op.sign(joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">);
   op.inplace = true;
   op.offer = Offer::function;
   return op;
 }
-constexpr OpDef f_relu_op = functional<"relu">(relu_op);
+constexpr OpDef f_relu_op = functional<relu_op, "relu", "clew.relu(">();
 
 // --- gelu ---
 
@@ -151,10 +153,12 @@ Tensor silu_second(const Tensor& x) {
 constexpr OpDef silu_backward_op =
     slope_op<silu_backward_op, silu_second>("_silu_backward(Tensor grad, Tensor input) -> Tensor",
                                             "grad * silu'(input)", &table::silu_backward);
-constexpr OpDef silu_op = functional<"silu">(
+constexpr OpDef silu_alone_op =
     unary_same<"nn.functional.silu", "Every element times its logistic function.",
                "input / (1 + e ** -input)", "clew.tensor([0., 1.])", "tensor([0.0000, 0.7311])">(
-        {.loops = &table::silu, .saves = input_saved, .vjp = by_input<silu_backward_op>}));
+        {.loops = &table::silu, .saves = input_saved, .vjp = by_input<silu_backward_op>});
+constexpr OpDef silu_op =
+    functional<silu_alone_op, "silu", "clew.nn.functional.silu(">();
 
 extern const OpDef mish_backward_op;
 Tensor mish_second(const Tensor& x) {
@@ -168,11 +172,13 @@ Tensor mish_second(const Tensor& x) {
 constexpr OpDef mish_backward_op =
     slope_op<mish_backward_op, mish_second>("_mish_backward(Tensor grad, Tensor input) -> Tensor",
                                             "grad * mish'(input)", &table::mish_backward);
-constexpr OpDef mish_op = functional<"mish">(
+constexpr OpDef mish_alone_op =
     unary_same<"nn.functional.mish", "Every element times the tanh of its softplus.",
                "input * tanh(log(1 + e ** input))", "clew.tensor([0., 1.])",
                "tensor([0.0000, 0.8651])">(
-        {.loops = &table::mish, .saves = input_saved, .vjp = by_input<mish_backward_op>}));
+        {.loops = &table::mish, .saves = input_saved, .vjp = by_input<mish_backward_op>});
+constexpr OpDef mish_op =
+    functional<mish_alone_op, "mish", "clew.nn.functional.mish(">();
 
 // --- softplus, logsigmoid ---
 
@@ -380,6 +386,7 @@ tensor([-0.6321,  1.0000])
 });
 constexpr OpDef f_celu_op = [] {
   OpDef op = celu_op;
+  op.doc = functional_doc<celu_op, "celu", "clew.celu(">;
   op.sign("nn.functional.celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor");
   return op;
 }();
@@ -405,7 +412,7 @@ tensor([-1.1113,  1.0507])
     .inplace = true,
     .offer = Offer::function,
 });
-constexpr OpDef f_selu_op = functional<"selu">(selu_op);
+constexpr OpDef f_selu_op = functional<selu_op, "selu", "clew.selu(">();
 
 }  // namespace
 

@@ -217,7 +217,9 @@ tensor([0., 2., 6.])
 
 // --- hardsigmoid, hardswish ---
 
-template <Text name> consteval OpDef functional(OpDef op) {
+template <const OpDef& plain, Text name, Text shown> consteval OpDef functional() {
+  OpDef op = plain;
+  op.doc = functional_doc<plain, name, shown>;
   op.sign(joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">);
   op.inplace = true;
   return op;
@@ -227,12 +229,14 @@ extern const OpDef hardsigmoid_backward_op;
 constexpr OpDef hardsigmoid_backward_op = line_op<hardsigmoid_backward_op, void>(
     "_hardsigmoid_backward(Tensor grad, Tensor input) -> Tensor", &table::hardsigmoid_backward,
     nullptr);
-constexpr OpDef hardsigmoid_op = functional<"hardsigmoid">(
+constexpr OpDef hardsigmoid_alone_op =
     unary_same<"nn.functional.hardsigmoid", "The logistic function by straight lines.",
                "min(max(input + 3, 0), 6) / 6", "clew.tensor([-4., 0.])",
                "tensor([0.0000, 0.5000])">({.loops = &table::hardsigmoid,
                                             .saves = input_saved,
-                                            .vjp = by_input<hardsigmoid_backward_op, void>}));
+                                            .vjp = by_input<hardsigmoid_backward_op, void>});
+constexpr OpDef hardsigmoid_op =
+    functional<hardsigmoid_alone_op, "hardsigmoid", "clew.nn.functional.hardsigmoid(">();
 
 void hardswish_backward_vjp(Vjp& c);
 constexpr OpDef hardswish_backward_op = elementwise({
@@ -251,12 +255,14 @@ void hardswish_backward_vjp(Vjp& c) {
     c.set(1, where(inside, c.grad() * c.in(0) / 3, number(0)));
   }
 }
-constexpr OpDef hardswish_op = functional<"hardswish">(
+constexpr OpDef hardswish_alone_op =
     unary_same<"nn.functional.hardswish", "Every element times its hardsigmoid.",
                "input * min(max(input + 3, 0), 6) / 6", "clew.tensor([-4., 1.])",
                "tensor([-0.0000,  0.6667])">({.loops = &table::hardswish,
                                               .saves = input_saved,
-                                              .vjp = by_input<hardswish_backward_op, void>}));
+                                              .vjp = by_input<hardswish_backward_op, void>});
+constexpr OpDef hardswish_op =
+    functional<hardswish_alone_op, "hardswish", "clew.nn.functional.hardswish(">();
 
 // --- shrinks, threshold ---
 
@@ -367,6 +373,7 @@ tensor([9., 2.])
 });
 constexpr OpDef f_threshold_op = [] {
   OpDef op = threshold_op;
+  op.doc = functional_doc<threshold_op, "threshold", "clew.threshold(">;
   op.sign(
       "nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) "
       "-> Tensor");

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "graph/op.h"
 
@@ -12,6 +13,7 @@ namespace clew {
 // A text that can be a template argument.
 template <size_t N> struct Text {
   char chars[N] = {};
+  consteval Text() = default;
   consteval Text(const char (&text)[N]) { std::copy_n(text, N, chars); }
   static constexpr size_t size = N - 1;
 };
@@ -24,6 +26,13 @@ inline constexpr auto joined_chars = [] {
   return all;
 }();
 template <Text... parts> inline constexpr const char* joined = joined_chars<parts...>.data();
+// The same as a template argument.
+template <Text... parts>
+inline constexpr auto joined_text = [] {
+  Text<(parts.size + ...) + 1> all;
+  std::ranges::copy(joined_chars<parts...>, all.chars);
+  return all;
+}();
 
 constexpr bool dotted(const char* name) {
   for (; *name != '\0' && *name != '('; ++name) {
@@ -107,8 +116,73 @@ consteval OpDef binary_test(const kernels::LoopTable* loops) {
        .no_vjp = no_rule("a comparison has no derivative")});
 }
 
-// Another public name of an op. Only the text before the parameters differs; names in a submodule
-// are functions only.
+// The op with `from`, where its text has it first, replaced by `to`.
+template <const OpDef& op, Text from, Text to> struct Reworded {
+  static constexpr std::string_view doc = op.doc;
+  static constexpr size_t at = doc.find(std::string_view(from.chars, from.size));
+  static_assert(at != doc.npos, "the text does not have this");
+  static constexpr auto chars = [] {
+    std::array<char, doc.size() - from.size + to.size + 1> all = {};
+    char* end = std::copy_n(doc.data(), at, all.begin());
+    end = std::copy_n(to.chars, to.size, end);
+    std::copy(doc.begin() + at + from.size, doc.end(), end);
+    return all;
+  }();
+  static constexpr OpDef def = [] {
+    OpDef copy = op;
+    copy.doc = chars.data();
+    return copy;
+  }();
+};
+
+// nn.functional's form of an op that takes `inplace` too; `shown` is the call in its example.
+template <const OpDef& op, Text name, Text shown>
+inline constexpr const char* functional_doc =
+    Reworded<Reworded<op, shown, joined_text<"clew.nn.functional.", name, "(">>::def, "Returns:\n",
+             "    inplace: whether to write the result into input.\nReturns:\n">::def.doc;
+
+// The text of another name of an op: the first sentence, the name it stands for, and the example
+// with this name.
+template <const OpDef& op, Text name> struct AliasDoc {
+  static constexpr std::string_view doc = op.doc;
+  static constexpr std::string_view old = [] {
+    const std::string_view signature = op.signature;
+    return signature.substr(0, signature.find('('));
+  }();
+  static constexpr size_t sentence = doc.find("\n\n");
+  static constexpr size_t example = doc.find(">>> ");
+  static constexpr size_t used = doc.find(old, example);
+  static constexpr std::string_view parts[] = {
+      doc.substr(0, sentence),
+      "\n\nAnother name of `clew.",
+      old,
+      "`.\n\n",
+      doc.substr(example, used - example),
+      std::string_view(name.chars, name.size),
+      doc.substr(used + old.size()),
+  };
+  static constexpr auto chars = [] {
+    constexpr size_t size = [] {
+      size_t sum = 0;
+      for (std::string_view part : parts) sum += part.size();
+      return sum;
+    }();
+    std::array<char, size + 1> all = {};
+    char* end = all.data();
+    for (std::string_view part : parts) end = std::copy_n(part.data(), part.size(), end);
+    return all;
+  }();
+};
+template <const OpDef& op, Text name> consteval const char* alias_doc() {
+  // Private forms have no example, and prelu's is one for both its homes.
+  if constexpr (std::string_view(op.doc).find(">>> ") == std::string_view::npos)
+    return op.doc;
+  else
+    return AliasDoc<op, name>::chars.data();
+}
+
+// Another public name of an op. The signature differs before the parameters only; names in a
+// submodule are functions only.
 template <const OpDef& op, Text name> struct Alias {
   static constexpr size_t rest_at =
       std::char_traits<char>::find(op.signature, 200, '(') - op.signature;
@@ -122,6 +196,7 @@ template <const OpDef& op, Text name> struct Alias {
   static constexpr OpDef def = [] {
     OpDef copy = op;
     copy.sign(signature.data());
+    copy.doc = alias_doc<op, name>();
     if (dotted(name.chars)) {
       copy.inplace = false;
       copy.offer = Offer::function;

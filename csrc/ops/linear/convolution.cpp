@@ -7,6 +7,7 @@
 
 #include "kernels/conv/conv.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/pointwise_doc.h"
 #include "ops/elementwise/unary.h"
 #include "ops/reduction/reduction.h"
 #include "ops/staged_out.h"
@@ -431,8 +432,8 @@ void general_run(const Call& c, Tensors& outs) {
   outs.push_back(run_conv(c.in[0], c.in[1], c.in[2], nd, u));
 }
 
-constexpr const char* conv_doc =
-    R"(Slides a kernel over the input's spatial dimensions and sums the products.
+// The texts for n spatial dimensions differ in their examples.
+constexpr Text conv_text = R"(Slides a kernel over the input's spatial dimensions and sums the products.
 
 out[n, o, p] = bias[o]
     + sum over c, k of input[n, c, p * stride - padding + k * dilation] * weight[o, c, k].
@@ -450,11 +451,8 @@ Args:
 Returns:
     (batch, out_channels, spatial...).
 
->>> clew.conv1d(clew.tensor([[[1., 2., 4.]]]), clew.tensor([[[-1., 1.]]]))
-tensor([[[1., 2.]]])
 )";
-constexpr const char* transposed_doc =
-    R"(Transposed convolution: the map that a convolution's gradient applies.
+constexpr Text transposed_text = R"(Transposed convolution: the map that a convolution's gradient applies.
 
 Args:
     input: (batch, in_channels, spatial...); the batch may be missing.
@@ -469,12 +467,40 @@ Args:
 Returns:
     (batch, out_channels, spatial...).
 
->>> clew.conv_transpose1d(clew.tensor([[[1., 2.]]]), clew.tensor([[[1., 1.]]]))
-tensor([[[1., 3., 2.]]])
 )";
+// Sets of examples: [n - 1] is of n spatial dimensions.
+constexpr const char* conv_docs[] = {
+    joined<conv_text, R"(>>> clew.conv1d(clew.tensor([[[1., 2., 4.]]]), clew.tensor([[[-1., 1.]]]))
+tensor([[[1., 2.]]])
+)">,
+    joined<conv_text, R"(>>> x = clew.arange(9.).view(1, 1, 3, 3)
+>>> clew.conv2d(x, clew.ones(1, 1, 2, 2))
+tensor([[[[ 8., 12.],
+          [20., 24.]]]])
+)">,
+    joined<conv_text, R"(>>> x = clew.ones(1, 1, 3, 3, 3)
+>>> clew.conv3d(x, clew.ones(4, 1, 2, 2, 2)).shape
+clew.Size([1, 4, 2, 2, 2])
+)">,
+};
+constexpr const char* transposed_docs[] = {
+    joined<transposed_text,
+           R"(>>> clew.conv_transpose1d(clew.tensor([[[1., 2.]]]), clew.tensor([[[1., 1.]]]))
+tensor([[[1., 3., 2.]]])
+)">,
+    joined<transposed_text, R"(>>> clew.conv_transpose2d(clew.ones(1, 1, 2, 2), clew.ones(1, 1, 2, 2))
+tensor([[[[1., 2., 1.],
+          [2., 4., 2.],
+          [1., 2., 1.]]]])
+)">,
+    joined<transposed_text, R"(>>> x = clew.ones(1, 1, 2, 2, 2)
+>>> clew.conv_transpose3d(x, clew.ones(1, 4, 2, 2, 2)).shape
+clew.Size([1, 4, 3, 3, 3])
+)">,
+};
 
 consteval OpDef conv(const char* signature, void (*run)(const Call&, Tensors&),
-                     const AttrInfo* attrs, const char* doc = conv_doc) {
+                     const AttrInfo* attrs, const char* doc) {
   return composite(
       {.signature = signature, .doc = doc, .run = run, .attrs = attrs, .offer = Offer::function});
 }
@@ -483,44 +509,58 @@ constexpr OpDef conv_ops[] = {
     conv(
         "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
         "int[1] dilation=1, int groups=1) -> Tensor",
-        conv_run<1>, &attr_info<PublicAttrs>),
+        conv_run<1>, &attr_info<PublicAttrs>, conv_docs[0]),
     conv("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
          "padding='valid', "
          "int[1] dilation=1, int groups=1) -> Tensor",
-         named_conv_run<1>, &attr_info<NamedPadding>),
+         named_conv_run<1>, &attr_info<NamedPadding>, conv_docs[0]),
     conv(
         "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
         "int[2] dilation=1, int groups=1) -> Tensor",
-        conv_run<2>, &attr_info<PublicAttrs>),
+        conv_run<2>, &attr_info<PublicAttrs>, conv_docs[1]),
     conv("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
          "padding='valid', "
          "int[2] dilation=1, int groups=1) -> Tensor",
-         named_conv_run<2>, &attr_info<NamedPadding>),
+         named_conv_run<2>, &attr_info<NamedPadding>, conv_docs[1]),
     conv(
         "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
         "int[3] dilation=1, int groups=1) -> Tensor",
-        conv_run<3>, &attr_info<PublicAttrs>),
+        conv_run<3>, &attr_info<PublicAttrs>, conv_docs[2]),
     conv("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
          "padding='valid', "
          "int[3] dilation=1, int groups=1) -> Tensor",
-         named_conv_run<3>, &attr_info<NamedPadding>),
+         named_conv_run<3>, &attr_info<NamedPadding>, conv_docs[2]),
     conv("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] "
          "padding=0, "
          "int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
-         transposed_run<1>, &attr_info<TransposedAttrs>, transposed_doc),
+         transposed_run<1>, &attr_info<TransposedAttrs>, transposed_docs[0]),
     conv("conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] "
          "padding=0, "
          "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor",
-         transposed_run<2>, &attr_info<TransposedAttrs>, transposed_doc),
+         transposed_run<2>, &attr_info<TransposedAttrs>, transposed_docs[1]),
     conv("conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] "
          "padding=0, "
          "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor",
-         transposed_run<3>, &attr_info<TransposedAttrs>, transposed_doc),
+         transposed_run<3>, &attr_info<TransposedAttrs>, transposed_docs[2]),
     conv("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
          "int[] dilation, "
          "bool transposed, int[] output_padding, int groups) -> Tensor",
          general_run, &attr_info<GeneralAttrs>,
          R"(Convolution or transposed convolution of 1 to 3 spatial dimensions, all arguments given.
+
+Args:
+    input: (batch, in_channels, spatial...).
+    weight: (out_channels, in_channels / groups, kernel...); where transposed, (in_channels,
+        out_channels / groups, kernel...).
+    bias: (out_channels), or None.
+    stride: step between two positions of the kernel.
+    padding: zeros added on both sides; where transposed, points removed.
+    dilation: step between two elements of the kernel.
+    transposed: whether to apply the map of a convolution's gradient.
+    output_padding: points added on the right side of a transposed result.
+    groups: number of independent blocks that the channels are divided into.
+Returns:
+    (batch, out_channels, spatial...).
 
 >>> x, w = clew.tensor([[[1., 2., 4.]]]), clew.tensor([[[-1., 1.]]])
 >>> clew.convolution(x, w, None, [1], [0], [1], False, [0], 1)

@@ -2,6 +2,7 @@
 // May include: ops, kernels/conv/pool.h.
 // Invariant: every map here is linear, and a gradient's own gradient is the forward map again.
 #include "ops/batch_rules.h"
+#include "ops/elementwise/pointwise_doc.h"
 #include "ops/pooling/pooling_windows.h"
 
 namespace clew {
@@ -75,7 +76,7 @@ void mean_cpu(const Call& c, Tensors& outs) {
   const StagedOut to(outs[0], x.dtype());
   kernels::mean_pool(s, x.data<char>(), to.data<char>());
 }
-constexpr const char* mean_doc = R"(Means of sliding windows over the input's spatial dimensions.
+constexpr Text mean_text = R"(Means of sliding windows over the input's spatial dimensions.
 
 Args:
     input: (batch, channels, spatial...); the batch may be missing.
@@ -84,18 +85,29 @@ Args:
     padding: zeros added on both sides, at most half the kernel.
     ceil_mode: keep a last window that reaches beyond the end.
     count_include_pad: whether added zeros count in a mean.
-    divisor_override: divides every sum instead of the number of elements (2 and 3 dimensions).
-
-Returns:
-    (batch, channels, pooled spatial...).
-
->>> clew.nn.functional.avg_pool1d(clew.tensor([[[1., 3., 5., 7.]]]), 2)
-tensor([[[2., 6.]]])
 )";
-consteval OpDef mean_pool(const char* signature) {
+constexpr Text divisor_text =
+    "    divisor_override: divides every sum instead of the number of elements.\n";
+constexpr Text mean_returns = "\nReturns:\n    (batch, channels, pooled spatial...).\n\n";
+// [n - 1] is of n spatial dimensions.
+constexpr const char* mean_docs[] = {
+    joined<mean_text, mean_returns,
+           R"(>>> clew.nn.functional.avg_pool1d(clew.tensor([[[1., 3., 5., 7.]]]), 2)
+tensor([[[2., 6.]]])
+)">,
+    joined<mean_text, divisor_text, mean_returns,
+           R"(>>> clew.nn.functional.avg_pool2d(clew.tensor([[[1., 3.], [5., 7.]]]), 2)
+tensor([[[4.]]])
+)">,
+    joined<mean_text, divisor_text, mean_returns,
+           R"(>>> clew.nn.functional.avg_pool3d(clew.ones(1, 2, 4, 4), 2).shape
+clew.Size([1, 1, 2, 2])
+)">,
+};
+consteval OpDef mean_pool(const char* signature, const char* doc) {
   return general(
       {.signature = signature,
-       .doc = mean_doc,
+       .doc = doc,
        .shape = mean_shape,
        .cpu = mean_cpu,
        .vjp =
@@ -111,15 +123,18 @@ consteval OpDef mean_pool(const char* signature) {
 constexpr OpDef mean_ops[] = {
     mean_pool(
         "_avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, "
-        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        mean_docs[0]),
     mean_pool(
         "nn.functional.avg_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] "
         "padding=0, "
-        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        mean_docs[1]),
     mean_pool(
         "nn.functional.avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] "
         "padding=0, "
-        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        mean_docs[2]),
 };
 Tensor mean(const Tensor& x, const MeanAttrs& a) {
   return apply(mean_ops[a.kernel_size.size() - 1], {x}, a);
@@ -140,7 +155,7 @@ constexpr OpDef mean1d_op = composite({
     .signature = "nn.functional.avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, "
                  "int[1] padding=0, "
                  "bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
-    .doc = mean_doc,
+    .doc = mean_docs[0],
     .run =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<Mean1dAttrs>();
