@@ -297,7 +297,8 @@ PyObject* node_release(PyObject* o, PyObject*) {
 }
 
 PyMethodDef node_methods[] = {
-    {"name", node_name_method, METH_NOARGS, "The name of the operation's gradient."},
+    {"name", node_name_method, METH_NOARGS, "name($self)\n--\n\n"
+                                                  "The name of the operation's gradient."},
     {"_sequence_nr", node_sequence, METH_NOARGS, nullptr},
     {"_hooks_dict", node_hooks, METH_O, nullptr},
     {"_release_saved", node_release, METH_NOARGS, nullptr},
@@ -705,6 +706,14 @@ PyObject* node_object(Node* n) {
   return o;
 }
 
+constexpr const char* node_doc = R"(A recorded operation, seen from its result.
+
+>>> x = clew.ones(2, requires_grad=True)
+>>> node = (x * 2).grad_fn
+>>> node.name(), isinstance(node, clew.autograd.graph.Node)
+('MulBackward0', True)
+)";
+
 void add_autograd(PyObject* module) {
   auto slot = [](int id, auto* f) { return PyType_Slot{id, reinterpret_cast<void*>(f)}; };
   PyType_Slot slots[] = {slot(Py_tp_dealloc, node_dealloc),
@@ -717,6 +726,7 @@ void add_autograd(PyObject* module) {
                          slot(Py_tp_getattro, node_getattro),
                          slot(Py_tp_call, node_call),
                          slot(Py_tp_new, node_new),
+                         {Py_tp_doc, const_cast<char*>(node_doc)},
                          {0, nullptr}};
   PyType_Spec spec = {"clew.autograd.graph.Node", sizeof(NodeObj), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};

@@ -460,13 +460,28 @@ constexpr int method_room = 48;
 PyMethodDef convert_methods[method_room] = {
     {"item", method_item, METH_NOARGS,
      "item($self)\n--\n\n"
-     "The value of a one-element tensor as a Python number."},
+     R"(The value of a one-element tensor as a Python number.
+
+>>> clew.tensor([2.5]).item()
+2.5
+)"},
     {"tolist", method_tolist, METH_NOARGS,
      "tolist($self)\n--\n\n"
-     "The elements as nested lists of Python numbers."},
+     R"(The elements as nested lists of Python numbers.
+
+>>> clew.ones(2, 2).tolist()
+[[1.0, 1.0], [1.0, 1.0]]
+)"},
     fast_method("numpy", method_numpy,
                 "numpy($self, *, force=False)\n--\n\n"
-                "A NumPy array that shares the tensor's memory."),
+                R"(A NumPy array that shares the tensor's memory.
+
+Args:
+    force: detach the tensor first where it has history.
+
+>>> clew.arange(3).numpy()
+array([0, 1, 2])
+)"),
     {"_array_view", method_array_view, METH_NOARGS, nullptr},
     fast_method("__array__", method_array, nullptr),
     {"__array_wrap__", method_array_wrap, METH_VARARGS, nullptr},

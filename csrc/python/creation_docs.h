@@ -18,6 +18,8 @@ Args:
     dtype: element type; the default dtype when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of shape size.
@@ -41,6 +43,8 @@ Args:
     dtype: element type; the default dtype when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of shape size.
@@ -64,6 +68,8 @@ Args:
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
     memory_format: order of the dims in memory.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     An uninitialised tensor of shape size.
@@ -87,6 +93,8 @@ Args:
     dtype: element type; found from the values when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of shape size.
@@ -109,6 +117,8 @@ Args:
     dtype: element type; the default dtype when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of shape size.
@@ -131,6 +141,8 @@ Args:
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
     memory_format: order of the dims in memory.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of input's shape.
@@ -153,6 +165,8 @@ Args:
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
     memory_format: order of the dims in memory.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of input's shape.
@@ -175,6 +189,8 @@ Args:
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
     memory_format: order of the dims in memory.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of input's shape.
@@ -198,6 +214,8 @@ Args:
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
     memory_format: order of the dims in memory.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of input's shape.
@@ -222,6 +240,8 @@ Args:
     dtype: element type; found from the values when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A one-dimensional tensor of ceil((end - start) / step) elements.
@@ -246,6 +266,8 @@ Args:
     dtype: element type; the default dtype when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A one-dimensional tensor of floor((end - start) / step) + 1 elements.
@@ -270,6 +292,8 @@ Args:
     dtype: element type; the default dtype when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A one-dimensional tensor of steps elements.
@@ -295,6 +319,8 @@ Args:
     dtype: element type; the default dtype when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A one-dimensional tensor of steps elements.
@@ -318,6 +344,8 @@ Args:
     dtype: element type; the default dtype when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor [n, m].
@@ -341,6 +369,8 @@ Args:
     offset: which diagonal bounds the triangle; 0 is the main one.
     dtype: element type, int64 at first.
     device: "cpu" or "meta" (shape only).
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor [2, count]: row numbers and column numbers.
@@ -364,6 +394,8 @@ Args:
     offset: which diagonal bounds the triangle; 0 is the main one.
     dtype: element type, int64 at first.
     device: "cpu" or "meta" (shape only).
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor [2, count]: row numbers and column numbers.
@@ -386,6 +418,8 @@ Args:
     dtype: element type; found from the values when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A new leaf tensor.
@@ -408,6 +442,8 @@ Args:
     dtype: element type; the default dtype when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of shape ().
@@ -510,6 +546,8 @@ Args:
     dtype: element type; the default dtype when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of shape size.
@@ -534,6 +572,8 @@ Args:
     dtype: element type; the default dtype when not given.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of shape size.
@@ -558,6 +598,8 @@ Args:
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
     memory_format: order of the dims in memory.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of input's shape.
@@ -581,6 +623,8 @@ Args:
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
     memory_format: order of the dims in memory.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of input's shape.
@@ -606,6 +650,8 @@ Args:
     dtype: element type, int64 at first.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of shape size.
@@ -632,6 +678,8 @@ Args:
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
     memory_format: order of the dims in memory.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A tensor of input's shape.
@@ -655,6 +703,8 @@ Args:
     dtype: element type, int64 at first.
     device: "cpu" or "meta" (shape only).
     requires_grad: whether operations on the result are recorded.
+    layout: strided; the sparse ones have functions of their own.
+    pin_memory: accepted without an effect.
 
 Returns:
     A one-dimensional tensor of n elements.

@@ -381,81 +381,198 @@ PyCFunction keyworded(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t, Py
 PyMethodDef tensor_methods[] = {
     {"size", keyworded(method_size), METH_FASTCALL | METH_KEYWORDS,
      "size($self, dim=None)\n--\n\n"
-     "The sizes of all dims, or of one."},
+     R"(The sizes of all dims, or of one.
+
+>>> clew.ones(2, 3).size(), clew.ones(2, 3).size(1)
+(clew.Size([2, 3]), 3)
+)"},
     {"stride", keyworded(method_stride), METH_FASTCALL | METH_KEYWORDS,
      "stride($self, dim=None)\n--\n\n"
-     "The strides, in elements, of all dims, or of one."},
+     R"(The strides, in elements, of all dims, or of one.
+
+>>> clew.ones(2, 3).stride(), clew.ones(2, 3).stride(0)
+((3, 1), 3)
+)"},
     {"dim", method_dim, METH_NOARGS,
      "dim($self)\n--\n\n"
-     "Number of dims."},
+     R"(The number of dims.
+
+>>> clew.ones(2, 3).dim()
+2
+)"},
     {"ndimension", method_dim, METH_NOARGS,
      "ndimension($self)\n--\n\n"
-     "Number of dims."},
+     R"(The number of dims.
+
+>>> clew.ones(2, 3).ndimension()
+2
+)"},
     {"numel", method_numel, METH_NOARGS,
      "numel($self)\n--\n\n"
-     "Number of elements."},
+     R"(The number of elements.
+
+>>> clew.ones(2, 3).numel()
+6
+)"},
     {"nelement", method_numel, METH_NOARGS,
      "nelement($self)\n--\n\n"
-     "Number of elements."},
+     R"(The number of elements.
+
+>>> clew.ones(2, 3).nelement()
+6
+)"},
     {"element_size", method_element_size, METH_NOARGS,
      "element_size($self)\n--\n\n"
-     "Bytes of one element."},
+     R"(The bytes of one element.
+
+>>> clew.ones(2).element_size()
+4
+)"},
     {"data_ptr", method_data_ptr, METH_NOARGS,
      "data_ptr($self)\n--\n\n"
-     "Address of the first element."},
+     R"(The address of the first element.
+
+>>> x = clew.ones(2)
+>>> x.data_ptr() == x.view(1, 2).data_ptr()
+True
+)"},
     {"storage_offset", method_storage_offset, METH_NOARGS,
      "storage_offset($self)\n--\n\n"
-     "Where in the storage the first element lies, in elements."},
+     R"(Where in the storage the first element lies, in elements.
+
+>>> clew.ones(5)[2:].storage_offset()
+2
+)"},
     {"_is_contiguous", method_is_contiguous, METH_NOARGS, nullptr},
     {"_is_dense", method_is_dense, METH_NOARGS, nullptr},
     {"is_floating_point", method_is_floating_point, METH_NOARGS,
      "is_floating_point($self)\n--\n\n"
-     "Whether the dtype is a floating point one."},
+     R"(Whether the dtype is a floating point one.
+
+>>> clew.ones(2).is_floating_point()
+True
+)"},
     {"is_complex", method_is_complex, METH_NOARGS,
      "is_complex($self)\n--\n\n"
-     "Whether the dtype is a complex one."},
+     R"(Whether the dtype is a complex one.
+
+>>> clew.ones(2).is_complex()
+False
+)"},
     {"is_signed", method_is_signed, METH_NOARGS,
      "is_signed($self)\n--\n\n"
-     "Whether the dtype has negative numbers."},
+     R"(Whether the dtype has negative numbers.
+
+>>> clew.ones(2, dtype=clew.uint8).is_signed()
+False
+)"},
     {"is_inference", method_is_inference, METH_NOARGS,
      "is_inference($self)\n--\n\n"
-     "Whether the tensor was made in inference mode."},
+     R"(Whether the tensor was made in inference mode.
+
+>>> with clew.inference_mode():
+...     x = clew.ones(2)
+>>> x.is_inference()
+True
+)"},
     {"is_conj", method_is_conj, METH_NOARGS,
      "is_conj($self)\n--\n\n"
-     "Whether the tensor is what conj() gave, or a view of it, which cannot be written to."},
+     R"(Whether the tensor is what conj() gave, or a view of it, which cannot be written to.
+
+>>> clew.tensor([1 + 1j]).conj().is_conj()
+True
+)"},
     {"_is_view", method_is_view, METH_NOARGS, nullptr},
     {"requires_grad_", keyworded(method_requires_grad_), METH_FASTCALL | METH_KEYWORDS,
      "requires_grad_($self, requires_grad=True)\n--\n\n"
-     "Sets requires_grad in place."},
+     R"(Sets in place whether operations on the tensor are recorded.
+
+>>> clew.ones(2).requires_grad_().requires_grad
+True
+)"},
     {"detach", method_detach, METH_NOARGS,
      "detach($self)\n--\n\n"
-     "The same elements without history."},
+     R"(The same elements without history.
+
+>>> x = clew.ones(2, requires_grad=True)
+>>> x.detach().requires_grad
+False
+)"},
     {"detach_", method_detach_, METH_NOARGS,
      "detach_($self)\n--\n\n"
-     "Cuts the tensor off its history, in place."},
+     R"(Cuts the tensor off its history, in place.
+
+>>> x = clew.ones(2, requires_grad=True) * 2
+>>> x.detach_().requires_grad
+False
+)"},
     {"copy_", keyworded(method_copy_), METH_FASTCALL | METH_KEYWORDS,
      "copy_($self, src, non_blocking=False)\n--\n\n"
-     "Copies src into the tensor, broadcasting and converting."},
+     R"(Copies src into the tensor, broadcasting and converting.
+
+Args:
+    src: the tensor to copy.
+    non_blocking: accepted; a copy is done when it returns.
+Returns:
+    the tensor itself.
+
+>>> clew.zeros(2).copy_(clew.tensor([1, 2]))
+tensor([1., 2.])
+)"},
     {"retain_grad", method_retain_grad, METH_NOARGS,
      "retain_grad($self)\n--\n\n"
-     "Makes backward keep the gradient of this non-leaf."},
+     R"(Makes backward keep the gradient of this non-leaf.
+
+>>> x = clew.ones(2, requires_grad=True)
+>>> y = x * 2
+>>> y.retain_grad()
+>>> y.sum().backward()
+>>> y.grad
+tensor([1., 1.])
+)"},
     {"_hooks_dict", method_hooks_dict, METH_NOARGS, nullptr},
     {"_post_accumulate_dict", method_post_accumulate_dict, METH_NOARGS, nullptr},
     {"_make_subclass", method_make_subclass, METH_VARARGS | METH_STATIC, nullptr},
     {"as_subclass", method_as_subclass, METH_O,
      "as_subclass($self, cls, /)\n--\n\n"
-     "The same elements and history as an instance of cls."},
+     R"(The same elements and history as an instance of cls.
+
+>>> type(clew.ones(2).as_subclass(clew.nn.Buffer)).__name__
+'Buffer'
+)"},
     {"_set_to", method_set_, METH_VARARGS, nullptr},
     {"resize_", keyworded(method_resize_), METH_FASTCALL | METH_KEYWORDS,
      "resize_($self, *size, memory_format=None)\n--\n\n"
-     "Changes the size in place; new elements are uninitialised. memory_format: the order of the "
-     "dims in memory, which stays without one where the size does."},
+     R"(Changes the size in place; new elements are uninitialised.
+
+Args:
+    size: the new shape, as ints or as one tuple.
+    memory_format: the order of the dims in memory; without one it stays where the size does.
+Returns:
+    the tensor itself.
+
+>>> clew.arange(6).resize_(2, 2)
+tensor([[0, 1],
+        [2, 3]])
+)"},
     {"_storage_bytes", method_storage_bytes, METH_NOARGS, nullptr},
     {"_reinterpret", method_reinterpret, METH_O, nullptr},
     {"_storage_key", method_storage_key, METH_NOARGS, nullptr},
     {"backward", keyworded(method_backward), METH_FASTCALL | METH_KEYWORDS,
      "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
-     "Gathers d(this)/d(leaf) into .grad of every leaf the tensor was made from."},
+     R"(Adds d(this)/d(leaf) to .grad of every leaf that the tensor was made from.
+
+Args:
+    gradient: the gradient of the tensor itself; 1 where the tensor has one element.
+    retain_graph: keep what the operations saved, for another backward; create_graph when None.
+    create_graph: record the gradients' own operations, for derivatives of higher order.
+    inputs: add to these leaves alone.
+
+>>> x = clew.tensor([1.0, 2.0], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 4.])
+)"},
     {}};
 
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {

@@ -362,12 +362,12 @@ PyGetSetDef tensor_getset[] = {
     {"retains_grad", get_retains_grad, nullptr, "Whether a non-leaf keeps its gradient.", nullptr},
     {"is_meta", get_is_meta, nullptr, "Whether the tensor has a shape but no elements.", nullptr},
     {"is_cpu", get_is_cpu, nullptr, "Whether the elements are in main memory.", nullptr},
-    {"is_cuda", get_false, nullptr, nullptr, nullptr},
-    {"is_mps", get_false, nullptr, nullptr, nullptr},
-    {"is_xpu", get_false, nullptr, nullptr, nullptr},
-    {"is_sparse", get_false, nullptr, nullptr, nullptr},
-    {"is_quantized", get_false, nullptr, nullptr, nullptr},
-    {"is_nested", get_false, nullptr, nullptr, nullptr},
+    {"is_cuda", get_false, nullptr, "Whether the elements are on a CUDA device: False.", nullptr},
+    {"is_mps", get_false, nullptr, "Whether the elements are on an MPS device: False.", nullptr},
+    {"is_xpu", get_false, nullptr, "Whether the elements are on an XPU device: False.", nullptr},
+    {"is_sparse", get_false, nullptr, "Whether the tensor is sparse in coordinates.", nullptr},
+    {"is_quantized", get_false, nullptr, "Whether the elements are quantized: False.", nullptr},
+    {"is_nested", get_false, nullptr, "Whether the tensor is a ragged one.", nullptr},
     {"_is_wrapped_number", get_weakly_number, nullptr, nullptr, nullptr},
     {}};
 

@@ -106,15 +106,22 @@ PyObject* dtype_to_real(PyObject* o, PyObject*) {
   return guarded([&] { return dtype_object(real_of(of(o))); });
 }
 
-PyGetSetDef dtype_getset[] = {{"is_floating_point", dtype_is_floating, nullptr, nullptr, nullptr},
-                              {"is_complex", dtype_is_complex, nullptr, nullptr, nullptr},
-                              {"is_signed", dtype_is_signed, nullptr, nullptr, nullptr},
-                              {"itemsize", dtype_itemsize, nullptr, nullptr, nullptr},
-                              {"name", dtype_name, nullptr, nullptr, nullptr},
+PyGetSetDef dtype_getset[] = {{"is_floating_point", dtype_is_floating, nullptr,
+                               "Whether the numbers are floating point ones.", nullptr},
+                              {"is_complex", dtype_is_complex, nullptr,
+                               "Whether the numbers are complex.", nullptr},
+                              {"is_signed", dtype_is_signed, nullptr,
+                               "Whether there are negative numbers.", nullptr},
+                              {"itemsize", dtype_itemsize, nullptr, "The bytes of one element.", nullptr},
+                              {"name", dtype_name, nullptr, "The name without the package's.", nullptr},
                               {}};
 PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
-                               {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},
-                               {"to_real", dtype_to_real, METH_NOARGS, nullptr},
+                               {"to_complex", dtype_to_complex, METH_NOARGS,
+                                "to_complex($self)\n--\n\n"
+                                "The complex dtype whose parts have this dtype."},
+                               {"to_real", dtype_to_real, METH_NOARGS,
+                                "to_real($self)\n--\n\n"
+                                "The dtype of the parts of this complex dtype."},
                                {}};
 
 Device device_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->device; }
@@ -206,8 +213,10 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     return device_with_index(*d, static_cast<int>(given), absent);
   });
 }
-PyGetSetDef device_getset[] = {{"type", device_get_type, nullptr, nullptr, nullptr},
-                               {"index", device_get_index, nullptr, nullptr, nullptr},
+PyGetSetDef device_getset[] = {{"type", device_get_type, nullptr, "The kind of device, as a str.",
+                                nullptr},
+                               {"index", device_get_index, nullptr,
+                                "Which device of its kind, or None.", nullptr},
                                {}};
 // `with device:` makes it the device of new tensors.
 thread_local std::vector<Device> devices_before;
@@ -596,10 +605,22 @@ void set_python_error() noexcept {
   }
 }
 
+constexpr const char* dtype_doc = R"(The type of a tensor's elements, such as clew.float32.
+
+>>> clew.float32.itemsize, clew.float32.is_floating_point
+(4, True)
+)";
+constexpr const char* size_doc = R"(The sizes of a tensor's dims: a tuple of ints.
+
+>>> clew.Size([2, 3]).numel()
+6
+)";
+
 void add_types(PyObject* module) {
   static PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
                                       {Py_tp_getset, dtype_getset},
                                       {Py_tp_methods, dtype_methods},
+                                      {Py_tp_doc, const_cast<char*>(dtype_doc)},
                                       {0, nullptr}};
   static PyType_Spec dtype_spec = {"clew.dtype", sizeof(DTypeObj), 0,
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -644,6 +665,7 @@ void add_types(PyObject* module) {
   static PyType_Slot size_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(size_repr)},
                                      {Py_tp_new, reinterpret_cast<void*>(size_new)},
                                      {Py_tp_methods, size_methods},
+                                     {Py_tp_doc, const_cast<char*>(size_doc)},
                                      {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
                                      {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
                                      {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},

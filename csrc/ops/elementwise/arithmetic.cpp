@@ -164,6 +164,7 @@ out = input / other, where integers are divided as floats
 Args:
     input: the dividend.
     other: the divisor, a tensor or a number.
+    rounding_mode: None, 'trunc' (towards zero) or 'floor' (down).
 Returns:
     a tensor of the broadcast shape.
 

@@ -360,6 +360,7 @@ Args:
     dim: the dimension the indices count in.
     index: int64, no larger than src, and than the input apart from `dim`.
     src: what to write, a tensor or a number; of repeated indices the last wins.
+    value: a number to write, the same as src.
     reduce: 'add' or 'multiply' combines with what is there instead.
 Returns: a new tensor.
 

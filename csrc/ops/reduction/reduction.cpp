@@ -262,9 +262,11 @@ out = prod_j input[j]
 
 Args:
     input: any dtype; bool and integers are multiplied as int64.
+    dim: the axis to multiply along; without one, all elements.
+    keepdim: whether the axis stays, with size 1.
     dtype: the dtype to convert to before multiplying.
 Returns:
-    a 0-d tensor; 1 for an empty input.
+    a 0-d tensor, or one without the axis; 1 where there are no elements.
 
 >>> clew.prod(clew.tensor([2., 3., 4.]))
 tensor(24.)

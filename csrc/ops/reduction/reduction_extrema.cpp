@@ -231,14 +231,18 @@ void max_all_batch(const Batch& b, Tensors& outs) {
 }
 constexpr OpDef max_all_op = general({
     .signature = "max(Tensor input) -> Tensor",
-    .doc = R"(The largest element of all.
+    .doc = R"(The largest element of all or along an axis, or the larger of two.
 
 out = max_j input[j]
 
 Args:
     input: a real tensor with at least one element.
+    dim: the axis to look along; without one, all elements.
+    keepdim: whether the axis stays, with size 1.
+    other: a tensor to compare with element by element, instead of dim.
 Returns:
-    a 0-d tensor; NaN when an element is NaN.
+    a 0-d tensor; with dim the values and their indices; with other a tensor of the broadcast
+    shape. NaN where an element is NaN.
 
 >>> clew.max(clew.tensor([[1., 4.], [3., 2.]]))
 tensor(4.)
@@ -251,14 +255,18 @@ tensor(4.)
 });
 constexpr OpDef min_all_op = general({
     .signature = "min(Tensor input) -> Tensor",
-    .doc = R"(The smallest element of all.
+    .doc = R"(The smallest element of all or along an axis, or the smaller of two.
 
 out = min_j input[j]
 
 Args:
     input: a real tensor with at least one element.
+    dim: the axis to look along; without one, all elements.
+    keepdim: whether the axis stays, with size 1.
+    other: a tensor to compare with element by element, instead of dim.
 Returns:
-    a 0-d tensor; NaN when an element is NaN.
+    a 0-d tensor; with dim the values and their indices; with other a tensor of the broadcast
+    shape. NaN where an element is NaN.
 
 >>> clew.min(clew.tensor([[1., 4.], [3., 2.]]))
 tensor(1.)

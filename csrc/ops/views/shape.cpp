@@ -110,6 +110,7 @@ One size may be -1 and is then inferred. Fails where the strides allow no view;
 
 Args:
     size: the new shape.
+    dtype: read the same bytes as this dtype instead.
 Returns: a view of the input.
 
 >>> clew.arange(6).view(2, -1).tolist()
@@ -168,7 +169,7 @@ Returns: a tensor of that shape.
 void view_as_run(const Call& c, Tensors& outs) { outs.push_back(view(c.in[0], c.in[1].sizes())); }
 constexpr OpDef view_as_op = composite({
     .signature = "view_as(Tensor input, Tensor other) -> Tensor",
-    .doc = R"(`input.view(other.size())`.
+    .doc = R"(A view of the input in the shape of other: `input.view(other.size())`.
 
 >>> clew.arange(4).view_as(clew.ones(2, 2)).tolist()
 [[0, 1], [2, 3]]
@@ -181,7 +182,7 @@ void reshape_as_run(const Call& c, Tensors& outs) {
 }
 constexpr OpDef reshape_as_op = composite({
     .signature = "reshape_as(Tensor input, Tensor other) -> Tensor",
-    .doc = R"(`input.reshape(other.size())`.
+    .doc = R"(The input in the shape of other: `input.reshape(other.size())`.
 
 >>> clew.arange(4).reshape_as(clew.ones(2, 2)).tolist()
 [[0, 1], [2, 3]]
@@ -341,7 +342,7 @@ void expand_as_run(const Call& c, Tensors& outs) {
 }
 constexpr OpDef expand_as_op = composite({
     .signature = "expand_as(Tensor input, Tensor other) -> Tensor",
-    .doc = R"(`input.expand(other.size())`.
+    .doc = R"(The input expanded to the shape of other: `input.expand(other.size())`.
 
 >>> clew.tensor([1, 2]).expand_as(clew.ones(2, 2)).tolist()
 [[1, 2], [1, 2]]

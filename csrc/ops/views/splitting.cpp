@@ -372,6 +372,9 @@ constexpr const char* tensor_split_doc =
 
 Args:
     indices_or_sections: a number of parts, or the indices to cut at.
+    tensor_indices_or_sections: the same as a tensor of int64.
+    sections: a number of parts.
+    indices: the indices to cut at.
     dim: the dimension to split.
 Returns: a tuple of views of the input.
 
