@@ -29,18 +29,24 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import clew
-from clew import _C
 
 KINDS = ["empty", "summary", "args", "returns", "example", "foreign", "repeated"]
 # Arguments that every function has, or that PyTorch has retired.
 COMMON = {"self", "cls", "out", "args", "kwargs"}
-SECTION = re.compile(r"^(Args|Shapes?|Returns|Raises|Yields|Example|Examples|Note|Notes|Attributes):")
+SECTION = re.compile(
+    r"^(Args|Shapes?|Returns|Raises|Yields|Example|Examples|Note|Notes|Attributes):"
+)
 ENTRY = re.compile(r"^    (\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: \([^)]*\))?:", re.MULTILINE)
-RETURNS = re.compile(r"^(Returns|Yields)\b|\bgives?\b|\breturns?\b|\bas PyTorch\b", re.M)
+RETURNS = re.compile(r"^(Returns|Yields)\b|\bgives?\b|\breturns?\b|\bas PyTorch\b", re.MULTILINE)
+# A first sentence that names the result.
+SAYS_WHAT = re.compile(
+    r"(The|An?|Whether|Which|What|Where|How|All|Each|One|Two|Every|Several)\b|[A-Z0-9]\w+ of "
+)
 
 # What such a text leaves out stands in the other one.
 OTHER_NAME = re.compile(
-    r"Another name of|[Tt]he same as|NumPy's name (for|of)|[Ss]ee :?\w*:?`|^Raises: "
+    r"[Aa]nother name (of|for)|[Tt]he same as|NumPy's name (for|of)|[Ss]ee (:?\w*:?`|clew\.)"
+    r"|^Raises: |[Aa]s (for|of|in) :?\w*:?`"
 )
 
 
@@ -180,10 +186,8 @@ def faults(named: Named) -> Iterator[Finding]:
         return
     parts = sections(text)
     wanted = parameters(value)
-    if "Args" in parts:
-        told = [
-            n.strip(" *") for entry in ENTRY.findall(parts["Args"]) for n in entry.split(",")
-        ]
+    if "Args" in parts and not OTHER_NAME.search(parts["Args"]):
+        told = [n.strip(" *") for entry in ENTRY.findall(parts["Args"]) for n in entry.split(",")]
         told = [n for n in told if n not in COMMON and not n.startswith("_")]
         # A method shows the function's text, which begins with the tensor itself.
         first = {"input", "tensor", "condition"} if owner is clew.Tensor else set()
@@ -192,10 +196,13 @@ def faults(named: Named) -> Iterator[Finding]:
             yield Finding("args", path, f"not told: {', '.join(sorted(missing))}")
         if odd:
             yield Finding("args", path, f"no such parameter: {', '.join(sorted(odd))}")
-        if gives_something(value) and not RETURNS.search(text):
+        if gives_something(value) and not (RETURNS.search(text) or SAYS_WHAT.match(text)):
             yield Finding("returns", path, "no Returns:")
-    elif len(wanted) > 1 and not is_record(value) and not OTHER_NAME.search(text):
-        yield Finding("args", path, f"no Args: for {', '.join(wanted)}")
+    elif not is_record(value) and not OTHER_NAME.search(text) and named.name != "forward":
+        # A short text may name them in a sentence; a class's text has forward's under Shapes:.
+        untold = [n for n in wanted if n != "input" and not re.search(rf"\b{n}\b", text)]
+        if len(untold) > 1 or (len(wanted) > 3 and untold):
+            yield Finding("args", path, f"nothing on {', '.join(untold)}")
     shown = examples(text)
     if not shown:
         # A class's example stands for its methods too; Tensor has too many for that.

@@ -664,12 +664,22 @@ PyMethodDef functions[] = {{"_backward_id", module_backward_id, METH_NOARGS, nul
                            {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
                            {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
                             "is_grad_enabled()\n--\n\n"
-                            "Whether operations are recorded."},
+                            R"(Whether operations are recorded.
+
+>>> with clew.no_grad():
+...     clew.is_grad_enabled()
+False
+)"},
                            {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
                            {"_restore_grad_enabled", restore_grad_enabled, METH_O, nullptr},
                            {"is_inference_mode_enabled", is_inference, METH_NOARGS,
                             "is_inference_mode_enabled()\n--\n\n"
-                            "Whether inference mode is on."},
+                            R"(Whether inference mode is on.
+
+>>> with clew.inference_mode():
+...     clew.is_inference_mode_enabled()
+True
+)"},
                            {"_set_inference", set_inference, METH_O, nullptr},
                            {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
                            {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},

@@ -96,15 +96,41 @@ PyMethodDef functions[] = {
     {"_cpu_capability", cpu_capability, METH_NOARGS,
      "_cpu_capability()\n--\n\nThe instruction set of the loops that run."},
     {"get_num_threads", get_num_threads, METH_NOARGS,
-     "get_num_threads()\n--\n\nNumber of threads that large operations use."},
+     R"(get_num_threads()
+--
+
+The number of threads that large operations use.
+
+>>> clew.get_num_threads() >= 1
+True
+)"},
     {"set_num_threads", set_num_threads_, METH_O,
-     "set_num_threads(threads, /)\n--\n\nSets how many threads large operations use."},
+     R"(set_num_threads(threads, /)
+--
+
+Sets how many threads large operations use.
+
+>>> clew.set_num_threads(clew.get_num_threads())
+)"},
     {"empty_cache", empty_cache_, METH_NOARGS,
-     "empty_cache()\n--\n\nGives cached free blocks back to the system."},
+     R"(empty_cache()
+--
+
+Gives cached free blocks back to the system.
+
+>>> clew.empty_cache()
+)"},
     {"reset_peak_memory_stats", reset_peak, METH_NOARGS,
      "reset_peak_memory_stats()\n--\n\nMakes the peak start again from the live bytes."},
     {"get_default_dtype", get_default_dtype, METH_NOARGS,
-     "get_default_dtype()\n--\n\nThe dtype of tensors that are made of Python's floats."},
+     R"(get_default_dtype()
+--
+
+The dtype of tensors that are made of Python's floats.
+
+>>> clew.get_default_dtype()
+clew.float32
+)"},
     {"_set_default_dtype", set_default_dtype_, METH_O, nullptr},
     {"_interpreter_ends", interpreter_ends_, METH_NOARGS, nullptr},
     {"_stop_ageing", stop_ageing_, METH_NOARGS, nullptr},

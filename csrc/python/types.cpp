@@ -238,7 +238,15 @@ PyObject* device_exit(PyObject*, PyObject*) {
 }
 constexpr const char* device_doc =
     "device(type, index=None)\n--\n\n"
-    "Where a tensor's bytes lie: 'cpu', or 'meta' for tensors that have none.";
+    R"(Where a tensor's bytes lie: 'cpu', or 'meta' for tensors that have none.
+
+Args:
+    type: the kind of device, alone or with an index ('cpu:0'), or another device.
+    index: which device of its kind.
+
+>>> clew.device("cpu"), clew.device("cpu", 0)
+(device(type='cpu'), device(type='cpu', index=0))
+)";
 PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
                                 {"__enter__", device_enter, METH_NOARGS, nullptr},
                                 {"__exit__", device_exit, METH_VARARGS, nullptr},

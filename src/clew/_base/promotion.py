@@ -14,6 +14,13 @@ __all__ = ["can_cast", "promote_types", "result_type"]
 def promote_types(type1: _C.dtype, type2: _C.dtype) -> _C.dtype:
     """The smallest dtype that both dtypes convert to.
 
+    Args:
+        type1: a dtype.
+        type2: another.
+
+    Returns:
+        a dtype.
+
     >>> clew.promote_types(clew.int32, clew.float32)
     clew.float32
     """
@@ -21,12 +28,27 @@ def promote_types(type1: _C.dtype, type2: _C.dtype) -> _C.dtype:
 
 
 def result_type(tensor1: Any, tensor2: Any) -> _C.dtype:
-    """The dtype an arithmetic operation on the two (tensors or numbers) gives."""
+    """The dtype an arithmetic operation on the two (tensors or numbers) gives.
+
+    Args:
+        tensor1: a tensor or a number.
+        tensor2: another.
+
+    Returns:
+        a dtype.
+
+    >>> clew.result_type(clew.ones(1), 1 + 2j)
+    clew.complex64
+    """
     return _C._result_type(tensor1, tensor2)
 
 
 def can_cast(from_: _C.dtype, to: _C.dtype) -> bool:
-    """Whether a result of dtype from_ may be stored into a tensor of dtype to."""
+    """Whether a result of dtype from_ may be stored into a tensor of dtype to.
+
+    >>> clew.can_cast(clew.float32, clew.int64)
+    False
+    """
 
     def rank(d: _C.dtype) -> int:
         return 3 if d.is_complex else 2 if d.is_floating_point else 0 if d is _dtypes.bool else 1

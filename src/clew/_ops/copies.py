@@ -71,6 +71,12 @@ def as_strided_copy(
 ) -> Tensor:
     """The elements that lie at strides, copied.
 
+    Args:
+        input: the tensor.
+        size: the shape.
+        stride: the steps, in elements.
+        storage_offset: the first element's place; the input's when None.
+
     >>> clew.as_strided_copy(clew.arange(4), (2,), (2,))
     tensor([0, 2])
     """
@@ -92,6 +98,12 @@ def diagonal_copy(
     input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, out: Tensor | None = None
 ) -> Tensor:
     """A diagonal, copied.
+
+    Args:
+        input: the tensor.
+        offset: which diagonal: 0 the main one, 1 the one above.
+        dim1: the first dimension of the planes.
+        dim2: the second one.
 
     >>> clew.diagonal_copy(clew.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
@@ -125,6 +137,11 @@ def permute_copy(input: Tensor, dims: Any, *, out: Tensor | None = None) -> Tens
 def select_copy(input: Tensor, dim: int, index: int, *, out: Tensor | None = None) -> Tensor:
     """One index of a dimension, copied.
 
+    Args:
+        input: the tensor.
+        dim: the dimension.
+        index: where along dim.
+
     >>> clew.select_copy(clew.tensor([[1, 2], [3, 4]]), 0, 1)
     tensor([3, 4])
     """
@@ -142,6 +159,13 @@ def slice_copy(
     out: Tensor | None = None,
 ) -> Tensor:
     """A range of a dimension, copied.
+
+    Args:
+        input: the tensor.
+        dim: the dimension.
+        start: the first index; 0 when None.
+        end: the index after the last; the size when None.
+        step: from one index to the next.
 
     >>> clew.slice_copy(clew.arange(4), 0, 1, 3)
     tensor([1, 2])
@@ -173,6 +197,11 @@ def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def transpose_copy(input: Tensor, dim0: int, dim1: int, *, out: Tensor | None = None) -> Tensor:
     """The input with two dimensions exchanged, copied.
 
+    Args:
+        input: the tensor.
+        dim0: one dimension.
+        dim1: the other.
+
     >>> clew.transpose_copy(clew.tensor([[1, 2]]), 0, 1).tolist()
     [[1], [2]]
     """
@@ -184,6 +213,12 @@ def unfold_copy(
     input: Tensor, dimension: int, size: int, step: int, *, out: Tensor | None = None
 ) -> Tensor:
     """Windows along a dimension, copied.
+
+    Args:
+        input: the tensor.
+        dimension: the dimension to slide along.
+        size: the size of a window.
+        step: from one window to the next.
 
     >>> clew.unfold_copy(clew.arange(3), 0, 2, 1).tolist()
     [[0, 1], [1, 2]]
@@ -237,6 +272,11 @@ def split_copy(
 ) -> tuple[Tensor, ...] | None:
     """Pieces of a dimension, copied; nothing when they go to ``out``.
 
+    Args:
+        input: the tensor.
+        split_size: the size of a piece.
+        dim: the dimension.
+
     >>> [p.tolist() for p in clew.split_copy(clew.arange(3), 2)]
     [[0, 1], [2]]
     """
@@ -249,6 +289,11 @@ def split_with_sizes_copy(
 ) -> tuple[Tensor, ...] | None:
     """Pieces of a dimension, of given sizes, copied; nothing when they go to ``out``.
 
+    Args:
+        input: the tensor.
+        split_sizes: the size of each piece.
+        dim: the dimension.
+
     >>> [p.tolist() for p in clew.split_with_sizes_copy(clew.arange(3), [1, 2])]
     [[0], [1, 2]]
     """
@@ -258,6 +303,10 @@ def split_with_sizes_copy(
 
 def unbind_copy(input: Tensor, dim: int = 0, *, out: Any = None) -> tuple[Tensor, ...] | None:
     """The parts along a dimension, copied; nothing when they go to ``out``.
+
+    Args:
+        input: the tensor.
+        dim: the dimension.
 
     >>> [p.tolist() for p in clew.unbind_copy(clew.tensor([[1, 2], [3, 4]]))]
     [[1, 2], [3, 4]]

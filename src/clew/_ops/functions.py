@@ -53,12 +53,20 @@ __all__ = [
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether obj is a Tensor."""
+    """Whether obj is a Tensor.
+
+    >>> clew.is_tensor(clew.ones(1)), clew.is_tensor(1)
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 def is_storage(obj: Any) -> bool:
-    """Whether obj is a storage."""
+    """Whether obj is a storage.
+
+    >>> clew.is_storage(clew.ones(1).untyped_storage())
+    True
+    """
     from clew.storage import TypedStorage, UntypedStorage
 
     return isinstance(obj, (TypedStorage, UntypedStorage))
@@ -66,25 +74,41 @@ def is_storage(obj: Any) -> bool:
 
 @asks_classes
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype of input is a floating point one."""
+    """Whether the dtype of input is a floating point one.
+
+    >>> clew.is_floating_point(clew.ones(1))
+    True
+    """
     return input.is_floating_point()
 
 
 @asks_classes
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype of input is a complex one."""
+    """Whether the dtype of input is a complex one.
+
+    >>> clew.is_complex(clew.ones(1))
+    False
+    """
     return input.is_complex()
 
 
 @asks_classes
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of input is not zero."""
+    """Whether the one element of input is not zero.
+
+    >>> clew.is_nonzero(clew.tensor([2]))
+    True
+    """
     return bool(input)
 
 
 @asks_classes
 def numel(input: Tensor) -> int:
-    """Number of elements of input."""
+    """Number of elements of input.
+
+    >>> clew.numel(clew.ones(2, 3))
+    6
+    """
     return input.numel()
 
 
@@ -93,6 +117,8 @@ def set_default_dtype(d: _C.dtype) -> None:
 
     Raises:
         TypeError: d is not a floating point dtype.
+
+    >>> clew.set_default_dtype(clew.float32)
     """
     if not isinstance(d, _C.dtype) or not d.is_floating_point:
         raise TypeError(
@@ -105,12 +131,18 @@ def set_default_dtype(d: _C.dtype) -> None:
 def set_default_device(device: Any) -> None:
     """Sets the device of tensors that this thread creates without one: "cpu" or "meta"; None for
     the CPU. ``with clew.device("meta"):`` sets it for a block.
+
+    >>> clew.set_default_device('cpu')
     """
     _C._set_default_device(device)
 
 
 def get_default_device() -> _C.device:
-    """The device of tensors that are created without one."""
+    """The device of tensors that are created without one.
+
+    >>> clew.get_default_device()
+    device(type='cpu')
+    """
     return _C.get_default_device()
 
 
@@ -153,7 +185,11 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
 
 @asks_classes
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors expanded to the shape they broadcast to."""
+    """The tensors expanded to the shape they broadcast to.
+
+    >>> [t.shape for t in clew.broadcast_tensors(clew.ones(2, 1), clew.ones(3))]
+    [clew.Size([2, 3]), clew.Size([2, 3])]
+    """
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     shape = broadcast_shapes(*(t.shape for t in tensors))
@@ -162,7 +198,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 @asks_classes
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both tensors have the same shape and elements.
+    """Whether input and other have the same shape and elements.
 
     >>> clew.equal(clew.ones(2), clew.ones(2))
     True
@@ -176,7 +212,21 @@ def equal(input: Tensor, other: Tensor) -> bool:
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
-    """Whether all |input - other| <= atol + rtol * |other|."""
+    """Whether all |input - other| <= atol + rtol * |other|.
+
+    Args:
+        input: the tensor.
+        other: the tensor to compare with.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
+        equal_nan: whether NaN equals NaN.
+
+    Returns:
+        a bool.
+
+    >>> clew.allclose(clew.ones(2), clew.ones(2) + 1e-9)
+    True
+    """
     return bool(
         _C.functions["isclose"](input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
         .all()
@@ -185,16 +235,31 @@ def allclose(
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """True: clew's operations always give the same bits for the same input and thread count."""
+    """True: clew's operations always give the same bits for the same input and thread count.
+
+    >>> clew.are_deterministic_algorithms_enabled()
+    True
+    """
     return True
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted: clew's operations are deterministic anyway."""
+    """Accepted: clew's operations are deterministic anyway.
+
+    Args:
+        mode: has no effect.
+        warn_only: has no effect.
+
+    >>> clew.use_deterministic_algorithms(True)
+    """
 
 
 def typename(obj: Any) -> str:
-    """The name of obj's type; of a tensor's element type for tensors."""
+    """The name of obj's type; of a tensor's element type for tensors.
+
+    >>> clew.typename(clew.ones(1))
+    'clew.FloatTensor'
+    """
     if isinstance(obj, Tensor):
         return obj.type()
     return f"{type(obj).__module__}.{type(obj).__qualname__}"
@@ -210,7 +275,11 @@ _interop_threads = 1
 
 
 def get_num_interop_threads() -> int:
-    """What :func:`set_num_interop_threads` was given; 1 before."""
+    """What :func:`set_num_interop_threads` was given; 1 before.
+
+    >>> clew.get_num_interop_threads() >= 1
+    True
+    """
     return _interop_threads
 
 
@@ -232,13 +301,19 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def get_float32_matmul_precision() -> str:
-    """'highest': float32 products are computed in float32."""
+    """'highest': float32 products are computed in float32.
+
+    >>> clew.get_float32_matmul_precision()
+    'highest'
+    """
     return "highest"
 
 
 def set_float32_matmul_precision(precision: str) -> None:
     """Accepts the three levels; float32 products are always computed in float32, the most precise
     of them.
+
+    >>> clew.set_float32_matmul_precision('highest')
     """
     if precision not in ("highest", "high", "medium"):
         raise ValueError(
@@ -283,6 +358,15 @@ def unique_consecutive(
 ) -> Any:
     """The elements of input without those that equal the one before.
 
+    Args:
+        input: the tensor.
+        return_inverse: whether to give the index of each element in the result too.
+        return_counts: whether to give how often each stands in a row too.
+        dim: compare slices along this dimension; None: single elements.
+
+    Returns:
+        a tensor, or a tuple where more is asked for.
+
     >>> clew.unique_consecutive(clew.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
@@ -324,6 +408,16 @@ def diff(
 ) -> Tensor:
     """The n-th differences of neighbours along ``dim``.
 
+    Args:
+        input: the tensor.
+        n: how often differences are taken.
+        dim: the dimension.
+        prepend: what is put before the input along dim.
+        append: what is put behind it.
+
+    Returns:
+        a tensor, n smaller along dim.
+
     >>> clew.diff(clew.tensor([1, 4, 9]))
     tensor([3, 5])
     """
@@ -350,6 +444,14 @@ def cross(
 ) -> Tensor:
     """The cross product of 3-vectors along ``dim`` (by default the first dim of size 3).
 
+    Args:
+        input: the tensor.
+        other: a tensor of a shape that broadcasts.
+        dim: the dimension of size 3.
+
+    Returns:
+        a tensor of the broadcast shape.
+
     >>> clew.cross(clew.tensor([1.0, 0.0, 0.0]), clew.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
@@ -366,6 +468,14 @@ def cross(
 @asks_classes
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other.
+
+    Args:
+        input: the tensor.
+        other: the tensor to subtract.
+        p: the power of the norm.
+
+    Returns:
+        a 0-d tensor.
 
     >>> clew.dist(clew.tensor([1.0, 1.0]), clew.tensor([4.0, 5.0]))
     tensor(5.)

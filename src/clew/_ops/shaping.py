@@ -352,6 +352,15 @@ def select_scatter(
 ) -> Tensor:
     """The input with src at one index of a dimension.
 
+    Args:
+        input: the tensor.
+        src: what is put in.
+        dim: the dimension.
+        index: where along dim.
+
+    Returns:
+        a new tensor.
+
     >>> clew.zeros(2, 2).select_scatter(clew.ones(2), 0, 1).tolist()
     [[0.0, 0.0], [1.0, 1.0]]
     """
@@ -371,6 +380,17 @@ def slice_scatter(
     out: Tensor | None = None,
 ) -> Tensor:
     """The input with src in a slice of a dimension.
+
+    Args:
+        input: the tensor.
+        src: what is put in.
+        dim: the dimension.
+        start: the first index; 0 when None.
+        end: the index after the last; the size when None.
+        step: from one index to the next.
+
+    Returns:
+        a new tensor.
 
     >>> clew.zeros(4).slice_scatter(clew.ones(2), 0, 1, 3).tolist()
     [0.0, 1.0, 1.0, 0.0]
@@ -392,6 +412,16 @@ def diagonal_scatter(
 ) -> Tensor:
     """The input with src on a diagonal.
 
+    Args:
+        input: the tensor.
+        src: what is put in.
+        offset: which diagonal: 0 the main one, 1 the one above.
+        dim1: the first dimension of the planes.
+        dim2: the second one.
+
+    Returns:
+        a new tensor.
+
     >>> clew.zeros(2, 2).diagonal_scatter(clew.ones(2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -410,6 +440,16 @@ def as_strided_scatter(
 ) -> Tensor:
     """The input with src where a strided view of it would lie.
 
+    Args:
+        input: the tensor.
+        src: what is put in.
+        size: the shape of the view.
+        stride: its steps, in elements.
+        storage_offset: its first element's place; the input's when None.
+
+    Returns:
+        a new tensor.
+
     >>> clew.zeros(4).as_strided_scatter(clew.ones(2), (2,), (2,)).tolist()
     [1.0, 0.0, 1.0, 0.0]
     """
@@ -424,6 +464,15 @@ def narrow_copy(
     input: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None
 ) -> Tensor:
     """A range of a dimension, copied.
+
+    Args:
+        input: the tensor.
+        dim: the dimension.
+        start: the first index.
+        length: how many.
+
+    Returns:
+        a new tensor.
 
     >>> clew.arange(4).narrow_copy(0, 1, 2).tolist()
     [1, 2]
@@ -527,6 +576,18 @@ def unsafe_split_with_sizes(
     return parts
 
 
+# Methods that change the shape in place, with the arguments of their examples.
+_SHAPE_ARGUMENTS = {
+    "squeeze": "0",
+    "unsqueeze": "0",
+    "t": "",
+    "transpose": "0, 1",
+    "swapaxes": "0, 1",
+    "swapdims": "0, 1",
+    "as_strided": "(2,), (1,)",
+}
+
+
 def _shape_changer(name: str) -> Callable[..., Tensor]:
     view = getattr(_ops, name)
 
@@ -534,7 +595,12 @@ def _shape_changer(name: str) -> Callable[..., Tensor]:
         return _ops._adopt(self, view(self, *args, **kwargs))
 
     change.__name__ = change.__qualname__ = f"{name}_"
-    change.__doc__ = f"{name} in place: the tensor itself gets the new shape."
+    change.__doc__ = f"""The same as `{name}` in place: the tensor itself gets the new shape.
+
+    >>> x = clew.ones(1, 2)
+    >>> x.{name}_({_SHAPE_ARGUMENTS[name]}) is x
+    True
+    """
     return change
 
 
@@ -553,7 +619,7 @@ _METHODS: dict[str, Any] = {
     "unsafe_split": unsafe_split,
     "unsafe_split_with_sizes": unsafe_split_with_sizes,
 }
-for _name in ("squeeze", "unsqueeze", "t", "transpose", "swapaxes", "swapdims", "as_strided"):
+for _name in _SHAPE_ARGUMENTS:
     _METHODS[f"{_name}_"] = _shape_changer(_name)
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)

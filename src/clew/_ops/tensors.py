@@ -77,6 +77,15 @@ def detach_(input: Tensor) -> Tensor:
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Gives the tensor another shape and other strides over its storage.
 
+    Args:
+        input: the tensor; changed.
+        size: the new shape.
+        stride: the steps, in elements.
+        storage_offset: the first element's place; kept when None.
+
+    Returns:
+        the input.
+
     >>> clew.as_strided_(clew.arange(4), (2,), (2,))
     tensor([0, 2])
     """
@@ -90,7 +99,7 @@ def _dropout_writer(name: str, example: str) -> Callable[[Tensor, float, bool], 
         return input.copy_(_f[name](input, p, train))
 
     write.__name__ = write.__qualname__ = f"{name}_"
-    write.__doc__ = f"""{name} in place.
+    write.__doc__ = f"""The same as :func:`{name}`, written into the input.
 
     >>> clew.{name}_({example}, 0.0, True).sum()
     tensor(2.)
@@ -169,7 +178,7 @@ def is_signed(input: Tensor) -> bool:
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether both tensors have the same shape.
+    """Whether input and other have the same shape.
 
     >>> clew.is_same_size(clew.ones(2), clew.zeros(2))
     True
@@ -314,6 +323,14 @@ def nonzero_static(
 ) -> Tensor:
     """Where the first elements that are not zero lie, one row each, filled up to ``size`` rows.
 
+    Args:
+        input: the tensor.
+        size: the number of rows to give.
+        fill_value: what stands in the rows that are too many.
+
+    Returns:
+        int64, (size, number of dims).
+
     >>> clew.nonzero_static(clew.tensor([0, 5, 6]), size=3).tolist()
     [[1], [2], [-1]]
     """
@@ -334,6 +351,11 @@ def frobenius_norm(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The square root of the sum of squares.
+
+    Args:
+        input: the tensor.
+        dim: the dims to sum along; all when None.
+        keepdim: keep them, with size 1.
 
     >>> clew.frobenius_norm(clew.tensor([[3.0, 4.0]]))
     tensor(5.)

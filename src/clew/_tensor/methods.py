@@ -171,12 +171,20 @@ def _caster(name: str, dtype: _C.dtype) -> Callable[..., Tensor]:
         return out.contiguous(memory_format=memory_format)
 
     cast.__name__ = cast.__qualname__ = name
-    cast.__doc__ = f"The tensor as {dtype}."
+    cast.__doc__ = f"""The tensor as {dtype}; itself when it is that.
+
+    >>> clew.ones(2).{name}().dtype
+    {dtype}
+    """
     return cast
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor with the dtype of ``other``."""
+    """The tensor with the dtype of ``other``.
+
+    >>> clew.ones(1).type_as(clew.tensor([2]))
+    tensor([1])
+    """
     return _to_dtype(self, other.dtype)
 
 
@@ -209,7 +217,11 @@ def _strides_for(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in memory in the order of the dims (or of ``memory_format``)."""
+    """Whether the elements lie in memory in the order of the dims (or of ``memory_format``).
+
+    >>> clew.ones(2, 3).is_contiguous(), clew.ones(2, 3).t().is_contiguous()
+    (True, False)
+    """
     if memory_format in (None, _dtypes.contiguous_format):
         return self._is_contiguous()
     try:
@@ -242,7 +254,11 @@ def _contiguous_copy(t: Tensor) -> Tensor:
 
 
 def contiguous(self: Tensor, memory_format: Any = _dtypes.contiguous_format) -> Tensor:
-    """The tensor itself when its elements lie in the order asked for, else a copy that does."""
+    """The tensor itself when its elements lie in the order asked for, else a copy that does.
+
+    >>> clew.ones(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
     if memory_format is _dtypes.contiguous_format:
         return _contiguous_op(self)
     if memory_format is _dtypes.preserve_format:
@@ -254,6 +270,13 @@ def contiguous(self: Tensor, memory_format: Any = _dtypes.contiguous_format) -> 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy of the tensor, recorded, so that gradients flow through it.
+
+    Args:
+        input: the tensor.
+        memory_format: the order of the dims in memory; kept when None.
+
+    Returns:
+        a new tensor.
 
     >>> clew.ones(2).clone()
     tensor([1., 1.])
@@ -292,14 +315,24 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
 def register_post_accumulate_grad_hook(
     self: Tensor, hook: Callable[[Tensor], None]
 ) -> RemovableHandle:
-    """Calls ``hook(tensor)`` after backward has added to this leaf's ``.grad``."""
+    """Calls ``hook(tensor)`` after backward has added to this leaf's ``.grad``.
+
+    >>> x = clew.tensor(1.0, requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda t: print(t.grad))
+    >>> (3 * x).backward()
+    tensor(3.)
+    """
     from clew.autograd.hooks import attach_hook
 
     return attach_hook(self._post_accumulate_dict(), hook)
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor on the CPU, where it is already."""
+    """The tensor on the CPU, where it is already.
+
+    >>> clew.ones(1).cpu().device
+    device(type='cpu')
+    """
     return self.to("cpu") if memory_format is None else self.to("cpu", memory_format=memory_format)
 
 
@@ -314,17 +347,29 @@ def cuda(
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: without an accelerator there is nothing to pin for."""
+    """The tensor itself: without an accelerator there is nothing to pin for.
+
+    >>> clew.ones(1).pin_memory()
+    tensor([1.])
+    """
     return self
 
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: without an accelerator nothing is pinned."""
+    """False: without an accelerator nothing is pinned.
+
+    >>> clew.ones(1).is_pinned()
+    False
+    """
     return False
 
 
 def get_device(self: Tensor) -> int:
-    """-1, as for every CPU tensor."""
+    """-1, as for every CPU tensor.
+
+    >>> clew.ones(1).get_device()
+    -1
+    """
     return -1
 
 
@@ -464,7 +509,11 @@ def _repr_html(self: Tensor) -> str | None:
 
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The bytes behind the tensor, as an object that knows their address and number."""
+    """The bytes behind the tensor, as an object that knows their address and number.
+
+    >>> clew.ones(2).untyped_storage().nbytes()
+    8
+    """
     from clew.storage import _bytes_of
 
     return _bytes_of(self)

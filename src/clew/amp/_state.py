@@ -149,7 +149,11 @@ def set_autocast_dtype(device_type: str, dtype: clew.dtype) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether a parameter is cast once in a region, rather than at each use."""
+    """Whether a parameter is cast once in a region, rather than at each use.
+
+    >>> clew.is_autocast_cache_enabled()
+    True
+    """
     return _C._autocast_state()[2]
 
 
@@ -175,7 +179,12 @@ def _deprecated(name: str, instead: str) -> None:
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Deprecated: is_autocast_enabled("cpu")."""
+    """Deprecated: is_autocast_enabled("cpu").
+
+    >>> with clew.autocast('cpu'):
+    ...     clew.is_autocast_cpu_enabled()
+    True
+    """
     _deprecated("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
     return is_autocast_enabled("cpu")
 
@@ -187,7 +196,11 @@ def set_autocast_cpu_enabled(enabled: bool) -> None:
 
 
 def get_autocast_cpu_dtype() -> clew.dtype:
-    """Deprecated: get_autocast_dtype("cpu")."""
+    """Deprecated: get_autocast_dtype("cpu").
+
+    >>> clew.get_autocast_cpu_dtype()
+    clew.bfloat16
+    """
     _deprecated("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
     return get_autocast_dtype("cpu")
 

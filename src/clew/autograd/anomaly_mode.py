@@ -84,7 +84,11 @@ class detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on in this thread."""
+    """Whether anomaly detection is on in this thread.
+
+    >>> clew.is_anomaly_enabled()
+    False
+    """
     return _mode.on
 
 

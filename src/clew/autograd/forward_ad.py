@@ -38,6 +38,10 @@ def enter_dual_level() -> int:
 
     Raises:
         RuntimeError: a level is open already; they do not nest.
+
+    >>> fw = clew.autograd.forward_ad
+    >>> level = fw.enter_dual_level()
+    >>> fw.exit_dual_level()
     """
     if _levels:
         raise RuntimeError(
@@ -48,7 +52,12 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Ends the level: its tangents are forgotten."""
+    """Ends the level: its tangents are forgotten.
+
+    >>> fw = clew.autograd.forward_ad
+    >>> level = fw.enter_dual_level()
+    >>> fw.exit_dual_level()
+    """
     if not _levels:
         raise RuntimeError("exit_dual_level: no forward AD level is open")
     if level not in (None, 0):
@@ -93,6 +102,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     Raises:
         RuntimeError: no level is open, recording is off (tangents follow the recorded graph),
             or the shapes differ.
+
+    >>> fw = clew.autograd.forward_ad
+    >>> with fw.dual_level():
+    ...     dual = fw.make_dual(clew.tensor(3.0), clew.tensor(1.0))
+    ...     fw.unpack_dual(dual * dual).tangent.item()
+    6.0
     """
     current = _current("make_dual")
     if not (tensor.is_floating_point() or tensor.is_complex()):
@@ -115,6 +130,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The tensor's value and its tangent: None where no level is open, or none reaches it."""
+    """The tensor's value and its tangent: None where no level is open, or none reaches it.
+
+    >>> fw = clew.autograd.forward_ad
+    >>> with fw.dual_level():
+    ...     fw.unpack_dual(fw.make_dual(clew.tensor(3.0), clew.tensor(1.0))).tangent
+    tensor(1.)
+    """
     tangent = tangent_of(tensor, _levels[-1]) if _levels else None
     return UnpackedDualTensor(tensor, tangent)

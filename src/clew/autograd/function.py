@@ -235,7 +235,18 @@ class Function(metaclass=_Metaclass):
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a backward whose result must not be differentiated again; doing so raises."""
+    """Marks a backward whose result must not be differentiated again; doing so raises.
+
+    >>> class Double(clew.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...
+    ...     @staticmethod
+    ...     @clew.autograd.function.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    """
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *grads: Any) -> Any:

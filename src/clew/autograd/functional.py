@@ -315,6 +315,17 @@ def hessian(
 ) -> Any:
     """The Hessian of a func with a single-element output.
 
+    Args:
+        func: gives one element for tensors.
+        inputs: a tensor or a tuple of them.
+        create_graph: record the result, for higher derivatives.
+        strict: raise where the output does not depend on an input.
+        vectorize: compute the rows in one vmapped pass.
+        outer_jacobian_strategy: 'reverse-mode' or 'forward-mode' (with vectorize).
+
+    Returns:
+        a tensor; for a tuple of inputs, a tuple of tuples.
+
     >>> clew.autograd.functional.hessian(lambda x: (x**3).sum(), clew.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
@@ -337,7 +348,22 @@ def vhp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Any, Any]:
-    """The output of func (one element), and the product v^T H with its Hessian."""
+    """The output of func (one element), and the product v^T H with its Hessian.
+
+    Args:
+        func: gives one element for tensors.
+        inputs: a tensor or a tuple of them.
+        v: the vector, of the shape of inputs.
+        create_graph: record the result, for higher derivatives.
+        strict: raise where the output does not depend on an input.
+
+    Returns:
+        func's output and the product.
+
+    >>> x, v = clew.tensor([1.0, 2.0]), clew.tensor([1.0, 0.0])
+    >>> clew.autograd.functional.vhp(lambda x: (x**3).sum(), x, v)[1]
+    tensor([6., 0.])
+    """
     with enable_grad():
         ins, is_tuple = _tuple(inputs, "inputs", "vhp")
         ins = _fresh(ins, create_graph)
@@ -359,6 +385,16 @@ def hvp(
     strict: bool = False,
 ) -> tuple[Any, Any]:
     """The output of func (one element), and the product H v with its Hessian.
+
+    Args:
+        func: gives one element for tensors.
+        inputs: a tensor or a tuple of them.
+        v: the vector, of the shape of inputs.
+        create_graph: record the result, for higher derivatives.
+        strict: raise where the output does not depend on an input.
+
+    Returns:
+        func's output and the product.
 
     >>> x, v = clew.tensor([1.0, 2.0]), clew.tensor([1.0, 0.0])
     >>> clew.autograd.functional.hvp(lambda x: (x**3).sum(), x, v)[1]

@@ -193,6 +193,9 @@ class set_multithreading_enabled:
 
     Args:
         mode: True or False.
+
+    >>> with clew.autograd.set_multithreading_enabled(False):
+    ...     pass
     """
 
     def __init__(self, mode: bool) -> None:

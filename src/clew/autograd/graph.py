@@ -55,6 +55,10 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
     Raises:
         RuntimeError: the tensor does not require grad.
+
+    >>> x = clew.ones(1, requires_grad=True)
+    >>> clew.autograd.graph.get_gradient_edge(x * 2).node.name()
+    'MulBackward0'
     """
     if not tensor.requires_grad:
         raise RuntimeError(
@@ -106,7 +110,11 @@ _disabled: list[str] = []
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Entering ``saved_tensors_hooks`` inside raises with this message."""
+    """Entering ``saved_tensors_hooks`` inside raises with this message.
+
+    >>> with clew.autograd.graph.disable_saved_tensors_hooks("not here"):
+    ...     y = clew.ones(1) * 2
+    """
     _disabled.append(error_message)
     try:
         yield
@@ -120,6 +128,10 @@ class save_on_cpu(saved_tensors_hooks):
     Args:
         pin_memory: accepted; there is nothing to pin for.
         device_type: the device the tensors come back to.
+
+    >>> x = clew.ones(1, requires_grad=True)
+    >>> with clew.autograd.graph.save_on_cpu():
+    ...     y = x * x
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
@@ -162,6 +174,13 @@ def register_multi_grad_hook(
 ) -> Any:
     """Calls ``fn`` when the gradients of all (or, with mode 'any', the first) of ``tensors`` are
     computed.
+
+    >>> a, b = (clew.ones(1, requires_grad=True) for _ in range(2))
+    >>> handle = clew.autograd.graph.register_multi_grad_hook(
+    ...     (a, b), lambda grads: print(len(grads))
+    ... )
+    >>> (a * b).sum().backward()
+    2
     """
     if mode not in ("all", "any"):
         raise ValueError(
@@ -204,6 +223,12 @@ def register_multi_grad_hook(
 
 
 def increment_version(tensor: Any) -> None:
-    """Tells autograd that the tensor (or tensors) was written by other means."""
+    """Tells autograd that the tensor (or tensors) was written by other means.
+
+    >>> x = clew.ones(1)
+    >>> clew.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         _C._bump_version(t)

@@ -68,6 +68,8 @@ def max_pool1d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """The maxima of windows of the last dimension, and where they lie.
 
+    See :func:`clew.nn.functional.max_pool1d`.
+
     >>> clew.max_pool1d_with_indices(clew.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     (tensor([[3., 2.]]), tensor([[1, 2]]))
     """
@@ -85,6 +87,16 @@ def rrelu(
 ) -> Tensor:
     """Leaky ReLU, in training with a random slope for each element.
 
+    Args:
+        input: the tensor.
+        lower: the smallest slope.
+        upper: the largest slope.
+        training: whether to draw slopes; otherwise the mean of both is taken.
+        generator: where the random numbers come from.
+
+    Returns:
+        a tensor like input.
+
     >>> clew.rrelu(clew.tensor([-24.0, 1.0]))
     tensor([-5.5000,  1.0000])
     """
@@ -101,6 +113,16 @@ def rrelu_(
     generator: Any = None,
 ) -> Tensor:
     """:func:`clew.rrelu` in place.
+
+    Args:
+        input: the tensor; changed.
+        lower: the smallest slope.
+        upper: the largest slope.
+        training: whether to draw slopes; otherwise the mean of both is taken.
+        generator: where the random numbers come from.
+
+    Returns:
+        the input.
 
     >>> clew.rrelu_(clew.tensor([-24.0, 1.0]))
     tensor([-5.5000,  1.0000])
@@ -120,7 +142,9 @@ def layer_norm(
     eps: float = 1e-05,
     cudnn_enable: bool = True,
 ) -> Tensor:
-    """Layer norm; ``cudnn_enable`` chooses a kernel of other devices.
+    """Layer norm; see :func:`clew.nn.functional.layer_norm`.
+
+    ``cudnn_enable`` chooses a kernel of other devices and has no effect here.
 
     >>> clew.layer_norm(clew.tensor([1.0, 3.0]), [2], eps=0.0)
     tensor([-1.,  1.])
@@ -136,7 +160,9 @@ def group_norm(
     eps: float = 1e-05,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """Group norm; ``cudnn_enabled`` chooses a kernel of other devices.
+    """Group norm; see :func:`clew.nn.functional.group_norm`.
+
+    ``cudnn_enabled`` chooses a kernel of other devices and has no effect here.
 
     >>> clew.group_norm(clew.tensor([[1.0, 3.0]]), 1, eps=0.0)
     tensor([[-1.,  1.]])
@@ -156,6 +182,8 @@ def batch_norm(
     cudnn_enabled: bool,
 ) -> Tensor:
     """Batch norm, arguments in the order of the low-level function.
+
+    See :func:`clew.nn.functional.batch_norm`; ``cudnn_enabled`` has no effect here.
 
     >>> x = clew.tensor([[1.0], [3.0]])
     >>> clew.batch_norm(x, None, None, None, None, True, 0.1, 1e-12, False).tolist()
@@ -177,6 +205,8 @@ def instance_norm(
 ) -> Tensor:
     """Instance norm, arguments in the order of the low-level function.
 
+    See :func:`clew.nn.functional.instance_norm`; ``cudnn_enabled`` has no effect here.
+
     >>> x = clew.tensor([[[1.0, 3.0]]])
     >>> clew.instance_norm(x, None, None, None, None, True, 0.1, 1e-12, False).tolist()
     [[[-1.0, 1.0]]]
@@ -195,6 +225,8 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """Binary cross entropy of logits; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
 
+    The other arguments: see :func:`clew.nn.functional.binary_cross_entropy_with_logits`.
+
     >>> clew.binary_cross_entropy_with_logits(clew.zeros(2), clew.ones(2))
     tensor(0.6931)
     """
@@ -208,6 +240,8 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
 ) -> Tensor:
     """Cosine embedding loss; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    The other arguments: see :func:`clew.nn.functional.cosine_embedding_loss`.
 
     >>> x = clew.tensor([[1.0, 0.0]])
     >>> clew.cosine_embedding_loss(x, -x, clew.ones(1))
@@ -228,6 +262,8 @@ def ctc_loss(
 ) -> Tensor:
     """Connectionist temporal classification; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
 
+    The other arguments: see :func:`clew.nn.functional.ctc_loss`.
+
     >>> log_probs = clew.zeros(3, 1, 2).log_softmax(2)
     >>> clew.ctc_loss(log_probs, clew.tensor([[1]]), (3,), (1,))
     tensor(0.2877)
@@ -241,6 +277,8 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """Hinge embedding loss; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
 
+    The other arguments: see :func:`clew.nn.functional.hinge_embedding_loss`.
+
     >>> clew.hinge_embedding_loss(clew.tensor([0.5, 0.5]), clew.tensor([1.0, -1.0]))
     tensor(0.5000)
     """
@@ -252,6 +290,8 @@ def kl_div(
     input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False
 ) -> Tensor:
     """Pointwise divergence; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    The other arguments: see :func:`clew.nn.functional.kl_div`.
 
     >>> clew.kl_div(clew.tensor([-1.0]), clew.tensor([1.0]), 2)
     tensor(1.)
@@ -267,6 +307,8 @@ def margin_ranking_loss(
 ) -> Tensor:
     """Margin ranking loss; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
 
+    The other arguments: see :func:`clew.nn.functional.margin_ranking_loss`.
+
     >>> clew.margin_ranking_loss(clew.zeros(2), clew.ones(2), clew.ones(2))
     tensor(1.)
     """
@@ -278,6 +320,8 @@ def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
 ) -> Tensor:
     """Poisson loss; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    The other arguments: see :func:`clew.nn.functional.poisson_nll_loss`.
 
     >>> clew.poisson_nll_loss(clew.zeros(2), clew.ones(2), True, False, 1e-8, 1)
     tensor(1.)
@@ -297,6 +341,8 @@ def triplet_margin_loss(
     reduction: int = 1,
 ) -> Tensor:
     """Triplet margin loss; ``reduction`` is 0 (none), 1 (mean) or 2 (sum).
+
+    The other arguments: see :func:`clew.nn.functional.triplet_margin_loss`.
 
     >>> a = clew.zeros(1, 2)
     >>> clew.triplet_margin_loss(a, a, a)
@@ -339,8 +385,10 @@ def _grid_sampler(
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """:func:`clew.nn.functional.grid_sample` with modes as numbers: bilinear, nearest, bicubic;
-    zeros, border, reflection.
+    """The same as :func:`clew.nn.functional.grid_sample`, with modes as numbers.
+
+    ``interpolation_mode``: 0 bilinear, 1 nearest, 2 bicubic. ``padding_mode``: 0 zeros, 1 border,
+    2 reflection.
 
     >>> x, at = clew.tensor([[[[1.0, 3.0]]]]), clew.zeros(1, 1, 1, 2)
     >>> clew.grid_sampler(x, at, 0, 0, False)
@@ -354,7 +402,7 @@ def grid_sampler(
 def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """:func:`grid_sampler` of images.
+    """The same as :func:`grid_sampler`, of images.
 
     >>> x, at = clew.tensor([[[[1.0, 3.0]]]]), clew.zeros(1, 1, 1, 2)
     >>> clew.grid_sampler_2d(x, at, 0, 0, False)
@@ -368,7 +416,7 @@ def grid_sampler_2d(
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """:func:`grid_sampler` of volumes.
+    """The same as :func:`grid_sampler`, of volumes.
 
     >>> x, at = clew.tensor([[[[[1.0, 3.0]]]]]), clew.zeros(1, 1, 1, 1, 3)
     >>> clew.grid_sampler_3d(x, at, 0, 0, False)
@@ -380,7 +428,7 @@ def grid_sampler_3d(
 
 
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
-    """:func:`clew.nn.functional.affine_grid`.
+    """The same as :func:`clew.nn.functional.affine_grid`.
 
     >>> theta = clew.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
     >>> clew.affine_grid_generator(theta, (1, 1, 1, 2), True).tolist()

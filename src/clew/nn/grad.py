@@ -39,7 +39,21 @@ def _input(n: int) -> Callable[..., clew.Tensor]:
         return _both(conv, zero, weight, grad_output, 0, stride, padding, dilation, groups)
 
     conv_input.__name__ = f"conv{n}d_input"
-    conv_input.__doc__ = f"Gradient of conv{n}d with respect to its input, of size input_size."
+    conv_input.__doc__ = f"""The gradient of conv{n}d with respect to its input.
+
+    Args:
+        input_size: the input's shape.
+        weight: the convolution's weight.
+        grad_output: the gradient of its result.
+        stride: step between two positions of the kernel.
+        padding: zeros added on both sides.
+        dilation: step between two elements of the kernel.
+        groups: number of blocks that the channels are divided into.
+
+    >>> ones = clew.ones({", ".join(["1"] * (n + 2))})
+    >>> clew.nn.grad.conv{n}d_input(ones.shape, 2 * ones, ones).sum()
+    tensor(2.)
+    """
     return conv_input
 
 
@@ -59,7 +73,21 @@ def _weight(n: int) -> Callable[..., clew.Tensor]:
         return _both(conv, input, zero, grad_output, 1, stride, padding, dilation, groups)
 
     conv_weight.__name__ = f"conv{n}d_weight"
-    conv_weight.__doc__ = f"Gradient of conv{n}d with respect to its weight, of size weight_size."
+    conv_weight.__doc__ = f"""The gradient of conv{n}d with respect to its weight.
+
+    Args:
+        input: the convolution's input.
+        weight_size: the weight's shape.
+        grad_output: the gradient of its result.
+        stride: step between two positions of the kernel.
+        padding: zeros added on both sides.
+        dilation: step between two elements of the kernel.
+        groups: number of blocks that the channels are divided into.
+
+    >>> ones = clew.ones({", ".join(["1"] * (n + 2))})
+    >>> clew.nn.grad.conv{n}d_weight(3 * ones, ones.shape, ones).sum()
+    tensor(3.)
+    """
     return conv_weight
 
 

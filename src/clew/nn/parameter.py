@@ -274,5 +274,8 @@ def is_lazy(param: Any) -> bool:
 
     Returns:
         True for UninitializedParameter and UninitializedBuffer.
+
+    >>> clew.nn.parameter.is_lazy(clew.nn.LazyLinear(2).weight)
+    True
     """
     return isinstance(param, UninitializedTensorMixin)

@@ -33,6 +33,10 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     Args:
         backends: one SDPBackend or several.
         set_priority: accepted; there is nothing to order.
+
+    >>> attention = clew.nn.attention
+    >>> with attention.sdpa_kernel(attention.SDPBackend.MATH):
+    ...     out = F.scaled_dot_product_attention(*[clew.ones(1, 1, 2, 4)] * 3)
     """
     given = [backends] if isinstance(backends, SDPBackend) else list(backends)
     if not given or not all(isinstance(b, SDPBackend) for b in given):

@@ -27,6 +27,13 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
 
     Returns:
         a handle whose remove() takes the hook out.
+
+    >>> handle = clew.nn.modules.module.register_module_forward_pre_hook(
+    ...     lambda module, args: print(type(module).__name__)
+    ... )
+    >>> y = clew.nn.ReLU()(clew.ones(1))
+    ReLU
+    >>> handle.remove()
     """
     return _global(_hooks.global_forward_pre, hook)
 
@@ -43,6 +50,13 @@ def register_module_forward_hook(
 
     Returns:
         a handle whose remove() takes the hook out.
+
+    >>> handle = clew.nn.modules.module.register_module_forward_hook(
+    ...     lambda module, args, out: print(type(module).__name__)
+    ... )
+    >>> y = clew.nn.ReLU()(clew.ones(1))
+    ReLU
+    >>> handle.remove()
     """
     return _global(
         _hooks.global_forward,
@@ -72,6 +86,13 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
 
     Returns:
         a handle whose remove() takes the hook out.
+
+    >>> handle = clew.nn.modules.module.register_module_full_backward_hook(
+    ...     lambda module, grad_in, grad_out: print(grad_out)
+    ... )
+    >>> clew.nn.ReLU()(clew.ones(1, requires_grad=True)).backward()
+    (tensor([1.]),)
+    >>> handle.remove()
     """
     if _hooks.global_backward_is_full is False:
         raise RuntimeError(
@@ -114,6 +135,13 @@ def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Rem
 
     Returns:
         a handle whose remove() takes the hook out.
+
+    >>> handle = clew.nn.modules.module.register_module_parameter_registration_hook(
+    ...     lambda module, name, parameter: print(name)
+    ... )
+    >>> layer = clew.nn.Linear(1, 1, bias=False)
+    weight
+    >>> handle.remove()
     """
     return _registration(_hooks.global_parameter_registration, hook)
 

@@ -69,6 +69,11 @@ def consume_prefix_in_state_dict_if_present(state_dict: Any, prefix: str) -> Non
     Args:
         state_dict: the dict.
         prefix: for example "module.".
+
+    >>> state = {'module.w': 1}
+    >>> clew.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, 'module.')
+    >>> state
+    {'w': 1}
     """
     for key in list(state_dict):
         if key.startswith(prefix):
