@@ -18,6 +18,7 @@ allows few.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import enum
 import importlib
 import inspect
@@ -37,7 +38,9 @@ SECTION = re.compile(
     r"^(Args|Shapes?|Returns|Raises|Yields|Example|Examples|Note|Notes|Attributes):"
 )
 ENTRY = re.compile(r"^    (\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: \([^)]*\))?:", re.MULTILINE)
-RETURNS = re.compile(r"^(Returns|Yields)\b|\bgives?\b|\breturns?\b|\bas PyTorch\b", re.MULTILINE)
+RETURNS = re.compile(
+    r"^(Returns|Yields)\b|\bgives?\b|\breturn(s|ing)?\b|\bas PyTorch\b", re.MULTILINE
+)
 # A first sentence that names the result.
 SAYS_WHAT = re.compile(
     r"(The|An?|Whether|Which|What|Where|How|All|Each|One|Two|Every|Several)\b|[A-Z0-9]\w+ of "
@@ -46,7 +49,7 @@ SAYS_WHAT = re.compile(
 # What such a text leaves out stands in the other one.
 OTHER_NAME = re.compile(
     r"[Aa]nother name (of|for)|[Tt]he same as|NumPy's name (for|of)|[Ss]ee (:?\w*:?`|clew\.)"
-    r"|^Raises: |[Aa]s (for|of|in) :?\w*:?`"
+    r"|^Raises: |[Aa]s (for|of|in) :?\w*:?`|as there\b"
 )
 
 
@@ -112,6 +115,8 @@ def everything(wanted: list[str] | None = None) -> Iterator[Named]:
                 or not (ours and callable(value))
                 or getattr(value, "__name__", "").startswith("_")
                 or isinstance(value, types.ModuleType)
+                # An object, which has its class's text.
+                or getattr(type(value), "__doc__", None) is getattr(value, "__doc__", "")
                 or id(value) in seen
             ):
                 continue
@@ -139,17 +144,21 @@ def parameters(value: object) -> list[str]:
 
 
 def is_record(value: object) -> bool:
-    """Whether a class is an exception, an enumeration or a tuple of named fields."""
-    return isinstance(value, type) and issubclass(value, (BaseException, enum.Enum, tuple))
+    """Whether a class is an exception, an enumeration or a number of named fields."""
+    return isinstance(value, type) and (
+        issubclass(value, (BaseException, enum.Enum, tuple)) or dataclasses.is_dataclass(value)
+    )
 
 
 def gives_something(value: object) -> bool:
     if isinstance(value, type):
         return False
     try:
-        return inspect.signature(value).return_annotation not in (None, "None", "NoReturn")  # type: ignore[arg-type]
+        given = inspect.signature(value).return_annotation  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return False
+    # What a context manager yields is None.
+    return given not in (None, "None", "NoReturn", "Iterator[None]")
 
 
 def sections(text: str) -> dict[str, str]:
@@ -206,7 +215,7 @@ def faults(named: Named) -> Iterator[Finding]:
     shown = examples(text)
     if not shown:
         # A class's example stands for its methods too; Tensor has too many for that.
-        if not isinstance(owner, type) or owner is clew.Tensor:
+        if not is_record(value) and (not isinstance(owner, type) or owner is clew.Tensor):
             yield Finding("example", path, "no example")
     elif not re.search(rf"\b{re.escape(named.name.rstrip('_'))}_?\b", shown):
         yield Finding("foreign", path, f"shows {shown.splitlines()[0][:70]}")

@@ -65,13 +65,24 @@ PyMethodDef functions[] = {{"_autocasting", autocasting, METH_NOARGS, nullptr},
                            {"_set_autocast", set_state, METH_VARARGS, nullptr},
                            {"autocast_increment_nesting", increment, METH_NOARGS,
                             "autocast_increment_nesting()\n--\n\n"
-                            "Opens a region in which parameters are cast once; its depth."},
+                            R"(Opens a region in which parameters are cast once; its depth.
+
+>>> clew.autocast_increment_nesting(), clew.autocast_decrement_nesting()
+(1, 0)
+)"},
                            {"autocast_decrement_nesting", decrement, METH_NOARGS,
                             "autocast_decrement_nesting()\n--\n\n"
-                            "Closes the innermost region; the depth that is left."},
+                            R"(Closes the innermost region; the depth that is left.
+
+>>> clew.autocast_increment_nesting(), clew.autocast_decrement_nesting()
+(1, 0)
+)"},
                            {"clear_autocast_cache", clear_cache, METH_NOARGS,
                             "clear_autocast_cache()\n--\n\n"
-                            "Forgets the casts of parameters that the region keeps."},
+                            R"(Forgets the casts of parameters that the region keeps.
+
+>>> clew.clear_autocast_cache()
+)"},
                            {"_autocast_float32", to_float32, METH_VARARGS, nullptr},
                            {"_autocast_lower", to_lower, METH_VARARGS, nullptr},
                            {}};

@@ -166,7 +166,15 @@ void add_generator(PyObject* module) {
       {Py_tp_repr, reinterpret_cast<void*>(repr)},
       {Py_tp_methods, generator_methods},
       {Py_tp_getset, generator_getset},
-      {Py_tp_doc, const_cast<char*>("Generator(device='cpu')\n--\n\nA source of random numbers.")},
+      {Py_tp_doc, const_cast<char*>(R"(Generator(device='cpu')
+--
+
+A source of random numbers.
+
+>>> g = clew.Generator().manual_seed(0)
+>>> clew.rand(1, generator=g).equal(clew.rand(1, generator=g.manual_seed(0)))
+True
+)")},
       {0, nullptr}};
   static PyType_Spec spec = {"clew.Generator", sizeof(GeneratorObj), 0, Py_TPFLAGS_DEFAULT, slots};
   generator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));

@@ -106,23 +106,23 @@ PyObject* dtype_to_real(PyObject* o, PyObject*) {
   return guarded([&] { return dtype_object(real_of(of(o))); });
 }
 
-PyGetSetDef dtype_getset[] = {{"is_floating_point", dtype_is_floating, nullptr,
-                               "Whether the numbers are floating point ones.", nullptr},
-                              {"is_complex", dtype_is_complex, nullptr,
-                               "Whether the numbers are complex.", nullptr},
-                              {"is_signed", dtype_is_signed, nullptr,
-                               "Whether there are negative numbers.", nullptr},
-                              {"itemsize", dtype_itemsize, nullptr, "The bytes of one element.", nullptr},
-                              {"name", dtype_name, nullptr, "The name without the package's.", nullptr},
-                              {}};
-PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
-                               {"to_complex", dtype_to_complex, METH_NOARGS,
-                                "to_complex($self)\n--\n\n"
-                                "The complex dtype whose parts have this dtype."},
-                               {"to_real", dtype_to_real, METH_NOARGS,
-                                "to_real($self)\n--\n\n"
-                                "The dtype of the parts of this complex dtype."},
-                               {}};
+PyGetSetDef dtype_getset[] = {
+    {"is_floating_point", dtype_is_floating, nullptr, "Whether the numbers are floating point ones.",
+     nullptr},
+    {"is_complex", dtype_is_complex, nullptr, "Whether the numbers are complex.", nullptr},
+    {"is_signed", dtype_is_signed, nullptr, "Whether there are negative numbers.", nullptr},
+    {"itemsize", dtype_itemsize, nullptr, "The bytes of one element.", nullptr},
+    {"name", dtype_name, nullptr, "The name without the package's.", nullptr},
+    {}};
+PyMethodDef dtype_methods[] = {
+    {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
+    {"to_complex", dtype_to_complex, METH_NOARGS,
+     "to_complex($self)\n--\n\n"
+     "The complex dtype whose parts have this dtype."},
+    {"to_real", dtype_to_real, METH_NOARGS,
+     "to_real($self)\n--\n\n"
+     "The dtype of the parts of this complex dtype."},
+    {}};
 
 Device device_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->device; }
 int index_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->index; }

@@ -525,7 +525,12 @@ for _dtype, _name in _NAMES.items():
     globals()[_name] = _Kind(
         _name,
         (TypedStorage,),
-        {"dtype": _dtype, "__module__": "clew", "__doc__": f"Elements of {_dtype} behind tensors."},
+        {
+            "dtype": _dtype,
+            "__module__": "clew",
+            "__doc__": f"Elements of {_dtype} behind tensors; see `TypedStorage`.\n\n"
+            f">>> clew.{_name}([1, 0]).dtype\n{_dtype}\n",
+        },
     )
 
 

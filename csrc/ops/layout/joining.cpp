@@ -374,7 +374,11 @@ constexpr OpDef vstack_op = composite({
 });
 constexpr OpDef row_stack_op = composite({
     .signature = "row_stack(Tensor[] tensors) -> Tensor",
-    .doc = vstack_doc,
+    .doc = R"(Joins tensors one below the other; another name of `vstack`.
+
+>>> clew.row_stack((clew.tensor([1, 2]), clew.tensor([3, 4]))).tolist()
+[[1, 2], [3, 4]]
+)",
     .run = vstack_run,
     .offer = Offer::function,
 });

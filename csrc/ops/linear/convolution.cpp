@@ -433,7 +433,8 @@ void general_run(const Call& c, Tensors& outs) {
 }
 
 // The texts for n spatial dimensions differ in their examples.
-constexpr Text conv_text = R"(Slides a kernel over the input's spatial dimensions and sums the products.
+constexpr Text conv_text =
+    R"(Slides a kernel over the input's spatial dimensions and sums the products.
 
 out[n, o, p] = bias[o]
     + sum over c, k of input[n, c, p * stride - padding + k * dilation] * weight[o, c, k].
@@ -452,7 +453,8 @@ Returns:
     (batch, out_channels, spatial...).
 
 )";
-constexpr Text transposed_text = R"(Transposed convolution: the map that a convolution's gradient applies.
+constexpr Text transposed_text =
+    R"(Transposed convolution: the map that a convolution's gradient applies.
 
 Args:
     input: (batch, in_channels, spatial...); the batch may be missing.
@@ -488,7 +490,8 @@ constexpr const char* transposed_docs[] = {
            R"(>>> clew.conv_transpose1d(clew.tensor([[[1., 2.]]]), clew.tensor([[[1., 1.]]]))
 tensor([[[1., 3., 2.]]])
 )">,
-    joined<transposed_text, R"(>>> clew.conv_transpose2d(clew.ones(1, 1, 2, 2), clew.ones(1, 1, 2, 2))
+    joined<transposed_text,
+           R"(>>> clew.conv_transpose2d(clew.ones(1, 1, 2, 2), clew.ones(1, 1, 2, 2))
 tensor([[[[1., 2., 1.],
           [2., 4., 2.],
           [1., 2., 1.]]]])

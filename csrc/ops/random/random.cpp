@@ -269,6 +269,7 @@ out[i] ~ Bernoulli(input[i])
 
 Args:
     input: probabilities, each in [0, 1].
+    p: one probability for all elements, instead of those of input.
     generator: where the random numbers come from.
 
 Returns:

@@ -220,6 +220,9 @@ def unfold_copy(
         size: the size of a window.
         step: from one window to the next.
 
+    Returns:
+        a new tensor, with a last dimension of that size more.
+
     >>> clew.unfold_copy(clew.arange(3), 0, 2, 1).tolist()
     [[0, 1], [1, 2]]
     """

@@ -185,6 +185,10 @@ def normal(
         generator: where the random numbers come from.
         out: the tensor to write into.
         dtype: the element type, when both are numbers.
+        layout: strided, the only one here.
+        device: where the elements are, when both are numbers.
+        pin_memory: accepted without an effect.
+        requires_grad: whether operations on the result are recorded.
 
     Returns:
         A tensor of the broadcast shape, or of `size`.

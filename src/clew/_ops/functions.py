@@ -153,6 +153,9 @@ def memory_stats() -> dict[str, int]:
     stands still, what is freed serves again. Cached are the free bytes that memory stands behind:
     at most an eighth of what was live lately, and 16 MB, on top of it; what was not in use for half
     a minute goes back to the system, and ``empty_cache()`` gives it all back at once.
+
+    >>> sorted(clew.memory_stats())[0] in clew.memory_stats()
+    True
     """
     return _C._memory_stats()
 
@@ -296,7 +299,11 @@ def set_num_interop_threads(n: int) -> None:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: denormal numbers are always kept."""
+    """False: denormal numbers are always kept.
+
+    >>> clew.set_flush_denormal(False)
+    False
+    """
     return False
 
 

@@ -100,6 +100,8 @@ def _make(
     name: str, dtype: _C.dtype, module: str, is_cuda: bool = False, kind: Any = tensortype
 ) -> tensortype:
     doc = f"A tensor of {dtype}, by its older name."
+    if module == "clew":
+        doc += f"\n\n>>> clew.{name}([1, 0]).dtype\n{dtype}\n"
     space = {"__module__": module, "__doc__": doc, "dtype": dtype, "is_cuda": is_cuda}
     made: tensortype = kind(name, (), space)
     return made

@@ -62,6 +62,8 @@ def set_warn_always(b: bool) -> None:
 
     Args:
         b: what `is_warn_always_enabled` says afterwards.
+
+    >>> clew.set_warn_always(False)
     """
     _state["warn_always"] = bool(b)
 

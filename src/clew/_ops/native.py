@@ -53,6 +53,16 @@ def native_layer_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Layer norm, with the mean and the reciprocal standard deviation it used.
 
+    Args:
+        input: the tensor.
+        normalized_shape: the last dims, which are normalized together.
+        weight: of that shape, or None.
+        bias: of that shape, or None.
+        eps: added to the variances.
+
+    Returns:
+        the result, the means and the reciprocal deviations.
+
     >>> clew.native_layer_norm(clew.tensor([[1.0, 3.0]]), (2,), None, None, 0.0)[1:]
     (tensor([[2.]]), tensor([[1.]]))
     """
@@ -73,6 +83,19 @@ def native_group_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Group norm, with each group's mean and reciprocal standard deviation.
+
+    Args:
+        input: (N, C, ...).
+        weight: (C), or None.
+        bias: (C), or None.
+        N: the batch size.
+        C: the number of channels.
+        HxW: the number of elements of a channel.
+        group: the number of groups.
+        eps: added to the variances.
+
+    Returns:
+        the result, and the groups' means and reciprocal deviations.
 
     >>> clew.native_group_norm(clew.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)[1]
     tensor([[2.]])
@@ -102,6 +125,19 @@ def native_batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Batch norm, with the batch's mean and reciprocal standard deviation (empty when the running
     ones are used). Training updates the running statistics.
+
+    Args:
+        input: (batch, channels, ...).
+        weight: (channels), or None.
+        bias: (channels), or None.
+        running_mean: (channels), updated in training, or None.
+        running_var: the same for the variances.
+        training: whether to use and track the statistics of the batch.
+        momentum: the share of the batch in what is tracked.
+        eps: added to the variances.
+
+    Returns:
+        the result, and the batch's means and reciprocal deviations.
 
     >>> x = clew.tensor([[1.0], [3.0]])
     >>> clew.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0)[1:]
@@ -160,6 +196,14 @@ def _batch_norm_with_update(
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """Dropout, with the mask of what stayed.
 
+    Args:
+        input: the tensor.
+        p: the probability of dropping.
+        train: False or None: nothing is dropped.
+
+    Returns:
+        the result and the mask.
+
     >>> clew.native_dropout(clew.ones(2), 0.0, True)
     (tensor([1., 1.]), tensor([True, True]))
     """
@@ -186,6 +230,13 @@ def native_norm(
     input: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Tensor:
     """The p-norm of the elements, along ``dim`` or of all.
+
+    Args:
+        input: the tensor.
+        p: the power of the norm.
+        dim: the dims; all when not given.
+        keepdim: keep them, with size 1.
+        dtype: what to compute in.
 
     >>> clew.native_norm(clew.tensor([3.0, 4.0]))
     tensor(5.)
@@ -357,6 +408,9 @@ def segment_reduce(
         axis: the dimension of the segments, the last one of lengths or offsets.
         unsafe: do not check the lengths.
         initial: where each reduction starts, the result of an empty segment.
+
+    Returns:
+        one row for each segment.
 
     >>> x = clew.tensor([1.0, 2.0, 3.0])
     >>> clew.segment_reduce(x, "sum", lengths=clew.tensor([1, 2])).tolist()

@@ -333,7 +333,11 @@ def index_reduce(
 
 
 def _index_reduce_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """index_reduce in place."""
+    """The same as :func:`index_reduce`, written into the tensor itself.
+
+    >>> clew.ones(2).index_reduce_(0, clew.tensor([1]), clew.tensor([5.0]), "prod")
+    tensor([1., 5.])
+    """
     return self.copy_(index_reduce(self.clone(), *args, **kwargs))
 
 

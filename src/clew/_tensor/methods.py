@@ -374,7 +374,11 @@ def get_device(self: Tensor) -> int:
 
 
 def is_same_size(self: Tensor, other: Tensor) -> bool:
-    """Whether both tensors have equal shapes."""
+    """Whether both tensors have equal shapes.
+
+    >>> clew.ones(2).is_same_size(clew.zeros(2))
+    True
+    """
     return self.shape == other.shape
 
 

@@ -105,6 +105,8 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     Args:
         device_type: "cpu", or a device that is not there.
         enabled: on or off.
+
+    >>> clew.set_autocast_enabled('cpu', False)
     """
     if enabled is None:  # PyTorch's older form, of CUDA alone
         device_type, enabled = "cuda", device_type
@@ -139,6 +141,8 @@ def set_autocast_dtype(device_type: str, dtype: clew.dtype) -> None:
     Args:
         device_type: "cpu", or a device that is not there.
         dtype: bfloat16 or float16.
+
+    >>> clew.set_autocast_dtype('cpu', clew.bfloat16)
     """
     _check(device_type)
     if device_type == "cpu":
@@ -162,6 +166,8 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
     Args:
         enabled: yes or no.
+
+    >>> clew.set_autocast_cache_enabled(True)
     """
     on, dtype, _ = _C._autocast_state()
     _C._set_autocast(on, dtype, enabled)

@@ -93,5 +93,9 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection looks for NaN."""
+    """Whether anomaly detection looks for NaN.
+
+    >>> clew.is_anomaly_check_nan_enabled()
+    True
+    """
     return _mode.check_nan

@@ -137,7 +137,13 @@ class Function(metaclass=_Metaclass):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Prepares ctx after a forward that does not take it."""
+        """Prepares ctx after a forward that does not take it.
+
+        Args:
+            ctx: what backward gets too.
+            inputs: forward's arguments.
+            output: its result.
+        """
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod

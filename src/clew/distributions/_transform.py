@@ -140,10 +140,12 @@ class _InverseTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The constraint that inputs satisfy."""
         return self._inv.codomain
 
     @property
     def codomain(self) -> Any:
+        """The constraint that outputs satisfy."""
         return self._inv.domain
 
     @property
@@ -215,6 +217,7 @@ class ComposeTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The constraint that inputs satisfy."""
         if not self.parts:
             return constraints.real
         event_dim = self.parts[-1].codomain.event_dim
@@ -225,6 +228,7 @@ class ComposeTransform(Transform):
 
     @property
     def codomain(self) -> Any:
+        """The constraint that outputs satisfy."""
         if not self.parts:
             return constraints.real
         event_dim = self.parts[0].domain.event_dim
@@ -315,10 +319,12 @@ class IndependentTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The constraint that inputs satisfy."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
     def codomain(self) -> Any:
+        """The constraint that outputs satisfy."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
@@ -385,10 +391,12 @@ class ReshapeTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The constraint that inputs satisfy."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
     def codomain(self) -> Any:
+        """The constraint that outputs satisfy."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def _recached(self, cache_size: int) -> Transform:

@@ -235,12 +235,14 @@ class AffineTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The constraint that inputs satisfy."""
         if self._event_dim == 0:
             return constraints.real
         return constraints.independent(constraints.real, self._event_dim)
 
     @property
     def codomain(self) -> Any:
+        """The constraint that outputs satisfy."""
         return self.domain
 
     def _recached(self, cache_size: int) -> Transform:
@@ -306,6 +308,7 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The constraint that inputs satisfy."""
         return self.distribution.support
 
     def _recached(self, cache_size: int) -> Transform:

@@ -282,10 +282,12 @@ class CatTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The constraint that inputs satisfy."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @property
     def codomain(self) -> Any:
+        """The constraint that outputs satisfy."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
@@ -338,8 +340,10 @@ class StackTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """The constraint that inputs satisfy."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @property
     def codomain(self) -> Any:
+        """The constraint that outputs satisfy."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)

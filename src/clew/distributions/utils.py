@@ -123,6 +123,10 @@ def _tril_length(n: int, diag: int) -> int:
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """The elements on and below a diagonal of square matrices, row by row.
 
+    Args:
+        mat: (..., n, n).
+        diag: the highest diagonal to take.
+
     Example:
         >>> clew.distributions.utils.tril_matrix_to_vec(clew.tensor([[1, 2], [3, 4]]))
         tensor([1, 3, 4])

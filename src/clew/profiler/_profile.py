@@ -373,7 +373,12 @@ class profile:
         self._recorded().export_stacks(path, metric)
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Adds a text to the head of the traces that are written."""
+        """Adds a text to the head of the traces that are written.
+
+        Args:
+            key: its name.
+            value: the text.
+        """
         self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:

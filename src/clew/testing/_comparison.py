@@ -122,6 +122,14 @@ def assert_allclose(
 ) -> None:
     """The old form of :func:`assert_close`: makes tensors of both, and ignores dtypes.
 
+    Args:
+        actual: a tensor or what makes one.
+        expected: the same.
+        rtol: the relative tolerance; by dtype when None.
+        atol: the absolute tolerance; by dtype when None.
+        equal_nan: whether NaN equals NaN.
+        msg: the message of the error.
+
     >>> clew.testing.assert_allclose([1, 2], clew.tensor([1.0, 2.0]))
     """
     warnings.warn(

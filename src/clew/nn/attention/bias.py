@@ -60,6 +60,9 @@ def causal_upper_left(*size: int) -> CausalBias:
 
     Returns:
         (queries, keys) of bool.
+
+    >>> clew.nn.attention.bias.causal_upper_left(2, 3).shape
+    clew.Size([2, 3])
     """
     return CausalBias(CausalVariant.UPPER_LEFT, *_two(size))
 
@@ -72,6 +75,9 @@ def causal_lower_right(*size: int) -> CausalBias:
 
     Returns:
         (queries, keys) of bool.
+
+    >>> clew.nn.attention.bias.causal_lower_right(2, 3).shape
+    clew.Size([2, 3])
     """
     return CausalBias(CausalVariant.LOWER_RIGHT, *_two(size))
 

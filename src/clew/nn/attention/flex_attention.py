@@ -47,7 +47,21 @@ class AuxOutput(NamedTuple):
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """The mask that lets everything be seen."""
+    """The mask that lets everything be seen.
+
+    Args:
+        batch: which sample.
+        head: which head.
+        token_q: place of the query.
+        token_kv: place of the key.
+
+    Returns:
+        True.
+
+    >>> zero = clew.tensor(0)
+    >>> clew.nn.attention.flex_attention.noop_mask(zero, zero, zero, zero)
+    tensor(True)
+    """
     return clew.ones((), dtype=clew.bool)
 
 

@@ -74,6 +74,13 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 
     Returns:
         a handle whose remove() takes the hook out.
+
+    >>> handle = clew.nn.modules.module.register_module_full_backward_pre_hook(
+    ...     lambda module, grad_out: print(grad_out)
+    ... )
+    >>> clew.nn.ReLU()(clew.ones(1, requires_grad=True)).backward()
+    (tensor([1.]),)
+    >>> handle.remove()
     """
     return _global(_hooks.global_backward_pre, hook)
 
@@ -154,6 +161,13 @@ def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Remova
 
     Returns:
         a handle whose remove() takes the hook out.
+
+    >>> handle = clew.nn.modules.module.register_module_buffer_registration_hook(
+    ...     lambda module, name, buffer: print(name)
+    ... )
+    >>> clew.nn.Module().register_buffer("count", clew.zeros(1))
+    count
+    >>> handle.remove()
     """
     return _registration(_hooks.global_buffer_registration, hook)
 
@@ -166,5 +180,12 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
 
     Returns:
         a handle whose remove() takes the hook out.
+
+    >>> handle = clew.nn.modules.module.register_module_module_registration_hook(
+    ...     lambda module, name, child: print(name)
+    ... )
+    >>> model = clew.nn.Sequential(clew.nn.ReLU())
+    0
+    >>> handle.remove()
     """
     return _registration(_hooks.global_module_registration, hook)
