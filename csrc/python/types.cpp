@@ -107,8 +107,8 @@ PyObject* dtype_to_real(PyObject* o, PyObject*) {
 }
 
 PyGetSetDef dtype_getset[] = {
-    {"is_floating_point", dtype_is_floating, nullptr, "Whether the numbers are floating point ones.",
-     nullptr},
+    {"is_floating_point", dtype_is_floating, nullptr,
+     "Whether the numbers are floating point ones.", nullptr},
     {"is_complex", dtype_is_complex, nullptr, "Whether the numbers are complex.", nullptr},
     {"is_signed", dtype_is_signed, nullptr, "Whether there are negative numbers.", nullptr},
     {"itemsize", dtype_itemsize, nullptr, "The bytes of one element.", nullptr},

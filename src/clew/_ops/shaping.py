@@ -316,6 +316,9 @@ def index_reduce(
         include_self: whether the input's own elements take part.
         out: receives the result.
 
+    Returns:
+        a new tensor.
+
     >>> clew.ones(2).index_reduce(0, clew.tensor([0, 0]), clew.tensor([2.0, 3.0]), "prod").tolist()
     [6.0, 1.0]
     """

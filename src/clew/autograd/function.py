@@ -137,7 +137,7 @@ class Function(metaclass=_Metaclass):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Prepares ctx after a forward that does not take it.
+        """Prepares ctx after a forward that does not take it; what it returns is not used.
 
         Args:
             ctx: what backward gets too.

@@ -1,0 +1,133 @@
+"""Public names have texts that fit them, by the rules of tools/check_docs.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import clew
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Here arguments, results and examples are not yet told of everywhere.
+LATER = """
+accelerator amp ao array_api autograd.profiler autograd.profiler_util backends compiler cpu cuda
+debug distributed export futures fx hub jit library masked mps multiprocessing nn.attention
+nn.parallel onnx ops overrides profiler quasirandom utils
+""".split()
+
+# Base classes and registries, shown by what is made of them.
+SHOWN_BY_OTHERS = """
+DisableTorchFunction Tensor TypedStorage distributed.DeviceMesh distributions.Distribution
+distributions.Transform distributions.constraint_registry.ConstraintRegistry
+distributions.constraints.Constraint fx.GraphModule nn.utils.parametrize.ParametrizationList
+nn.utils.prune.PruningContainer nn.utils.rnn.PackedSequence optim.Optimizer
+""".split()
+
+# Names that programs hardly use.
+BRIEF = """
+Tensor.cuda Tensor.to_device TypedStorage.copy_ TypedStorage.from_file UntypedStorage.copy_
+UntypedStorage.type astype autograd.function.FunctionCtx autograd.function.NestedIOFunction
+autograd.gradcheck autograd.hooks.attach_hook bitwise_invert
+broadcast_arrays cumulative_prod cumulative_sum from_file get_autocast_gpu_dtype layout
+matrix_transpose max_pool2d_with_indices_backward memory_format nn.UninitializedBuffer
+nn.modules.lazy.LazyModuleMixin nn.modules.module.register_module_backward_hook
+nn.modules.utils.check_whole nn.modules.utils.ntuple nn.parameter.UninitializedTensorMixin
+nn.utils.spectral_norm.SpectralNorm nn.utils.weight_norm.WeightNorm reset_peak_memory_stats
+set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_gpu_dtype set_num_interop_threads
+slice_inverse tensortype unique_counts unique_inverse unique_values
+distributions.AffineTransform.log_abs_det_jacobian
+""".split()
+
+
+def load() -> Any:
+    spec = importlib.util.spec_from_file_location("check_docs", ROOT / "tools" / "check_docs.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+check_docs = load()
+
+
+def allowed(finding: Any) -> bool:
+    name = finding.path.removeprefix("clew.")
+    if finding.kind == "foreign":
+        return name in SHOWN_BY_OTHERS
+    if finding.kind in ("empty", "summary", "repeated"):
+        return False
+    return name in BRIEF or any(name == m or name.startswith(f"{m}.") for m in LATER)
+
+
+def test_texts_fit():
+    found = check_docs.findings()
+    assert found, "LATER and BRIEF are of use no longer"
+    assert [f for f in found if not allowed(f)] == []
+
+
+def test_what_is_allowed_is_needed():
+    found = {f.path.removeprefix("clew.") for f in check_docs.findings()}
+    assert [n for n in [*SHOWN_BY_OTHERS, *BRIEF] if n not in found] == []
+    assert [m for m in LATER if not any(n.startswith(m) for n in found)] == []
+
+
+def described(name: str, doc: str | None) -> set[str]:
+    """The kinds of findings on a function f(input, dim, inplace=False) with this text."""
+
+    def made(input: Any, dim: Any, inplace: bool = False) -> clew.Tensor:
+        raise NotImplementedError
+
+    made.__doc__ = doc
+    named = check_docs.Named(f"clew.{name}", made, SimpleNamespace())
+    return {f.kind for f in check_docs.faults(named)}
+
+
+GOOD = """Turns every row round.
+
+Args:
+    input: the tensor.
+    dim: where the rows lie.
+    inplace: whether to write into input.
+
+Returns:
+    a tensor like input.
+
+>>> clew.turned(clew.ones(2, 2), 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("doc", "kinds"),
+    [
+        (GOOD, set()),
+        (None, {"empty"}),
+        (GOOD.replace("Turns every row round.", "turned"), {"summary"}),
+        (GOOD.replace("    inplace: whether to write into input.\n", ""), {"args"}),
+        (GOOD.replace("    dim:", "    dims:"), {"args"}),
+        (GOOD.replace("Returns:\n    a tensor like input.\n", ""), {"returns"}),
+        (GOOD.replace(">>> clew.turned(clew.ones(2, 2), 1)", ""), {"example"}),
+        (GOOD.replace("clew.turned", "clew.flip"), {"foreign"}),
+        ("Turns every row round.\n\n>>> clew.turned(x, 1)", {"args"}),
+        ("Another name of `clew.flip`.\n\n>>> clew.turned(x, 1)", set()),
+    ],
+)
+def test_each_rule(doc, kinds):
+    assert described("turned", doc) == kinds
+
+
+def test_repeated_texts_are_found():
+    def one() -> None: ...
+    def two() -> None: ...
+
+    one.__doc__ = two.__doc__ = "Does it.\n\n>>> one()"
+    both = [check_docs.Named(f"clew.{f.__name__}", f, clew) for f in (one, two)]
+    assert [f.path for f in check_docs.repeated(both)] == ["clew.two"]
+    same = [check_docs.Named("clew.one", one, clew), check_docs.Named("clew.nn.one", two, clew)]
+    assert list(check_docs.repeated(same)) == []
