@@ -296,13 +296,13 @@ PyObject* node_release(PyObject* o, PyObject*) {
   });
 }
 
-PyMethodDef node_methods[] = {
-    {"name", node_name_method, METH_NOARGS, "name($self)\n--\n\n"
-                                                  "The name of the operation's gradient."},
-    {"_sequence_nr", node_sequence, METH_NOARGS, nullptr},
-    {"_hooks_dict", node_hooks, METH_O, nullptr},
-    {"_release_saved", node_release, METH_NOARGS, nullptr},
-    {}};
+PyMethodDef node_methods[] = {{"name", node_name_method, METH_NOARGS,
+                               "name($self)\n--\n\n"
+                               "The name of the operation's gradient."},
+                              {"_sequence_nr", node_sequence, METH_NOARGS, nullptr},
+                              {"_hooks_dict", node_hooks, METH_O, nullptr},
+                              {"_release_saved", node_release, METH_NOARGS, nullptr},
+                              {}};
 PyGetSetDef node_getset[] = {
     {"next_functions", node_next_functions, nullptr,
      "The nodes gradients go to next, each with an output number.", nullptr},

@@ -160,13 +160,12 @@ Generator* generator_from_python(PyObject* o) {
 }
 
 void add_generator(PyObject* module) {
-  static PyType_Slot slots[] = {
-      {Py_tp_new, reinterpret_cast<void*>(generator_new)},
-      {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
-      {Py_tp_repr, reinterpret_cast<void*>(repr)},
-      {Py_tp_methods, generator_methods},
-      {Py_tp_getset, generator_getset},
-      {Py_tp_doc, const_cast<char*>(R"(Generator(device='cpu')
+  static PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(generator_new)},
+                                {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
+                                {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                                {Py_tp_methods, generator_methods},
+                                {Py_tp_getset, generator_getset},
+                                {Py_tp_doc, const_cast<char*>(R"(Generator(device='cpu')
 --
 
 A source of random numbers.
@@ -175,7 +174,7 @@ A source of random numbers.
 >>> clew.rand(1, generator=g).equal(clew.rand(1, generator=g.manual_seed(0)))
 True
 )")},
-      {0, nullptr}};
+                                {0, nullptr}};
   static PyType_Spec spec = {"clew.Generator", sizeof(GeneratorObj), 0, Py_TPFLAGS_DEFAULT, slots};
   generator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   PyObject* standard = checked(generator_type->tp_alloc(generator_type, 0));

@@ -114,15 +114,14 @@ PyGetSetDef dtype_getset[] = {
     {"itemsize", dtype_itemsize, nullptr, "The bytes of one element.", nullptr},
     {"name", dtype_name, nullptr, "The name without the package's.", nullptr},
     {}};
-PyMethodDef dtype_methods[] = {
-    {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
-    {"to_complex", dtype_to_complex, METH_NOARGS,
-     "to_complex($self)\n--\n\n"
-     "The complex dtype whose parts have this dtype."},
-    {"to_real", dtype_to_real, METH_NOARGS,
-     "to_real($self)\n--\n\n"
-     "The dtype of the parts of this complex dtype."},
-    {}};
+PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
+                               {"to_complex", dtype_to_complex, METH_NOARGS,
+                                "to_complex($self)\n--\n\n"
+                                "The complex dtype whose parts have this dtype."},
+                               {"to_real", dtype_to_real, METH_NOARGS,
+                                "to_real($self)\n--\n\n"
+                                "The dtype of the parts of this complex dtype."},
+                               {}};
 
 Device device_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->device; }
 int index_of(PyObject* o) { return reinterpret_cast<DeviceObj*>(o)->index; }
@@ -213,11 +212,10 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     return device_with_index(*d, static_cast<int>(given), absent);
   });
 }
-PyGetSetDef device_getset[] = {{"type", device_get_type, nullptr, "The kind of device, as a str.",
-                                nullptr},
-                               {"index", device_get_index, nullptr,
-                                "Which device of its kind, or None.", nullptr},
-                               {}};
+PyGetSetDef device_getset[] = {
+    {"type", device_get_type, nullptr, "The kind of device, as a str.", nullptr},
+    {"index", device_get_index, nullptr, "Which device of its kind, or None.", nullptr},
+    {}};
 // `with device:` makes it the device of new tensors.
 thread_local std::vector<Device> devices_before;
 PyObject* device_enter(PyObject* o, PyObject*) {

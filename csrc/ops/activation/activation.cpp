@@ -157,8 +157,7 @@ constexpr OpDef silu_alone_op =
     unary_same<"nn.functional.silu", "Every element times its logistic function.",
                "input / (1 + e ** -input)", "clew.tensor([0., 1.])", "tensor([0.0000, 0.7311])">(
         {.loops = &table::silu, .saves = input_saved, .vjp = by_input<silu_backward_op>});
-constexpr OpDef silu_op =
-    functional<silu_alone_op, "silu", "clew.nn.functional.silu(">();
+constexpr OpDef silu_op = functional<silu_alone_op, "silu", "clew.nn.functional.silu(">();
 
 extern const OpDef mish_backward_op;
 Tensor mish_second(const Tensor& x) {
@@ -177,8 +176,7 @@ constexpr OpDef mish_alone_op =
                "input * tanh(log(1 + e ** input))", "clew.tensor([0., 1.])",
                "tensor([0.0000, 0.8651])">(
         {.loops = &table::mish, .saves = input_saved, .vjp = by_input<mish_backward_op>});
-constexpr OpDef mish_op =
-    functional<mish_alone_op, "mish", "clew.nn.functional.mish(">();
+constexpr OpDef mish_op = functional<mish_alone_op, "mish", "clew.nn.functional.mish(">();
 
 // --- softplus, logsigmoid ---
 
