@@ -384,3 +384,43 @@ def test_layouts_have_pytorchs_text(program):
         """
     )
     assert out.split() == ["torch.sparse_csr", "torch.strided"]
+
+
+def test_other_texts_are_pytorchs_too(program):
+    out, _ = program(
+        """
+        import torch
+        x = torch.ones(2, 3, dtype=torch.bfloat16)
+        print(x.dtype, x.shape, repr(x.size()), f"{torch.Size()}", torch.channels_last)
+        print(x.type(), torch.typename(x), x.float().untyped_storage().type(), torch.complex32)
+        print(torch.LongTensor, torch.cuda.FloatTensor, torch.float8_e5m2, torch._mkldnn)
+        print(getattr(torch, str(x.dtype)[6:]) is torch.bfloat16, torch.ones(1, dtype=torch.int8))
+        y = torch.ones(1, requires_grad=True) * 2
+        y.register_hook(lambda g: torch.autograd.Variable._execution_engine.queue_callback(
+            lambda: print("over")))
+        y.backward()
+        """
+    )
+    assert out.splitlines() == [
+        "torch.bfloat16 torch.Size([2, 3]) torch.Size([2, 3]) torch.Size([]) torch.channels_last",
+        "torch.BFloat16Tensor torch.BFloat16Tensor torch.UntypedStorage torch.complex32",
+        "<class 'torch.LongTensor'> <class 'torch.cuda.FloatTensor'> torch.float8_e5m2 "
+        "torch._mkldnn",
+        "True tensor([1], dtype=torch.int8)",
+        "over",
+    ]
+
+
+def test_texts_are_clews_again_after_uninstall():
+    program = (
+        "from clew import _run; _run.install(); import torch; a = str(torch.float32);"
+        "_run.uninstall(); import clew; x = clew.ones(2);"
+        "print(a, x.dtype, x.shape, x.layout, clew.channels_last, x.type())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, timeout=60
+    )
+    assert done.stdout.split() == [
+        *("torch.float32", "clew.float32", "clew.Size([2])", "clew.strided"),
+        *("clew.channels_last", "clew.FloatTensor"),
+    ], done.stderr

@@ -298,6 +298,12 @@ def test_dtypes():
         clew.finfo(clew.int8)
     with pytest.raises(TypeError):
         clew.iinfo(clew.float32)
+    # Python's own types of numbers stand for the widest of their kind.
+    assert clew.finfo(float).max == clew.finfo(complex).max == np.finfo(np.float64).max
+    assert clew.iinfo(int).max == 2**63 - 1
+    for limits, wrong in ((clew.finfo, int), (clew.iinfo, float), (clew.iinfo, bool)):
+        with pytest.raises(TypeError, match=f"{limits.__name__}: clew"):
+            limits(wrong)
 
 
 def test_out_argument():

@@ -201,7 +201,7 @@ class UntypedStorage:
         """The name of the type; storages of another kind are typed_storage's."""
         if dtype is not None:
             raise TypeError("UntypedStorage.type: bytes are not converted; use a TypedStorage")
-        return "clew.UntypedStorage"
+        return f"{_dtypes.home}.UntypedStorage"
 
     def tolist(self) -> list[int]:
         """The bytes' values."""
@@ -443,7 +443,7 @@ class TypedStorage(metaclass=_Kind):
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the type, or the elements converted to a dtype."""
         if dtype is None:
-            return f"clew.{self.pickle_storage_type()}"
+            return f"{_dtypes.home}.{self.pickle_storage_type()}"
         if isinstance(dtype, str):
             short = dtype.rpartition(".")[2]
             dtype = next((d for d, n in _NAMES.items() if n == short), None)

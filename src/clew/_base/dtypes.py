@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
+from typing import Any
+
 from clew import _C
 from clew._C import (
     bfloat16,
@@ -49,17 +52,41 @@ ALL = (
     complex128,
 )
 
+# What comes before names in texts: "torch" under `clew run`, whose programs compare them.
+home = "clew"
+_own_texts: dict[str, Any] = {}
+
+
+def speak_of(name: builtins.str) -> None:
+    """Begins the texts of dtypes, sizes, layouts and types with a name.
+
+    Args:
+        name: "clew" or "torch".
+    """
+    global home
+    home = name
+    kinds: tuple[Any, ...] = (dtype, _C.Size)
+    for kind in kinds:
+        own = _own_texts.setdefault(kind.__name__, kind.__repr__)
+        kind.__repr__ = own if name == "clew" else _renamed(own)
+
+
+def _renamed(own: Any) -> Any:
+    def __repr__(self: Any) -> builtins.str:
+        text: builtins.str = own(self)
+        return home + text[len("clew") :]
+
+    return __repr__
+
 
 class layout:
     """How a tensor's elements lie in memory."""
-
-    _home = "clew"  # "torch" under `clew run`: programs compare the text with PyTorch's
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __repr__(self) -> str:
-        return f"{self._home}.{self._name}"
+        return f"{home}.{self._name}"
 
     def __reduce__(self) -> str:
         return self._name
@@ -72,7 +99,7 @@ class memory_format:
         self._name = name
 
     def __repr__(self) -> str:
-        return f"clew.{self._name}"
+        return f"{home}.{self._name}"
 
     def __reduce__(self) -> str:
         return self._name
@@ -105,6 +132,14 @@ _EIGHT_BITS = {
     "float8_e5m2fnuz": (2.0**-2, 57344.0, 2.0**-15),
 }
 
+# What Python's own types of numbers stand for.
+_PYTHON_TYPES: dict[Any, dtype] = {
+    builtins.float: float64,
+    builtins.complex: complex128,
+    builtins.int: int64,
+    builtins.bool: bool,
+}
+
 
 class finfo:
     """The limits of a floating point dtype.
@@ -113,8 +148,8 @@ class finfo:
     1.1920928955078125e-07
     """
 
-    def __init__(self, type: dtype | None = None) -> None:
-        d = _C.get_default_dtype() if type is None else type
+    def __init__(self, type: dtype | builtins.type | None = None) -> None:
+        d = _C.get_default_dtype() if type is None else _PYTHON_TYPES.get(type, type)
         if not isinstance(d, dtype):
             raise TypeError(f"finfo: type must be a clew.dtype; got {d!r}")
         if d.name in _EIGHT_BITS:
@@ -151,14 +186,15 @@ class iinfo:
     127
     """
 
-    def __init__(self, type: dtype) -> None:
-        if not isinstance(type, dtype):
+    def __init__(self, type: dtype | builtins.type) -> None:
+        d = _PYTHON_TYPES.get(type, type)
+        if not isinstance(d, dtype):
             raise TypeError(f"iinfo: type must be a clew.dtype; got {type!r}")
-        if type.is_floating_point or type.is_complex or type is bool:
-            raise TypeError(f"iinfo: {type} is not an integer dtype; use clew.finfo for floats")
-        self.dtype = type.name
-        self.bits = 8 * type.itemsize
-        signed = type.is_signed
+        if d.is_floating_point or d.is_complex or d is bool:
+            raise TypeError(f"iinfo: {d} is not an integer dtype; use clew.finfo for floats")
+        self.dtype = d.name
+        self.bits = 8 * d.itemsize
+        signed = d.is_signed
         self.min = -(2 ** (self.bits - 1)) if signed else 0
         self.max = 2 ** (self.bits - signed) - 1
 

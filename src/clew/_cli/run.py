@@ -24,8 +24,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import clew
+from clew._base import dtypes as _dtypes
 from clew._base import provenance as _provenance
 from clew._namespace import nearest_name
+from clew.autograd import _ends
 
 # The release whose interface clew follows, for programs that ask.
 TORCH_VERSION = "2.13.0"
@@ -237,7 +239,10 @@ class _Loader(importlib.abc.Loader):
             module.__path__ = []  # a package, whose parts the finder knows
             # Libraries (opt_einsum, autoray) read off the class whose functions take its tensors.
             clew.Tensor.__module__ = "torch"
-            clew.layout._home = "torch"  # PyTorch Geometric compares str(x.layout)
+            # They read texts, too: str(x.dtype), str(x.layout), x.type().
+            _dtypes.speak_of("torch")
+            # Hooks ask for the end of the backward that calls them, which must be noted by then.
+            _ends.watch()
             return
         spec = module.__spec__  # the import system put the alias's there
         module.__spec__ = self._own
@@ -348,7 +353,7 @@ def uninstall() -> None:
     """Undoes `install` for imports to come; modules already imported stay with who has them."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
     clew.Tensor.__module__ = "clew"
-    clew.layout._home = "clew"
+    _dtypes.speak_of("clew")
     for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
         del sys.modules[name]
 

@@ -33,7 +33,8 @@ class tensortype(type):
         )
 
     def __repr__(cls) -> str:
-        return f"<class '{cls.__module__}.{cls.__name__}'>"
+        inside = cls.__module__.removeprefix("clew")
+        return f"<class '{_dtypes.home}{inside}.{cls.__name__}'>"
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         """A tensor of the type: empty, of given sizes, or of given values.

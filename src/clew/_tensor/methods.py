@@ -112,7 +112,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     'clew.FloatTensor'
     """
     if dtype is None:
-        return f"clew.{_TYPE_NAMES[self.dtype]}"
+        return f"{_dtypes.home}.{_TYPE_NAMES[self.dtype]}"
     if isinstance(dtype, str):
         short = dtype.rsplit(".", 1)[-1]
         found = [d for d, n in _TYPE_NAMES.items() if n == short]

@@ -40,7 +40,7 @@ class _Layout(clew.layout):
         self._name = name
 
     def __repr__(self) -> str:
-        return f"clew.{self._name}"
+        return f"torch.{self._name}"
 
     def __reduce__(self) -> Any:
         return _Layout, (self._name,)
@@ -327,7 +327,7 @@ def typename(obj: Any, /) -> str:
     """The name of an object's type, with its module."""
     kind = obj if isinstance(obj, type) else type(obj)
     if isinstance(obj, Tensor):
-        return str(obj.type()).replace("clew", "torch", 1)
+        return f"torch.{str(obj.type()).partition('.')[2]}"
     module = getattr(kind, "__module__", "") or ""
     plain = module in ("", "builtins", "__main__")
     return kind.__qualname__ if plain else f"{module}.{kind.__qualname__}"

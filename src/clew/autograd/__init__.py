@@ -43,6 +43,13 @@ class _AnyTensor(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor)
 
+    @property
+    def _execution_engine(cls) -> Any:
+        from clew.autograd import _ends
+
+        _ends.watch()
+        return _ends.engine
+
 
 class Variable(metaclass=_AnyTensor):
     """PyTorch's old name of a tensor: calling it gives one that shares memory with ``data``.

@@ -1,62 +1,153 @@
-"""Functions that run when the outermost backward of a thread is over.
+"""Functions that run when a backward of this thread is over.
 
 `Tensor.backward` is the core's own until somebody asks; from then on it notes when it ends.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import clew
+from clew import _C
 
 
 class _Thread(threading.local):
-    depth = 0
-
-    def __init__(self) -> None:
-        self.waiting: list[Callable[[], Any]] = []
+    ending = 0  # the number of the backward whose functions run
 
 
 _thread = _Thread()
 _watched = False
+_missed = 0  # the number of the backward that ran when the first one asked: its end is not noted
+# Of each thread: the number of the backward that asked, whether the outermost one's end is meant,
+# and the function.
+_waiting: dict[int, list[tuple[int, bool, Callable[[], Any]]]] = {}
 
 
-def at_end(function: Callable[[], Any]) -> None:
-    """Calls a function when the backward that is running is over."""
-    if not _thread.depth:
+def at_end(function: Callable[[], Any], own: bool = False) -> None:
+    """Calls a function when a backward that is running is over.
+
+    Args:
+        function: takes nothing.
+        own: the innermost backward is meant, not the outermost one.
+    """
+    number = running()
+    if not number:
         raise RuntimeError("autograd: no backward is running")
-    _thread.waiting.append(function)
+    if number == _missed:
+        raise RuntimeError(
+            "autograd: the end of this backward is not watched; look up "
+            "Variable._execution_engine before it begins"
+        )
+    _waiting.setdefault(threading.get_ident(), []).append((number, not own, function))
 
 
-def running() -> bool:
-    """Whether this thread runs a backward."""
-    return _thread.depth > 0
+def running() -> int:
+    """The number of the innermost backward that this thread runs; 0 for none."""
+    return int(_C._backward_id()) or _thread.ending
 
 
-def _noting(backward: Any) -> Any:
-    def run(*args: Any, **kwargs: Any) -> None:
-        _thread.depth += 1
+def _settle(failed: bool) -> None:
+    """Calls what waits for ends that have come; drops it after a failure."""
+    mine = _waiting.pop(threading.get_ident(), [])
+    outer, before = int(_C._backward_id()), _thread.ending
+    try:
+        while mine and not failed:
+            due = next((w for w in mine if (not outer if w[1] else w[0] > outer)), None)
+            if due is None:
+                break
+            mine.remove(due)
+            _thread.ending = due[0]
+            due[2]()
+            mine += _waiting.pop(threading.get_ident(), [])  # what it asked for itself
+    except BaseException:
+        failed = True
+        raise
+    finally:
+        _thread.ending = before
+        left = [w for w in mine if w[0] <= outer] if failed else mine
+        if left:
+            _waiting[threading.get_ident()] = left
+
+
+def _noting(function: Any) -> Any:
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            backward(*args, **kwargs)
-            while _thread.depth == 1 and _thread.waiting:
-                _thread.waiting.pop(0)()
-        finally:
-            _thread.depth -= 1
-            if not _thread.depth:
-                _thread.waiting.clear()
+            found = function(*args, **kwargs)
+        except BaseException:
+            if _waiting:
+                _settle(True)
+            raise
+        if _waiting:
+            _settle(False)
+        return found
 
-    run.__name__ = run.__qualname__ = "backward"
-    run.__doc__ = backward.__doc__
     return run
 
 
 def watch() -> None:
     """From now on the ends of backward are noted."""
-    global _watched
+    global _watched, _missed
     if _watched:
         return
-    _watched = True
+    _watched, _missed = True, int(_C._backward_id())
+    from clew.autograd import _backward
+
     clew.Tensor.backward = _noting(clew.Tensor.backward)  # type: ignore[method-assign]
-    clew.autograd.backward = _noting(clew.autograd.backward)
+    for name in ("backward", "grad"):
+        noted = _noting(getattr(_backward, name))
+        for module in (_backward, clew.autograd):
+            setattr(module, name, noted)
+
+
+class Engine:
+    """What programs know as `Variable._execution_engine`."""
+
+    def queue_callback(self, callback: Callable[[], Any]) -> None:
+        """Calls a function when the innermost backward that is running is over.
+
+        Raises:
+            RuntimeError: none is running.
+        """
+        if not callable(callback):
+            raise TypeError(f"queue_callback: expected a function; got {type(callback).__name__}")
+        if not running():
+            raise RuntimeError(
+                "queue_callback: Final callbacks can only be installed during backward pass."
+            )
+        at_end(callback, own=True)
+
+    def run_backward(
+        self,
+        tensors: Any,
+        grad_tensors: Any,
+        keep_graph: bool = False,
+        create_graph: bool = False,
+        inputs: Any = (),
+        allow_unreachable: bool = False,
+        accumulate_grad: bool = False,
+    ) -> Any:
+        """`autograd.backward`, where gradients are added up, else `autograd.grad`."""
+        if accumulate_grad or not inputs:
+            wanted = inputs or None
+            return clew.autograd.backward(
+                tensors, grad_tensors, keep_graph, create_graph, inputs=wanted
+            )
+        return clew.autograd.grad(
+            tensors,
+            inputs,
+            grad_tensors,
+            keep_graph,
+            create_graph,
+            allow_unused=allow_unreachable,
+        )
+
+    def is_checkpoint_valid(self) -> bool:
+        """True: a backward may compute again what was not kept."""
+        return True
+
+
+engine = Engine()

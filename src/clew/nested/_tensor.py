@@ -52,7 +52,7 @@ class _Shape(tuple[Any, ...]):
     """The sizes of a ragged tensor; that of the ragged dim is a `RaggedSize`."""
 
     def __repr__(self) -> str:
-        return f"clew.Size({list(self)})"
+        return f"{_dtypes.home}.Size({list(self)})"
 
     def __getitem__(self, key: Any) -> Any:
         got = super().__getitem__(key)

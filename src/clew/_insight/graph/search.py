@@ -25,7 +25,7 @@ def search(
     dtype: Any,
 ) -> Nodes:
     """The nodes that fit every condition that is not None; see `Graph.find`."""
-    kind = None if dtype is None else str(dtype).removeprefix("clew.")
+    kind = None if dtype is None else str(dtype).rpartition(".")[2]
     found = list(zip(graph.nodes, graph._places))
     if line is not None or file is not None:
         there = {i for i, at in enumerate(graph._locations[:-1]) if _is_at(at, line, file)}

@@ -164,6 +164,32 @@ def _get_default_device() -> str:
     return str(clew.get_default_device().type)
 
 
+def _storage_Use_Count(cdata: int) -> int:
+    """How many tensors and storage objects hold a storage; what a graph keeps of a result for its
+    own backward is not among them.
+
+    Args:
+        cdata: what `untyped_storage()._cdata` gives.
+    """
+    return sum(t._storage_key() == cdata for t in _C._live_tensors())
+
+
+def _current_graph_task_id() -> int:
+    """The number of the innermost backward that this thread runs; -1 for none."""
+    from clew.autograd import _ends
+
+    return _ends.running() - 1
+
+
+def _current_autograd_node() -> None:
+    """None outside of a backward. Within one it raises: the core does not tell."""
+    if _current_graph_task_id() >= 0:
+        raise NotImplementedError(
+            "_current_autograd_node: which node runs is not known here; node.register_prehook() "
+            "is called with a node's gradients before it runs"
+        )
+
+
 def _is_alias_of(a: Any, b: Any) -> bool:
     """Whether two tensors have their elements in the same memory."""
     return bool(a.untyped_storage()._cdata == b.untyped_storage()._cdata)

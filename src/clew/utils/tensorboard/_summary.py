@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from clew import Tensor
+from clew import Tensor, bfloat16
 from clew._base.provenance import user_level
 
 __all__ = [
@@ -45,7 +45,7 @@ def array(x: Any) -> np.ndarray:
     """Any tensor, array, list or number as a NumPy array."""
     if isinstance(x, Tensor):
         x = x.detach()
-        return (x.float() if str(x.dtype) == "clew.bfloat16" else x).numpy()
+        return (x.float() if x.dtype is bfloat16 else x).numpy()
     return (
         np.asarray([x.detach().item() if isinstance(x, Tensor) else x for x in x])
         if (isinstance(x, (list, tuple)) and any(isinstance(v, Tensor) for v in x))
