@@ -10,6 +10,7 @@ import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
+from clew.sparse._batched import batched
 from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, constructors, coo
 
 __all__ = [
@@ -151,7 +152,7 @@ def sparse_coo_tensor(
 
 def _compressed(
     name: str, by_rows: bool, crow: Any, col: Any, values: Any, size: Any, **options: Any
-) -> Compressed:
+) -> Any:
     one, other = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
     c, o = _as_indices(name, one, crow, True), _as_indices(name, other, col, True)
     val = _as_values(name, values, options["dtype"], options["requires_grad"])
@@ -161,31 +162,49 @@ def _compressed(
         options["layout"],
         _dtypes.sparse_csr if by_rows else _dtypes.sparse_csc,
     )
-    if c.dim() != 1 or o.dim() != 1 or val.dim() != 1:
-        raise RuntimeError(
-            f"{name}: {one}, {other} and values must be vectors (batches of matrices and dense "
-            f"dims are not offered); got shapes {list(c.shape)}, {list(o.shape)} and "
-            f"{list(val.shape)}"
-        )
     if c.dtype is not o.dtype:
         raise RuntimeError(
             f"{name}: {one} and {other} must have the same dtype; got {c.dtype} and {o.dtype}"
         )
+    batch = tuple(c.shape[:-1])
+    if not c.dim() or tuple(o.shape[:-1]) != batch or tuple(val.shape[: len(batch)]) != batch:
+        raise RuntimeError(
+            f"{name}: {one}, {other} and values must be vectors, or have the same batch dims; got "
+            f"shapes {list(c.shape)}, {list(o.shape)} and {list(val.shape)}"
+        )
     if not c.numel():
         raise RuntimeError(f"{name}: {one} must have at least one element")
-    if o.shape != val.shape:
+    if val.dim() < o.dim() or val.shape[len(batch)] != o.shape[-1]:
         raise RuntimeError(
             f"{name}: {other} and values must have the same number of elements; got "
-            f"{o.numel()} and {val.numel()}"
+            f"shapes {list(o.shape)} and {list(val.shape)}"
         )
-    starts, places = c.numpy(), o.numpy()
+    dense = tuple(val.shape[len(batch) + 1 :])
     if size is None:
-        shape: tuple[int, ...] = (len(starts) - 1, int(places.max()) + 1 if places.size else 0)
+        places = o.numpy()
+        shape: tuple[int, ...] = (c.shape[-1] - 1, int(places.max()) + 1 if places.size else 0)
     else:
-        shape = tuple(int(n) for n in size)
-        if len(shape) != 2:
-            raise RuntimeError(f"{name}: size must have two numbers; got {list(shape)}")
+        sizes = tuple(int(n) for n in size)
+        shape = sizes[len(batch) : len(batch) + 2]
+        if len(shape) != 2 or sizes[: len(batch)] != batch or sizes[len(batch) + 2 :] != dense:
+            raise RuntimeError(
+                f"{name}: size must be {[*batch, 'rows', 'columns', *dense]} for values of shape "
+                f"{list(val.shape)}; got {list(sizes)}"
+            )
         shape = shape if by_rows else shape[::-1]
+    if not batch:
+        return compressed(_pattern(name, by_rows, c, o, (shape[0], shape[1])), val, by_rows)
+    patterns = [
+        _pattern(name, by_rows, starts, places, (shape[0], shape[1]))
+        for starts, places in zip(c.flatten(0, -2).unbind(0), o.flatten(0, -2).unbind(0))
+    ]
+    return batched(patterns, c, o, val, by_rows)
+
+
+def _pattern(name: str, by_rows: bool, c: Tensor, o: Tensor, shape: tuple[int, int]) -> Pattern:
+    """The pattern of one matrix, of which everything is checked."""
+    one, other = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
+    starts, places = c.numpy(), o.numpy()
     if len(starts) != shape[0] + 1:
         raise RuntimeError(
             f"{name}: {one} must have {shape[0] + 1} elements, one more than there are "
@@ -214,7 +233,7 @@ def _compressed(
             f"{name}: {other} must rise within each {'row' if by_rows else 'column'} and be "
             "distinct"
         )
-    return compressed(Pattern(c, o, (shape[0], shape[1])), val, by_rows)
+    return Pattern(c, o, shape)
 
 
 def sparse_csr_tensor(
@@ -235,10 +254,11 @@ def sparse_csr_tensor(
     Row ``r`` has the elements ``crow_indices[r]`` to ``crow_indices[r + 1] - 1``.
 
     Args:
-        crow_indices: (rows + 1), int64 or int32: where each row begins, and the last one ends.
-        col_indices: (elements), the column of each; they rise within a row.
-        values: (elements).
-        size: rows and columns; without it the least that the indices fit in.
+        crow_indices: (*batch, rows + 1), int64 or int32: where each row begins, and the last one
+            ends.
+        col_indices: (*batch, elements), the column of each; they rise within a row.
+        values: (*batch, elements, *dense dims).
+        size: (*batch, rows, columns, *dense dims); without it the least that the indices fit in.
         dtype: of the values; default: theirs.
         device: None or "cpu".
         pin_memory: without effect.
@@ -247,7 +267,7 @@ def sparse_csr_tensor(
         layout: None or clew.sparse_csr.
 
     Returns:
-        a sparse matrix over the tensors given; gradients flow to ``values``.
+        a sparse matrix, or a batch of them, over the tensors given; gradients flow to ``values``.
 
     Raises:
         RuntimeError: shapes do not fit, offsets decrease, an index is out of range.
@@ -286,17 +306,17 @@ def sparse_csc_tensor(
     """A sparse matrix in compressed columns (CSC).
 
     Args:
-        ccol_indices: (columns + 1), int64 or int32: where each column begins, and the last one
-            ends.
-        row_indices: (elements), the row of each; they rise within a column.
-        values: (elements).
-        size: rows and columns; without it the least that the indices fit in.
+        ccol_indices: (*batch, columns + 1), int64 or int32: where each column begins, and the
+            last one ends.
+        row_indices: (*batch, elements), the row of each; they rise within a column.
+        values: (*batch, elements, *dense dims).
+        size: (*batch, rows, columns, *dense dims); without it the least that the indices fit in.
         dtype, device, pin_memory, requires_grad, check_invariants: as for
             :func:`sparse_csr_tensor`.
         layout: None or clew.sparse_csc.
 
     Returns:
-        a sparse matrix over the tensors given; gradients flow to ``values``.
+        a sparse matrix, or a batch of them, over the tensors given; gradients flow to ``values``.
 
     Raises:
         RuntimeError: shapes do not fit, offsets decrease, an index is out of range.
@@ -454,7 +474,7 @@ def to_scipy(tensor: Any) -> Any:
     if isinstance(tensor, Coo) and len(shape) == 2 and tensor.sparse_dim() == 2:
         ind, values = tensor._ind.numpy(), tensor._elements.detach().numpy()
         return sparse.coo_array((values, (ind[0], ind[1])), shape=shape)
-    if isinstance(tensor, Compressed):
+    if isinstance(tensor, Compressed) and len(shape) == 2:
         p = tensor._pattern
         make = sparse.csr_array if tensor._by_rows else sparse.csc_array
         parts = (tensor._elements.detach().numpy(), p.col.numpy(), p.crow.numpy())
@@ -507,60 +527,65 @@ def to_sparse(
         args: the number of sparse dims, for the COO layout.
         layout: clew.sparse_coo (default), clew.sparse_csr or clew.sparse_csc.
         sparse_dim: the same as the first of args.
-        blocksize, dense_dim: None; layouts of blocks are not offered.
+        blocksize: None; layouts of blocks are not offered.
+        dense_dim: how many dims, the last ones, are those of each element.
 
     >>> clew.eye(2).to_sparse(layout=clew.sparse_csr).crow_indices()
     tensor([0, 1, 2])
     """
-    if blocksize is not None or dense_dim is not None:
-        raise NotImplementedError("to_sparse: blocksize and dense_dim are not offered")
+    if blocksize is not None:
+        raise NotImplementedError("to_sparse: blocksize is not offered")
     if layout is None or layout is _dtypes.sparse_coo:
+        if dense_dim is not None:
+            if args or sparse_dim is not None:
+                raise RuntimeError("to_sparse: give sparse_dim or dense_dim, not both")
+            sparse_dim = self.dim() - int(dense_dim)
         return self.to_sparse_coo(
             *args, **({} if sparse_dim is None else {"sparse_dim": sparse_dim})
         )
     if layout is _dtypes.sparse_csr:
-        return self.to_sparse_csr()
+        return self.to_sparse_csr(dense_dim)
     if layout is _dtypes.sparse_csc:
-        return self.to_sparse_csc()
+        return self.to_sparse_csc(dense_dim)
     raise NotImplementedError(
         f"to_sparse: layout must be clew.sparse_coo, clew.sparse_csr or clew.sparse_csc; got "
         f"{layout}"
     )
 
 
-def _matrix(self: Tensor, name: str) -> Coo:
-    if self.dim() != 2:
-        raise RuntimeError(f"{name}: expected a matrix; got shape {list(self.shape)}")
-    return to_sparse_coo(self)
+def _matrix(self: Tensor, name: str, dense_dim: int | None) -> Coo:
+    inner = 0 if dense_dim is None else int(dense_dim)
+    if inner < 0 or self.dim() != 2 + inner:
+        raise RuntimeError(
+            f"{name}: expected a matrix, of elements of {inner} dims; got shape {list(self.shape)}"
+        )
+    return to_sparse_coo(self, 2)
 
 
-def to_sparse_csr(self: Tensor, dense_dim: Any = None) -> Compressed:
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Compressed:
     """A matrix's nonzero elements in compressed rows.
 
     Args:
-        dense_dim: None.
+        dense_dim: how many dims, the last ones, are those of each element; default: none.
 
     >>> clew.eye(2).to_sparse_csr().col_indices()
     tensor([0, 1])
     """
-    if dense_dim is not None:
-        raise NotImplementedError("to_sparse_csr: dense_dim is not offered")
-    found = _matrix(self, "to_sparse_csr")
+    found = _matrix(self, "to_sparse_csr", dense_dim)
     return compressed(found.pattern(), found._elements, True)
 
 
-def to_sparse_csc(self: Tensor, dense_dim: Any = None) -> Compressed:
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Compressed:
     """A matrix's nonzero elements in compressed columns.
 
     Args:
-        dense_dim: None.
+        dense_dim: how many dims, the last ones, are those of each element; default: none.
 
     >>> clew.eye(2).to_sparse_csc().row_indices()
     tensor([0, 1])
     """
-    if dense_dim is not None:
-        raise NotImplementedError("to_sparse_csc: dense_dim is not offered")
-    found = _matrix(self.t(), "to_sparse_csc")
+    turned = self.transpose(0, 1) if self.dim() > 1 else self
+    found = _matrix(turned, "to_sparse_csc", dense_dim)
     return compressed(found.pattern(), found._elements, False)
 
 

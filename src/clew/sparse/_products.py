@@ -217,8 +217,18 @@ def _mv(x: Any, y: Any) -> Any:
     return matmul(x, y) if x.dim() == 2 and y.dim() == 1 else NotImplemented
 
 
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    if input.dim() != 2 or weight.dim() != 2:
+        return NotImplemented
+    product = matmul(input, weight.t())
+    if product is NotImplemented or isinstance(product, _Sparse):
+        return NotImplemented
+    return product if bias is None else product + bias
+
+
 RULES: dict[str, Any] = {
     "matmul": matmul,
+    "linear": linear,
     "__rmatmul__": lambda x, y: matmul(y, x),
     "mm": _only_two,
     "mv": _mv,

@@ -10,7 +10,7 @@ import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew.sparse import _products, _reductions
+from clew.sparse import _batched, _products, _reductions
 from clew.sparse._construct import _at
 from clew.sparse._tensor import (
     Compressed,
@@ -69,18 +69,18 @@ def to_coo(x: Any, sparse_dim: Any = None) -> Coo:
 
 
 def to_csr(x: Any, dense_dim: Any = None) -> Compressed:
-    if dense_dim is not None:
+    if dense_dim is not None and int(dense_dim) != x.dense_dim():
         return NotImplemented
     if isinstance(x, Compressed):
         return x if x._by_rows else compressed(x.pattern(), x.row_values(), True)
-    if x.sparse_dim() != 2 or x.dense_dim():
+    if x.sparse_dim() != 2:
         return NotImplemented
     x = x.coalesce()
     return compressed(x.pattern(), x._elements, True)
 
 
 def to_csc(x: Any, dense_dim: Any = None) -> Any:
-    if dense_dim is not None:
+    if dense_dim is not None and int(dense_dim) != x.dense_dim():
         return NotImplemented
     if isinstance(x, Compressed) and not x._by_rows:
         return x
@@ -92,9 +92,16 @@ def to_csc(x: Any, dense_dim: Any = None) -> Any:
 
 
 def to_sparse(
-    x: Any, *args: Any, layout: Any = None, sparse_dim: Any = None, **options: Any
+    x: Any,
+    *args: Any,
+    layout: Any = None,
+    sparse_dim: Any = None,
+    dense_dim: Any = None,
+    **options: Any,
 ) -> Any:
     if any(v is not None for v in options.values()):
+        return NotImplemented
+    if dense_dim is not None and int(dense_dim) != x.dense_dim():
         return NotImplemented
     if layout is None or layout is _dtypes.sparse_coo:
         return to_coo(x, *(args or (sparse_dim,)))
@@ -218,6 +225,8 @@ def transpose(x: Any, dim0: int, dim1: int) -> Any:
     if a == b:
         return x
     if isinstance(x, Compressed):
+        if max(a, b) > 1:
+            return NotImplemented
         return compressed(x._pattern, x._elements, not x._by_rows)
     if max(a, b) >= x.sparse_dim():
         return NotImplemented
@@ -382,7 +391,8 @@ def zeros_like(x: Any, **options: Any) -> Any:
         return coo(ind, x._elements.new_zeros((0, *x._elements.shape[1:])), x.shape, True)
     p = x._pattern
     empty = Pattern(clew.zeros_like(p.crow), p.col[:0], p.shape)
-    return compressed(empty, x._elements.new_zeros(0), x._by_rows)
+    values = x._elements.new_zeros((0, *x._elements.shape[1:]))
+    return compressed(empty, values, x._by_rows)
 
 
 def unsqueeze(x: Any, dim: int) -> Any:
@@ -435,3 +445,6 @@ RULES: dict[str, Any] = {
     **_reductions.RULES,
 }
 _Sparse._rules = RULES
+_batched.Batched._rules = _batched.rules(
+    RULES, tuple(name for name in _ZERO_STAYS if hasattr(Tensor, name))
+)

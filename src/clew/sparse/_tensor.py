@@ -13,6 +13,7 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 from clew._tensor.structured import Structured, as_text
+from clew._tensor.text import get_printoptions
 
 __all__ = ["Compressed", "Coo", "Pattern", "coo", "is_same_pattern"]
 
@@ -69,15 +70,24 @@ class _Sparse(Structured):
 
     def _text(self, parts: list[tuple[str, Tensor]]) -> str:
         text = as_text([(n, p.detach()) for n, p in parts])
-        more = f"size={tuple(self.shape)}, nnz={self._nnz()}"
+        more = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
         if self.dtype not in (_C.get_default_dtype(), _C.int64, _C.bool):
-            more += f", dtype={self.dtype}"
-        more += f", layout={self.layout}"
+            more.append(f"dtype={self.dtype}")
+        more.append(f"layout={self.layout}")
         if self.grad_fn is not None:
-            more += f", grad_fn=<{self.grad_fn.name()}>"
+            more.append(f"grad_fn=<{self.grad_fn.name()}>")
         elif self.requires_grad:
-            more += ", requires_grad=True"
-        return f"{text},\n       {more})"
+            more.append("requires_grad=True")
+        if self.is_sparse:
+            return f"{text},\n       {', '.join(more)})"
+        # PyTorch breaks lines of compressed layouts where they are full.
+        column = len(text) - text.rfind("\n") + 1
+        for one in more:
+            if column + len(one) + 2 > get_printoptions()["linewidth"]:
+                text, column = f"{text},\n       {one}", 7 + len(one)
+            else:
+                text, column = f"{text}, {one}", column + len(one) + 2
+        return text + ")"
 
 
 class Coo(_Sparse):
@@ -182,6 +192,16 @@ class Coo(_Sparse):
         return _rebuild_coo, args
 
 
+def need(x: Any, by_rows: bool, name: str) -> None:
+    """Refuses a matrix of the other compressed layout."""
+    if x._by_rows is not by_rows:
+        wanted = "sparse_csr" if by_rows else "sparse_csc"
+        raise RuntimeError(
+            f"{name}: expected a tensor of layout {wanted}; got {x.layout}; convert with "
+            f".to_{wanted}()"
+        )
+
+
 class Compressed(_Sparse):
     """A sparse matrix in compressed rows (CSR) or columns (CSC). Made by `clew.sparse_csr_tensor`
     and `clew.sparse_csc_tensor`.
@@ -197,37 +217,30 @@ class Compressed(_Sparse):
 
     def crow_indices(self) -> Tensor:
         """Where each row begins, and the last one ends."""
-        self._need(True, "crow_indices")
+        need(self, True, "crow_indices")
         return self._pattern.crow
 
     def col_indices(self) -> Tensor:
         """The column of each element."""
-        self._need(True, "col_indices")
+        need(self, True, "col_indices")
         return self._pattern.col
 
     def ccol_indices(self) -> Tensor:
         """Where each column begins, and the last one ends."""
-        self._need(False, "ccol_indices")
+        need(self, False, "ccol_indices")
         return self._pattern.crow
 
     def row_indices(self) -> Tensor:
         """The row of each element."""
-        self._need(False, "row_indices")
+        need(self, False, "row_indices")
         return self._pattern.col
-
-    def _need(self, by_rows: bool, name: str) -> None:
-        if self._by_rows is not by_rows:
-            wanted = "sparse_csr" if by_rows else "sparse_csc"
-            raise RuntimeError(
-                f"{name}: expected a tensor of layout {wanted}; got {self.layout}; convert with "
-                f".to_sparse_{wanted[-3:]}()"
-            )
 
     def sparse_dim(self) -> int:
         return 2
 
     def dense_dim(self) -> int:
-        return 0
+        """How many dims each element has."""
+        return int(self._elements.dim()) - 1
 
     def is_coalesced(self) -> bool:
         """Whether places are named once; this layout's always are."""
@@ -288,7 +301,7 @@ def coo(
 def compressed(pattern: Pattern, values: Tensor, by_rows: bool) -> Compressed:
     """A compressed matrix of parts that fit."""
     shape = pattern.shape if by_rows else pattern.shape[::-1]
-    made: Compressed = Compressed._over(shape, values)
+    made: Compressed = Compressed._over((*shape, *values.shape[1:]), values)
     made._pattern, made._by_rows = pattern, by_rows
     return made
 
