@@ -8,6 +8,7 @@ and `script` return what they are given, which runs as Python.
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -163,6 +164,8 @@ def script(
     tensor([2.])
     """
     if example_inputs is None:
+        if builtins.isinstance(obj, Module) and not hasattr(obj, "save"):
+            obj.__dict__["save"] = functools.partial(save, obj)  # which says what it needs
         return obj
     first = next(iter(example_inputs))
     return trace(obj, first)
@@ -379,7 +382,8 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     if not builtins.isinstance(m, RecursiveScriptModule):
         raise RuntimeError(
             f"jit.save: a {type(m).__name__} has no program, which needs an example: save "
-            f"clew.jit.trace(module, example_inputs), or store m.state_dict()"
+            "clew.jit.trace(module, example_inputs), or what jit.script(module, "
+            "example_inputs=[(x,)]) returns, or store m.state_dict()"
         )
     save_program(m._exported, f, extra_files=_extra_files)
 

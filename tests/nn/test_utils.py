@@ -410,11 +410,47 @@ def test_init_mistakes(what, text):
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda p: p.numel(),
+        lambda p: p.clone(),
+        lambda p: p.detach(),
+        lambda p: p + 1,
+        lambda p: clew.add(p, 1),
+        lambda p: len(p),
+        lambda p: p.norm(),
+        lambda p: p.zero_(),
+        lambda p: p.data_ptr(),
+        lambda p: p.is_contiguous(),
+        lambda p: nn.init.zeros_(p),
+        lambda p: nn.functional.linear(clew.ones(1, 2), p),
+    ],
+)
+@pytest.mark.parametrize("kind", [nn.UninitializedParameter, nn.parameter.UninitializedBuffer])
+def test_nothing_computes_with_a_tensor_without_a_shape(kind, use):
+    with pytest.raises(ValueError, match="no shape yet"):
+        use(kind())
+
+
+def test_what_may_be_asked_of_a_tensor_without_a_shape():
+    p = nn.LazyLinear(3).weight
+    for name in ("shape", "T", "mT"):
+        with pytest.raises(RuntimeError, match="Can't access the shape of an uninit.*`forward`"):
+            getattr(p, name)
+    with pytest.raises(RuntimeError, match="Can't access the shape"):
+        nn.Linear(2, 3).load_state_dict(nn.LazyLinear(3).state_dict())
+    assert p.size() == (0,) and p.dtype is clew.float32 and p.requires_grad and p.is_leaf
+    assert repr(p) == "<UninitializedParameter>" and p.grad is None and p.device.type == "cpu"
+    assert nn.LazyLinear(3).double().weight.dtype is clew.float64
+    clew.optim.SGD([p], lr=0.1)
+    p.materialize((2, 3))
+    assert p.shape == (2, 3) and (p * 0 + 1).sum().item() == 6  # and is as any other
+
+
 def test_lazy_modules():
     m = nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2))
     assert isinstance(m[0].weight, nn.UninitializedParameter)
-    with pytest.raises(ValueError, match="no shape yet"):
-        m[3].weight.shape  # noqa: B018
     assert "weight" in m[3].state_dict()
     assert m(clew.randn(2, 3, 5, 5)).shape == (2, 2)
     assert type(m[0]) is nn.Conv2d and type(m[1]) is nn.BatchNorm2d and type(m[3]) is nn.Linear

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import clew
+from clew._run import ALIAS_FOLDER
 
 SOURCE = str(Path(clew.__file__).parent.parent)
 
@@ -80,3 +82,67 @@ def test_an_alias_for_one_environment(tmp_path):
     assert "torch is not there" in command("-m", "clew", "alias", "off")
     assert "torch is not there" in command("-m", "clew", "alias", "status")
     command("-c", "import torch", code=1)
+
+
+def failing(*args, path=()):
+    """What is told of a program's error, without `clew run`."""
+    search = os.pathsep.join([*map(str, path), SOURCE, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, *args],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": search},
+        timeout=120,
+    )
+    return done.stdout + done.stderr
+
+
+PAGE = "docs/ecosystem.md says which libraries run"
+SLIPS = {
+    "from torch import flexible": "clew has no 'torch.flexible'; ",
+    "from torch.optim.lr_scheduler import Steps": "clew has no 'torch.optim.lr_scheduler.Steps'; ",
+    "import torch.optin": "clew has no 'torch.optin'; the nearest name is 'optim'; ",
+    "import torch; torch.nn.Linearr": "clew has no 'torch.nn.Linearr'; ",
+}
+
+
+@pytest.mark.parametrize("source", SLIPS)
+def test_the_alias_tells_where_to_look(source):
+    out = failing("-c", source, path=[ALIAS_FOLDER])
+    assert out.count(PAGE) == 1 and SLIPS[source] in out
+    # The same under `clew run`, and in what it starts.
+    inner = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {source!r}])"
+    for program in (source, inner):
+        out = failing("-m", "clew", "run", "-c", program)
+        assert out.count(PAGE) == 1 and SLIPS[source] in out
+    assert PAGE not in failing("-c", "import torch; torch.ones(2).view(3)", path=[ALIAS_FOLDER])
+
+
+def test_a_shell_tells_where_to_look(tmp_path):
+    """A stand-in of the class that shows the errors of a notebook's cells, in both orders."""
+    shell = tmp_path / "IPython" / "core" / "interactiveshell.py"
+    shell.parent.mkdir(parents=True)
+    for folder in (shell.parent, shell.parent.parent):
+        (folder / "__init__.py").write_text("")
+    shell.write_text(
+        "import sys\n"
+        "class InteractiveShell:\n"
+        "    def _get_exc_info(self, exc_tuple=None): return exc_tuple or sys.exc_info()\n"
+        "    def run(self, cell):\n"
+        "        try: exec(cell)\n"
+        "        except Exception: print(self._get_exc_info()[1])\n"
+    )
+    lines = ["import torch", "from IPython.core.interactiveshell import InteractiveShell as S"]
+    for order in (lines, lines[::-1]):
+        program = "\n".join([*order, f"for cell in {list(SLIPS)!r}: S().run(cell)"])
+        out = failing("-c", program, path=[ALIAS_FOLDER, tmp_path])
+        assert out.count(PAGE) == len(SLIPS) and all(text in out for text in SLIPS.values()), out
+
+
+def test_a_real_shell_tells_where_to_look():
+    pytest.importorskip("IPython")
+    out = failing(
+        *("-m", "IPython", "--colors=NoColor", "-c", "from torch import flexible"),
+        path=[ALIAS_FOLDER],
+    )
+    assert SLIPS["from torch import flexible"] + PAGE in out

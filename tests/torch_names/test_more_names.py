@@ -324,3 +324,48 @@ def test_messages_of_tensorboard():
     assert summary.text("t", "x").value[0].tensor.string_val[0] == b"x"
     with pytest.raises(NotImplementedError, match="rescale"):
         summary.image("i", clew.zeros(1, 3, 2, 5), rescale=2)
+
+
+def test_what_a_compiler_would_tell():
+    from clew._torch._dynamo import explain
+
+    calls = []
+
+    def f(x, y=1):
+        calls.append((x, y))
+
+    told = explain(f)(3, y=2)
+    assert calls == [(3, 2)] and (told.graph_count, told.graph_break_count) == (0, 0)
+    assert told.graphs == told.break_reasons == told.ops_per_graph == [] and told.op_count == 0
+    assert str(told).splitlines()[:3] == ["Graph Count: 0", "Graph Break Count: 0", "Op Count: 0"]
+    assert explain(f, 4).graph_count == 0 and calls[1] == (4, 1)
+
+
+def test_packages_say_what_to_do_instead():
+    from clew._torch import absent
+
+    package = absent.make_module("package", lambda name: False)
+    for kind in (package.PackageExporter, package.PackageImporter):
+        with pytest.raises(NotImplementedError, match=r"torch.package.Package.*state_dict\(\)"):
+            kind("model.pt")
+
+
+def test_a_scripted_module_says_what_save_needs(tmp_path):
+    import copy
+    import pickle
+
+    module = clew.jit.script(nn.Linear(2, 1))
+    for each in (module, copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        with pytest.raises(RuntimeError, match="Linear has no program.*jit.trace.*state_dict"):
+            each.save(tmp_path / "m.pt")
+    with pytest.raises(RuntimeError, match="has no program"):
+        clew.jit.save(module, tmp_path / "m.pt")
+    x = clew.ones(3, 2)
+    clew.jit.script(module, example_inputs=[(x,)]).save(tmp_path / "m.pt")
+    assert clew.equal(clew.jit.load(tmp_path / "m.pt")(x), module(x))
+
+    class Kept(nn.Module):
+        def save(self):
+            return "own"
+
+    assert clew.jit.script(Kept()).save() == "own"

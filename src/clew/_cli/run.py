@@ -82,6 +82,8 @@ class TorchVersion(str):
     __hash__ = str.__hash__
 
 
+# IPython's part that shows the errors of cells, in a notebook, too.
+_SHELL = "IPython.core.interactiveshell"
 _PAGE = "; docs/ecosystem.md says which libraries run, and how to report one that does not"
 
 
@@ -265,6 +267,8 @@ class _Finder:
             raise ModuleNotFoundError(missing(parent, last, parts), name=name)
         if name == "multiprocessing.spawn":
             return _followed_by(_patch_spawn, name, path)
+        if name == _SHELL:
+            return _followed_by(_patch_shell, name, path)
         if name.startswith("clew.") and name.count(".") > 1:
             return _followed_by(_explain_late, name, path)
         return None
@@ -331,6 +335,7 @@ def install() -> None:
     sys.meta_path.insert(0, _Finder())
     if "multiprocessing.spawn" in sys.modules:
         _patch_spawn(sys.modules["multiprocessing.spawn"])
+    _complete_uncaught()
 
 
 def become_torch() -> None:
@@ -352,6 +357,8 @@ def _tell_children() -> None:
 def uninstall() -> None:
     """Undoes `install` for imports to come; modules already imported stay with who has them."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
+    if getattr(sys.excepthook, "_of_torch", False):
+        sys.excepthook = sys.excepthook._before  # type: ignore[attr-defined]
     clew.Tensor.__module__ = "clew"
     _dtypes.speak_of("clew")
     for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
@@ -382,17 +389,52 @@ def _what_is_missing(error: BaseException) -> str | None:
     return f"{text}: {missing(f'{alias}.{owner.__qualname__}', name, ())}{_PAGE}"
 
 
+def _complete(error: Any) -> None:
+    """Adds to an error about a name of torch what is missing and where to look."""
+    text = None if _PAGE in str(error) else _what_is_missing(error)
+    if text is not None:
+        error.args = (text, *error.args[1:])
+        if isinstance(error, ImportError):
+            error.msg = text
+
+
+def _complete_uncaught() -> None:
+    """Completes errors that nobody caught, where they are shown: by Python and by IPython."""
+    show = sys.excepthook
+    if not getattr(show, "_of_torch", False):
+
+        def excepthook(kind: Any, error: Any, traceback: Any) -> None:
+            _complete(error)
+            show(kind, error, traceback)
+
+        excepthook._of_torch = True  # type: ignore[attr-defined]
+        excepthook._before = show  # type: ignore[attr-defined]
+        sys.excepthook = excepthook
+    if _SHELL in sys.modules:
+        _patch_shell(sys.modules[_SHELL])
+
+
+def _patch_shell(module: Any) -> None:
+    original = module.InteractiveShell._get_exc_info
+    if getattr(original, "_of_torch", False):
+        return
+
+    def _get_exc_info(self: Any, exc_tuple: Any = None) -> Any:
+        found = original(self, exc_tuple)
+        _complete(found[1])
+        return found
+
+    _get_exc_info._of_torch = True  # type: ignore[attr-defined]
+    module.InteractiveShell._get_exc_info = _get_exc_info
+
+
 def _report(error: BaseException) -> None:
     """Shows an exception as Python would, without the frames of this file."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
         traceback = traceback.tb_next
     error.__traceback__ = traceback
-    text = _what_is_missing(error)
-    if text is not None:
-        error.args = (text, *error.args[1:])
-        if isinstance(error, ImportError):
-            error.msg = text
+    _complete(error)
     sys.stdout.flush()
     sys.excepthook(type(error), error, traceback)
 

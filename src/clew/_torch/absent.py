@@ -154,7 +154,11 @@ MODULES: dict[str, tuple[str, str]] = {
     "monitor": ("events are not collected", "Stat TensorboardEventHandler log_event"),
     "numa": (_SHARDED, ""),
     "numa.binding": (_SHARDED, "AffinityMode NumaOptions"),
-    "package": (_EXPORT, "PackageExporter PackageImporter"),
+    "package": (
+        "packages are PyTorch's own files; store a module's state_dict() with save(), or its "
+        "program with export.save()",
+        "EmptyMatchError PackageExporter PackageImporter PackagingError is_from_package",
+    ),
     "ao.quantization.fx": (_QUANTIZED, ""),
     "ao.quantization.quantize_fx": (_QUANTIZED, "convert_fx fuse_fx prepare_fx prepare_qat_fx"),
     "ao.quantization.quantize_pt2e": (_QUANTIZED, "convert_pt2e prepare_pt2e prepare_qat_pt2e"),

@@ -135,12 +135,18 @@ class Buffer(Tensor):
         return _rebuild_parameter, (type(self), data, grad, dict(self.__dict__))
 
 
-_NO_VALUE_YET = frozenset(
+# What may be done to a tensor without a shape.
+_ALLOWED = frozenset(
     (
-        "shape", "size", "numel", "dim", "ndim", "stride", "storage_offset", "item", "tolist",
-        "numpy", "view", "reshape", "t", "T", "sum", "mean", "add", "mul", "matmul", "clone",
+        "size", "copy_", "is_complex", "is_floating_point", "half", "float", "double", "char",
+        "short", "int", "long", "cuda", "cpu", "to", "get_device", "__hash__",
     )
 )  # fmt: skip
+_NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+    "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
+    "Call `forward` to initialize the parameters before accessing their attributes."
+)
 
 
 class UninitializedTensorMixin:
@@ -156,12 +162,10 @@ class UninitializedTensorMixin:
             device: the device, the present one if None.
             dtype: the dtype, the present one if None.
         """
-        get = object.__getattribute__
-        if device is None:
-            device = get(self, "device")
-        if dtype is None:
-            dtype = get(self, "dtype")
-        self.data = empty(shape, device=device, dtype=dtype)
+        this: Any = self
+        device = this.device if device is None else device
+        dtype = this.dtype if dtype is None else dtype
+        this.data = empty(shape, device=device, dtype=dtype)
         self.__class__ = self.cls_to_become
 
     def share_memory_(self) -> Any:
@@ -174,13 +178,22 @@ class UninitializedTensorMixin:
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"<{type(self).__name__}>"
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in _NO_VALUE_YET:
-            raise ValueError(
-                f"{name}: an uninitialized parameter or buffer has no shape yet; run the module "
-                "once on an input (a dry run) so that it can be materialized"
-            )
-        return super().__getattribute__(name)
+    @property
+    def shape(self) -> Any:
+        """Always refused: it is not known yet."""
+        raise RuntimeError(_NO_SHAPE)
+
+    T = mT = H = mH = shape
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = str(getattr(func, "__name__", None) or type(func).__name__)
+        if name in _ALLOWED or name == "__get__":
+            return _C._disabled_torch_function_impl(func, types, args, kwargs or {})
+        raise ValueError(
+            f"{name}: an uninitialized parameter or buffer has no shape yet; run the module "
+            "once on an input (a dry run) so that it can be materialized"
+        )
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
