@@ -77,6 +77,11 @@ class UntypedStorage:
         """A copy of a buffer's bytes."""
         return cls(bytes(memoryview(buffer).cast("B")))
 
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """Bytes that other processes may map, uninitialised."""
+        return cls(size, device=device).share_memory_()
+
     @property
     def _key(self) -> tuple[int, int, int]:
         return self._bytes._storage_key(), self._bytes.storage_offset(), self._bytes.numel()

@@ -153,6 +153,14 @@ def test_new_and_module_load():
     x = clew.tensor([1.5], dtype=clew.float64)
     assert x.new(2, 3).shape == (2, 3) and x.new([1, 2]).dtype is clew.float64
     assert x.new(clew.Size([2])).shape == (2,) and x.new().shape == (0,)
+    # Memory that is given is shared.
+    for given in (x, x.storage(), x.untyped_storage()):
+        made = x.new(given)
+        assert made.dtype is x.dtype and made.data_ptr() == x.data_ptr()
+    with pytest.raises(TypeError, match="new: expected a tensor of clew.float64"):
+        x.new(clew.ones(2).long())
+    with pytest.raises(RuntimeError, match="new: expected a storage of clew.float64"):
+        x.new(clew.ones(2).storage())
     assert x.module_load(clew.ones(1)).tolist() == [1.0] and x.tolist() == [1.0]
     assert x.module_load(clew.zeros(1), assign=True).tolist() == [0.0] and x.tolist() == [1.0]
     assert (2.0).__rtruediv__(4.0) == 2.0 and clew.tensor(2.0).__rdiv__(4.0).item() == 2.0

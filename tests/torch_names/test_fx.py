@@ -124,3 +124,89 @@ def test_operators_in_place_are_recorded_as_python_makes_them():
     traced = fx.symbolic_trace(Net())
     assert [n.name for n in traced.graph.nodes][2:5] == ["mul", "add", "truediv"]
     assert traced(clew.tensor(3.0), clew.tensor(2.0)).item() == 2.0
+
+
+def test_a_trace_that_is_written_elsewhere():
+    """As PyTorch Geometric's: the parts of a trace, put together by a subclass."""
+    from clew._torch import _more
+
+    class Leaf:
+        """No module, whose calls are steps all the same."""
+
+        def __call__(self, x):
+            raise AssertionError("is not looked into")
+
+    part = {
+        name: _more.find("fx._symbolic_trace", name)
+        for name in "_Patcher _orig_module_call _orig_module_getattr _patch_wrapped_functions "
+        "_autowrap_check compatibility FunctionType ScriptObject".split()
+    }
+
+    class Tracer(fx.Tracer):
+        def is_leaf_module(self, module, name):
+            return not isinstance(module, nn.Sequential)
+
+        @part["compatibility"](is_backward_compatible=True)
+        def trace(self, root, concrete_args=None):
+            self.root = root
+            self.submodule_paths = {m: n for n, m in root.named_modules()}
+            self.graph = fx.Graph(tracer_cls=type(self))
+            assert isinstance(type(root).forward, part["FunctionType"])
+            function, args = self.create_args_for_root(type(root).forward, True, concrete_args)
+
+            def attribute(module, name):
+                return self.getattr(name, part["_orig_module_getattr"](module, name), {})
+
+            def call(module, *args, **kwargs):
+                def forward(*args, **kwargs):
+                    return part["_orig_module_call"](module, *args, **kwargs)
+
+                return self.call_module(module, forward, args, kwargs)
+
+            def leaf(self_, *args):
+                return self.create_proxy("call_function", Leaf.__call__, (self_, *args), {})
+
+            with part["_Patcher"]() as patcher:
+                patcher.patch_method(nn.Module, "__getattr__", attribute, deduplicate=False)
+                patcher.patch_method(nn.Module, "__call__", call, deduplicate=False)
+                part["_patch_wrapped_functions"](patcher)
+                part["_autowrap_check"](patcher, globals(), self._autowrap_function_ids)
+                for module in self._autowrap_search:
+                    part["_autowrap_check"](patcher, vars(module), self._autowrap_function_ids)
+                result = function(*args)
+                self.create_node("output", "output", (self.create_arg(result),), {})
+            return self.graph
+
+    clew.manual_seed(0)
+    model, x = Model(), clew.randn(2, 4)
+    before = (nn.Module.__call__, F.dropout, clew.cat, F.layer_norm)
+    graph = Tracer().trace(model)
+    assert (nn.Module.__call__, F.dropout, clew.cat, F.layer_norm) == before
+    got, want = fx.GraphModule(model, graph)(x), model(x)
+    assert clew.equal(got["out"], want["out"]) and clew.equal(got["sum"], want["sum"])
+    called = {n.target for n in graph.nodes if n.op in ("call_module", "call_function")}
+    assert {"linear", "rest.0", F.dropout, clew.cat} <= called and "rest" not in called
+    assert {n.target for n in graph.nodes if n.op == "get_attr"} == {"scale", "shift"}
+
+
+def test_functions_and_methods_are_others_only_for_a_while():
+    from clew._torch._more.fx__symbolic_trace import _Patcher
+
+    class Base:
+        def f(self):
+            return 1
+
+    class Sub(Base):
+        pass
+
+    space = {"g": len}
+    with pytest.raises(KeyError), _Patcher() as patcher:
+        patcher.patch_method(Sub, "f", lambda self: 2)
+        patcher.patch_method(Base, "f", lambda self: 3)
+        patcher.patch(space, "g", lambda: 4)
+        patcher.patch(space, "g", lambda: 5)  # was replaced already
+        patcher.patch(space, "h", lambda: 6)
+        assert (Sub().f(), Base().f(), space["g"](), space["h"]()) == (2, 3, 4, 6)
+        assert patcher.visit_once(space) and not patcher.visit_once(space)
+        raise KeyError
+    assert "f" not in vars(Sub) and Base().f() == 1 and space == {"g": len}

@@ -738,3 +738,23 @@ def test_two_loaders_at_once():
     for i in range(6):
         assert next(a)[1].item() == next(b)[1].item() == i
     gc.collect()
+
+
+def in_shared_memory(items):
+    """As PyTorch Geometric collates within a worker: at once into memory that others may map."""
+    first = items[0]
+    room = first.untyped_storage()._new_shared(
+        sum(x.numel() for x in items) * first.element_size(), device=first.device
+    )
+    out = first.new(room).resize_(len(items), *first.shape)
+    assert out.is_shared() and get_worker_info() is not None
+    return clew.stack(items, out=out)
+
+
+def test_workers_may_collate_into_shared_memory():
+    rows = [clew.full((3,), float(i)) for i in range(6)]
+    loader = DataLoader(rows, batch_size=2, num_workers=2, collate_fn=in_shared_memory)
+    got = list(loader)
+    assert [b.tolist() for b in got] == [[[i] * 3, [i + 1] * 3] for i in (0, 2, 4)]
+    got[0].zero_()  # each batch has its own memory
+    assert got[1].sum().item() == 15

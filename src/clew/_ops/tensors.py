@@ -481,13 +481,23 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 
 def new(self: Tensor, *args: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of the same dtype: of unspecified elements in a shape, or of given data.
+    """A tensor of the same dtype: of unspecified elements in a shape, of given data, or over the
+    memory of a storage or a tensor.
 
     >>> clew.tensor([1.5]).new([1, 2])
     tensor([1., 2.])
     """
     if len(args) == 1 and isinstance(args[0], _C.Size):
         return self.new_empty(args[0], dtype=dtype, device=device)
+    if len(args) == 1 and hasattr(args[0], "untyped"):
+        held = getattr(args[0], "dtype", self.dtype)
+        if held is not self.dtype:
+            raise RuntimeError(f"new: expected a storage of {self.dtype}; got one of {held}")
+        return _C.empty(0, dtype=self.dtype).set_(args[0])
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        if args[0].dtype is not self.dtype:
+            raise TypeError(f"new: expected a tensor of {self.dtype}; got one of {args[0].dtype}")
+        return args[0].detach()
     if len(args) == 1 and not isinstance(args[0], int):
         return self.new_tensor(args[0], dtype=dtype, device=device)
     return self.new_empty(args or (0,), dtype=dtype, device=device)

@@ -155,6 +155,10 @@ class Tracer(TracerBase):
             if not n.startswith("_") and callable(v)
         ]
         self._autowrap += autowrap_functions
+        # What a `trace` that a subclass writes itself reads.
+        self._autowrap_search: list[Any] = list(autowrap_modules)
+        self._autowrap_function_ids = {id(function) for function in self._autowrap}
+        self._constants: dict[int, str] = {}
         self.param_shapes_constant = param_shapes_constant
         self.submodule_paths: dict[Any, str] | None = None
         self.root: Any = None
@@ -195,7 +199,13 @@ class Tracer(TracerBase):
             self.module_stack.pop(path, None)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        """The value of a parameter that a program reads."""
+        """What a program reads from a module: of a parameter the step that reads it."""
+        if isinstance(attr_val, clew.nn.Parameter):
+            for name, p in self.root.named_parameters():
+                if p is attr_val:
+                    if name not in parameter_proxy_cache:
+                        parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {})
+                    return parameter_proxy_cache[name]
         return attr_val
 
     def create_args_for_root(
@@ -297,7 +307,7 @@ class Tracer(TracerBase):
             concrete_args: values of arguments that are known; the others are inputs.
         """
         global _tracing
-        self._constants: dict[int, str] = {}
+        self._constants = {}
         if isinstance(root, clew.nn.Module):
             self.root, function, is_module = root, type(root).forward, True
             name = getattr(self, "traced_func_name", "forward")
