@@ -506,3 +506,13 @@ def test_interpolation_of_bytes_by_whole_weights(mode, antialias, want, last):
     y = F.interpolate(x, (3, 4), mode=mode, antialias=antialias)
     assert y.dtype == clew.uint8
     assert all(plane.flatten().tolist() == want for image in y for plane in image)
+
+
+@pytest.mark.parametrize("size", [28, 30, 100])
+def test_identity_grids_are_rounded_as_in_pytorch(size):
+    """Places at pixels' centers are kinks of grid_sample: the last bit decides its gradients."""
+    theta = clew.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+    line = clew.linspace(-1, 1, size).numpy()
+    want = line * np.float32(size - 1) / np.float32(size)
+    got = F.affine_grid(theta, (1, 1, size, size), align_corners=False).numpy()
+    assert np.array_equal(got[0, 0, :, 0], want) and np.array_equal(got[0, :, 0, 1], want)

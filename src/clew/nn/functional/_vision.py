@@ -595,7 +595,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> cle
         else:
             line = clew.linspace(-1, 1, s, dtype=theta.dtype)
             if not align_corners:
-                line = line * ((s - 1) / s)
+                line = line * (s - 1) / s  # rounded as in PyTorch: identity maps lie at kinks
         shape = [1] * n
         shape[d] = s
         axes.append(line.reshape(shape).expand(*size[2:]))
