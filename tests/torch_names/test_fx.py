@@ -210,3 +210,32 @@ def test_functions_and_methods_are_others_only_for_a_while():
         assert patcher.visit_once(space) and not patcher.visit_once(space)
         raise KeyError
     assert "f" not in vars(Sub) and Base().f() == 1 and space == {"g": len}
+
+
+def test_source_and_text_name_functions_as_programs_do():
+    traced = fx.symbolic_trace(lambda x, y: F.gelu(clew.relu(x) * clew.cat([x, y])))
+    lines = [line.strip() for line in traced.code.splitlines() if line.strip()]
+    assert lines == [
+        "def forward(self, x, y):",
+        "relu = clew.relu(x)",
+        "cat = clew.cat([x, y]);  x = y = None",
+        "mul = relu * cat;  relu = cat = None",
+        "gelu = clew.nn.functional.gelu(mul);  mul = None",
+        "return gelu",
+    ]
+    assert str(traced.graph).splitlines()[3:] == [
+        "    %relu : [num_users=1] = call_function[target=clew.relu](args = (%x,), kwargs = {})",
+        "    %cat : [num_users=1] = call_function[target=clew.cat](args = ([%x, %y],), kwargs = {})",
+        "    %mul : [num_users=1] = call_function[target=operator.mul]"
+        "(args = (%relu, %cat), kwargs = {})",
+        "    %gelu : [num_users=1] = call_function[target=clew.nn.functional.gelu]"
+        "(args = (%mul,), kwargs = {})",
+        "    return gelu",
+    ]
+    x = clew.ones(1)
+    assert clew.equal(pickle.loads(pickle.dumps(traced))(x, x), traced(x, x))
+    # An argument that is called as the library is does not hide it.
+    graph = fx.Graph()
+    given = graph.placeholder("clew")
+    graph.output(graph.call_function(clew.relu, (given,)))
+    assert fx.GraphModule({}, graph)(-x).item() == 0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import clew
+from clew import nn
 
 pytest.importorskip("tensorboard")
 import itertools
@@ -18,6 +19,9 @@ import itertools
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from clew.utils.tensorboard import SummaryWriter
+
+
+WEIGHTS = ("weight", "bias")
 
 
 def read(path):
@@ -225,10 +229,45 @@ def test_embeddings_and_layouts(tmp_path):
     assert chart.title == "t" and list(chart.multiline.tag) == ["a", "b"]
 
 
+def test_graphs(tmp_path, capsys):
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Dropout(0.5))
+            self.table = nn.Embedding(5, 4)
+
+        def forward(self, x, i, *, scale=2):
+            h = self.body(x) * scale
+            return {"sum": h + self.table(i), "all": (h, [h.sum()])}
+
+    model, args = Block(), (clew.ones(2, 3), clew.tensor([0, 4]))
+    model.body[2].eval()
+    with SummaryWriter(tmp_path) as w:
+        w.add_graph(model, args, verbose=True)
+        with pytest.raises(ValueError, match="input_to_model"):
+            w.add_graph(model)
+    assert "Linear[0]" in capsys.readouterr().out
+    assert model.training and model.body[0].training and not model.body[2].training
+    assert all(p.grad is None for p in model.parameters()) and not args[0].requires_grad
+    graph = read(tmp_path).Graph()
+    nodes = {n.name: n for n in graph.node}
+    assert len(nodes) == len(graph.node) and read(tmp_path).Tags()["run_metadata"] == ["step1"]
+    linear = next(n for n in nodes.values() if n.op == "linear")
+    assert linear.name.startswith("Block/Sequential[body]/Linear[0]/linear_")
+    assert list(linear.input)[1:] == [f"Block/Sequential[body]/Linear[0]/{p}" for p in WEIGHTS]
+    assert nodes[linear.input[0]].op == "IO Node"
+    assert [d.size for d in linear.attr["_output_shapes"].list.shape[0].dim] == [2, 4]
+    assert nodes["Block/Embedding[table]/weight"].op == "leaf"
+    # Every input is a node; the three results are outputs; dropout does nothing meanwhile.
+    assert {i for n in nodes.values() for i in n.input} <= set(nodes)
+    outputs = [n for n in nodes.values() if n.name.startswith("output/")]
+    assert [nodes[n.input[0]].op for n in outputs] == ["add", "mul", "sum"]
+    assert not any("dropout" in n.op for n in nodes.values())
+
+
 def test_what_is_not_there_says_so(tmp_path, monkeypatch):
     with SummaryWriter(tmp_path, purge_step=3) as w:
         for call in (
-            lambda: w.add_graph(clew.nn.Linear(1, 1), clew.ones(1)),
             lambda: w.add_video("v", clew.ones(1, 2, 3, 4, 4)),
             lambda: w.add_mesh("m", clew.ones(1, 3, 3)),
             lambda: w.add_onnx_graph("x"),

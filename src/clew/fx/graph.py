@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from clew.fx.node import Node, map_arg
+import clew
+from clew import _dtypes
+from clew.fx.node import Node, map_arg, public_name
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
 
@@ -419,8 +421,8 @@ class _Writer:
                 returned = True
                 continue
             line = f"{node.name} = {self.expression(node)}"
-            freed = "".join(f";  {name} = None" for name in done.get(node, ()))
-            body.append(line + freed)
+            unused = "".join(f"{name} = " for name in done.get(node, ()))
+            body.append(f"{line};  {unused}None" if unused else line)
         if not returned:
             body.append("return None")
         head = ", ".join([self.root, *parameters])
@@ -463,6 +465,11 @@ class _Writer:
         """A global name for a function, class or other object."""
         if getattr(builtins, getattr(value, "__name__", ""), None) is value:
             return str(getattr(value, "__name__"))  # noqa: B009
+        public = public_name(value)
+        if public is not None and _dtypes.home not in self.graph._names.used:
+            self.names.used.add(_dtypes.home)
+            self.globals[_dtypes.home] = clew
+            return f"{_dtypes.home}.{public}"
         module = getattr(value, "__module__", None) or ""
         name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "") or "constant"
         if module.startswith("clew"):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from clew import _dtypes
 from clew.fx.immutable_collections import immutable_dict, immutable_list
 
 if TYPE_CHECKING:
@@ -63,9 +65,24 @@ def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
     return map_aggregate(a, lambda value: fn(value) if isinstance(value, Node) else value)
 
 
+def public_name(function: Any) -> str | None:
+    """Where programs find a function of clew's, without the package's name; else None."""
+    import clew
+
+    name = getattr(function, "__name__", None)
+    for home in ("", "nn.functional.", "linalg.", "fft.", "special."):
+        owner = operator.attrgetter(home[:-1])(clew) if home else clew
+        if isinstance(name, str) and getattr(owner, name, None) is function:
+            return home + name
+    return None
+
+
 def _target_name(target: Any) -> str:
     if isinstance(target, str):
         return target
+    known = public_name(target)
+    if known is not None:
+        return f"{_dtypes.home}.{known}"
     module = getattr(target, "__module__", None) or "builtins"
     short = getattr(target, "__name__", repr(target))
     name: str = getattr(target, "__qualname__", None) or short
@@ -306,7 +323,7 @@ class Node:
         if self.op == "get_attr":
             return f"%{self.name} : [num_users={len(self.users)}] = get_attr[target={self.target}]"
         if self.op == "output":
-            return f"return {_shown(self.args[0])}"
+            return f"return {self.args[0]}"
         named = dict(self.kwargs)
         return (
             f"%{self.name} : [num_users={len(self.users)}] = {self.op}"

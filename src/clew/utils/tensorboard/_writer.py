@@ -66,6 +66,20 @@ class FileWriter:
 
         self.add_event(event_pb2.Event(summary=summary), global_step, walltime)
 
+    def add_graph(self, graph_profile: Any, walltime: float | None = None) -> None:
+        """Appends a graph.
+
+        Args:
+            graph_profile: (GraphDef, RunMetadata).
+            walltime: seconds since 1970; now by default.
+        """
+        from tensorboard.compat.proto import event_pb2
+
+        graph, metadata = graph_profile
+        self.add_event(event_pb2.Event(graph_def=graph.SerializeToString()), None, walltime)
+        told = event_pb2.TaggedRunMetadata(tag="step1", run_metadata=metadata.SerializeToString())
+        self.add_event(event_pb2.Event(tagged_run_metadata=told), None, walltime)
+
     def flush(self) -> None:
         """Writes what waits."""
         self.event_writer.flush()
@@ -410,11 +424,22 @@ class SummaryWriter:
         verbose: bool = False,
         use_strict_trace: bool = True,
     ) -> None:
-        """Raises: programs are not traced; clew draws the graph that a run recorded."""
-        raise NotImplementedError(
-            "add_graph: clew does not trace models; the recorded graph of a result is in its "
-            "grad_fn"
-        )
+        """Adds the graph that a run of the model in evaluation mode records.
+
+        Args:
+            model: a module.
+            input_to_model: a tensor, or a tuple of arguments.
+            verbose: prints the nodes.
+            use_strict_trace: without effect: nothing is traced.
+        """
+        from clew.utils.tensorboard._graph import graph
+
+        if input_to_model is None:
+            raise ValueError("add_graph: input_to_model is needed, to run the model once")
+        found, metadata = graph(model, input_to_model)
+        if verbose:
+            print(found)
+        self._get_file_writer().add_graph((found, metadata))
 
     def add_onnx_graph(self, prototxt: Any) -> None:
         """Raises: ONNX files are not read."""

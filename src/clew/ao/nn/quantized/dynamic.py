@@ -61,8 +61,8 @@ class Linear(nn.Module):
 
     def extra_repr(self) -> str:
         return (
-            f"in_features={self.in_features}, out_features={self.out_features}, dtype=clew.qint8, "
-            "qscheme=per_tensor_affine"
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"dtype={clew.qint8}, qscheme=per_tensor_affine"
         )
 
     def forward(self, x: Tensor) -> Tensor:
