@@ -225,7 +225,8 @@ def test_source_and_text_name_functions_as_programs_do():
     ]
     assert str(traced.graph).splitlines()[3:] == [
         "    %relu : [num_users=1] = call_function[target=clew.relu](args = (%x,), kwargs = {})",
-        "    %cat : [num_users=1] = call_function[target=clew.cat](args = ([%x, %y],), kwargs = {})",
+        "    %cat : [num_users=1] = call_function[target=clew.cat]"
+        "(args = ([%x, %y],), kwargs = {})",
         "    %mul : [num_users=1] = call_function[target=operator.mul]"
         "(args = (%relu, %cat), kwargs = {})",
         "    %gelu : [num_users=1] = call_function[target=clew.nn.functional.gelu]"

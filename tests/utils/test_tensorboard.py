@@ -20,7 +20,6 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from clew.utils.tensorboard import SummaryWriter
 
-
 WEIGHTS = ("weight", "bias")
 
 
