@@ -12,6 +12,12 @@ from clew._C import Tensor
 from clew.utils._pytree import TreeSpec, broadcast_prefix, tree_flatten, tree_unflatten
 
 
+# What a library with containers of its own, such as tensordict, puts in place of the steps of vmap,
+# by PyTorch's names: `_process_batched_inputs`, `_create_batched_inputs` and `_unwrap_batched`.
+replaced: dict[str, Callable[..., Any]] = {}
+_STEPS = ("_process_batched_inputs", "_create_batched_inputs", "_unwrap_batched")
+
+
 @contextmanager
 def open_level(size: int, randomness: str) -> Iterator[int]:
     """A vmap level, open inside the context."""
@@ -147,6 +153,43 @@ def run_vmapped(
         return _unwrap(output, out_dims, level, func)
 
 
+def _run_replaced(
+    func: Callable[..., Any],
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    chunk_size: int | None,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """vmap by the steps of a library, which know its containers."""
+    process, create, unwrap = (replaced[step] for step in _STEPS)
+    size, dims, leaves, spec = process(in_dims, args, func)
+    for leaf in leaves:
+        if hasattr(type(leaf), "_placeholder"):  # sparse and ragged tensors
+            leaf._refuse("vmap")
+
+    def run(leaves: list[Any], size: int) -> Any:
+        with open_level(size, randomness) as level:
+            # PyTorch counts levels from 1.
+            output = func(*create(dims, leaves, level + 1, spec), **kwargs)
+            return unwrap(output, out_dims, level + 1, size, func)
+
+    if chunk_size is None or size <= chunk_size:
+        return run(leaves, size)
+    parts = []
+    generator_state = _C.default_generator.get_state() if randomness == "same" else None
+    for start, length in _chunks(size, chunk_size):
+        if generator_state is not None:
+            _C.default_generator.set_state(generator_state)
+        piece = [
+            leaf if d is None else leaf[(slice(None),) * d + (slice(start, start + length),)]
+            for leaf, d in zip(leaves, dims)
+        ]
+        parts.append(run(piece, length))
+    return _concatenated(parts, out_dims)
+
+
 def _chunks(size: int, chunk_size: int) -> list[tuple[int, int]]:
     return [(start, min(chunk_size, size - start)) for start in range(0, size, chunk_size)]
 
@@ -193,6 +236,8 @@ def vmap(
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if len(replaced) == len(_STEPS):
+            return _run_replaced(func, in_dims, out_dims, randomness, chunk_size, args, kwargs)
         dims, (leaves, spec) = _flat_in_dims(in_dims, args, func)
         size = _batch_size(leaves, dims, func)
         if chunk_size is None or size <= chunk_size:
