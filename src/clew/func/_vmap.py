@@ -11,7 +11,6 @@ from clew import _C
 from clew._C import Tensor
 from clew.utils._pytree import TreeSpec, broadcast_prefix, tree_flatten, tree_unflatten
 
-
 # What a library with containers of its own, such as tensordict, puts in place of the steps of vmap,
 # by PyTorch's names: `_process_batched_inputs`, `_create_batched_inputs` and `_unwrap_batched`.
 replaced: dict[str, Callable[..., Any]] = {}
