@@ -73,3 +73,63 @@ def test_parameters_whose_construction_takes_more():
     m.to(clew.float64)
     assert m.p is p and m.p.tag == "x" and p.dtype is clew.float64
     assert clew.load(io.BytesIO(saved(p)), weights_only=False).tag == "x"
+
+
+def test_allowed_classes_are_read_without_trusting_the_file(tmp_path):
+    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.LSTM(2, 3), nn.Embedding(2, 2))
+    model.extra = nn.Buffer(clew.arange(3), persistent=False)
+    model[3].weight.requires_grad_(False)
+    model[0](clew.ones(1, 3)).sum().backward()  # gradients are not part of the file
+    data = saved({"model": model, "half": clew.ones(2, dtype=clew.bfloat16), "size": (1, 2)})
+    kinds = [type(m) for m in model.modules()]
+    with pytest.raises(pickle.UnpicklingError, match="Sequential"):
+        clew.load(io.BytesIO(data))
+    with (
+        clew.serialization.safe_globals(kinds[:2]),
+        pytest.raises(pickle.UnpicklingError, match="BatchNorm1d"),
+    ):
+        clew.load(io.BytesIO(data))
+    with clew.serialization.safe_globals(kinds):
+        got = clew.load(io.BytesIO(data))
+    back, x = got["model"].eval(), clew.randn(4, 3)
+    model.eval()
+    assert clew.equal(back[:2](x), model[:2](x)) and got["half"].dtype is clew.bfloat16
+    assert clew.equal(back[2](x[:, :2])[0], model[2](x[:, :2])[0])
+    assert type(back[0].weight) is nn.Parameter and back[0].weight.requires_grad
+    assert back[0].weight.grad is None and not back[3].weight.requires_grad
+    assert type(back.extra) is nn.Buffer and "extra" not in back.state_dict()
+    assert [n for n, _ in back.named_parameters()] == [n for n, _ in model.named_parameters()]
+
+
+def test_names_of_such_files_build_only_what_fits():
+    from clew._io.construct import NAMES, StorageOf
+
+    rebuild = NAMES["clew._pickle._rebuild"].build
+    wrap = NAMES["clew.nn.parameter._rebuild_parameter"].build
+    held = StorageOf(clew.zeros(16, dtype=clew.uint8), None)
+    kind, parameter = NAMES["clew.Tensor"], NAMES["clew.nn.parameter.Parameter"]
+    good = (kind, held, clew.float32, 1, (3,), (1,), True)
+    assert rebuild(*good).shape == (3,) and rebuild(*good).requires_grad
+    for place, value in (
+        (0, parameter),
+        (0, clew.Tensor),
+        (1, "storage"),
+        (2, "float32"),
+        (3, 2),
+        (3, -1),
+        (4, (4,)),
+        (4, (2**62, 2)),
+        (5, (9,)),
+        (6, 1),
+    ):
+        wrong = (*good[:place], value, *good[place + 1 :])
+        with pytest.raises(pickle.UnpicklingError):
+            rebuild(*wrong)
+    for args in ((kind, clew.ones(1), True, {}), (parameter, "x", True, {}), (None, 1, 1, {})):
+        with pytest.raises(pickle.UnpicklingError):
+            wrap(*args)
+    with pytest.raises(pickle.UnpicklingError):
+        wrap(parameter, clew.ones(1).long(), True, {})
+    for value in (1, "x", None):
+        with pytest.raises(pickle.UnpicklingError, match="bool"):
+            NAMES["builtins.bool"].build(value)

@@ -120,6 +120,33 @@ def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = N
     return Parameter(data, requires_grad)
 
 
+# How files of whole objects name the kinds of tensors (see clew._pickle).
+_OWN_PARAMETER, _OWN_BUFFER = "clew.nn.parameter.Parameter", "clew.nn.parameter.Buffer"
+_OWN_TENSORS = ("clew.Tensor", "torch.Tensor")
+
+
+def _rebuild_own(
+    kind: Any, storage: Any, dtype: Any, offset: Any, size: Any, stride: Any, requires_grad: Any
+) -> Tensor:
+    if not isinstance(storage, StorageOf) or not isinstance(dtype, clew.dtype):
+        fail("a tensor has no storage or no dtype")
+    if not isinstance(kind, Name) or kind.name not in _OWN_TENSORS:
+        raise UnpicklingError(f"load: tensors of type {shown(kind)} are not known")
+    return _finish(storage, dtype, offset, size, stride, requires_grad, None)
+
+
+def _rebuild_own_parameter(kind: Any, data: Any, requires_grad: Any, state: Any) -> Tensor:
+    name = kind.name if isinstance(kind, Name) else ""
+    if name == _OWN_PARAMETER:
+        return _rebuild_parameter(data, requires_grad, None)
+    if name != _OWN_BUFFER or not isinstance(data, Tensor) or not isinstance(state, dict):
+        raise UnpicklingError(f"load: parameters of type {shown(kind)} are not known")
+    from clew.nn import Buffer
+
+    made = Buffer(data, persistent=bool(state.get("persistent", True)))
+    return _with_grad(made, requires_grad)
+
+
 def _rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
     if not isinstance(dtype, clew.dtype):
         fail("a meta tensor has no dtype")
@@ -204,6 +231,12 @@ def _number(kind: Any) -> Callable[..., Any]:
         return kind(*args)
 
     return build
+
+
+def _bool(value: Any = False) -> bool:
+    if type(value) is not bool:
+        fail(f"a bool is {shown(value)}")
+    return value
 
 
 def _encode(text: Any, encoding: Any = "latin1") -> bytes:
@@ -378,6 +411,12 @@ def _make_names() -> dict[str, Name]:
         "torch._utils._rebuild_meta_tensor_no_storage": _rebuild_meta,
         "torch._utils._rebuild_sparse_tensor": _rebuild_sparse,
         "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
+        "clew._pickle._rebuild": _rebuild_own,
+        "clew.nn.parameter._rebuild_parameter": _rebuild_own_parameter,
+        _OWN_PARAMETER: None,
+        _OWN_BUFFER: None,
+        "clew.Tensor": None,
+        "clew.Size": _size,
         "torch.Size": _size,
         "torch.device": _device,
         "torch.serialization._get_layout": _layout,
@@ -399,6 +438,7 @@ def _make_names() -> dict[str, Name]:
             f"{module}.int": _number(int),
             f"{module}.long": _number(int),
             f"{module}.float": _number(float),
+            f"{module}.bool": _bool,
             f"{module}.bytes": _bytes,
             f"{module}.bytearray": _bytearray,
             f"{module}.set": collection(set),
@@ -418,4 +458,6 @@ def _make_names() -> dict[str, Name]:
 
 
 NAMES = _make_names()
-DTYPES = {f"torch.{name}": dtype for name, dtype in DTYPE_NAMES.items()}
+DTYPES = {
+    f"{home}.{name}": dtype for name, dtype in DTYPE_NAMES.items() for home in ("torch", "clew")
+}

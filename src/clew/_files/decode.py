@@ -257,11 +257,14 @@ class Decoder:
         if type(pid) is not tuple or len(pid) != 5 or pid[0] != "storage":
             fail(f"a storage is given as {shown(pid)}")
         _, kind, key, location, count = pid
-        if not isinstance(kind, Name) or not isinstance(key, str) or not isinstance(location, str):
+        own = kind == "clew"  # as files of whole objects say
+        if not (own or isinstance(kind, Name)) or not isinstance(key, str):
+            fail(f"a storage is given as {shown(pid)}")
+        if not isinstance(location, str):
             fail(f"a storage is given as {shown(pid)}")
         if type(count) is not int or not 0 <= count < 2**60:
             fail(f"a storage has {shown(count)} elements")
-        short = kind.name.rpartition(".")[2]
+        short = "UntypedStorage" if own else kind.name.rpartition(".")[2]
         if short == "UntypedStorage":
             dtype, width = None, 1
         elif short in STORAGE_DTYPES:
