@@ -376,3 +376,31 @@ def test_call_can_be_replaced():
     assert module(1) == 4
     module.forward = lambda x: x
     assert module(1) == 2
+
+
+def test_names_that_programs_give_their_own_attributes():
+    """As PyTorch Geometric's Linear, which keeps a handle as `_hook`; a base's method is in the
+    way of that.
+    """
+
+    class Layer(nn.Linear):
+        def _forget(self):
+            return "own"
+
+        _new_name = _cast_floating = _forget
+
+    layer = Layer(2, 2)
+    assert not hasattr(nn.Linear(2, 2), "_hook")
+    calls = []
+    layer._hook = layer.register_forward_pre_hook(lambda m, args: calls.append(1))
+    second = layer.register_forward_hook(lambda m, args, out: calls.append(2))
+    layer.register_buffer("b", clew.ones(1))
+    layer.bias = None
+    layer.register_parameter("p", nn.Parameter(clew.ones(1)))
+    layer.double()(clew.ones(1, 2).double())
+    assert calls == [1, 2] and layer.p.dtype is clew.float64
+    assert layer._forget() == layer._new_name() == layer._cast_floating() == "own"
+    layer._hook.remove()
+    second.remove()
+    layer(clew.ones(1, 2).double())
+    assert calls == [1, 2]

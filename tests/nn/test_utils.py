@@ -448,6 +448,23 @@ def test_what_may_be_asked_of_a_tensor_without_a_shape():
     assert p.shape == (2, 3) and (p * 0 + 1).sum().item() == 6  # and is as any other
 
 
+def test_a_shapeless_value_is_loaded_into_a_shapeless_place():
+    """By modules that make such parameters without being of the lazy kind."""
+
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.UninitializedParameter()
+
+    own, given = Own(), Own()
+    assert not any(own.load_state_dict(given.state_dict(keep_vars=True)))
+    assert isinstance(own.weight, nn.UninitializedParameter)
+    given.weight.materialize((2,))
+    given.weight.data.fill_(3.0)
+    own.load_state_dict(given.state_dict())
+    assert type(own.weight) is nn.Parameter and own.weight.tolist() == [3, 3]
+
+
 def test_lazy_modules():
     m = nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2))
     assert isinstance(m[0].weight, nn.UninitializedParameter)

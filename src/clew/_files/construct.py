@@ -130,9 +130,13 @@ def _rebuild_own(
 ) -> Tensor:
     if not isinstance(storage, StorageOf) or not isinstance(dtype, clew.dtype):
         fail("a tensor has no storage or no dtype")
-    if not isinstance(kind, Name) or kind.name not in _OWN_TENSORS:
+    own = isinstance(kind, Name) and kind.name in _OWN_TENSORS
+    # A class itself is there only where the user has allowed it.
+    allowed = isinstance(kind, type) and issubclass(kind, Tensor)
+    if not own and not allowed:
         raise UnpicklingError(f"load: tensors of type {shown(kind)} are not known")
-    return _finish(storage, dtype, offset, size, stride, requires_grad, None)
+    out = _finish(storage, dtype, offset, size, stride, requires_grad, None)
+    return out if own else Tensor._make_subclass(kind, out.detach(), out.requires_grad)
 
 
 def _rebuild_own_parameter(kind: Any, data: Any, requires_grad: Any, state: Any) -> Tensor:

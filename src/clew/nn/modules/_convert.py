@@ -12,6 +12,10 @@ from ..parameter import Parameter, UninitializedTensorMixin
 T = TypeVar("T", bound="Conversions")
 
 
+def _cast_floating(module: Any, dtype: Any) -> Any:
+    return module._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+
 class Conversions:
     """A base of Module: to(), float(), cpu() and their relatives."""
 
@@ -124,24 +128,21 @@ class Conversions:
         """
         return self._apply(lambda t: t.type(dst_type))
 
-    def _cast_floating(self: T, dtype: Any) -> T:
-        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
-
     def float(self: T) -> T:
         """Casts floating point parameters and buffers to float32."""
-        return self._cast_floating(clew.float32)
+        return _cast_floating(self, clew.float32)
 
     def double(self: T) -> T:
         """Casts floating point parameters and buffers to float64."""
-        return self._cast_floating(clew.float64)
+        return _cast_floating(self, clew.float64)
 
     def half(self: T) -> T:
         """Casts floating point parameters and buffers to float16."""
-        return self._cast_floating(clew.float16)
+        return _cast_floating(self, clew.float16)
 
     def bfloat16(self: T) -> T:
         """Casts floating point parameters and buffers to bfloat16."""
-        return self._cast_floating(clew.bfloat16)
+        return _cast_floating(self, clew.bfloat16)
 
     def share_memory(self: T) -> T:
         """Moves all parameters and buffers into memory that other processes can map.

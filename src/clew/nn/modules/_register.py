@@ -27,6 +27,21 @@ class _WithModule:
         self.module = weakref.ref(state[1])
 
 
+# Functions, not methods: programs give modules attributes called `_hook`.
+def _attach(
+    module: Any, table: Any, hook: Any, prepend: bool = False, *flags: Any
+) -> RemovableHandle:
+    handle = RemovableHandle(table, extra_dict=[d for d, on in flags if on])
+    table[handle.id] = hook
+    for d, on in flags:
+        if on:
+            d[handle.id] = True
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    module.__dict__["_hooked"] = True
+    return handle
+
+
 class HookMethods:
     """A base of Module: the register_..._hook methods."""
 
@@ -43,17 +58,6 @@ class HookMethods:
     _load_state_dict_pre_hooks: Any
     _load_state_dict_post_hooks: Any
 
-    def _hook(self, table: Any, hook: Any, prepend: bool = False, *flags: Any) -> RemovableHandle:
-        handle = RemovableHandle(table, extra_dict=[d for d, on in flags if on])
-        table[handle.id] = hook
-        for d, on in flags:
-            if on:
-                d[handle.id] = True
-        if prepend:
-            table.move_to_end(handle.id, last=False)
-        self.__dict__["_hooked"] = True
-        return handle
-
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
@@ -68,7 +72,7 @@ class HookMethods:
             a handle whose remove() takes the hook out.
         """
         flag = (self._forward_pre_hooks_with_kwargs, with_kwargs)
-        return self._hook(self._forward_pre_hooks, hook, prepend, flag)
+        return _attach(self, self._forward_pre_hooks, hook, prepend, flag)
 
     def register_forward_hook(
         self,
@@ -93,7 +97,7 @@ class HookMethods:
             (self._forward_hooks_with_kwargs, with_kwargs),
             (self._forward_hooks_always_called, always_call),
         )
-        return self._hook(self._forward_hooks, hook, prepend, *flags)
+        return _attach(self, self._forward_hooks, hook, prepend, *flags)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
@@ -107,7 +111,7 @@ class HookMethods:
         Returns:
             a handle whose remove() takes the hook out.
         """
-        return self._hook(self._backward_pre_hooks, hook, prepend)
+        return _attach(self, self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(
         self, hook: Callable[..., Any], prepend: bool = False
@@ -128,7 +132,7 @@ class HookMethods:
                 "Please use only one of them."
             )
         self._is_full_backward_hook = True
-        return self._hook(self._backward_hooks, hook, prepend)
+        return _attach(self, self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Old form of register_full_backward_hook: sees the last operation of forward only.
@@ -146,7 +150,7 @@ class HookMethods:
                 "Please use only one of them."
             )
         self._is_full_backward_hook = False
-        return self._hook(self._backward_hooks, hook)
+        return _attach(self, self._backward_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Runs hook(module, prefix, keep_vars) before state_dict() collects.

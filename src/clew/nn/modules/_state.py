@@ -124,6 +124,8 @@ def load_own(
                         else:
                             given.requires_grad_(param.requires_grad)
                     setattr(module, name, given)
+                elif lazy and is_lazy(given):
+                    pass  # there is nothing to copy: both wait for a first input
                 elif lazy:
                     param.materialize(given.shape)
                     param.copy_(given)

@@ -96,6 +96,29 @@ def _renamed(method: Any, name: str) -> Any:
     return own
 
 
+# Functions, not methods: a subclass may have methods and attributes of these names.
+def _forget(module: Any, name: str, *tables: str) -> None:
+    own = module.__dict__
+    own.pop(name, None)
+    for table in tables:
+        own[table].pop(name, None)
+    own["_non_persistent_buffers_set"].discard(name)
+
+
+def _new_name(module: Any, name: Any, kind: str, table: Any) -> Any:
+    if table is None:
+        raise AttributeError(_NO_INIT.format(kind))
+    if not isinstance(name, str):
+        raise TypeError(f"{kind} name should be a string. Got {_type_name(name)}")
+    if "." in name:
+        raise KeyError(f'{kind} name can\'t contain "."')
+    if name == "":
+        raise KeyError(f'{kind} name can\'t be empty string ""')
+    if name not in table and _summary.is_taken(module, name):
+        raise KeyError(f"attribute '{name}' already exists")
+    return table
+
+
 class Module(Conversions, HookMethods, clew._C.ModuleBase):
     """Base class of all models: parameters and children are attributes, forward() is written.
 
@@ -201,7 +224,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
         if isinstance(value, clew.Tensor) and isinstance(value, Parameter):
             if params is None:
                 raise AttributeError(_NO_INIT.format("parameters"))
-            self._forget(name, "_buffers", "_modules")
+            _forget(self, name, "_buffers", "_modules")
             self.register_parameter(name, value)
             return
         if params is not None and name in params:
@@ -216,7 +239,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
         if isinstance(value, Module):
             if modules is None:
                 raise AttributeError(_NO_INIT.format("module"))
-            self._forget(name, "_parameters", "_buffers")
+            _forget(self, name, "_parameters", "_buffers")
             if _hooks.global_module_registration:
                 value = _registered(_hooks.global_module_registration, self, name, value)
             if name in modules:
@@ -244,7 +267,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             if _hooks.global_buffer_registration:
                 value = _registered(_hooks.global_buffer_registration, self, name, value)
             if name not in buffers:
-                self._forget(name, "_parameters", "_modules")
+                _forget(self, name, "_parameters", "_modules")
                 self.register_buffer(name, value, value.persistent)
             else:
                 buffers[name] = value
@@ -252,13 +275,6 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
         if name in _HOOK_TABLES:
             own["_hooked"] = True
         object.__setattr__(self, name, value)
-
-    def _forget(self, name: str, *tables: str) -> None:
-        own = self.__dict__
-        own.pop(name, None)
-        for table in tables:
-            own[table].pop(name, None)
-        own["_non_persistent_buffers_set"].discard(name)
 
     def __delattr__(self, name: str) -> None:
         if name in self._parameters:
@@ -294,7 +310,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             name: the attribute's name.
             param: a Parameter, or None for a parameter that is left out.
         """
-        params = self._new_name(name, "parameter", self.__dict__.get("_parameters"))
+        params = _new_name(self, name, "parameter", self.__dict__.get("_parameters"))
         if param is None:
             params[name] = None
             return
@@ -321,7 +337,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             tensor: the tensor, or None for a buffer that is left out.
             persistent: whether state_dict() contains it.
         """
-        buffers = self._new_name(name, "buffer", self.__dict__.get("_buffers"))
+        buffers = _new_name(self, name, "buffer", self.__dict__.get("_buffers"))
         if tensor is not None and not isinstance(tensor, clew.Tensor):
             raise TypeError(
                 f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' "
@@ -334,19 +350,6 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             self._non_persistent_buffers_set.discard(name)
         else:
             self._non_persistent_buffers_set.add(name)
-
-    def _new_name(self, name: Any, kind: str, table: Any) -> Any:
-        if table is None:
-            raise AttributeError(_NO_INIT.format(kind))
-        if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {_type_name(name)}")
-        if "." in name:
-            raise KeyError(f'{kind} name can\'t contain "."')
-        if name == "":
-            raise KeyError(f'{kind} name can\'t be empty string ""')
-        if name not in table and _summary.is_taken(self, name):
-            raise KeyError(f"attribute '{name}' already exists")
-        return table
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a child.
