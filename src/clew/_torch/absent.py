@@ -15,7 +15,6 @@ _COMPILER = "there is no such compiler here; programs run as they are"
 _EXPORT = "programs are not written in this form"
 _QUANTIZED = "this form of quantization is not part of clew; see ao.quantization.quantize_dynamic"
 _RULES = "rules of other exporters are not called; see docs/export.md"
-_PIPES = "chains of data pipes are not part of clew; use datasets and a DataLoader"
 _JAGGED = "tensors of rows of different lengths are of another class; see clew.nested"
 _GPU = "this needs a GPU; clew runs on the CPU"
 
@@ -139,16 +138,6 @@ MODULES: dict[str, tuple[str, str]] = {
     "onnx._internal.exporter": (_EXPORT, "ONNXProgram"),
     "onnx.utils": (_EXPORT, "export select_model_mode_for_export"),
     "onnx.operators": (_EXPORT, "shape_as_tensor"),
-    "utils.data.datapipes": (_PIPES, ""),
-    "utils.data.datapipes.datapipe": (_PIPES, "DataChunk IterDataPipe MapDataPipe"),
-    "utils.data.datapipes.iter": (_PIPES, "IterableWrapper ShufflerIterDataPipe"),
-    "utils.data.datapipes.iter.combinatorics": (_PIPES, "ShufflerIterDataPipe"),
-    "utils.data.datapipes._decorator": (_PIPES, "functional_datapipe"),
-    "utils.data.graph": (_PIPES, "traverse traverse_dps"),
-    "utils.data.graph_settings": (
-        _PIPES,
-        "apply_random_seed apply_sharding apply_shuffle_settings get_all_graph_pipes",
-    ),
     "utils.bundled_inputs": (_EXPORT, "augment_model_with_bundled_inputs"),
     "utils.mobile_optimizer": (_EXPORT, "optimize_for_mobile"),
     "monitor": ("events are not collected", "Stat TensorboardEventHandler log_event"),

@@ -123,7 +123,13 @@ class DataLoader(Generic[T_co]):
         self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
 
-        if isinstance(dataset, IterableDataset):
+        settle: Any = getattr(type(dataset), "_pipe_settle", None)
+        if settle is not None and isinstance(dataset, IterableDataset):
+            # A data pipe of PyTorch's, which shuffles itself.
+            self._dataset_kind = _DatasetKind.Iterable
+            self.dataset, shuffle = settle(dataset, shuffle), None
+            _require(not persistent_workers, "data pipes are seeded anew: workers must not persist")
+        elif isinstance(dataset, IterableDataset):
             self._dataset_kind = _DatasetKind.Iterable
             _require(not shuffle, f"an IterableDataset has its own order; got shuffle={shuffle}")
             _require(sampler is None, f"an IterableDataset takes no sampler; got {sampler}")
@@ -262,6 +268,8 @@ class _Batches:
         self._loader = loader
         self._iterable = loader._dataset_kind == _DatasetKind.Iterable
         self._keys = iter(loader._index_sampler)
+        if self._iterable and hasattr(type(loader.dataset), "_pipe_seed"):
+            loader.dataset._pipe_seed(loader.generator)
         # Drawn before the sampler's own draws, as PyTorch does: equal seeds give equal orders.
         self._base_seed = _draw_seed(loader.generator)
         self._num_yielded = 0
@@ -415,6 +423,9 @@ class _Workers(_Batches):
         except BaseException:
             pool.shutdown()
             raise
+        if self._iterable and hasattr(type(loader.dataset), "_pipe_seed"):
+            # PyTorch seeds a data pipe once more here: later epochs go by that number, too.
+            _draw_seed(loader.generator)
         self._begin()
 
     def _begin(self) -> None:

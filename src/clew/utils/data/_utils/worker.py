@@ -207,6 +207,8 @@ def run(
         try:
             seed = _seed(base_seed, worker_id)
             _worker_info = WorkerInfo(worker_id, num_workers, seed, dataset)
+            if hasattr(type(dataset), "_pipe_share"):  # a data pipe of PyTorch's
+                dataset._pipe_share(num_workers, worker_id)
             if init_fn is not None:
                 init_fn(worker_id)
             fetcher = begin()
