@@ -391,16 +391,6 @@ def test_for_else_with_break():
     check(f)
 
 
-def test_a_dict_asked_for_data_names_the_line():
-    table = {0: 1.0, 1: 5.0, 2: -3.0}
-
-    def f(x):
-        return table[x[0].argmax().item()] * x
-
-    with pytest.raises(ExportError, match=r"a dict is asked.*test_kept_python.py[\s\S]*`elif`"):
-        export(models.Net(f), (clew.randn(4, 3),), dynamic_shapes=({0: B},))
-
-
 def test_branches_that_choose_functions_or_strings_say_so():
     def functions(x):
         f = clew.relu if x.sum() > 0 else clew.tanh

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
+import functools
 import math
 import operator
 import os
-import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
+
+import numpy as np
 
 import clew
 from clew import Tensor
-from clew.export._errors import ExportError, Place, here, is_library
+from clew.export._choices import callable_of, element
+from clew.export._errors import ExportError, Place, here, is_library, is_standard
 from clew.export._ir import Block, Node, Value
 from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind
 from clew.export._lists import Appender, ScanList, SymIter, SymRange, as_loop
 from clew.export._record import Recorder, _shape_of, unseen
 from clew.export._rewrite import convert
 from clew.export._symbols import SYMS, Poison, SymBool, SymFloat, SymInt, compute
+from clew.nn import Module
 
 __all__ = ["Control"]
 
 
 _KINDS = {"int": SymInt, "float": SymFloat, "bool": SymBool}
-
-
-class Raised(Exception):
-    """Marks exceptions that the user's own `raise` made."""
 
 
 class Control:
@@ -71,8 +73,55 @@ class Control:
         c = self.condition(x)
         return compute("not", operator.not_, (c,)) if type(c) in SYMS else not c
 
+    def same(self, a: Any, b: Any) -> Any:
+        """``a is b``."""
+        if type(b) in SYMS and type(a) not in SYMS:
+            a, b = b, a
+        if type(a) is SymBool and isinstance(b, bool):
+            return a if b is True else self.not_(a)
+        if type(a) in SYMS and type(b) in (bool, int, float, *SYMS) and a is not b:
+            raise ExportError(
+                f"export: `is` compares a number that varies, at {here()}; write `==`"
+            )
+        if a is not b and isinstance(a, Tensor) and isinstance(b, Tensor):
+            if {id(t) for t in self._sources(a)} & {id(t) for t in self._sources(b)}:
+                raise ExportError(
+                    f"export: `is` asks at {here()} which tensor a branch chose that data decides; "
+                    f"keep a number that says so"
+                )
+        return a is b
+
+    def _sources(self, t: Tensor) -> list[Tensor]:
+        """A tensor, and those that it may be after a branch."""
+        found = self.rec.merged.get(id(t), ())
+        return [t, *(s for part in found for s in self._sources(part))]
+
+    def and_value(self, *parts: Callable[[], Any]) -> Any:
+        """``a and b`` where more counts than whether it is true."""
+        return self._value_of(parts, True)
+
+    def or_value(self, *parts: Callable[[], Any]) -> Any:
+        """``a or b``, likewise."""
+        return self._value_of(parts, False)
+
+    def _value_of(self, parts: tuple[Callable[[], Any], ...], goes_on: bool) -> Any:
+        value = parts[0]()
+        rest = parts[1:]
+        if not rest:
+            return value
+        if not _varies(self.rec, value):
+            return self._value_of(rest, goes_on) if bool(value) is goes_on else value
+        c = self.condition(value)
+        name = ("the result of `and`" if goes_on else "the result of `or`",)
+
+        def more() -> Any:
+            return (self._value_of(rest, goes_on),)
+
+        then, other = (more, lambda: (value,)) if goes_on else (lambda: (value,), more)
+        return self._branch(c, then, other, name, here().line)[0]
+
     def and_(self, *parts: Callable[[], Any]) -> Any:
-        """``a and b``; parts that are numbers of the program are all computed."""
+        """``a and b`` in a condition; parts that are numbers of the program are all computed."""
         value: Any = True
         for i, part in enumerate(parts):
             if i == 0:
@@ -84,11 +133,11 @@ class Control:
                 value = part()
                 continue
             kept = self.condition(value)
-            value = self._second(part, kept, "both", lambda a, b: bool(a) and bool(b))
+            value = self._second(part, kept, "both", _both)
         return value
 
     def or_(self, *parts: Callable[[], Any]) -> Any:
-        """``a or b``."""
+        """``a or b`` in a condition."""
         value: Any = False
         for i, part in enumerate(parts):
             if i == 0:
@@ -100,7 +149,7 @@ class Control:
                 value = part()
                 continue
             kept = self.condition(value)
-            value = self._second(part, kept, "either", lambda a, b: bool(a) or bool(b))
+            value = self._second(part, kept, "either", _either)
         return value
 
     def _second(self, part: Any, kept: Any, name: str, function: Any) -> Any:
@@ -133,11 +182,43 @@ class Control:
         """``assert test, message``."""
         c = self.condition(test)
         if type(c) in SYMS:
+            self.rec.may_fail(AssertionError())
             self.rec.guard(c, True)
             if not all(v for v, a in zip(c.vals, self.rec.active) if a):
                 raise AssertionError(message())
         elif not c:
             raise AssertionError(message())
+
+    def trying(self, kinds: Callable[[], Any]) -> Any:
+        """The block of a `try` statement that catches these exceptions."""
+        return self._trying(kinds(), here())
+
+    @contextmanager
+    def _trying(self, kinds: Any, place: Place) -> Iterator[None]:
+        self.rec.tries.append((kinds, place))
+        try:
+            yield
+        except ExportError as e:
+            self.rec.refusal = self.rec.refusal or e  # the model's `except` may catch it
+            raise
+        except Exception as e:
+            if type(e).__name__ == "LinAlgError":  # of a matrix, not of how it is asked for
+                try:
+                    self.rec.may_fail(e)
+                except ExportError as refused:
+                    self.rec.refusal = refused
+            raise
+        finally:
+            self.rec.tries.pop()
+
+    def entered(self, manager: Any) -> Any:
+        """The manager of a `with` block; contextlib.suppress() makes a `try` of it."""
+        return self._suppressing(manager, here()) if type(manager) is suppress else manager
+
+    @contextmanager
+    def _suppressing(self, manager: Any, place: Place) -> Iterator[None]:
+        with manager, self._trying(manager._exceptions, place):
+            yield
 
     @staticmethod
     def raised(error: Any) -> Any:
@@ -213,14 +294,14 @@ class Control:
     def contains(self, x: Any, items: Any) -> Any:
         """``x in items``."""
         x = self.number(x)
-        listed = isinstance(items, (tuple, list, set, frozenset)) and not isinstance(
+        listed = isinstance(items, (tuple, list, set, frozenset, dict)) and not isinstance(
             items, ScanList
         )
         if type(x) not in SYMS or not listed or not all(map(_is_number, items)):
             return x in items
         found: Any = False
         for k in items:
-            found = compute("either", lambda a, b: bool(a) or bool(b), (found, x == k))
+            found = compute("either", _either, (found, x == k))
         return found
 
     def listed(self, items: Any, each: Any) -> Any:
@@ -240,9 +321,17 @@ class Control:
 
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call of the user's program."""
+        made = self._called(function, args, kwargs)
+        if self.rec.journals and hasattr(type(made), "__next__"):
+            return self.fresh(made)
+        return made
+
+    def _called(self, function: Any, args: Any, kwargs: Any) -> Any:
         kind = type(function)
         if kind is types.FunctionType:
             return self.converted(function)(*args, **kwargs)
+        if kind is functools.partial:
+            return self.call(function.func, *function.args, *args, **function.keywords, **kwargs)
         if kind is types.MethodType:
             inner = function.__func__
             if type(inner) is types.FunctionType:
@@ -261,7 +350,16 @@ class Control:
                 math_name = f"math.{function.__name__}" if owner is math else ""
                 if math_name and any(type(a) in SYMS for a in args):
                     return compute(math_name, function, args)
+            return function(*args, **kwargs)
+        if not isinstance(function, Module):
+            code = callable_of(function)
+            if code is not None:
+                return self.converted(code)(function, *args, **kwargs)
         return function(*args, **kwargs)
+
+    def item(self, items: Any, index: Any) -> Any:
+        """``items[index]``."""
+        return element(self, items, index)
 
     def _container(self, function: Any, owner: Any) -> None:
         if function.__name__ in ("append", "extend", "insert", "pop", "update", "clear", "remove",
@@ -282,7 +380,7 @@ class Control:
         if made is None:
             file = function.__code__.co_filename
             own = is_library(file) and not file.startswith(_KEPT)
-            if own or file.startswith(_STANDARD) or file.startswith("<frozen"):
+            if own or is_standard(file):
                 made = function
             else:
                 made = convert(function, self)
@@ -338,6 +436,8 @@ class Control:
                 except ExportError:
                     raise
                 except Exception as e:
+                    if getattr(e, "_clew_raised", False):
+                        rec.may_fail(e)
                     if any(rec.active) or not getattr(e, "_clew_raised", False):
                         if any(rec.active):
                             raise
@@ -407,6 +507,7 @@ class Control:
         vals = tuple(vals)
         found = as_loop(self.rec, items)
         if found is None:
+            self._may_take(items)
             iterator = iter(items)
             left = items if type(items) is range else None
             for done, item in enumerate(iterator):
@@ -499,6 +600,43 @@ class Control:
 
     # ---- functions of Python ----
 
+    def _may_take(self, items: Any) -> None:
+        """An iterator is about to go on, which a branch that is not taken must not do."""
+        journals = self.rec.journals
+        if journals and hasattr(type(items), "__next__") and id(items) not in journals[-1].fresh:
+            raise ExportError(
+                f"export: an iterator that was made before goes on inside an `if` or a loop that "
+                f"data decides, at {here()}; take its elements before"
+            )
+
+    def _next(self, items: Any, *default: Any) -> Any:
+        self._may_take(items)
+        return next(items, *default)
+
+    def _any(self, items: Any) -> Any:
+        return self._some(items, any, False)
+
+    def _all(self, items: Any) -> Any:
+        return self._some(items, all, True)
+
+    def _some(self, items: Any, function: Any, goes_on: bool) -> Any:
+        if isinstance(items, Tensor):
+            return function(items)
+        found: Any = goes_on
+        for x in items:
+            c = self.condition(x)
+            if type(c) not in SYMS:
+                if c is not goes_on:
+                    return c
+            elif goes_on:
+                found = c if found is True else compute("both", _both, (found, c))
+            else:
+                found = c if found is False else compute("either", _either, (found, c))
+        return found
+
+    def _print(self, *args: Any, **kwargs: Any) -> None:
+        print(*(a.vals[0] if type(a) in SYMS else a for a in args), **kwargs)
+
     def _len(self, x: Any) -> Any:
         if isinstance(x, Tensor) and id(x) in self.rec.known:
             shape = self.rec.shape(x)
@@ -527,6 +665,8 @@ class Control:
         return compute(kind.__name__, kind, (x,)) if type(x) in SYMS else kind(x)
 
     def _extreme(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and hasattr(type(args[0]), "__next__"):
+            args = (list(args[0]),)
         several = len(args) == 1 and isinstance(args[0], (tuple, list))
         if len(args) == 1 and isinstance(args[0], Tensor) and args[0].dim() == 1 and not kwargs:
             return args[0].amax(0) if function is max else args[0].amin(0)
@@ -552,8 +692,8 @@ class Control:
         return sum([x.sum(0)], *start, **named)
 
     def _round(self, x: Any, *digits: Any) -> Any:
-        if type(x) in SYMS and not digits:
-            return compute("round", round, (x,))
+        if type(x) in SYMS:
+            return compute("round", round, (x, *(d for d in digits if d is not None)))
         return round(x, *digits)
 
     def _enumerate(self, x: Any, start: int = 0) -> Any:
@@ -581,6 +721,14 @@ class Control:
         for x in loops[1:]:
             count = self._extreme(min, count, x.length())
         return SymIter(count, lambda i: tuple(x.item(i) for x in loops))
+
+
+def _both(a: Any, b: Any) -> bool:
+    return bool(a) and bool(b)
+
+
+def _either(a: Any, b: Any) -> bool:
+    return bool(a) or bool(b)
 
 
 def _given(x: Any) -> Callable[[], Any]:
@@ -616,6 +764,10 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     enumerate: Control._enumerate,
     zip: Control._zip,
     reversed: Control._reversed,
+    next: Control._next,
+    any: Control._any,
+    all: Control._all,
+    print: Control._print,
 }
 _AUGMENTED: dict[str, Callable[..., Any]] = {
     "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "Div": operator.itruediv,
@@ -629,7 +781,6 @@ _COMPARE = {
 }  # fmt: skip
 # Functions of the library that decide by sizes; they are kept like the user's.
 _KEPT = os.path.join(os.path.dirname(clew.__file__), "distributions", "")
-_STANDARD = tuple({p for p in (sys.base_prefix + "/lib/python", sys.prefix + "/lib/python") if p})
 
 
 class _Merger:
@@ -642,6 +793,7 @@ class _Merger:
         """The variable's value after the `if`."""
         if a is b:
             return a
+        a, b = (x.item() if isinstance(x, np.generic) else x for x in (a, b))
         if name.startswith("_clew_value") and (a is UNBOUND or b is UNBOUND):
             # A value to return, where nothing is returned: anything of its kind will do.
             from clew.export._loops import placeholder
@@ -677,6 +829,10 @@ class _Merger:
                 return parts if kind is list else tuple(parts)
         if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
             return {k: self.merge(a[k], b[k], name) for k in a}
+        if dataclasses.is_dataclass(a) and type(a) is type(b) and not isinstance(a, type):
+            fields = [f.name for f in dataclasses.fields(a) if f.init]
+            merged = {f: self.merge(getattr(a, f), getattr(b, f), name) for f in fields}
+            return dataclasses.replace(a, **merged)
         if not _is_number(a) and not ta and type(a) is type(b) and _same(a, b):
             return a
         if name == "the function's result" or name.startswith("the result"):
@@ -711,6 +867,7 @@ class _Merger:
                         x if t else y for x, y, t in zip(ca, cb, self.takes))}  # fmt: skip
             value = rec.tensor_value(runs, loose=frozenset(c for c in loose if len(set(c)) == 1))
         self._output(value, ha.value, hb.value)
+        rec.merged[id(runs[0])] = (a, b)
         return runs[0]
 
     def _numbers(self, a: Any, b: Any, name: str) -> Any:

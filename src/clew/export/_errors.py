@@ -6,9 +6,12 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["ExportError", "Place", "here", "user_line"]
+from clew._base import overriding as _overriding
+
+__all__ = ["ExportError", "Place", "here"]
 
 _LIBRARY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_STANDARD = tuple({p + "/lib/python" for p in (sys.base_prefix, sys.prefix)})
 _SPELLED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
@@ -38,19 +41,16 @@ def is_library(file: str) -> bool:
     return file.startswith((_LIBRARY, _SPELLED))
 
 
-def user_line(error: BaseException) -> Place:
-    """The innermost line outside of this library at which an exception came up."""
-    found = Place()
-    trace = error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not is_library(file):
-            from clew._base.statements import text_at
+def is_standard(file: str) -> bool:
+    """Whether a source file is of Python's standard library, NumPy or SciPy."""
+    if file.startswith("<frozen"):
+        return True
+    added = file.rpartition("-packages/")[2]
+    return added.startswith(("numpy/", "scipy/")) or (added == file and file.startswith(_STANDARD))
 
-            text = " ".join(text_at(file, trace.tb_lineno).split())[:200]
-            found = Place(file, trace.tb_lineno, text)
-        trace = trace.tb_next
-    return found
+
+def _of_user(file: str) -> bool:
+    return not is_library(file) and not is_standard(file)
 
 
 _texts: dict[tuple[str, int], str] = {}
@@ -59,7 +59,7 @@ _texts: dict[tuple[str, int], str] = {}
 def here() -> Place:
     """The innermost line outside of this library."""
     frame: Any = sys._getframe(1)
-    while frame.f_back is not None and is_library(frame.f_code.co_filename):
+    while frame.f_back is not None and not _of_user(frame.f_code.co_filename):
         frame = frame.f_back
     file, line = frame.f_code.co_filename, frame.f_lineno
     text = _texts.get((file, line))
@@ -68,6 +68,16 @@ def here() -> Place:
 
         text = _texts[file, line] = " ".join(text_at(file, line).split())[:200]
     return Place(file, line, text)
+
+
+def library_asks() -> str:
+    """The function of the library that made the call that is answered; empty where one of the
+    user's did."""
+    frame: Any = sys._getframe(1)
+    own = (os.path.dirname(__file__), _overriding.__file__)
+    while frame.f_code.co_filename.startswith(own):
+        frame = frame.f_back
+    return frame.f_code.co_name if is_library(frame.f_code.co_filename) else ""
 
 
 def in_library(depth: int) -> bool:

@@ -12,13 +12,14 @@ import clew
 from clew import Tensor
 from clew.export import _tree
 from clew.export._control import Control
-from clew.export._errors import ExportError, is_library, user_line
+from clew.export._errors import ExportError, is_library
 from clew.export._ir import Program, prune
 from clew.export._listing import name_values
 from clew.export._module import ProgramModule, parameters_of, rest_name, run_names
 from clew.export._program import ExportedProgram
 from clew.export._record import Recorder, _shape_of
 from clew.export._shapes import Sizes, examples, read_shapes
+from clew.export._state import State, quiet_state
 from clew.export._symbols import SYMS
 from clew.nn import Module
 
@@ -117,8 +118,8 @@ def record(
     ]
     names += [f"arg{i}" for i in range(len(names), len(args))]
     marks = read_shapes(dynamic_shapes, args, kwargs, names, rest_name(called))
-    with _quiet_state(module) as restore:
-        runner = _Runner(module, spec, restore, keep_added)
+    with quiet_state(module) as state:
+        runner = _Runner(module, spec, state, keep_added)
         first = [x.detach().clone() for x in leaves]
         second, sizes = runner.second(first, marks)
         program, second = _record_varying(runner, first, second, sizes)
@@ -155,51 +156,52 @@ def _leaf_names(spec: Any, names: list[str]) -> list[str]:
     return found
 
 
-@contextmanager
-def _quiet_state(module: Module) -> Iterator[Callable[[], None]]:
-    """Buffers, random numbers and modes are afterwards what they were; a function restores them
-    meanwhile."""
-    kept = [(b, b.detach().clone()) for b in module.buffers()]
-    attributes = [(m, dict(vars(m))) for m in module.modules()]
-    state = clew.get_rng_state()
-
-    def restore() -> None:
-        with clew.no_grad():
-            for b, was in kept:
-                if b.shape == was.shape:
-                    b.copy_(was)
-        for m, table in attributes:
-            now = vars(m)
-            for k in [k for k in now if k not in table]:
-                del now[k]
-            now.update(table)
-
-    try:
-        yield restore
-    finally:
-        restore()
-        clew.set_rng_state(state)
-
-
 class _Runner:
     """Runs the model as it is, on copies."""
 
-    def __init__(
-        self, module: Module, spec: Any, restore: Callable[[], None], keep_added: bool
-    ) -> None:
-        self.module, self.spec, self.restore = module, spec, restore
+    def __init__(self, module: Module, spec: Any, state: State, keep_added: bool) -> None:
+        self.module, self.spec, self.state = module, spec, state
+        self.restore = state.restore
         self.keep_added = keep_added
         self.results: dict[int, Any] = {}
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         self.restore()
-        clew.manual_seed(_SEED)
-        args, kwargs = _tree.build(self.spec, iter([t.detach().clone() for t in tensors]))
         try:
-            with clew.no_grad():
-                return self.module(*args, **kwargs)
+            return self._run(tensors)
         finally:
             self.restore()
+
+    def _run(self, tensors: list[Tensor]) -> Any:
+        clew.manual_seed(_SEED)
+        args, kwargs = _tree.build(self.spec, iter([t.detach().clone() for t in tensors]))
+        with clew.no_grad():
+            return self.module(*args, **kwargs)
+
+    def carries(self, first: list[Tensor], second: list[Tensor]) -> list[str]:
+        """Attributes by which one run of the model changes the next; buffers that are written in
+        place are no such."""
+        self.restore()
+        try:
+            self._run(first)
+            self.state.restore_buffers()
+            changed = self.state.changed()
+            if not changed:
+                return []
+            try:
+                again = self._run(second)
+            except Exception:
+                return changed
+        finally:
+            self.restore()
+        alone: list[Any] = []
+        after: list[Any] = []
+        if id(second) not in self.results:
+            self.results[id(second)] = self(second)
+        _tree.flatten(self.results[id(second)], alone, "the result", _is_leaf)
+        _tree.flatten(again, after, "the result", _is_leaf)
+        same = len(alone) == len(after) and not any(map(difference_of, alone, after))
+        return [] if same else changed
 
     def second(
         self, first: list[Tensor], marks: list[dict[int, Any]]
@@ -308,15 +310,10 @@ def _record_once(runner: _Runner, first: list[Tensor], second: list[Tensor]) -> 
                 "export: data decides how deep a recursion goes; write it as a loop over an array "
                 "of nodes"
             ) from None
-        except KeyError as e:
-            if not e.args or type(e.args[0]) not in SYMS:
-                raise
-            raise ExportError(
-                f"export: a dict is asked for a number that varies, at {user_line(e)}\n  Write "
-                f"`if` and `elif`, or take an element of a tensor."
-            ) from e
         finally:
             rec.stop()
+        if rec.refusal is not None:
+            raise rec.refusal
         rec.program.out_tree = _tree.flatten(
             result, leaves, "the result", lambda x: type(x) in SYMS or isinstance(x, Tensor)
         )
@@ -381,11 +378,17 @@ def prove(
         except Exception:
             continue
         pool.append(tried)
+    carried = runner.carries(first, second)
+    if carried:
+        raise ExportError(
+            f"export: forward() keeps values from run to run in {', '.join(carried)}\n"
+            f"  A program keeps what is written into a buffer in place (buffer.copy_(x)), and no "
+            f"attributes: register a buffer, or take the value as an argument and return it."
+        )
     for tensors in pool:
         expected: list[Any] = []
-        leaf = lambda x: isinstance(x, (Tensor, bool, int, float))  # noqa: E731
         wanted = runner.results.get(id(tensors))
-        _tree.flatten(wanted, expected, "the result", leaf)
+        _tree.flatten(wanted, expected, "the result", _is_leaf)
         got: list[Any] = []
         runner.restore()
         clew.manual_seed(_SEED)
@@ -406,9 +409,13 @@ def prove(
             runner.restore()
         results: list[Any] = []
         _tree.match(program.out_tree, whole, results, "the result")
-        _tree.flatten(whole, got, "the result", leaf)
+        _tree.flatten(whole, got, "the result", _is_leaf)
         _compare(expected, got, tensors)
         yield tensors, results
+
+
+def _is_leaf(x: Any) -> bool:
+    return isinstance(x, (Tensor, bool, int, float))
 
 
 def _compare(expected: list[Any], got: list[Any], tensors: list[Tensor]) -> None:

@@ -62,10 +62,13 @@ class Node:
         shares: outputs are views of the first argument's memory.
         no_grad: the call was made under no_grad.
         several: the call returns a tuple.
+        decides: of a guard: what follows it was decided by the example, and may be another thing
+            where the guard does not hold; else the model raises there.
     """
 
     __slots__ = (
-        "args", "blocks", "kwargs", "no_grad", "op", "outputs", "place", "several", "shares",
+        "args", "blocks", "decides", "kwargs", "no_grad", "op", "outputs", "place", "several",
+        "shares",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +87,7 @@ class Node:
         self.outputs, self.blocks = outputs or [], blocks or []
         self.place = place or Place()
         self.shares, self.no_grad, self.several = shares, no_grad, several
+        self.decides = False
 
 
 class Block:

@@ -106,6 +106,12 @@ def _kind(x: Any) -> str:
         return f"the string {x!r}"
     if type(x) is Poison:
         return "of no one kind"
+    if isinstance(x, dict):
+        return f"a dict of the keys {list(x)}"
+    if isinstance(x, (tuple, list)):
+        return f"a {type(x).__name__} of {len(x)}"
+    if isinstance(x, clew.dtype):
+        return f"the dtype {x.name}"
     if callable(x) and not isinstance(x, Tensor):
         return f"the function {getattr(x, '__name__', x)}"
     return "None" if x is None else f"a {type(x).__name__}"

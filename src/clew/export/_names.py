@@ -199,7 +199,10 @@ NUMBERS: dict[str, Callable[..., Any]] = {
     "choose": lambda c, a, b: a if c else b,
     **{
         f"math.{n}": getattr(math, n)
-        for n in "sqrt exp log log2 log10 floor ceil trunc sin cos tan tanh pow isqrt fabs".split()
+        for n in (
+            "sqrt exp log log2 log10 floor ceil trunc sin cos tan tanh pow isqrt fabs isnan isinf "
+            "isfinite expm1 log1p sinh cosh asin acos atan atan2 hypot copysign fmod gcd"
+        ).split()
     },
 }
 

@@ -7,19 +7,19 @@ symbol (`_symbols`). So a constant that comes from a size cannot pass for one.
 
 from __future__ import annotations
 
-import os
 import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 import clew
 from clew import _C, Tensor
-from clew._base import overriding as _overriding
 from clew._base.overriding import TorchFunctionMode
 from clew.export import _symbols
-from clew.export._errors import ExportError, Place, here, in_library, is_library
+from clew.export._errors import ExportError, Place, here, in_library, library_asks
 from clew.export._ir import Block, Node, Program, Value
 from clew.export._names import (
     CREATION,
@@ -31,6 +31,7 @@ from clew.export._names import (
     written_by,
 )
 from clew.export._symbols import SYMS, Poison, Sym, SymBool, SymFloat, SymInt, SymSize, size_of
+from clew.export._varying import RESHAPING, flat, loose_sizes
 
 __all__ = ["Recorder"]
 
@@ -47,16 +48,6 @@ _QUESTIONS = {
     *("__setattr__", "__delattr__", "__deepcopy__", "dim_order", "is_shared", "_storage_key"),
 }
 _LEAVES_AS_NUMPY = {"numpy", "__array__", "_array_view", "__dlpack__", "storage", "untyped_storage"}
-# Results whose sizes depend on values.
-_DATA_SIZED = {
-    *("Tensor.nonzero", "nonzero", "argwhere", "masked_select", "bincount", "Tensor.unique"),
-    *("Tensor.unique_consecutive", "ops._unique", "ops._unique_consecutive", "ops._unique_dim"),
-    *("repeat_interleave", "ops._index", "ops.repeat_interleave"),
-}
-_RESIZING = {
-    *("reshape", "ops.reshape", "ops.view", "view", "flatten", "cat", "nn.functional.pad"),
-    *("unflatten", "arange", "zeros", "ones", "full", "empty", "ops.repeat", "concat", "ops._cat"),
-}
 # Where the library asks for whole numbers of its own.
 _ASKS_INT = ("clew.nn", "clew.distributions", "clew._ops.functions")
 _KIND_SYMS = {"int": SymInt, "float": SymFloat, "bool": SymBool}
@@ -92,10 +83,13 @@ class Recorder(TorchFunctionMode):
         self.active = [True] * runs
         self.inside = False
         self.journals: list[Any] = []  # open branches and loops, which note what is written
+        self.tries: list[tuple[Any, Place]] = []  # what the open `try` blocks catch
+        self.refusal: ExportError | None = None  # raised where the model may have caught it
+        self.merged: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that an `if` chose
         self._names = names
         self._count = 0
         self._patched: list[tuple[dict[str, Any], str, Any]] = []
-        self._sizes: dict[tuple[int, int], Any] = {}
+        self._makers: dict[int, Node] = {}
 
     # ---- values ----
 
@@ -148,7 +142,8 @@ class Recorder(TorchFunctionMode):
         self, op: str, args: tuple[Any, ...], kind: type[Sym], vals: list[Any], place: Any = None
     ) -> Any:
         """Records a call that gives a number."""
-        value = self.new_value(kind.kind, vals)
+        data = op == "item" or any(type(a) in SYMS and a.value.data for a in args)
+        value = self.new_value(kind.kind, vals, data=data)
         self.emit(Node(op, self.stored(args), outputs=[value], place=place or here()))
         return kind(value, vals)
 
@@ -178,6 +173,8 @@ class Recorder(TorchFunctionMode):
             return {k: self.stored(v) for k, v in tree.items()}
         if kind is Poison:
             tree._fail()
+        if isinstance(tree, np.generic):
+            return tree.item()
         if isinstance(tree, _C.Generator) if hasattr(_C, "Generator") else False:
             raise ExportError(f"export: a generator of random numbers cannot be kept, at {here()}")
         return tree
@@ -204,10 +201,36 @@ class Recorder(TorchFunctionMode):
     def emit(self, node: Node) -> None:
         """Adds a call to the block that is being recorded."""
         self.blocks[-1].nodes.append(node)
+        for o in node.outputs:
+            self._makers[o.id] = node
 
-    def guard(self, sym: Any, expected: Any) -> None:
-        """The program is to check that a number has this value."""
-        self.emit(Node("guard", (self.stored(sym), expected), place=here()))
+    def made_by(self, value: Value) -> Node | None:
+        """The call that gave a value; None where there is none, or where the value was written
+        to since."""
+        node = self._makers.get(value.id)
+        if node is not None and value.kind == "tensor":
+            return node if self.concrete[value.id][0]._version == 0 else None
+        return node
+
+    def guard(self, sym: Any, expected: Any, decides: bool = False) -> None:
+        """The program is to check that a number has this value.
+
+        Args:
+            decides: the model goes another way where it has another; else it raises there.
+        """
+        node = Node("guard", (self.stored(sym), expected), place=here())
+        node.decides = decides
+        self.emit(node)
+
+    def may_fail(self, error: BaseException) -> None:
+        """Data may raise this exception: no `try` of the model may catch it."""
+        for kinds, place in reversed(self.tries):
+            if isinstance(error, kinds):
+                raise ExportError(
+                    f"export: data decides whether {type(error).__name__} is raised at {here()}, "
+                    f"and the `try` at {place} catches it\n"
+                    f"  Exceptions are not kept: ask for the condition in an `if` instead."
+                )
 
     # ---- calls ----
 
@@ -285,7 +308,7 @@ class Recorder(TorchFunctionMode):
             for journal in self.journals:
                 journal.before_write(self.held(target).runs)
         if "::" in op and self.journals:
-            for t in _flat(written_by(op, args, kwargs)):
+            for t in flat(written_by(op, args, kwargs)):
                 for journal in self.journals:
                     journal.before_write(self.held(t).runs)
         before, self.inside = self.inside, True
@@ -313,7 +336,7 @@ class Recorder(TorchFunctionMode):
         if failed:
             self._stand_in(op, results, failed, place)
         sized = "::" in op and self._sized_by_data(op, args, kwargs, results[0])
-        return self._outputs(op, args, stored, named, results, place, sized)
+        return self._outputs(op, args, kwargs, stored, named, results, place, sized)
 
     def _sized_by_data(self, op: str, args: Any, kwargs: Any, result: Any) -> bool:
         """Whether sizes of what an added operation gives may depend on values, for all we know."""
@@ -344,6 +367,7 @@ class Recorder(TorchFunctionMode):
         self,
         op: str,
         args: Any,
+        kwargs: Any,
         stored: Any,
         named: Any,
         results: list[Any],
@@ -367,10 +391,17 @@ class Recorder(TorchFunctionMode):
             if "::" in op:
                 raise ExportError(f"export: {op} gives more than tensors, at {place}")
             return first
-        loose = self._loose(op, args, parts, sized)
+        with unseen(self):
+            loose = loose_sizes(self, op, args, kwargs, parts, sized)
         outputs = []
         shares = False
         given = next((a for a in args if isinstance(a, Tensor)), None)
+        if not several and id(parts[0][0]) in self.known and op in RESHAPING:
+            if loose or any(type(a) in SYMS for a in flat([*args, kwargs])):
+                # The same sizes here are other ones elsewhere.
+                with unseen(self):
+                    parts = [[t.view_as(t)] for (t,) in parts]
+                first = parts[0][0]
         for column in zip(*parts):
             if id(column[0]) in self.known and not several:
                 if op.endswith("_") or named.get("out") is not None:
@@ -385,57 +416,10 @@ class Recorder(TorchFunctionMode):
         self.emit(node)
         return first
 
-    def _loose(self, op: str, args: Any, parts: list[list[Tensor]], sized: bool) -> frozenset[Any]:
-        """Sizes of results that may vary although the runs agree."""
-        flat = [a for a in _flat(args) if isinstance(a, Tensor)]
-        loose: set[Any] = set()
-        fixed: set[Any] = set()
-        for t in flat:
-            known = self.known[id(t)]
-            loose |= known.loose
-            fixed |= set(zip(*(tuple(_shape_of(r)) for r in known.runs)))
-        columns = {c for p in zip(*parts) for c in zip(*(tuple(_shape_of(t)) for t in p))}
-        if op == "getitem":
-            loose |= self._cut(args[0], args[1], columns)
-        masked = op == "getitem" and any(
-            t.dtype in (clew.bool, clew.uint8) for t in flat[1:]
-        )  # fmt: skip
-        if op in _DATA_SIZED or masked or sized:
-            if op == "repeat_interleave" and len(flat) < 2:
-                return frozenset(loose & columns)
-            return frozenset(loose | {c for c in columns if c not in fixed or len(columns) == 1})
-        if not loose and not any(type(a) in SYMS for a in _flat(args)):
-            return frozenset()
-        found = loose & columns
-        syms = any(type(a) in SYMS for a in _flat(args))
-        if syms or (loose and op in _RESIZING):
-            plain = {(a,) * self.runs for a in _flat(args) if type(a) is int}
-            found |= {c for c in columns if c not in fixed and c not in plain}
-        return frozenset(c for c in found if len(set(c)) == 1)
-
-    def _cut(self, x: Tensor, index: Any, columns: set[Any]) -> set[Any]:
-        """Sizes that slices with plain bounds leave of sizes that vary: ``x[:5]`` has 5 rows in
-        both runs, and fewer where x has fewer."""
-        sizes = self.held(x).value.sizes
-        items = list(index) if isinstance(index, tuple) else [index]
-        taken = [i for i in items if i is not None and i is not Ellipsis]
-        if None not in sizes or any(isinstance(i, (Tensor, list)) for i in taken):
-            return set()
-        found: set[Any] = set()
-        d = 0
-        for i in items:
-            if i is Ellipsis:
-                d += len(sizes) - len(taken)
-            elif i is not None:
-                if isinstance(i, slice) and sizes[d] is None:
-                    lengths = [
-                        len(range(*self.in_run(i, run).indices(_shape_of(t)[d])))
-                        for run, t in enumerate(self.held(x).runs)
-                    ]
-                    if len(set(lengths)) == 1 and lengths[0] > 1:
-                        found.add(tuple(lengths))
-                d += 1
-        return found & columns
+    @staticmethod
+    def plain_shape(tensor: Tensor) -> tuple[int, ...]:
+        """The sizes of a tensor of one run."""
+        return tuple(_shape_of(tensor))
 
     # ---- sizes and elements ----
 
@@ -559,7 +543,7 @@ class Recorder(TorchFunctionMode):
 
         def make(data: Any = None, *args: Any, **kwargs: Any) -> Any:
             if own.inside or own not in _modes() or not any(
-                type(a) in SYMS or isinstance(a, Tensor) for a in _flat((data,))
+                type(a) in SYMS or isinstance(a, Tensor) for a in flat((data,))
             ):  # fmt: skip
                 return function(data, *args, **kwargs)
             return own._gather(data, kwargs.get("dtype") or (args[0] if args else None))
@@ -580,7 +564,7 @@ class Recorder(TorchFunctionMode):
 
 
 def _broadcast_shapes(*shapes: Any) -> Any:
-    if any(type(n) in SYMS for n in _flat(shapes)):
+    if any(type(n) in SYMS for n in flat(shapes)):
         return _symbols.broadcast_size(*shapes)
     return _BROADCAST(*shapes)
 
@@ -652,14 +636,6 @@ def _modes() -> list[Any]:
 
 
 _ITEM = vars(Tensor)["item"]
-
-
-def _flat(tree: Any) -> list[Any]:
-    if isinstance(tree, slice) and type(tree) is slice:
-        return [tree.start, tree.stop, tree.step]
-    if isinstance(tree, (tuple, list)):
-        return [x for t in tree for x in _flat(t)]
-    return [tree]
 
 
 def _copied(result: Any) -> Any:
@@ -739,7 +715,7 @@ def _ask_list(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
         if len(shape) == 0:
             return rec.item(x)
         if any(type(n) in SYMS for n in shape) or x.numel() > 256:
-            if len(shape) == 1 and not _library_asks():
+            if len(shape) == 1 and not library_asks():
                 from clew.export._lists import SymIter
 
                 return SymIter(shape[0], lambda i: rec.item(x.select(0, i)))
@@ -748,15 +724,6 @@ def _ask_list(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
                 f"{here()}\n  Compute with the tensor instead, or run over it in a `for` statement."
             )
         return [row.tolist() for row in x.unbind(0)]
-
-
-def _library_asks() -> bool:
-    """Whether a function of the library, and none of the user's, made the call that is answered."""
-    frame: Any = sys._getframe(1)
-    own = (os.path.dirname(__file__), _overriding.__file__)
-    while frame.f_code.co_filename.startswith(own):
-        frame = frame.f_back
-    return is_library(frame.f_code.co_filename)
 
 
 _SPECIAL: dict[str, Callable[..., Any]] = {

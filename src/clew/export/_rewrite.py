@@ -355,7 +355,7 @@ class _Rewriter:
         names = _stored([*s.body, *s.orelse], self._own)
         self._count += 1
         k = self._count
-        test = self.expr(s.test)
+        test = self.test(s.test)
         ends = ast.Return(_tuple([_load(n) for n in names]))
         then = self.defined(f"_clew_then_{k}", names, [*self.seq(s.body, loop), ends])
         other = self.defined(f"_clew_else_{k}", names, [*self.seq(s.orelse, loop), ends])
@@ -383,7 +383,7 @@ class _Rewriter:
         names = _stored([*whole.body, *whole.orelse], self._own)
         self._count += 1
         k = self._count
-        test = self.expr(s.test)
+        test = self.test(s.test)
         then = self.defined(f"_clew_then_{k}", names, self.seq(whole.body, None))
         other = self.defined(f"_clew_else_{k}", names, self.seq(whole.orelse, None))
         call = _ask(
@@ -395,7 +395,7 @@ class _Rewriter:
     def _branches(self, s: ast.If, names: list[str], loop: _Loop) -> list[ast.stmt]:
         self._count += 1
         k = self._count
-        test = self.expr(s.test)
+        test = self.test(s.test)
         ends = ast.Return(_tuple([_load(n) for n in names]))
         then = self.defined(f"_clew_then_{k}", names, [*self.seq(s.body, loop), ends])
         other = self.defined(f"_clew_else_{k}", names, [*self.seq(s.orelse, loop), ends])
@@ -429,7 +429,7 @@ class _Rewriter:
         broke = ast.Constant(names.index(loop.broke) if leaves else None)
         line = ast.Constant(s.lineno)
         if isinstance(s, ast.While):
-            test: ast.expr = self.expr(s.test)
+            test: ast.expr = self.test(s.test)
             if leaves:
                 test = _ask("and_", _thunk(_ask("not_", _load(loop.broke))), _thunk(test))
             asked = self.defined(f"_clew_test_{k}", names, [ast.Return(test)])
@@ -486,21 +486,10 @@ class _Rewriter:
             return self.at(s, s)
         if isinstance(s, ast.Assert):
             message = self.expr(s.msg) if s.msg else ast.Constant(None)
-            asked = _ask("assert_", self.expr(s.test), _thunk(message))
+            asked = _ask("assert_", self.test(s.test), _thunk(message))
             return self.at(ast.Expr(asked), s)
         if isinstance(s, (ast.With, ast.Try)):
-            inside = (lambda b: b) if _jumps_in_ifs(s) else (lambda b: self.seq(b, loop))
-            if loop is not None and _jumps([s]):
-                return s
-            s.body = inside(s.body) or [ast.Pass()]
-            if isinstance(s, ast.Try):
-                s.orelse, s.finalbody = inside(s.orelse), inside(s.finalbody)
-                for h in s.handlers:
-                    h.body = inside(h.body) or [ast.Pass()]
-            else:
-                for item in s.items:
-                    item.context_expr = self.expr(item.context_expr)
-            return self.at(s, s)
+            return self.guarded(s, loop)
         if isinstance(s, (ast.While, ast.For, ast.Match)):
             return s  # kept as it is: a decision of data in it raises
         if isinstance(s, ast.Delete) and all(isinstance(t, ast.Name) for t in s.targets):
@@ -525,6 +514,26 @@ class _Rewriter:
                 setattr(s, name, self.expr(part))
         if isinstance(s, (ast.AnnAssign,)):
             s.annotation = ast.Constant(None)
+        return self.at(s, s)
+
+    def guarded(self, s: ast.With | ast.Try, loop: _Loop | None) -> ast.stmt:
+        """A `with` or a `try`: the blocks in it change, and what a `try` catches is told."""
+        inside = (lambda b: b) if _jumps_in_ifs(s) else (lambda b: self.seq(b, loop))
+        if loop is not None and _jumps([s]):
+            return s
+        s.body = inside(s.body) or [ast.Pass()]
+        if isinstance(s, ast.With):
+            for item in s.items:
+                item.context_expr = _ask("entered", self.expr(item.context_expr))
+            return self.at(s, s)
+        s.orelse, s.finalbody = inside(s.orelse), inside(s.finalbody)
+        for h in s.handlers:
+            h.body = inside(h.body) or [ast.Pass()]
+        if s.handlers:
+            kinds = [h.type or _load("BaseException") for h in s.handlers]
+            plain = [copy.deepcopy(k) for k in kinds]
+            asked = _ask("trying", _thunk(_tuple(plain)))
+            s.body = [ast.With([ast.withitem(asked)], s.body)]
         return self.at(s, s)
 
     def apart(self, s: ast.Assign, loop: _Loop | None) -> list[ast.stmt]:
@@ -562,12 +571,29 @@ class _Rewriter:
             target.slice = self.expr(target.slice)
         return self.at(target, target)
 
+    def test(self, e: ast.expr) -> ast.expr:
+        """An expression of which only counts whether it is true."""
+        return self.expr(_asked(e))
+
     def expr(self, e: ast.expr) -> ast.expr:
         return self.at(_Expressions(self._first).visit(e), e)
 
 
 def _jumps_in_ifs(s: ast.AST) -> bool:
     return any(isinstance(n, (ast.If, ast.For, ast.While)) and _jumps([n]) for n in ast.walk(s))
+
+
+def _asked(e: ast.expr) -> ast.expr:
+    """Marks the `and` and `or` of a condition."""
+    if isinstance(e, ast.BoolOp):
+        e._clew_asked = True  # type: ignore[attr-defined]
+        for part in e.values:
+            _asked(part)
+    elif isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not):
+        _asked(e.operand)
+    elif isinstance(e, ast.IfExp):
+        _asked(e.test)
+    return e
 
 
 class _Expressions(ast.NodeTransformer):
@@ -596,7 +622,13 @@ class _Expressions(ast.NodeTransformer):
             return self._like(_ask("fresh", node), node)
         return node
 
-    visit_List = visit_Dict = _made
+    visit_List = visit_Dict = visit_GeneratorExp = _made
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
+            return self._like(_ask("item", node.value, node.slice), node)
+        return node
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
         part = node.generators[0]
@@ -619,15 +651,19 @@ class _Expressions(ast.NodeTransformer):
             return node
         self.generic_visit(node)
         what = "and_" if isinstance(node.op, ast.And) else "or_"
+        if not hasattr(node, "_clew_asked"):
+            what += "value"
         return self._like(_ask(what, *map(_thunk, node.values)), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        _asked(node)
         self.generic_visit(node)
         if isinstance(node.op, ast.Not):
             return self._like(_ask("not_", node.operand), node)
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        _asked(node.test)
         if _has([node], ast.NamedExpr, ast.Await, ast.Yield):
             return node
         self.generic_visit(node)
@@ -643,6 +679,12 @@ class _Expressions(ast.NodeTransformer):
             self.generic_visit(node)
             asked = _ask("contains", node.left, node.comparators[0])
             if isinstance(node.ops[0], ast.NotIn):
+                asked = _ask("not_", asked)
+            return self._like(asked, node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            self.generic_visit(node)
+            asked = _ask("same", node.left, node.comparators[0])
+            if isinstance(node.ops[0], ast.IsNot):
                 asked = _ask("not_", asked)
             return self._like(asked, node)
         if len(node.ops) == 1 or any(isinstance(o, plain) for o in node.ops):

@@ -13,10 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import _C
-from clew.export._errors import ExportError, here
+from clew.export._errors import ExportError, here, library_asks
 
 __all__ = ["Poison", "Sym", "SymBool", "SymFloat", "SymInt", "SymSize", "broadcast_size"]
 
+# Functions of the library that ask for data only to raise, or to hint at what they compute anyway.
+_CHECKS = {
+    *("check", "_check_parameters", "_validate_sample", "_check_edges", "_unpool", "_is_causal"),
+}
 _recorder: list[Any] = []  # the running recorders, innermost last
 
 
@@ -38,16 +42,20 @@ class Sym:
         self.vals = vals
 
     def __repr__(self) -> str:
-        return f"{self.kind}({self.vals[0]})"
+        if not _recorder:
+            return f"{self.kind}({self.vals[0]})"
+        return repr(settle(self, "its text"))
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
     def __format__(self, spec: str) -> str:
         # Text may be a key, or be compared: what it says is a decision.
         return format(settle(self, "its text"), spec)
 
     def __hash__(self) -> int:
-        return id(self)
+        # A dict or a set tells by it whether it has the number.
+        return hash(settle(self, "its place in a dict or a set"))
 
     def __bool__(self) -> bool:
         return bool(settle(self.same(bool), "its truth"))
@@ -84,7 +92,7 @@ class Sym:
         return compute("math.trunc", math.trunc, (self,))
 
     def __round__(self, digits: Any = None) -> Any:
-        return compute("round", round, (self,))
+        return compute("round", round, (self,) if digits is None else (self, digits))
 
 
 class SymInt(Sym):
@@ -93,6 +101,12 @@ class SymInt(Sym):
     __slots__ = ()
     kind = "int"
     __class__ = property(lambda self: int)
+    real = numerator = property(lambda self: self)
+    imag = property(lambda self: 0)
+    denominator = property(lambda self: 1)
+
+    def bit_length(self) -> int:
+        return int(settle(self, "its bits")).bit_length()
 
 
 class SymFloat(Sym):
@@ -101,6 +115,12 @@ class SymFloat(Sym):
     __slots__ = ()
     kind = "float"
     __class__ = property(lambda self: float)
+
+    real = property(lambda self: self)
+    imag = property(lambda self: 0.0)
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        return float(settle(self, "its value")).as_integer_ratio()
 
     def is_integer(self) -> Any:
         return compute("eq", operator.eq, (self, compute("int", int, (self,))))
@@ -116,6 +136,11 @@ class SymBool(Sym):
 
 # Operands that change nothing, and on which sides.
 _NEUTRAL = {"add": (0, (0, 1)), "sub": (0, (1,)), "mul": (1, (0, 1)), "floordiv": (1, (1,))}
+_MAY_FAIL: dict[str, type[Exception]] = {
+    **dict.fromkeys(("truediv", "floordiv", "mod", "pow"), ZeroDivisionError),
+    **dict.fromkeys(("math.exp", "math.pow"), OverflowError),
+    **dict.fromkeys(("math.sqrt", "math.log", "math.log2", "math.log10", "math.isqrt"), ValueError),
+}
 _KINDS: dict[type, type[Sym]] = {int: SymInt, float: SymFloat, bool: SymBool}
 SYMS = (SymInt, SymFloat, SymBool)
 
@@ -141,11 +166,14 @@ def compute(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> A
                 if type(other) is SymInt:
                     return other
     vals = []
+    if name in _MAY_FAIL:
+        rec.may_fail(_MAY_FAIL[name]("arithmetic"))
     for run in range(rec.runs):
         try:
             vals.append(function(*(value_in(a, run) for a in args)))
-        except ArithmeticError:
+        except ArithmeticError as e:
             if rec.active[run]:
+                rec.may_fail(e)
                 raise
             vals.append(vals[0] if vals else 0)
     if vals[0] is NotImplemented:
@@ -177,7 +205,8 @@ def settle(sym: Sym, what: str) -> Any:
             f"  Write the decision as `if`, `while` or `for` in a function of your own (these are "
             f"kept), or as clew.where(); or leave the dim out of dynamic_shapes."
         )
-    rec.guard(sym, first)
+    asks = library_asks()
+    rec.guard(sym, first, decides=not asks or (sym.value.data and asks not in _CHECKS))
     return first
 
 
@@ -186,7 +215,8 @@ def _binary(name: str, function: Callable[..., Any]) -> tuple[Any, Any]:
         if type(other) not in SYMS and type(other) not in (int, float, bool):
             return NotImplemented
         if name in _TRUE_IF_SAME and type(other) in SYMS and self.vals == other.vals:
-            return _TRUE_IF_SAME[name]  # the same size under two names
+            if not (self.value.data or other.value.data) and len(set(self.vals)) > 1:
+                return _TRUE_IF_SAME[name]  # the same size under two names
         return compute(name, function, (self, other))
 
     def reflected(self: Any, other: Any) -> Any:

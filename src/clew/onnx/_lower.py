@@ -296,6 +296,13 @@ class Builder:
         elif node.op == "loop":
             self.loop(node)
         elif node.op == "guard":
+            if node.decides:
+                raise OnnxExporterError(
+                    f"onnx.export: a number of data or a size decides in Python at {node.place}, "
+                    f"as the example has it; an ONNX file cannot check that later inputs decide "
+                    f"alike\n  Write `if` and `elif`, index a list or a ModuleList, take an "
+                    f"element of a tensor, or use clew.where()"
+                )
             self.guards.append(str(node.place))
         elif writes(node):
             self.written(node)

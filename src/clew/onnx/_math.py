@@ -621,7 +621,20 @@ def _reduction(b: Builder, a: Any) -> str:
             return total
         count = reduce(b, kind, b.cast(b.op("Not", bad), dtype), axes, keep)
         return b.op("Div", total, count)
+    if op == "mean":
+        return _mean(b, x, name, axes, keep, dtype)
     return reduce(b, kind, name, axes, keep)
+
+
+def _mean(b: Builder, x: Value, name: str, axes: list[int], keep: bool, dtype: Any) -> str:
+    """The mean over dims; that of no elements is nan, where ONNX Runtime's ReduceMean has 0."""
+    if all(x.sizes[d] for d in axes):
+        return reduce(b, "ReduceMean", name, axes, keep)
+    count = b.const(1, np.int64)
+    for d in axes:
+        count = b.op("Mul", count, b.dim_of(x, d))
+    result: str = b.op("Div", reduce(b, "ReduceSum", name, axes, keep), b.cast(count, dtype))
+    return result
 
 
 @lowers("all", "any", "count_nonzero")
@@ -755,7 +768,7 @@ def _variance(b: Builder, a: Any) -> Any:
     if a.node.op.startswith("std"):
         found = b.op("Sqrt", found)
     if a.node.op.endswith("mean"):
-        return [found, reduce(b, "ReduceMean", name, axes, keep)]
+        return [found, _mean(b, x, name, axes, keep, dtype)]
     return found
 
 
@@ -815,7 +828,7 @@ def _number(b: Builder, a: Any) -> str:
         return b.op({"both": "And", "and": "And", "xor": "Xor"}.get(name, "Or"), *parts)
     if name in ("int", "float", "bool"):
         return b.scalar(args[0], out)
-    common = "float64" if "float" in kinds or name in ("truediv",) else "int64"
+    common = "float64" if "float" in (*kinds, a.out.kind) or name == "truediv" else "int64"
     if kinds == {"bool"} and name in ("eq", "ne"):
         common = "bool"
     parts = [b.scalar(x, common) for x in args]
@@ -838,7 +851,13 @@ def _number(b: Builder, a: Any) -> str:
         return b.op(name.capitalize(), parts[0])
     if name == "pos":
         return parts[0]
-    if name in ("round", "math.floor", "math.ceil", "math.trunc", "math.isqrt"):
+    if name in ("and", "or", "xor"):
+        return b.op(f"Bitwise{name.capitalize()}", *parts)
+    if name in ("math.isnan", "math.isinf"):
+        return b.op(f"Is{'NaN' if name == 'math.isnan' else 'Inf'}", b.scalar(args[0], "float64"))
+    if len(args) == 1 and name in (
+        "round", "math.floor", "math.ceil", "math.trunc", "math.isqrt"
+    ):  # fmt: skip
         x = b.scalar(args[0], "float64")
         kind = {"round": "Round", "math.ceil": "Ceil"}.get(name, "Floor")
         if name == "math.isqrt":
