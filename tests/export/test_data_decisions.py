@@ -26,7 +26,7 @@ def inputs():
     return found
 
 
-# All rows are above 0, or below it, and the further examples of an export decide alike; or some are.
+# All rows are above 0, or below it, so that further examples decide alike; or some are.
 EXAMPLES = {
     "above": inputs()[3].abs() + 0.1,
     "below": -inputs()[3].abs() - 0.1,

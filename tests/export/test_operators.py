@@ -2,67 +2,91 @@
 
 from __future__ import annotations
 
-import re
-import warnings
+import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import clew
-import samples
-from clew import _C
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "export.md"
-PARTS = 6
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = 24
 
 
-def listed():
-    text = PAGE.read_text(encoding="utf-8").split("<!-- operators -->")[1]
-    return re.findall(r"[\w.]+", text)
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("tool", ROOT / "tools/export_coverage.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_the_list_is_long_enough():
-    assert len(listed()) == len(set(listed())) >= 370
-
-
-def function(name):
-    found = _C.functions.get(name) or getattr(_C.ops, name, None)
-    if found is None:
-        found = clew
-        for part in name.split("."):
-            found = getattr(found, part)
-    return found
-
-
-def tensors(x):
-    if isinstance(x, np.ndarray):
-        return clew.tensor(x.astype(np.float32) if x.dtype.kind == "f" else x)
-    return type(x)(map(tensors, x)) if isinstance(x, (list, tuple)) else x
-
-
-def has_complex(x):
-    if isinstance(x, (list, tuple)):
-        return any(map(has_complex, x))
-    return isinstance(x, complex) or (isinstance(x, np.ndarray) and x.dtype.kind == "c")
+def test_the_list_is_long_enough(tool):
+    names = tool.listed(tool.PAGE.read_text(encoding="utf-8"))
+    assert len(names) == len(set(names)) >= 425
+    table = set(tool.operations())
+    assert set(names) <= table and set(tool.APART) <= table
+    assert not set(names) & set(tool.APART)
+    assert len(names) >= tool.LEAST_SHARE * len(table - set(tool.APART))
 
 
 @pytest.mark.parametrize(
     "part", [pytest.param(k, marks=[pytest.mark.slow] if k else []) for k in range(PARTS)]
 )
-def test_operations(part):
-    table = samples.load()
-    for name in listed()[part::PARTS]:
-        op = function(name)
-        given = [s for s in table[name].samples(samples.Rng(name))
-                 if not has_complex([*s.args, *s.kwargs.values()])]  # fmt: skip
-        assert given, name
-        for s in given[: 1 if part == 0 else 4]:
-            args = tuple(map(tensors, s.args))
-            kwargs = {k: tensors(v) for k, v in s.kwargs.items()}
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # conditions of functions that check values
-                # Compares with the operation, on the sample and on others.
-                clew.onnx.export(lambda *a, _f=op, **k: _f(*a, **k), args, kwargs=kwargs)
+def test_the_page_says_which_operations_go(tool, part, monkeypatch, capsys):
+    command = ["export_coverage.py", "--check", "--part", f"{part}/{PARTS}"]
+    monkeypatch.setattr(sys, "argv", command)
+    assert tool.main() == 0, capsys.readouterr().out
+
+
+def test_the_tool_finds_what_is_wrong(tool, monkeypatch, capsys, tmp_path):
+    page = tmp_path / "export.md"
+    page.write_text("<!-- operators -->\nlinalg.svd\n<!-- operators -->\n", encoding="utf-8")
+    monkeypatch.setattr(tool, "PAGE", page)
+    monkeypatch.setattr(sys, "argv", ["export_coverage.py", "--check", "add", "linalg.svd"])
+    assert tool.main() == 1
+    assert capsys.readouterr().out.count("is out of date") == 2
+
+
+def through_a_file(function, *args):
+    """Compares on other values, too."""
+    return clew.onnx.export(lambda *a: function(*a), args)
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_elements_in_order(keepdim):
+    x = clew.tensor([[2.0, 1.0, 2.0, float("nan"), 1.0], [3.0, 3.0, -1.0, 0.0, -1.0]])
+    for f in (
+        lambda x: x.nanmedian(1, keepdim), lambda x: x.nanmedian(0, keepdim),
+        lambda x: x.nan_to_num().mode(1, keepdim), lambda x: x.nan_to_num().mode(0, keepdim),
+    ):  # fmt: skip
+        through_a_file(f, x)
+    through_a_file(lambda x: x.nanmedian(), x)
+    through_a_file(lambda x: (x * float("nan")).nanmedian(), x)
+
+
+def test_running_extremes():
+    x = clew.tensor([[2.0, 1.0, 2.0, 5.0, 1.0], [3.0, float("nan"), 9.0, 0.0, -1.0]])
+    through_a_file(lambda x: (*x.cummax(1), *x.cummin(-1), *x.cummax(0)), x)
+    through_a_file(
+        lambda x: (*x.cummax(1), *x.cummin(0)), clew.tensor([[3, 1, 4, 4], [5, 9, 2, 6]])
+    )
+    low = x.nan_to_num() - float("inf") * (x > 2)
+    through_a_file(lambda x: (x.logcumsumexp(1), x.logcumsumexp(0)), low)
+
+
+def test_a_file_of_a_product_of_blocks():
+    made = through_a_file(clew.kron, clew.randn(2, 3), clew.randn(4))
+    x, y = clew.randn(2, 3), clew.randn(4)
+    (got,) = made(x, y)
+    np.testing.assert_allclose(got, np.kron(x.numpy(), y.numpy()), rtol=1e-6)
+
+
+def test_means_of_nothing_are_nan():
+    made = through_a_file(lambda x: x[x > 0].mean(), clew.tensor([1.0, -1.0, 2.0]))
+    (got,) = made(clew.tensor([-1.0, -1.0, -2.0]))
+    assert np.isnan(got.item())

@@ -699,11 +699,19 @@ def _bucketize(b: Builder, a: Any) -> str:
     else:
         x, sorted_ = a.input, a.sorted_sequence
         right = bool(a.get("right")) or a.get("side") == "right"
-    if len(sorted_.sizes) != 1 or a.get("sorter") is not None:
-        raise OnnxExporterError(f"onnx.export: {a.node.op}() in more than one sequence")
     dtype = promoted(x, sorted_)
     wide = b.op("Unsqueeze", b.of(x, dtype), b.ints(-1))
-    below = b.op("LessOrEqual" if right else "Less", b.of(sorted_, dtype), wide)
+    edges = b.of(sorted_, dtype)
+    if a.get("sorter") is not None:
+        edges = b.op("GatherElements", edges, b.of(a.sorter, clew.int64), axis=-1)
+    if len(sorted_.sizes) > 1:  # a row of edges for each row
+        edges = b.op("Unsqueeze", edges, b.ints(-2))
+    below = b.op("LessOrEqual" if right else "Less", edges, wide)
+    if floating(dtype):  # nan lies behind all numbers
+        last = b.op("IsNaN", wide)
+        if not right:
+            last = b.op("And", last, b.op("Not", b.op("IsNaN", edges)))
+        below = b.op("Or", below, last)
     count = b.op("ReduceSum", b.cast(below, "int64"), b.ints(-1), keepdims=0)
     return str(count if a.out.dtype == clew.int64 else b.cast(count, a.out.dtype))
 

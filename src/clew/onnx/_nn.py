@@ -752,19 +752,22 @@ def _grid_sample(b: Builder, a: Any) -> str:
 @lowers("nn.functional.unfold")
 def _unfold(b: Builder, a: Any) -> str:
     """A convolution whose filters pick one element each."""
-    channels = a.input.sizes[1] if rank(a.input) == 4 else None
+    channels = a.input.sizes[-3]
     if channels is None:
-        raise OnnxExporterError("onnx.export: unfold() without a batch or of varying channels")
+        raise OnnxExporterError("onnx.export: unfold() of varying channels")
     kernel = [int(k) for k in _listed(a.kernel_size, 2)]
     count = math.prod(kernel)
     one = np.eye(count, dtype=a.input.dtype.name).reshape(count, 1, *kernel)
-    made = b.op(
-        "Conv", b.name(a.input), b.const(np.tile(one, (channels, 1, 1, 1))), group=channels,
-        kernel_shape=kernel, strides=_listed(a.stride, 2), dilations=_listed(a.dilation, 2),
-        pads=_listed(a.padding, 2) * 2,
-    )  # fmt: skip
-    result: str = b.op("Reshape", made, b.ints(0, 0, -1))
-    return result
+
+    def work(x: str) -> str:
+        made = b.op(
+            "Conv", x, b.const(np.tile(one, (channels, 1, 1, 1))), group=channels,
+            kernel_shape=kernel, strides=_listed(a.stride, 2), dilations=_listed(a.dilation, 2),
+            pads=_listed(a.padding, 2) * 2,
+        )  # fmt: skip
+        return str(b.op("Reshape", made, b.ints(0, 0, -1)))
+
+    return _unbatched(b, a.input, 2, work)
 
 
 @lowers("convolution")
@@ -782,14 +785,11 @@ def _convolution(b: Builder, a: Any) -> str:
 
 @lowers("nn.functional.fold")
 def _fold(b: Builder, a: Any) -> str:
-    if rank(a.input) != 3:
-        raise OnnxExporterError("onnx.export: fold() without a batch")
-    result: str = b.op(
-        "Col2Im", b.name(a.input), b.vector(_listed(a.output_size, 2)),
-        b.ints(*_listed(a.kernel_size, 2)), dilations=_listed(a.dilation, 2),
-        pads=_listed(a.padding, 2) * 2, strides=_listed(a.stride, 2),
-    )  # fmt: skip
-    return result
+    return _unbatched(b, a.input, 1, lambda x: b.op(
+        "Col2Im", x, b.vector(_listed(a.output_size, 2)), b.ints(*_listed(a.kernel_size, 2)),
+        dilations=_listed(a.dilation, 2), pads=_listed(a.padding, 2) * 2,
+        strides=_listed(a.stride, 2),
+    ))  # fmt: skip
 
 
 # ---- losses ----

@@ -345,6 +345,18 @@ def _diagonal(b: Builder, a: Any, x: Value) -> str:
 # ---- indexing ----
 
 
+@lowers("ops._slice")
+def _slice(b: Builder, a: Any) -> str:
+    x, dim, start, end, step = (*a.node.args, 1)[:5]
+    d = dim % rank(x)
+    last = _LAST if end is None else end
+    result: str = b.op(
+        "Slice", b.name(x), b.vector([0 if start is None else start]), b.vector([last]), b.ints(d),
+        b.vector([step]),
+    )  # fmt: skip
+    return result
+
+
 @lowers("getitem")
 def _getitem(b: Builder, a: Any) -> str:
     x, index = a.node.args
@@ -522,7 +534,9 @@ def _scatter(b: Builder, a: Any) -> str:
     if a.node.op == "scatter_reduce" and not a.get("include_self", True):
         return _without_self(b, a, index, name, how[mode])
     if not rank(x):
-        raise OnnxExporterError("onnx.export: scatter() into a tensor without dims")
+        parts = [b.op("Reshape", n, b.ints(1)) for n in (b.name(x), index, name)]
+        written = b.op("ScatterElements", *parts, axis=0, reduction=how[mode])
+        return str(b.op("Reshape", written, b.const(np.zeros(0, np.int64))))
     result: str = b.op(
         "ScatterElements", b.name(x), index, name, axis=a.dim % rank(x), reduction=how[mode]
     )
@@ -622,8 +636,12 @@ def _median(b: Builder, a: Any) -> Any:
 def _nonzero(b: Builder, a: Any) -> Any:
     x = a.node.args[0]
     if not rank(x):
-        raise OnnxExporterError("onnx.export: nonzero() of a tensor without dims")
-    found = b.op("NonZero", b.name(x))
+        found = b.op("NonZero", b.op("Reshape", b.name(x), b.ints(1)))
+        if not a.node.several:  # a row without elements where it is not 0
+            rows = b.op("Transpose", found, perm=[1, 0])
+            return b.op("Slice", rows, b.ints(0), b.ints(0), b.ints(1))
+    else:
+        found = b.op("NonZero", b.name(x))
     if a.node.several:
         return [b.op("Gather", found, b.const(k, np.int64), axis=0)
                 for k in range(len(a.node.outputs))]  # fmt: skip
@@ -651,12 +669,16 @@ def _padded_shape(b: Builder, v: Value, n: int) -> list[str]:
 def _one_hot(b: Builder, a: Any) -> str:
     x = a.node.args[0]
     classes = a.get("num_classes", -1)
+    name = b.of(x, clew.int64)
     if classes == -1:
-        raise OnnxExporterError("onnx.export: one_hot() needs num_classes")
-    result: str = b.op(
-        "OneHot", b.of(x, clew.int64), b.scalar(classes, "int64"), b.const([0, 1], np.int64)
-    )
-    return result
+        greatest = b.op("ReduceMax", name, keepdims=0)
+        depth = b.op("Add", greatest, b.const(1, np.int64))
+    else:
+        depth = b.scalar(classes, "int64")
+    if not rank(x):
+        name = b.op("Reshape", name, b.ints(1))
+    result: str = b.op("OneHot", name, depth, b.const([0, 1], np.int64))
+    return result if rank(x) else str(b.op("Squeeze", result, b.ints(0)))
 
 
 # ---- joining ----

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import clew
+from clew.onnx._draws import argument
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._lower import Builder, lowers
 
@@ -55,8 +56,21 @@ def _erfinv(b: Builder, a: Any) -> str:
 
 @lowers("lgamma", "special.gammaln")
 def _lgamma(b: Builder, a: Any) -> str:
+    return b.cast(_log_gamma(b, b.of(a.input, clew.float64)), a.out.dtype)
+
+
+@lowers("mvlgamma", "special.multigammaln")
+def _multigammaln(b: Builder, a: Any) -> str:
     do = _Arithmetic(b, "float64")
-    x = b.of(a.input, clew.float64)
+    x, p = b.of(a.node.args[0], clew.float64), argument(a, 1, "p", 1)
+    found: Any = p * (p - 1) / 4 * math.log(math.pi)
+    for k in range(p):
+        found = do("Add", _log_gamma(b, do("Sub", x, k / 2)), found)
+    return b.cast(found, a.out.dtype)
+
+
+def _log_gamma(b: Builder, x: str) -> str:
+    do = _Arithmetic(b, "float64")
     low = do("Less", x, 0.5)
     z = do("Sub", do("Where", low, do("Sub", 1.0, x), x), 1.0)
     series: Any = _LANCZOS[0]
@@ -73,7 +87,7 @@ def _lgamma(b: Builder, a: Any) -> str:
     found = do("Where", low, mirrored, found)
     whole = do("Or", do("And", do("Equal", apart, 0.0), do("LessOrEqual", x, 0.0)),
                do("Equal", do("Abs", x), math.inf))  # fmt: skip
-    return b.cast(do("Where", whole, math.inf, found), a.out.dtype)
+    return str(do("Where", whole, math.inf, found))
 
 
 @lowers("ops._binary_cross_entropy_with_logits")
