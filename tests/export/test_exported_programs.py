@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import export_models as models
 import numpy as np
@@ -430,3 +431,13 @@ def test_shapes_of_nested_arguments_are_checked():
     ):
         with pytest.raises(ExportError, match=match):
             export(Nested(), args, dynamic_shapes=shapes)
+
+
+def test_the_page_has_a_row_for_each_model():
+    page = Path(__file__).resolve().parents[2] / "docs" / "export.md"
+    rows = page.read_text(encoding="utf-8").split("<!-- who exports what -->")[1].splitlines()
+    cells = [[c.strip() for c in r.strip("|").split("|")] for r in rows if r.startswith("| ")][1:]
+    assert [c[0] for c in cells] == list(models.CASES)
+    for name, *parts in cells:
+        seconds = [float(p.removeprefix("ok, ").removesuffix(" s")) for p in parts[:2]]
+        assert max(seconds) < 1, name
