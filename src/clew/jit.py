@@ -1,17 +1,20 @@
 """TorchScript's names, in their roles: `trace` makes a program that `save` stores.
 
 A traced module runs, trains and is stored without its source (`clew.export`); branches and loops
-that data decides stay what they are. `script` needs no example and so makes no program: decorators
-and `script` return what they are given, which runs as Python.
+that data decides stay what they are. What `script` returns runs as Python; its program is made
+when it is asked for, on the arguments of its first call. The other decorators return what they are
+given.
 """
 
 from __future__ import annotations
 
 import builtins
-import functools
+import copy
+import types
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, NoReturn
 
+from clew._scripted import Example, ScriptFunction, makers, source
 from clew.nn import Module
 
 __all__ = [
@@ -53,10 +56,6 @@ class TracerWarning(Warning):
         """Does nothing: there are no such warnings."""
 
 
-class ScriptFunction:
-    """A compiled function: there are none."""
-
-
 class CompilationUnit:
     """Compiled functions: there are none."""
 
@@ -76,7 +75,28 @@ class Attribute(NamedTuple):
 
 
 class ScriptModule(Module):
-    """A Module; its methods run as Python. What `trace` and `load` return are such modules."""
+    """A Module; its methods run as Python. What `script`, `trace` and `load` return are such."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not builtins.isinstance(self, RecursiveScriptModule):
+            self.__dict__["_example"] = Example()
+            self.__dict__["_first"] = self.register_forward_pre_hook(_see, with_kwargs=True)
+
+    def _program(self) -> Any:
+        """What is stored."""
+        example = self.__dict__.get("_example") or Example()
+        return example.program_of(self, type(self).__name__)
+
+    @property
+    def graph(self) -> Any:
+        """The program's calls."""
+        return self._program().graph
+
+    @property
+    def code(self) -> str:
+        """The text of its forward()."""
+        return source(type(self).forward)
 
     def save(self, f: Any, _extra_files: Any = None) -> None:
         """Stores the program of a traced module; see `save`.
@@ -88,8 +108,18 @@ class ScriptModule(Module):
         save(self, f, _extra_files)
 
 
+def _see(module: Any, args: Any, kwargs: Any) -> None:
+    """The first call of a module is its example."""
+    if not is_tracing():
+        module.__dict__["_example"].see(args, kwargs)
+        module.__dict__.pop("_first").remove()
+
+
 class RecursiveScriptModule(ScriptModule):
     """What `load` returns: a module that runs a stored program."""
+
+    def _program(self) -> Any:
+        return self
 
     def __init__(self, program: Any) -> None:
         from clew.export._module import ProgramModule
@@ -143,6 +173,60 @@ class TopLevelTracedModule(RecursiveScriptModule):
     """What `trace` returns: a module that runs the program of its example."""
 
 
+class _Scripted(ScriptModule):
+    """What `script` makes of a module: the same attributes, and a program once it was called."""
+
+    _own: Any  # the module's class
+    _kept: Example
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the module's own forward()."""
+        if not (self._kept._asked or is_tracing()):
+            self._kept.see(args, kwargs)
+        return super().forward(*args, **kwargs)
+
+    @property
+    def original_name(self) -> str:
+        """The name of the module's class."""
+        return type(self).__name__
+
+    def _program(self) -> Any:
+        return self._kept.program_of(_plain(self), self.original_name)
+
+    @property
+    def code(self) -> str:
+        """The text of the module's forward()."""
+        return source(type(_plain(self)).forward)
+
+    def __reduce__(self) -> Any:
+        return script, (_plain(self),)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return script(copy.deepcopy(_plain(self), memo))
+
+
+def _plain(module: Any) -> Any:
+    """The module that was scripted: an object of its class with the same attributes."""
+    made = object.__new__(module._own)
+    made.__dict__ = module.__dict__
+    return made
+
+
+def _scripted(module: Any) -> Any:
+    own = type(module)
+    if own not in _kinds:
+        table = {"__slots__": ("_kept",), "_own": own, "__doc__": own.__doc__}
+        table |= {"__module__": own.__module__, "__qualname__": own.__qualname__}
+        _kinds[own] = type(own.__name__, (_Scripted, own), table)
+    made: Any = object.__new__(_kinds[own])
+    made.__dict__ = module.__dict__
+    type(made)._kept.__set__(made, Example())
+    return made
+
+
+_kinds: dict[type, type] = {}
+
+
 def script(
     obj: Any,
     optimize: Any = None,
@@ -150,10 +234,14 @@ def script(
     _rcb: Any = None,
     example_inputs: Any = None,
 ) -> Any:
-    """The function, class or module itself; with examples, what `trace` makes of it.
+    """A function or a module that runs as Python, and has a program once it was called.
+
+    Parameters, buffers and attributes are the module's own. The arguments of the first call are
+    the example on which `save` and `graph` record the program. Classes and other objects are
+    returned as they are; with example_inputs, the program is recorded at once.
 
     Args:
-        obj: what would be compiled.
+        obj: a function, a Module or a class.
         optimize: accepted; there is no compiler.
         example_inputs: a list of tuples of arguments, of which the first is taken.
 
@@ -163,12 +251,13 @@ def script(
     >>> double(clew.ones(1))
     tensor([2.])
     """
-    if example_inputs is None:
-        if builtins.isinstance(obj, Module) and not hasattr(obj, "save"):
-            obj.__dict__["save"] = functools.partial(save, obj)  # which says what it needs
-        return obj
-    first = next(iter(example_inputs))
-    return trace(obj, first)
+    if example_inputs is not None:
+        return trace(obj, next(iter(example_inputs)))
+    if builtins.isinstance(obj, types.FunctionType):
+        return ScriptFunction(obj)
+    if builtins.isinstance(obj, Module) and not builtins.isinstance(obj, ScriptModule):
+        return _scripted(obj)
+    return obj
 
 
 def trace(
@@ -216,6 +305,9 @@ def trace(
     return made
 
 
+makers["trace"] = trace
+
+
 def _recorded(func: Any, example_inputs: Any, named: Any) -> Any:
     from clew import Tensor
     from clew.export._export import record
@@ -255,20 +347,41 @@ def _check(func: Any, made: Any, inputs: Any, tolerance: float) -> None:
 
 
 def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """A module that runs the program of a module's forward().
+    """A module that runs the programs of a module's methods, which share its parameters.
 
     Args:
         mod: the module.
-        inputs: {"forward": its arguments}; other methods are not kept.
+        inputs: {the method's name: its arguments}, with forward.
         args: as for `trace`.
         kwargs: likewise.
     """
-    others = sorted(set(inputs) - {"forward"})
-    if others or not inputs:
-        raise NotImplementedError(
-            f"jit.trace_module: only forward is kept; trace the methods {others} one by one"
-        )
-    return trace(mod, inputs["forward"], *args, **kwargs)
+    if "forward" not in inputs:
+        raise ValueError("jit.trace_module: inputs must have arguments of 'forward'")
+    made = trace(mod, inputs["forward"], *args, **kwargs)
+    for name in inputs:
+        if name != "forward":
+            method = trace(_Method(mod, name), inputs[name], *args, **kwargs)
+            made.__dict__[name] = method
+            made.__dict__.setdefault("_methods", []).append(name)
+    return made
+
+
+class _Method(Module):
+    """A method of a module as a module of the same parameters."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        super().__init__()
+        self.__dict__["_called"] = getattr(module, name)
+        for table in ("_parameters", "_buffers", "_modules"):
+            self.__dict__[table] = module.__dict__[table]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the method."""
+        from clew.export._symbols import _recorder
+
+        if _recorder:  # its branches are kept
+            return _recorder[-1].control.call(self._called, *args, **kwargs)
+        return self._called(*args, **kwargs)
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
@@ -370,7 +483,7 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     """Stores the program of a traced module.
 
     Args:
-        m: what `trace` or `load` returned.
+        m: what `script`, `trace` or `load` returned.
         f: a path or a binary file.
         _extra_files: further members of the file by name, strings or bytes.
 
@@ -379,13 +492,21 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     """
     from clew.export import save as save_program
 
-    if not builtins.isinstance(m, RecursiveScriptModule):
+    if builtins.isinstance(m, ScriptFunction):
+        m.save(f, _extra_files)
+        return
+    if not builtins.isinstance(m, ScriptModule):
         raise RuntimeError(
             f"jit.save: a {type(m).__name__} has no program, which needs an example: save "
             "clew.jit.trace(module, example_inputs), or what jit.script(module, "
             "example_inputs=[(x,)]) returns, or store m.state_dict()"
         )
-    save_program(m._exported, f, extra_files=_extra_files)
+    program = m._program()
+    if "_methods" in program.__dict__:
+        raise RuntimeError(
+            f"jit.save: a file holds forward() alone; save {', '.join(program._methods)} apart"
+        )
+    save_program(program._exported, f, extra_files=_extra_files)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, **kwargs: Any) -> Any:
@@ -407,12 +528,12 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, **kwargs: A
 
 
 def is_script_module(obj: Any) -> bool:
-    """Whether something runs a program.
+    """Whether something is what `script`, `trace` or `load` return.
 
     Args:
         obj: anything.
     """
-    return builtins.isinstance(obj, RecursiveScriptModule)
+    return builtins.isinstance(obj, ScriptModule)
 
 
 def set_fusion_strategy(strategy: Any) -> list[Any]:

@@ -19,12 +19,13 @@ import clew
 from clew import Tensor
 from clew.export._choices import callable_of, element
 from clew.export._errors import ExportError, Place, here, is_library, is_standard
+from clew.export._inline import inlined, program_of
 from clew.export._ir import Block, Node, Value
 from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind
 from clew.export._lists import Appender, ScanList, SymIter, SymRange, as_loop
 from clew.export._record import Recorder, _shape_of, unseen
 from clew.export._rewrite import convert
-from clew.export._symbols import SYMS, Poison, SymBool, SymFloat, SymInt, compute
+from clew.export._symbols import SYMS, Poison, SymBool, SymFloat, SymInt, compute, settle
 from clew.nn import Module
 
 __all__ = ["Control"]
@@ -38,6 +39,7 @@ class Control:
 
     def __init__(self, rec: Recorder) -> None:
         self.rec = rec
+        rec.control = self
         self._made: dict[Any, Any] = {}
         self._depth = 0
         self._lists: list[Any] = []  # that a first round may change
@@ -337,6 +339,10 @@ class Control:
             if type(inner) is types.FunctionType:
                 return self.converted(inner)(function.__self__, *args, **kwargs)
             return function(*args, **kwargs)
+        if any(type(a) in SYMS for a in args) and str(
+            getattr(kind if kind is np.ufunc else function, "__module__", "")
+        ).startswith("numpy"):  # it takes a number for an object of its own
+            args = tuple(settle(a, "its value") if type(a) in SYMS else a for a in args)
         if kind is types.BuiltinFunctionType or kind is type:
             special = _BUILTINS.get(function) if _hashable(function) else None
             if special is not None:
@@ -351,7 +357,13 @@ class Control:
                 if math_name and any(type(a) in SYMS for a in args):
                     return compute(math_name, function, args)
             return function(*args, **kwargs)
-        if not isinstance(function, Module):
+        if isinstance(function, Module):
+            program = program_of(function)
+            if program is not None:
+                return inlined(self, program, args, kwargs)
+        else:
+            if getattr(kind, "_clew_wraps", False):  # jit.script's
+                return self.call(function.__wrapped__, *args, **kwargs)
             code = callable_of(function)
             if code is not None:
                 return self.converted(code)(function, *args, **kwargs)

@@ -13,6 +13,7 @@ from clew import Tensor
 from clew.export import _tree
 from clew.export._control import Control
 from clew.export._errors import ExportError, is_library
+from clew.export._inline import inlined, program_of
 from clew.export._ir import Program, prune
 from clew.export._listing import name_values
 from clew.export._module import ProgramModule, parameters_of, rest_name, run_names
@@ -326,10 +327,19 @@ def _record_once(runner: _Runner, first: list[Tensor], second: list[Tensor]) -> 
 def _rewritten_modules(module: Module, control: Control) -> Iterator[None]:
     """The forward methods of the user's own classes, rewritten meanwhile."""
     replaced: list[tuple[Any, str, Any]] = []
+    added: list[Any] = []
     seen: set[type] = set()
     try:
         for m in module.modules():
             own = vars(m).get("forward")
+            program = program_of(m)
+            if program is not None:
+                if own is not None:
+                    replaced.append((m, "forward", own))
+                else:
+                    added.append(m)
+                m.forward = lambda *a, _p=program, **k: inlined(control, _p, a, k)
+                continue
             if own is not None:
                 replaced.append((m, "forward", own))
                 m.forward = lambda *a, _f=own, **k: control.call(_f, *a, **k)
@@ -354,6 +364,8 @@ def _rewritten_modules(module: Module, control: Control) -> Iterator[None]:
     finally:
         for owner, name, value in reversed(replaced):
             setattr(owner, name, value)
+        for m in added:
+            del m.forward
 
 
 def prove(

@@ -342,6 +342,7 @@ class _Reader:
         elif op == "guard":
             if len(node.args) != 2 or node.outputs:
                 raise ValueError("a check is malformed")
+            node.decides = True  # for all that the file says
         elif "::" in op and function_of(op) is None:
             raise ExportError(
                 f"export.load: the program calls the operation {op}, which this process has not "

@@ -75,8 +75,9 @@ class ProgramModule(Module):
                 (lambda args: _check_ties(ties, args, program.ranges)),
                 _equal_places(ties, program),
             )
+        self._homes = homes_of(self, program)
         run = compile_program(
-            program, homes_of(self, program), lambda k, x: checks[k](x), tie,
+            program, self._homes, lambda k, x: checks[k](x), tie,
             self._general if simple else None,
         )  # fmt: skip
         self._run = run

@@ -84,6 +84,7 @@ class Recorder(TorchFunctionMode):
         self.inside = False
         self.journals: list[Any] = []  # open branches and loops, which note what is written
         self.tries: list[tuple[Any, Place]] = []  # what the open `try` blocks catch
+        self.control: Any = None
         self.refusal: ExportError | None = None  # raised where the model may have caught it
         self.merged: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that an `if` chose
         self._names = names
@@ -697,9 +698,10 @@ def _ask_number(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
         what = getattr(func, "__name__", "").strip("_")
         raise ExportError(
             f"export: {what}() makes a Python value of data at {here()}\n"
-            f"  Only functions whose source is at hand, and no lambdas, generators and "
-            f"comprehensions, keep such decisions: write `if`, `while` or `for` in a function, or "
-            f"use clew.where()."
+            f"  Only functions whose source is at hand, without `global` and `nonlocal`, keep such "
+            f"decisions, and no generators, filtered comprehensions, `match` statements or, before "
+            f"Python 3.11, lambdas: write `if`, `while` or `for` in a function, or use "
+            f"clew.where()."
         )
     found = rec.item(args[0])
     kind = {"__bool__": bool, "__float__": float}.get(func.__name__, int)

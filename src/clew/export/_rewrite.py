@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import inspect
+import linecache
 import sys
 import textwrap
 import types
@@ -54,7 +56,7 @@ def _code(fn: types.FunctionType) -> types.CodeType | None:
     key = fn.__code__
     if key not in _codes:
         _codes[key] = None
-        if not key.co_flags & _FLAGS and key.co_name != "<lambda>":
+        if not key.co_flags & _FLAGS:
             try:
                 _codes[key] = _rewritten(fn)
             except (OSError, TypeError, SyntaxError, IndentationError, _TooLarge, RecursionError):
@@ -63,12 +65,9 @@ def _code(fn: types.FunctionType) -> types.CodeType | None:
 
 
 def _rewritten(fn: types.FunctionType) -> types.CodeType | None:
-    lines, first = inspect.getsourcelines(fn.__code__)
-    tree = ast.parse(textwrap.dedent("".join(lines)))
-    if not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
+    definition = _lambda(fn.__code__) if fn.__name__ == "<lambda>" else _definition(fn.__code__)
+    if definition is None:
         return None
-    definition = tree.body[0]
-    ast.increment_lineno(tree, first - 1)
     definition.decorator_list = []
     definition.returns = None
     arguments = definition.args
@@ -99,6 +98,48 @@ def _rewritten(fn: types.FunctionType) -> types.CodeType | None:
         c for c in made.co_consts if isinstance(c, types.CodeType) and c.co_name == definition.name
     ]
     return inner[0].replace(co_name=fn.__name__) if inner else None
+
+
+def _definition(code: types.CodeType) -> ast.FunctionDef | None:
+    """The syntax tree of a function."""
+    lines, first = inspect.getsourcelines(code)
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    if not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
+        return None
+    ast.increment_lineno(tree, first - 1)
+    return tree.body[0]
+
+
+def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
+    """A lambda as a function: the one of its file whose body stands where the code says."""
+    positions = getattr(code, "co_positions", None)  # from Python 3.11 on
+    if positions is None:
+        return None
+    places = [p for p in positions() if None not in p and p[3]]
+    if not places:
+        return None
+    begin = min((line, column) for line, _, column, _ in places)
+    end = max((line, column) for _, line, _, column in places)
+    for node in ast.walk(_tree_of("".join(linecache.getlines(code.co_filename)))):
+        if isinstance(node, ast.Lambda):
+            body = node.body
+            if begin == (body.lineno, body.col_offset) and end == (
+                body.end_lineno, body.end_col_offset,
+            ):  # fmt: skip
+                node = copy.deepcopy(node)
+                whole = ast.FunctionDef(
+                    name="_clew_lambda", args=node.args, body=[ast.Return(node.body)],
+                    decorator_list=[], **_NO_TYPES,
+                )  # fmt: skip
+                for new in (whole, whole.body[0]):
+                    ast.copy_location(new, node)
+                return whole
+    return None
+
+
+@functools.lru_cache(maxsize=32)
+def _tree_of(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 # ---- small pieces of syntax ----
