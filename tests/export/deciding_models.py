@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -229,6 +230,19 @@ def equal_counts(x):
     return x * 2 if up == left else x
 
 
+class Both(NamedTuple):
+    a: object
+    b: object
+
+
+@of(KEPT)
+def a_named_tuple_of_either_branch(x):
+    both = Both(x, 1)
+    if x.sum() > 0:
+        both = both._replace(b=3)
+    return both.a * both.b
+
+
 # ---- decided as the example has it: the own format checks it, ONNX refuses it ----
 
 
@@ -311,6 +325,17 @@ def a_function_of_numpy(x):
 @of(STOPPED)
 def a_bisection(x):
     return x * bisect.bisect([0.0, 1.0, 2.0], x.sum().item())
+
+
+@of(STOPPED)
+def parts_of_as_many_rows(x):
+    parts = x[: count(x) + 1].chunk(2)
+    return sum(p.sum() for p in parts) * x
+
+
+@of(STOPPED)
+def each_of_as_many_rows(x):
+    return sum(r * (k + 1) for k, r in enumerate(x[x.sum(1) > 0].unbind()))
 
 
 class Kind(IntEnum):
@@ -413,6 +438,19 @@ def a_refusal_that_is_caught(x):
         return x * float(x.numpy().max())
     except Exception:
         return x
+
+
+@refused(r"grad\(\) within a model cannot be kept, at .*autograd")
+def a_gradient(x):
+    with clew.enable_grad():
+        y = x.detach().requires_grad_()
+        (g,) = clew.autograd.grad((y**3).sum(), y)
+    return g
+
+
+@refused(r"vmap\(\) within a model cannot be kept, at .*vmap")
+def a_mapped_function(x):
+    return clew.vmap(lambda r: clew.where(r.sum() > 0, r, -r))(x)
 
 
 @refused("`is` asks at .*z is y")

@@ -55,7 +55,8 @@ def test_decided_as_the_example_has_it(name):
             file = io.BytesIO()
             save(export(model, (x,)), file)
         except ExportError as e:
-            assert "decides here in Python" in str(e) and line in str(e)
+            assert "decides here in Python" in str(e) or "as many tensors as" in str(e)
+            assert line in str(e)
             stopped += 1
             continue
         program = load(io.BytesIO(file.getvalue())).module()

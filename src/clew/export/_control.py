@@ -838,6 +838,8 @@ class _Merger:
         for kind in (tuple, list):
             if isinstance(a, kind) and isinstance(b, kind) and len(a) == len(b):
                 parts = [self.merge(x, y, name) for x, y in zip(a, b)]
+                if type(a) is type(b) and hasattr(a, "_fields"):
+                    return type(a)(*parts)
                 return parts if kind is list else tuple(parts)
         if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
             return {k: self.merge(a[k], b[k], name) for k in a}

@@ -443,8 +443,9 @@ def _compare(expected: list[Any], got: list[Any], tensors: list[Tensor]) -> None
             raise ExportError(
                 f"export: result {k} of the recorded program differs from the model's for inputs "
                 f"of the shapes {shapes}: {difference}\n  A number or a tensor that Python made of "
-                f"data (through NumPy, a lambda, a global, a cache on an object) became a "
-                f"constant; compute it with clew's operations in forward()."
+                f"data, or that changes from run to run (through NumPy, a random number of "
+                f"Python's, a global, an attribute of an object), became a constant; compute it "
+                f"with clew's operations in forward()."
             )
 
 

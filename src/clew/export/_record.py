@@ -31,7 +31,7 @@ from clew.export._names import (
     written_by,
 )
 from clew.export._symbols import SYMS, Poison, Sym, SymBool, SymFloat, SymInt, SymSize, size_of
-from clew.export._varying import RESHAPING, flat, loose_sizes
+from clew.export._varying import COUNTED, RESHAPING, flat, loose_sizes
 
 __all__ = ["Recorder"]
 
@@ -84,6 +84,7 @@ class Recorder(TorchFunctionMode):
         self.inside = False
         self.journals: list[Any] = []  # open branches and loops, which note what is written
         self.tries: list[tuple[Any, Place]] = []  # what the open `try` blocks catch
+        self.by_data: set[Any] = set()  # pairs of sizes that data decide
         self.control: Any = None
         self.refusal: ExportError | None = None  # raised where the model may have caught it
         self.merged: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that an `if` chose
@@ -388,6 +389,8 @@ class Recorder(TorchFunctionMode):
                 f"export: {op} gives as many tensors as a size says ({[len(p) for p in parts]}), "
                 f"at {place}; use a loop over range(x.shape[dim]) or a reshape instead"
             )
+        if several and op in COUNTED:
+            self._guard_count(op, args, kwargs, len(parts[0]), place)
         if not all(isinstance(t, Tensor) for t in parts[0]):
             if "::" in op:
                 raise ExportError(f"export: {op} gives more than tensors, at {place}")
@@ -416,6 +419,32 @@ class Recorder(TorchFunctionMode):
         )
         self.emit(node)
         return first
+
+    def _guard_count(self, op: str, args: Any, kwargs: Any, count: int, place: Place) -> None:
+        """The program checks that a size that varies gives as many parts."""
+        x = args[0]
+        given = {**dict(zip(COUNTED[op], args[1:])), **kwargs}
+        dim = given.get("dim", 0)
+        if not isinstance(x, Tensor) or type(dim) is not int:
+            return
+        known = self.held(x)
+        if known.value.sizes[dim] is not None:
+            return
+        size = self.size(known, dim % len(known.value.sizes))
+        decides = len(set(size.vals)) == 1 or tuple(size.vals) in self.by_data
+        if op == "unbind":
+            self.guard(size, count, decides)
+            return
+        part: Any = given.get(
+            "chunks", given.get("split_size", given.get("split_size_or_sections"))
+        )
+        if isinstance(part, (tuple, list)):
+            return
+        if op == "chunk":
+            part = _symbols.compute("max", max, ((size + (part - 1)) // part, 1))
+        parts = (size + (part - 1)) // part
+        if type(parts) in SYMS:
+            self.guard(_symbols.compute("max", max, (parts, 1)), count, decides)
 
     @staticmethod
     def plain_shape(tensor: Tensor) -> tuple[int, ...]:
@@ -487,6 +516,7 @@ class Recorder(TorchFunctionMode):
             stand_ins[id(function_of(n))] = (n, function_of(n))
         replaced = {k: self._creation(n, f) for k, (n, f) in stand_ins.items()}
         replaced |= {id(f): self._of_data(n, f) for n, f in _made_of_data()}
+        replaced |= {id(f): self._refused(f) for f in _of_gradients()}
         replaced[id(_C.Size)] = _symbols.size_of
         replaced[id(clew.broadcast_shapes)] = _broadcast_shapes
         for name, module in list(sys.modules.items()):
@@ -537,6 +567,21 @@ class Recorder(TorchFunctionMode):
         make.__name__ = make.__qualname__ = name.rpartition(".")[2]
         make._clew_own = function  # type: ignore[attr-defined]
         return make
+
+    def _refused(self, function: Any) -> Any:
+        own = self
+
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            if own.inside or own not in _modes() or library_asks():
+                return function(*args, **kwargs)
+            raise ExportError(
+                f"export: {function.__name__}() within a model cannot be kept, at {here()}; write "
+                f"what it computes with operations of the tensors"
+            )
+
+        refuse.__name__ = refuse.__qualname__ = function.__name__
+        refuse._clew_own = function  # type: ignore[attr-defined]
+        return refuse
 
     def _of_data(self, name: str, function: Any) -> Any:
         """tensor([...]) of numbers that vary is a stack of them."""
@@ -628,6 +673,14 @@ def unseen(rec: Recorder) -> Iterator[None]:
 
 def _made_of_data() -> list[tuple[str, Any]]:
     return [("tensor", clew.tensor), ("as_tensor", clew.as_tensor)]
+
+
+def _of_gradients() -> list[Any]:
+    """Functions that call the model's functions in ways that no program has."""
+    found = [clew.autograd.grad, clew.autograd.backward]
+    names = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
+    table = vars(sys.modules.get("clew.func", clew))
+    return found + [table[n] for n in names if isinstance(table.get(n), types.FunctionType)]
 
 
 def _modes() -> list[Any]:

@@ -14,7 +14,7 @@ import clew
 from clew import Tensor
 from clew.export._symbols import SYMS
 
-__all__ = ["RESHAPING", "flat", "loose_sizes"]
+__all__ = ["COUNTED", "RESHAPING", "flat", "loose_sizes"]
 
 # Results whose sizes depend on values.
 _DATA_SIZED = {
@@ -37,6 +37,13 @@ _SIZED_BY_NUMBERS = {
     *("tril_indices", "triu_indices", "slice_copy", "narrow_copy", "Tensor.narrow_copy"),
     *("nn.functional.affine_grid", "nn.functional.fold", "nn.functional.unfold", "bincount"),
     *("pixel_shuffle", "pixel_unshuffle", "movedim", "roll", "vander", "combinations", "trace"),
+}
+# Results that are as many as a size says, and the arguments behind the tensor.
+COUNTED = {
+    "unbind": ("dim",),
+    "chunk": ("chunks", "dim"),
+    "split": ("split_size_or_sections", "dim"),
+    "ops.split": ("split_size", "dim"),
 }
 # Views that may be of the sizes that the tensor has.
 RESHAPING = {
@@ -92,7 +99,9 @@ def loose_sizes(
     if sized:
         carried |= columns
     if op in _DATA_SIZED or (op == "where" and len(args) + len(kwargs) == 1):
-        carried |= _of_values(op, args, kwargs, tensors, results[0])
+        found = _of_values(op, args, kwargs, tensors, results[0])
+        carried |= found
+        rec.by_data |= found
     plain = {(a,) * rec.runs for a in given if type(a) is int}
     if syms and op in _SIZED_BY_NUMBERS:
         agreeing = {tuple(s.vals) for s in syms if len(set(s.vals)) == 1}
@@ -167,6 +176,8 @@ def _taken(rec: Any, x: Tensor, index: Any, result: list[Any]) -> set[Any]:
                     for run, t in enumerate(known.runs)
                 ]
                 whole = i.start is None and i.stop is None and i.step is None
+                if any(type(b) in SYMS and b.value.data for b in flat(i)):
+                    rec.by_data.add(tuple(lengths))
                 if len(set(lengths)) == 1 and not (whole and sizes[d] is not None):
                     found.add(tuple(lengths))
             at, d = at + 1, d + 1
@@ -180,6 +191,7 @@ def _taken(rec: Any, x: Tensor, index: Any, result: list[Any]) -> set[Any]:
     if masked:
         start = block[0] if block == [block[0]] * len(block) else 0
         found |= set(result[start : start + 1])
+        rec.by_data |= set(result[start : start + 1])
     return found & set(result)
 
 
