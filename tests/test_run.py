@@ -413,7 +413,7 @@ def test_other_texts_are_pytorchs_too(program):
 
 def test_texts_are_clews_again_after_uninstall():
     program = (
-        "from clew import _run; _run.install(); import torch; a = str(torch.float32);"
+        "from clew._cli import run as _run; _run.install(); import torch; a = str(torch.float32);"
         "_run.uninstall(); import clew; x = clew.ones(2);"
         "print(a, x.dtype, x.shape, x.layout, clew.channels_last, x.type())"
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew._run import ALIAS_FOLDER
+from clew._cli.run import ALIAS_FOLDER
 
 SOURCE = str(Path(clew.__file__).parent.parent)
 

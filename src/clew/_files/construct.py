@@ -120,7 +120,7 @@ def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = N
     return Parameter(data, requires_grad)
 
 
-# How files of whole objects name the kinds of tensors (see clew._pickle).
+# How files of whole objects name the kinds of tensors (see clew._tensor.pickling).
 _OWN_PARAMETER, _OWN_BUFFER = "clew.nn.parameter.Parameter", "clew.nn.parameter.Buffer"
 _OWN_TENSORS = ("clew.Tensor", "torch.Tensor")
 
@@ -415,7 +415,7 @@ def _make_names() -> dict[str, Name]:
         "torch._utils._rebuild_meta_tensor_no_storage": _rebuild_meta,
         "torch._utils._rebuild_sparse_tensor": _rebuild_sparse,
         "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
-        "clew._pickle._rebuild": _rebuild_own,
+        "clew._tensor.pickling._rebuild": _rebuild_own,
         "clew.nn.parameter._rebuild_parameter": _rebuild_own_parameter,
         _OWN_PARAMETER: None,
         _OWN_BUFFER: None,

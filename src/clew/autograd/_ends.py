@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
-import clew
 from clew import _C
+from clew.autograd import _backward
 
 
 class _Thread(threading.local):
@@ -94,12 +95,11 @@ def watch() -> None:
     if _watched:
         return
     _watched, _missed = True, int(_C._backward_id())
-    from clew.autograd import _backward
-
-    clew.Tensor.backward = _noting(clew.Tensor.backward)  # type: ignore[method-assign]
+    _C.Tensor.backward = _noting(_C.Tensor.backward)  # type: ignore[method-assign]
+    front = sys.modules["clew.autograd"]  # which itself needs this file
     for name in ("backward", "grad"):
         noted = _noting(getattr(_backward, name))
-        for module in (_backward, clew.autograd):
+        for module in (_backward, front):
             setattr(module, name, noted)
 
 
@@ -133,10 +133,10 @@ class Engine:
         """`autograd.backward`, where gradients are added up, else `autograd.grad`."""
         if accumulate_grad or not inputs:
             wanted = inputs or None
-            return clew.autograd.backward(
+            return _backward.backward(
                 tensors, grad_tensors, keep_graph, create_graph, inputs=wanted
             )
-        return clew.autograd.grad(
+        return _backward.grad(
             tensors,
             inputs,
             grad_tensors,

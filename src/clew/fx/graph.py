@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import clew
-from clew import _dtypes
+from clew._base import dtypes as _dtypes
 from clew.fx.node import Node, map_arg, public_name
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from clew import _dtypes
+from clew._base import dtypes as _dtypes
 from clew.fx.immutable_collections import immutable_dict, immutable_list
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ class _Pipe:
         if shuffle and not shufflers:
             import warnings
 
-            from clew._provenance import user_level
+            from clew._base.provenance import user_level
 
             warnings.warn(
                 "`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. Adding "
