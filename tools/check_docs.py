@@ -157,6 +157,8 @@ def gives_something(value: object) -> bool:
         given = inspect.signature(value).return_annotation  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return False
+    if getattr(value, "__name__", "") == "backward" and given is inspect.Parameter.empty:
+        return False  # native functions tell no annotation
     # What a context manager yields is None.
     return given not in (None, "None", "NoReturn", "Iterator[None]")
 

@@ -613,8 +613,8 @@ void set_python_error() noexcept {
 
 constexpr const char* dtype_doc = R"(The type of a tensor's elements, such as clew.float32.
 
->>> clew.float32.itemsize, clew.float32.is_floating_point
-(4, True)
+>>> isinstance(clew.float32, clew.dtype), clew.float32.itemsize
+(True, 4)
 )";
 constexpr const char* size_doc = R"(The sizes of a tensor's dims: a tuple of ints.
 

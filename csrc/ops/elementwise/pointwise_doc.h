@@ -151,7 +151,14 @@ template <const OpDef& op, Text name> struct AliasDoc {
   }();
   static constexpr size_t sentence = doc.find("\n\n");
   static constexpr size_t example = doc.find(">>> ");
-  static constexpr size_t used = doc.find(old, example);
+  // The call, not letters of another word: "le" is in "clew" too.
+  static constexpr size_t used = [] {
+    size_t at = doc.find(old, example);
+    while (at != doc.npos && (doc[at - 1] != '.' || doc[at + old.size()] != '('))
+      at = doc.find(old, at + 1);
+    return at;
+  }();
+  static_assert(used != doc.npos, "the example does not call the op");
   static constexpr std::string_view parts[] = {
       doc.substr(0, sentence),
       "\n\nAnother name of `clew.",

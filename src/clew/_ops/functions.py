@@ -270,7 +270,17 @@ def typename(obj: Any) -> str:
 
 @asks_classes
 def detach(input: Tensor) -> Tensor:
-    """The same elements without history."""
+    """The same elements without history.
+
+    Args:
+        input: the tensor.
+
+    Returns:
+        a tensor that shares its memory and needs no gradient.
+
+    >>> clew.detach(clew.ones(2, requires_grad=True)).requires_grad
+    False
+    """
     return input.detach()
 
 
