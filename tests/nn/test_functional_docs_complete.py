@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import operator
 import re
 import warnings
 
@@ -85,6 +86,8 @@ def test_docstring(name):
     first = doc.split("\n\n")[0]
     assert first and not re.match(HEADERS, first), "no sentence says what it does"
     assert ">>>" in doc, "no example"
+    if native(value) and (other := re.search(r"^Another name of `([\w.]+)`\.$", doc, re.M)):
+        doc += operator.attrgetter(other[1].removeprefix("clew."))(clew).__doc__
     if not inspect.isclass(value):
         assert re.search("^Returns:", doc, re.M), "nothing says what is returned"
     parameters = set(inspect.signature(value).parameters)
