@@ -169,13 +169,15 @@ def behind(record: dict[str, Any]) -> tuple[list[str], list[str]]:
     for case, limit in getattr(suite, "LIMITS", {}).items():
         value = record["median"]["clew"].get(case, 0.0)  # not every machine can measure all
         if value > limit:
-            text = f"- {record['suite']}, {case}: {value:.2f} {suite.UNIT}, wanted {limit:g}"
+            text = (
+                f"- {record['suite']}, {case}: {value:.2f} {suite.UNIT} (target at most {limit:g})"
+            )
             found.append((value / limit, text))
     for case, limit in least(suite, record).items():
         value = record["median"]["clew"][case]
         if value < limit:
             reason = REASONS.get((record["suite"], case), "")
-            text = f"- {record['suite']}, {case}: {value:.1f} GB/s, wanted {limit:.1f}"
+            text = f"- {record['suite']}, {case}: {value:.1f} GB/s (target at least {limit:.1f})"
             found.append((limit / value, text + (f". {reason}" if reason else "")))
     for case, (other, most) in getattr(suite, "WITHIN", {}).items():
         if case not in record["median"]["clew"]:
@@ -183,7 +185,7 @@ def behind(record: dict[str, Any]) -> tuple[list[str], list[str]]:
         ratio = record["median"]["clew"][case] / record["median"]["clew"][other]
         if ratio > most:
             reason = REASONS.get((record["suite"], case), "")
-            text = f"- {record['suite']}, {case}: {ratio:.2f} of {other}, wanted {most:g}"
+            text = f"- {record['suite']}, {case}: {ratio:.2f}x {other} (target at most {most:g}x)"
             found.append((ratio / most, text + (f". {reason}" if reason else "")))
     theirs = record["median"].get("torch", {})
     for case, value in record["median"]["clew"].items():
@@ -196,10 +198,9 @@ def behind(record: dict[str, Any]) -> tuple[list[str], list[str]]:
         if slower <= wanted:
             continue
         reason = REASONS.get((record["suite"], case), "")
-        text = (
-            f"- {record['suite']}, {case}: {slower:.{2 if slower >= 0.1 else 3}f} times PyTorch's"
-        )
-        text += f" time, wanted {wanted:g}" if suite.UNIT != "MB" else f" memory, wanted {wanted:g}"
+        what = "memory" if suite.UNIT == "MB" else "time"
+        ratio_text = f"{slower:.{2 if slower >= 0.1 else 3}f}x PyTorch's {what}"
+        text = f"- {record['suite']}, {case}: {ratio_text} (target at most {wanted:g}x)"
         told = wanted != 1 or slower - 1 > uncertainty(record, case)
         listed = found if told else even
         listed.append((slower / wanted, text + (f". {reason}" if reason else "")))
