@@ -144,8 +144,8 @@ def page(record: dict[str, Any]) -> list[str]:
     """The table of docs/memory.md."""
     ours, theirs = record["median"]["clew"], record["median"].get("torch", {})
     lines = [
-        "| step, and its budget: of the peak | time | target at most | `checkpoint` at every block, "
-        "placed by hand | PyTorch's plain step | PyTorch's `checkpoint` at every block |",
+        "| step, and its budget: of the peak | time | target at most | `checkpoint` at every "
+        "block, placed by hand | PyTorch's plain step | PyTorch's `checkpoint` at every block |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, most in zip(CASES, _MOST, strict=True):
