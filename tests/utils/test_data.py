@@ -226,10 +226,19 @@ def test_distributed_sampler():
     assert first != list(s) and len(s) == 5
     assert list(DistributedSampler(range(10), 2, 0, seed=6)) == list(s)
     assert list(DistributedSampler(range(2), 5, 4, shuffle=False)) == [0]
-    with pytest.raises(RuntimeError, match="num_replicas"):
+    with pytest.raises(ValueError, match="process group has not been initialized"):
         DistributedSampler(range(3))
     with pytest.raises(ValueError, match="rank"):
         DistributedSampler(range(3), 2, 2)
+
+
+def test_distributed_sampler_asks_the_process_group(monkeypatch):
+    monkeypatch.setattr(clew.distributed, "get_world_size", lambda: 3)
+    monkeypatch.setattr(clew.distributed, "get_rank", lambda: 1)
+    s = DistributedSampler(range(9), shuffle=False)
+    assert (s.num_replicas, s.rank, list(s)) == (3, 1, [1, 4, 7])
+    assert list(DistributedSampler(range(9), num_replicas=3, rank=2, shuffle=False)) == [2, 5, 8]
+    assert list(DistributedSampler(range(9), rank=0, shuffle=False)) == [0, 3, 6]
 
 
 # Collation

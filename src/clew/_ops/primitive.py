@@ -140,8 +140,8 @@ class _Primitive(Function):
         cls = ctx._function
         assert issubclass(cls, _Primitive)
         outputs = cls._run(inputs, attrs)
-        ctx.attrs = attrs  # type: ignore[attr-defined]
-        ctx.arity = len(inputs)  # type: ignore[attr-defined]
+        ctx.attrs = attrs
+        ctx.arity = len(inputs)
         ctx.save_for_backward(*inputs, *outputs)
         ctx.mark_non_differentiable(
             *(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew import _C
 from clew._C import Tensor, zeros
@@ -18,6 +18,11 @@ class FunctionCtx(_C.Node):
 
     _function: type[Function]
     needs_input_grad: tuple[bool, ...] = ()
+
+    if TYPE_CHECKING:  # forward leaves what it likes for backward: ctx.dim = dim
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init__(self) -> None:
         self._to_save: tuple[Any, ...] = ()

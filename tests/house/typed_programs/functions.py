@@ -28,11 +28,12 @@ class Cube(Function):
 class Scale(Function):
     @staticmethod
     def forward(ctx: FunctionCtx, x: Tensor, factor: float) -> Tensor:
+        ctx.factor = factor
         return x * factor
 
     @staticmethod
     def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
-        return grad, None
+        return grad * ctx.factor, None
 
 
 def closures() -> float:

@@ -48,7 +48,7 @@ class Conversions:
                 self._buffers[name] = fn(buf)
         return self
 
-    def apply(self: T, fn: Callable[[Any], None]) -> T:
+    def apply(self: T, fn: Callable[[Any], object]) -> T:
         """Calls fn on every module below and on the module itself, children first.
 
         Args:

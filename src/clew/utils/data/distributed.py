@@ -8,18 +8,18 @@ from typing import Any
 
 import clew
 
-from .sampler import Sampler
+from .sampler import Sampler, T_co
 
 __all__ = ["DistributedSampler"]
 
 
-class DistributedSampler(Sampler[int]):
+class DistributedSampler(Sampler[T_co]):
     """The share of one process in a dataset, all shares of equal length.
 
     Args:
         dataset: something with a length.
-        num_replicas: how many processes share it.
-        rank: which of them this is.
+        num_replicas: how many processes share it; those of the process group when None.
+        rank: which of them this is; the one in the process group when None.
         shuffle: random order, the same in all processes.
         seed: of that order.
         drop_last: leave out samples that do not divide evenly; otherwise some come twice.
@@ -39,9 +39,10 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError(
-                "DistributedSampler: give num_replicas and rank; clew has no process groups yet"
-            )
+            from clew import distributed
+
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(
                 f"DistributedSampler: rank must be in [0, {num_replicas - 1}]; got {rank}"
@@ -59,7 +60,7 @@ class DistributedSampler(Sampler[int]):
         self.shuffle = shuffle
         self.seed = seed
 
-    def __iter__(self) -> Iterator[int]:
+    def __iter__(self) -> Iterator[T_co]:
         n = len(self.dataset)
         if self.shuffle:
             generator = clew.Generator()
@@ -70,7 +71,8 @@ class DistributedSampler(Sampler[int]):
         if not self.drop_last and order:
             repeats = math.ceil(self.total_size / len(order))
             order = order * repeats
-        return iter(order[: self.total_size][self.rank :: self.num_replicas])
+        share: Any = order[: self.total_size][self.rank :: self.num_replicas]
+        return iter(share)
 
     def __len__(self) -> int:
         return self.num_samples
