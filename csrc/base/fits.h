@@ -1,4 +1,5 @@
-// Whether numbers fit into elements. May include: base.
+// Whether numbers fit into elements.
+// May include: base.
 // Invariant: what fits is stored without losing a part of it that is not 0.
 #pragma once
 #include "base/scalar.h"

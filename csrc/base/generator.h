@@ -1,6 +1,8 @@
-// Generator: the random number source, mt19937 seeded with 32 bits, with the pending half of a pair
-// of normals. May include: base, the standard library. Invariant: equal seeds and equal calls give
-// equal numbers; the stream does not depend on the thread count.
+// Generator: the random number source, mt19937 seeded with 32 bits, with the pending half of a
+// pair of normals.
+// May include: base, the standard library.
+// Invariant: equal seeds and equal calls give equal numbers; the stream does not depend on the
+// thread count.
 #pragma once
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,7 @@
 // What a kernel sees of a tensor: a pointer, sizes, strides in elements, a dtype. Also iteration
-// over several of them at once. May include: base. Invariant: kernels never allocate results and
-// never see a Tensor.
+// over several of them at once.
+// May include: base.
+// Invariant: kernels never allocate results and never see a Tensor.
 #pragma once
 #include "base/dtype.h"
 #include "base/error.h"

@@ -1,6 +1,7 @@
-// A vector of trivially copyable elements that keeps the first N inside itself; shapes and strides
-// live in it. May include: the standard library only. Invariant: data() points at the inline buffer
-// exactly when capacity is N.
+// A vector of trivially copyable elements that keeps the first N inside itself; shapes and
+// strides live in it.
+// May include: the standard library only.
+// Invariant: data() points at the inline buffer exactly when capacity is N.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // How an op's non-tensor arguments live in a plain struct: the field kinds, and a table of them
-// made at compile time. May include: base. Invariant: a struct's fields stand in the order of the
-// signature's non-tensor parameters.
+// made at compile time.
+// May include: base.
+// Invariant: a struct's fields stand in the order of the signature's non-tensor parameters.
 #pragma once
 #include <array>
 #include <new>

@@ -1,5 +1,6 @@
-// What apply() tells of its calls under a memory budget (csrc/program/recipe.cpp), so that results
-// can be given up and made again. May include: graph/op.h, graph/modes.h.
+// What apply() tells of its calls under a memory budget (csrc/program/recipe.cpp), so that
+// results can be given up and made again.
+// May include: graph/op.h, graph/modes.h.
 // Invariant: nobody notes a call without intercept_budget; a saved tensor that was counted is
 // uncounted once.
 #pragma once

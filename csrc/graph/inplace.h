@@ -1,6 +1,7 @@
 // In-place writes: what is allowed, version counting, and how history continues, also through
-// views. May include: graph. Invariant: a write that backward could notice always raises the
-// storage's version.
+// views.
+// May include: graph.
+// Invariant: a write that backward could notice always raises the storage's version.
 #pragma once
 #include "graph/node.h"
 #include "graph/provenance.h"

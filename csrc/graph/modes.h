@@ -1,6 +1,8 @@
 // What the current thread has switched on: recording, inference mode, what looks at every
-// operation, saved-tensor hooks; and what it is in the middle of. May include: base. Invariant:
-// thread-local; the scoped setters restore what they found, also when an exception passes.
+// operation, saved-tensor hooks; and what it is in the middle of.
+// May include: base.
+// Invariant: thread-local; the scoped setters restore what they found, also when an exception
+// passes.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,7 @@
 // PyTorch's type promotion: tensors with dims outrank 0-d tensors, which outrank Python numbers,
-// inside a category. May include: base, tensor. Invariant: result_type is symmetric in its inputs.
+// inside a category.
+// May include: base, tensor.
+// Invariant: result_type is symmetric in its inputs.
 #pragma once
 #include <span>
 

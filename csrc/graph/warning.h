@@ -1,4 +1,5 @@
-// Warnings that operations give. May include: the standard library only.
+// Warnings that operations give.
+// May include: the standard library only.
 // Invariant: where the program makes warnings errors, the operation does nothing.
 #pragma once
 #include <string>

@@ -1,5 +1,6 @@
 // The memory budget: a bound on the allocator's live bytes, kept by giving up what can be made
-// again or lies in a file. May include: program/recipe.h.
+// again or lies in a file.
+// May include: program/recipe.h.
 // Invariant: one budget holds for the whole process; it is looked at with the GIL held.
 #pragma once
 #include <cstdint>

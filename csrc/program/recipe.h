@@ -1,7 +1,8 @@
-// Values and recipes: the contents of storages under a memory budget, and the calls that make them
-// again. May include: base, graph, program/waiting.h.
-// Invariant: a value without bytes has a recipe or lies in a file; what a recipe reads can itself
-// be had, and is what the call read when it was made.
+// Values and recipes: the contents of storages under a memory budget, and the calls that make
+// them again.
+// May include: base, graph, program/waiting.h.
+// Invariant: a value without bytes has a recipe or lies in a file; what a recipe reads can
+// itself be had, and is what the call read when it was made.
 #pragma once
 #include <memory>
 #include <vector>

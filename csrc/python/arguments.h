@@ -1,6 +1,8 @@
-// Reading the arguments of creation functions: positional-or-keyword values, then the options they
-// all share. May include: python/bridge.h. Invariant: an argument that is accepted has an effect;
-// anything else is an error that names it.
+// Reading the arguments of creation functions: positional-or-keyword values, then the options
+// they all share.
+// May include: python/bridge.h.
+// Invariant: an argument that is accepted has an effect; anything else is an error that names
+// it.
 #pragma once
 #include <array>
 #include <span>

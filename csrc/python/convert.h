@@ -1,6 +1,8 @@
 // Tensors to and from Python numbers, lists, NumPy arrays and DLPack; creation functions; the
-// generator. May include: everything below python/. Invariant: foreign memory is kept alive by the
-// Storage that wraps it, ours by the object that exports it.
+// generator.
+// May include: everything below python/.
+// Invariant: foreign memory is kept alive by the Storage that wraps it, ours by the object that
+// exports it.
 #pragma once
 #include "base/generator.h"
 #include "graph/promotion.h"

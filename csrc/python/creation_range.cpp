@@ -1,6 +1,7 @@
 // Creation functions whose elements follow from their places: ranges, the identity, triangle
-// indices. May include: everything below python/. Invariant: all arguments are read and checked
-// before memory is allocated.
+// indices.
+// May include: everything below python/.
+// Invariant: all arguments are read and checked before memory is allocated.
 #include <cmath>
 
 #include "kernels/core/range.h"

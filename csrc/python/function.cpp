@@ -1,6 +1,7 @@
 // Calling ops from Python: argument matching over overloads, out= and in-place forms, result
-// wrapping. May include: everything below python/. Invariant: an argument is converted only after
-// the whole overload has matched.
+// wrapping.
+// May include: everything below python/.
+// Invariant: an argument is converted only after the whole overload has matched.
 #include <array>
 #include <map>
 

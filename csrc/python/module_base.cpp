@@ -1,7 +1,8 @@
 // What calling an nn.Module and reading its attributes cost: the base class that holds __call__,
-// and the look-up of parameters, children and buffers. May include: python/bridge.h. Invariant: the
-// outcome is that of the plain Python way (Module.__getattr__, call_with_hooks); only the way is
-// shorter.
+// and the look-up of parameters, children and buffers.
+// May include: python/bridge.h.
+// Invariant: the outcome is that of the plain Python way (Module.__getattr__, call_with_hooks);
+// only the way is shorter.
 #include <algorithm>
 #include <array>
 #include <vector>

@@ -1,5 +1,6 @@
 // Shared memory for Python: moving tensors there, and what is sent to another process in their
-// place. May include: everything below python/.
+// place.
+// May include: everything below python/.
 // Invariant: all tensors over a storage move at once; none is left with bytes of its own.
 #include "tensor/shared.h"
 

@@ -1,5 +1,6 @@
 // Storages, and the caching allocator for short blocks: freed ones are kept by size class and
-// handed out again. May include: base, tensor/storage.h.
+// handed out again.
+// May include: base, tensor/storage.h.
 // Invariant: a cached block is at least as large as its class says, and aligned to 64 bytes.
 #include "tensor/storage.h"
 

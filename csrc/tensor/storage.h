@@ -1,6 +1,7 @@
 // Storage: the bytes that tensors view, with their version counter; and the caching allocator
-// behind it. May include: base. Invariant: the reference count and the version are touched only
-// with the GIL held.
+// behind it.
+// May include: base.
+// Invariant: the reference count and the version are touched only with the GIL held.
 #pragma once
 #include <cstddef>
 #include <cstdint>

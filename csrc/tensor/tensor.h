@@ -1,6 +1,7 @@
-// TensorObj, which is at once the Python object and the C++ tensor, and Tensor, the counted handle
-// to it. May include: base, base/ndview.h, tensor; Python.h for the object header. Invariant:
-// everything here happens with the GIL held; kernels get NdViews and never a Tensor.
+// TensorObj, which is at once the Python object and the C++ tensor, and Tensor, the counted
+// handle to it.
+// May include: base, base/ndview.h, tensor; Python.h for the object header.
+// Invariant: everything here happens with the GIL held; kernels get NdViews and never a Tensor.
 #pragma once
 #include <Python.h>
 

@@ -1,7 +1,7 @@
 // Winograd's F(2x2, 3x3): tiles of 4x4 inputs become 2x2 outputs through 16 matrix products.
 // May include: kernels/conv/winograd.h, kernels/conv/winograd_tiles.h, base/parallel.h,
-// base/scratch.h. Invariant: internal functions only: code for one instruction set never leaks into
-// another's.
+// base/scratch.h.
+// Invariant: internal functions only: code for one instruction set never leaks into another's.
 //
 // Everything between the plain images is held in blocks of L channels, [..][block][index][L], so
 // that transforms and products are vectors over channels whatever size the images have. Images

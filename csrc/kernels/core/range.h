@@ -1,5 +1,7 @@
-// Fills that depend on the position only: arange, linspace, logspace, the identity matrix, triangle
-// indices. May include: base, kernels. Invariant: dst is contiguous.
+// Fills that depend on the position only: arange, linspace, logspace, the identity matrix,
+// triangle indices.
+// May include: base, kernels.
+// Invariant: dst is contiguous.
 #pragma once
 #include "base/ndview.h"
 

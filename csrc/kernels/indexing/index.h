@@ -1,6 +1,8 @@
 // Loops that gather and scatter: cat's rows, gather, scatter, advanced indexing, nonzero,
-// searching. May include: base, base/ndview.h. Invariant: no index that is out of range is
-// followed; writes to one place happen in the order of the indices, however many threads.
+// searching.
+// May include: base, base/ndview.h.
+// Invariant: no index that is out of range is followed; writes to one place happen in the order
+// of the indices, however many threads.
 #pragma once
 #include <vector>
 

@@ -1,6 +1,8 @@
 // Special functions of one or two doubles: gamma family, inverse error function, modified Bessel
-// functions, zeta. May include: the standard library only. Invariant: about 1e-14 relative to the
-// true value away from zeros and poles; float ops compute here in double.
+// functions, zeta.
+// May include: the standard library only.
+// Invariant: about 1e-14 relative to the true value away from zeros and poles; float ops compute
+// here in double.
 #pragma once
 #include <cmath>
 #include <initializer_list>

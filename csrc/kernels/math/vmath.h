@@ -1,8 +1,9 @@
 // exp, log, tanh ... of float and double without branches and calls, so that loops over them
-// vectorise. May include: base, kernels. Invariant: within 2 units in the last place of the true
-// value, most within 1, erfinv of double and sigmoid 2.5, atan2 3 (tests/ops/test_accuracy.py);
-// infinities and nan as the C library has them. Everything is in an anonymous namespace: each
-// instruction set keeps its copy.
+// vectorise.
+// May include: base, kernels.
+// Invariant: within 2 units in the last place of the true value, most within 1, erfinv of double
+// and sigmoid 2.5, atan2 3 (tests/ops/test_accuracy.py); infinities and nan as the C library has
+// them. Everything is in an anonymous namespace: each instruction set keeps its copy.
 #pragma once
 #include <bit>
 #include <cmath>

@@ -1,6 +1,8 @@
 // sin, cos and tan of float and double without branches and calls, so that loops over them
-// vectorise. May include: kernels/math/vmath.h. Invariant: for |x| <= trig_limit within 1 unit in
-// the last place, tan 1.5, of double 2.5 (tests/ops/test_accuracy.py).
+// vectorise.
+// May include: kernels/math/vmath.h.
+// Invariant: for |x| <= trig_limit within 1 unit in the last place, tan 1.5, of double 2.5
+// (tests/ops/test_accuracy.py).
 #pragma once
 #include "kernels/math/vmath.h"
 

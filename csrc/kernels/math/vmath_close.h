@@ -1,7 +1,9 @@
 // tanh, log1p, expm1, sin, cos and erfinv once more, nearer to the true value and slower than in
 // vmath.h: what the operations of these names compute. Kernels that have them inside take
-// vmath.h's. May include: kernels/math/vmath.h. Invariant: within 0.55 units in the last place, of
-// double 0.8, expm1 1, where products are not rounded (tests/ops/test_accuracy.py).
+// vmath.h's.
+// May include: kernels/math/vmath.h.
+// Invariant: within 0.55 units in the last place, of double 0.8, expm1 1, where products are not
+// rounded (tests/ops/test_accuracy.py).
 #pragma once
 #include "kernels/math/vmath.h"
 #include "kernels/math/vmath_circular.h"

@@ -1,6 +1,7 @@
 // lgamma and digamma of floats, in double, without branches, so that loops over them vectorise.
-// May include: kernels/math/vmath.h. Invariant: within 1 unit in the last place of the float
-// result, or within 2e-12 where that is nearly 0: around the roots between negative integers.
+// May include: kernels/math/vmath.h.
+// Invariant: within 1 unit in the last place of the float result, or within 2e-12 where that is
+// nearly 0: around the roots between negative integers.
 #pragma once
 #include "kernels/math/vmath.h"
 

@@ -1,7 +1,8 @@
 // Convolutions through oneDNN, which chooses the memory formats; operands are reordered. Each
-// thread has a part of the images or of the channels. May include: base, kernels;
-// oneapi/dnnl/dnnl.h (only onednn* files do). Invariant: primitives and reorders are cached by
-// shape; scratch belongs to the thread that runs.
+// thread has a part of the images or of the channels.
+// May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn* files do).
+// Invariant: primitives and reorders are cached by shape; scratch belongs to the thread that
+// runs.
 #include "kernels/onednn/onednn_conv.h"
 
 #include <atomic>

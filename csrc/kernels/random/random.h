@@ -1,6 +1,8 @@
-// Fills with random numbers of several distributions, permutations, sampling, and dropout's masked
-// copy. May include: base, kernels. Invariant: numbers are drawn one after another in the
-// destination's memory order, whatever the thread count.
+// Fills with random numbers of several distributions, permutations, sampling, and dropout's
+// masked copy.
+// May include: base, kernels.
+// Invariant: numbers are drawn one after another in the destination's memory order, whatever the
+// thread count.
 #pragma once
 #include "base/generator.h"
 #include "base/ndview.h"

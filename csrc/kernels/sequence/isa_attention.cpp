@@ -1,7 +1,8 @@
 // Attention in blocks with a running maximum; its gradient recomputes the weights.
 // May include: base/guided.h, kernels/sequence/attention.h, kernels/matmul/gemm_micro.h,
-// kernels/math/vmath.h. Invariant: internal functions only; a task of backward owns a key head with
-// its query heads, so that no two threads write one gradient.
+// kernels/math/vmath.h.
+// Invariant: internal functions only; a task of backward owns a key head with its query heads,
+// so that no two threads write one gradient.
 #include <cmath>
 #include <limits>
 

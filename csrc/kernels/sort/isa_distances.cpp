@@ -1,5 +1,6 @@
 // The loops of distances over a row and those that it is compared with, compiled once for each
-// instruction set. May include: kernels.
+// instruction set.
+// May include: kernels.
 // Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
 #include <algorithm>
 #include <limits>

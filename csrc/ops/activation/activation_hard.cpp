@@ -1,5 +1,6 @@
-// Activations made of straight lines: leaky_relu, prelu, hardtanh, hardsigmoid, hardswish, shrinks,
-// threshold. May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// Activations made of straight lines: leaky_relu, prelu, hardtanh, hardsigmoid, hardswish,
+// shrinks, threshold.
+// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
 // Invariant: each gradient is one fused loop; gradients at kinks are PyTorch's.
 #include "graph/modes.h"
 #include "kernels/elementwise/pointwise.h"

@@ -1,6 +1,7 @@
 // Builders for functions of one and two numbers: signature and doc text put together while
-// compiling. May include: graph/op.h. Invariant: every text is a static array, so OpDefs stay
-// constant data.
+// compiling.
+// May include: graph/op.h.
+// Invariant: every text is a static array, so OpDefs stay constant data.
 #pragma once
 #include <algorithm>
 #include <array>

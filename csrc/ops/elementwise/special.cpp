@@ -1,6 +1,7 @@
 // Special functions of one number: error functions, gamma family, normal distribution, modified
-// Bessel functions. May include: graph/op.h, kernels/elementwise/pointwise.h, other families'
-// headers. Invariant: derivatives are written with ops that have derivatives themselves.
+// Bessel functions.
+// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// Invariant: derivatives are written with ops that have derivatives themselves.
 #include "kernels/elementwise/pointwise.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/comparison.h"

@@ -1,6 +1,8 @@
-// gather, scatter, scatter_add, scatter_reduce, take_along_dim: an index for every element, along
-// one dimension. May include: ops, graph, tensor, kernels. Invariant: every index is checked before
-// the first write that outlives an error; repeated indices meet in row-major order.
+// gather, scatter, scatter_add, scatter_reduce, take_along_dim: an index for every element,
+// along one dimension.
+// May include: ops, graph, tensor, kernels.
+// Invariant: every index is checked before the first write that outlives an error; repeated
+// indices meet in row-major order.
 #include <limits>
 
 #include "base/fits.h"

@@ -1,6 +1,7 @@
 // From what stands in brackets to one op: basic parts in one view, index tensors in one list of
-// places. May include: ops, graph, tensor, kernels. Invariant: a plan's places are in range and not
-// negative.
+// places.
+// May include: ops, graph, tensor, kernels.
+// Invariant: a plan's places are in range and not negative.
 #include <algorithm>
 
 #include "base/checked.h"

@@ -1,6 +1,7 @@
 // index_select, index_add, index_copy, index_fill, take, put, masked_select, masked_scatter,
-// index_put. May include: ops, graph, tensor, kernels. Invariant: each is made of the two ops of
-// indexing.cpp, which check, differentiate and run.
+// index_put.
+// May include: ops, graph, tensor, kernels.
+// Invariant: each is made of the two ops of indexing.cpp, which check, differentiate and run.
 #include <vector>
 
 #include "graph/batch.h"

@@ -1,5 +1,6 @@
 // Factorizations, systems and decompositions of batches of matrices; src/clew/linalg checks what
-// the public functions promise and has the gradients. May include: ops, graph, tensor, kernels.
+// the public functions promise and has the gradients.
+// May include: ops, graph, tensor, kernels.
 // Invariant: an operation that may call LAPACK runs only after lapack::load().
 #include "ops/linalg/matrices.h"
 

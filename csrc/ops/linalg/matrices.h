@@ -1,5 +1,6 @@
 // What operations on batches of matrices share: how a batch is read and its results lie, how its
-// matrices are shared out. May include: ops, graph, tensor, kernels.
+// matrices are shared out.
+// May include: ops, graph, tensor, kernels.
 // Invariant: between pieces of about a second Ctrl-C is heard; no Python runs within one.
 #pragma once
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Orthogonal and eigenvalue decompositions of batches of matrices, and least squares;
-// src/clew/linalg has the public functions and gradients. May include: ops, graph, tensor, kernels.
+// src/clew/linalg has the public functions and gradients.
+// May include: ops, graph, tensor, kernels.
 // Invariant: every kernel here calls LAPACK, which must have been loaded.
 #include <algorithm>
 

@@ -1,6 +1,8 @@
 // Views that change the shape: view, reshape, expand, squeeze, unsqueeze, flatten ... and
-// contiguous. May include: ops, graph, tensor, kernels. Invariant: a view rule only computes sizes,
-// strides and offset; no element is read or moved in this file.
+// contiguous.
+// May include: ops, graph, tensor, kernels.
+// Invariant: a view rule only computes sizes, strides and offset; no element is read or moved in
+// this file.
 #include "ops/views/shape.h"
 
 #include "base/checked.h"

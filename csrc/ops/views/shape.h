@@ -1,6 +1,8 @@
 // Views as C++ functions: new shapes, orders and parts of the same elements; and the copies they
-// sometimes need. May include: ops/ops.h. Invariant: every function here calls apply() once or
-// returns its input; the elements stay where they are unless said.
+// sometimes need.
+// May include: ops/ops.h.
+// Invariant: every function here calls apply() once or returns its input; the elements stay
+// where they are unless said.
 #pragma once
 #include <string>
 #include <string_view>
