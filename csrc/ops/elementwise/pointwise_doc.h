@@ -142,8 +142,8 @@ inline constexpr const char* functional_doc =
     Reworded<Reworded<op, shown, joined_text<"clew.nn.functional.", name, "(">>::def, "Returns:\n",
              "    inplace: whether to write the result into input.\nReturns:\n">::def.doc;
 
-// The text of another name of an op: the first sentence, the name it stands for, and the example
-// with this name.
+// The text of another name of an op: the first sentence, the name it stands for, what it returns,
+// and the example with this name.
 template <const OpDef& op, Text name> struct AliasDoc {
   static constexpr std::string_view doc = op.doc;
   static constexpr std::string_view old = [] {
@@ -151,21 +151,22 @@ template <const OpDef& op, Text name> struct AliasDoc {
     return signature.substr(0, signature.find('('));
   }();
   static constexpr size_t sentence = doc.find("\n\n");
+  static constexpr size_t returns = doc.find("Returns:");
   static constexpr size_t example = doc.find(">>> ");
-  // The call, not letters of another word: "le" is in "clew" too.
+  // Where the example calls the old name: "clew.le(", of which "le" alone is found too early.
   static constexpr size_t used = [] {
     size_t at = doc.find(old, example);
     while (at != doc.npos && (doc[at - 1] != '.' || doc[at + old.size()] != '('))
       at = doc.find(old, at + 1);
     return at;
   }();
-  static_assert(used != doc.npos, "the example does not call the op");
+  static_assert(returns != doc.npos && used != doc.npos, "no Returns: or no call in the text");
   static constexpr std::string_view parts[] = {
       doc.substr(0, sentence),
       "\n\nAnother name of `clew.",
       old,
       "`.\n\n",
-      doc.substr(example, used - example),
+      doc.substr(returns, used - returns),
       std::string_view(name.chars, name.size),
       doc.substr(used + old.size()),
   };
