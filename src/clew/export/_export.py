@@ -18,8 +18,9 @@ from clew.export._ir import Program, prune
 from clew.export._listing import name_values
 from clew.export._module import ProgramModule, parameters_of, rest_name, run_names
 from clew.export._program import ExportedProgram
-from clew.export._record import Recorder, _shape_of
+from clew.export._record import Recorder
 from clew.export._shapes import Sizes, examples, read_shapes
+from clew.export._stand_ins import _shape_of
 from clew.export._state import State, quiet_state
 from clew.export._symbols import SYMS
 from clew.nn import Module

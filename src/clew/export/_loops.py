@@ -11,7 +11,8 @@ from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, Value
 from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind
 from clew.export._lists import Appender, ScanList
-from clew.export._record import Held, Recorder, _shape_of, unseen
+from clew.export._record import Held, Recorder, unseen
+from clew.export._stand_ins import _shape_of
 from clew.export._symbols import SYMS, Poison, SymInt
 
 if TYPE_CHECKING:

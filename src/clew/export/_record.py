@@ -7,36 +7,32 @@ symbol (`_symbols`). So a constant that comes from a size cannot pass for one.
 
 from __future__ import annotations
 
-import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-import clew
 from clew import _C, Tensor
 from clew._base.overriding import TorchFunctionMode
 from clew.export import _symbols
-from clew.export._errors import ExportError, Place, here, in_library, library_asks
+from clew.export._errors import ExportError, Place, here
 from clew.export._ir import Block, Node, Program, Value
 from clew.export._names import (
-    CREATION,
-    WHOLE,
     added,
     canonical,
     function_of,
     inplace_at,
     written_by,
 )
+from clew.export._questions import SPECIAL
+from clew.export._stand_ins import StandIns, _shape_of
 from clew.export._symbols import SYMS, Poison, Sym, SymBool, SymFloat, SymInt, SymSize, size_of
 from clew.export._varying import COUNTED, RESHAPING, flat, loose_sizes
 
 __all__ = ["Recorder"]
 
-_SHAPE = vars(Tensor)["shape"]
-_shape_of: Callable[[Tensor], Any] = _SHAPE.__get__
 
 # Questions whose answers do not depend on data; the answer is Python's.
 _QUESTIONS = {
@@ -48,8 +44,6 @@ _QUESTIONS = {
     *("__setattr__", "__delattr__", "__deepcopy__", "dim_order", "is_shared", "_storage_key"),
 }
 _LEAVES_AS_NUMPY = {"numpy", "__array__", "_array_view", "__dlpack__", "storage", "untyped_storage"}
-# Where the library asks for whole numbers of its own.
-_ASKS_INT = ("clew.nn", "clew.distributions", "clew._ops.functions")
 _KIND_SYMS = {"int": SymInt, "float": SymFloat, "bool": SymBool}
 
 
@@ -62,7 +56,7 @@ class Held:
         self.value, self.runs, self.loose = value, runs, loose
 
 
-class Recorder(TorchFunctionMode):
+class Recorder(StandIns, TorchFunctionMode):
     """Records what is called within it.
 
     Args:
@@ -239,7 +233,7 @@ class Recorder(TorchFunctionMode):
     def __torch_function__(self, func: Any, types_: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
-        special = _SPECIAL.get(name)
+        special = SPECIAL.get(name)
         if special is not None and type(func).__name__ in ("method_descriptor",
                                                           "wrapper_descriptor"):  # fmt: skip
             return special(self, func, args, kwargs)
@@ -486,176 +480,9 @@ class Recorder(TorchFunctionMode):
             raise ExportError(f"export: a {kind} becomes a Python number at {here()}")
         return self.number("item", (tensor,), _KIND_SYMS[kind], vals, place)
 
-    # ---- what is in place meanwhile ----
-
     def __enter__(self) -> Recorder:
         super().__enter__()
         return self
-
-    def start(self) -> None:
-        """Puts the stand-ins of sizes and of functions that make tensors in place."""
-        _symbols._recorder.append(self)
-        own = self
-
-        def shape(tensor: Tensor) -> Any:
-            if own.inside:
-                return _shape_of(tensor)
-            return own.shape(tensor)
-
-        data = vars(Tensor)["data"]
-
-        def plain_data(tensor: Tensor) -> Any:
-            return data.__get__(tensor) if own.inside else tensor.detach()
-
-        kind: Any = Tensor
-        kind.shape = property(shape)
-        kind.data = property(plain_data, lambda t, v: data.__set__(t, v))
-        self._data = data
-        stand_ins = {id(getattr(clew, n)): (n, getattr(clew, n)) for n in CREATION}
-        for n in WHOLE:
-            stand_ins[id(function_of(n))] = (n, function_of(n))
-        replaced = {k: self._creation(n, f) for k, (n, f) in stand_ins.items()}
-        replaced |= {id(f): self._of_data(n, f) for n, f in _made_of_data()}
-        replaced |= {id(f): self._refused(f) for f in _of_gradients()}
-        replaced[id(_C.Size)] = _symbols.size_of
-        replaced[id(clew.broadcast_shapes)] = _broadcast_shapes
-        for name, module in list(sys.modules.items()):
-            if name.startswith(("clew.export", "numpy", "scipy")) or not hasattr(
-                module, "__dict__"
-            ):
-                continue
-            table = vars(module)
-            for key, value in list(table.items()):
-                other = replaced.get(id(value))
-                if other is not None and callable(value):
-                    if value is _C.Size and not name.startswith(_ASKS_INT):
-                        continue
-                    self._patched.append((table, key, value))
-                    table[key] = other
-            if name.startswith(_ASKS_INT) and "int" not in table:
-                self._patched.append((table, "int", None))
-                table["int"] = _Whole
-            if name == "clew._ops.functions":  # equal(), allclose()
-                self._patched.append((table, "bool", None))
-                table["bool"] = _Truth
-
-    def stop(self) -> None:
-        """Takes the stand-ins away."""
-        for table, key, value in self._patched:
-            if value is None:
-                del table[key]
-            else:
-                table[key] = value
-        self._patched.clear()
-        kind: Any = Tensor
-        kind.shape, kind.data = _SHAPE, self._data
-        # What was first asked for meanwhile has taken stand-ins over.
-        for module in list(sys.modules.values()):
-            _put_back(module)
-        _put_back(Tensor)
-        _symbols._recorder.remove(self)
-
-    def _creation(self, name: str, function: Any) -> Any:
-        own = self
-
-        def make(*args: Any, **kwargs: Any) -> Any:
-            if own.inside or own not in _modes():
-                return function(*args, **kwargs)
-            with _popped(own):
-                return own.record(name, function, args, kwargs)
-
-        make.__name__ = make.__qualname__ = name.rpartition(".")[2]
-        make._clew_own = function  # type: ignore[attr-defined]
-        return make
-
-    def _refused(self, function: Any) -> Any:
-        own = self
-
-        def refuse(*args: Any, **kwargs: Any) -> Any:
-            if own.inside or own not in _modes() or library_asks():
-                return function(*args, **kwargs)
-            raise ExportError(
-                f"export: {function.__name__}() within a model cannot be kept, at {here()}; write "
-                f"what it computes with operations of the tensors"
-            )
-
-        refuse.__name__ = refuse.__qualname__ = function.__name__
-        refuse._clew_own = function  # type: ignore[attr-defined]
-        return refuse
-
-    def _of_data(self, name: str, function: Any) -> Any:
-        """tensor([...]) of numbers that vary is a stack of them."""
-        own = self
-
-        def make(data: Any = None, *args: Any, **kwargs: Any) -> Any:
-            if own.inside or own not in _modes() or not any(
-                type(a) in SYMS or isinstance(a, Tensor) for a in flat((data,))
-            ):  # fmt: skip
-                return function(data, *args, **kwargs)
-            return own._gather(data, kwargs.get("dtype") or (args[0] if args else None))
-
-        make.__name__ = make.__qualname__ = name
-        make._clew_own = function  # type: ignore[attr-defined]
-        return make
-
-    def _gather(self, data: Any, dtype: Any) -> Any:
-        if isinstance(data, (tuple, list)):
-            return clew.stack([self._gather(d, dtype) for d in data])
-        if isinstance(data, Tensor):
-            return data if dtype is None else data.to(dtype)
-        if dtype is None:
-            kinds = {bool: clew.bool, int: clew.int64, float: clew.get_default_dtype()}
-            dtype = next((k for t, k in kinds.items() if isinstance(data, t)), None)
-        return clew.full((), data, dtype=dtype)
-
-
-def _broadcast_shapes(*shapes: Any) -> Any:
-    if any(type(n) in SYMS for n in flat(shapes)):
-        return _symbols.broadcast_size(*shapes)
-    return _BROADCAST(*shapes)
-
-
-_BROADCAST = clew.broadcast_shapes
-
-
-class _NumberKind(type):
-    own: type
-
-    def __instancecheck__(cls, x: Any) -> bool:
-        return isinstance(x, cls.own)
-
-    def __call__(cls, x: Any = 0, *base: Any) -> Any:
-        rec = _symbols.recorder()
-        if isinstance(x, Tensor) and not rec.inside and rec._depends((x,)):
-            x = rec.item(x)
-        if type(x) in SYMS:
-            return x if x.kind == cls.own.__name__ else x.same(cls.own)
-        return cls.own(x, *base)
-
-
-class _Whole(metaclass=_NumberKind):
-    """int, as functions of the library call it: a number that varies stays one."""
-
-    own = int
-
-
-class _Truth(metaclass=_NumberKind):
-    """bool, likewise."""
-
-    own = bool
-
-
-@contextmanager
-def _popped(rec: Recorder) -> Iterator[None]:
-    """As while a mode answers a call."""
-    from clew._base.overriding import _state
-
-    modes = _state.modes
-    _state.modes = [m for m in modes if m is not rec]
-    try:
-        yield
-    finally:
-        _state.modes = modes
 
 
 @contextmanager
@@ -671,24 +498,6 @@ def unseen(rec: Recorder) -> Iterator[None]:
         _state.modes, rec.inside = modes, before
 
 
-def _made_of_data() -> list[tuple[str, Any]]:
-    return [("tensor", clew.tensor), ("as_tensor", clew.as_tensor)]
-
-
-def _of_gradients() -> list[Any]:
-    """Functions that call the model's functions in ways that no program has."""
-    found = [clew.autograd.grad, clew.autograd.backward]
-    names = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
-    table = vars(sys.modules.get("clew.func", clew))
-    return found + [table[n] for n in names if isinstance(table.get(n), types.FunctionType)]
-
-
-def _modes() -> list[Any]:
-    from clew._base.overriding import _state
-
-    return _state.modes
-
-
 _ITEM = vars(Tensor)["item"]
 
 
@@ -700,96 +509,5 @@ def _copied(result: Any) -> Any:
     return result
 
 
-def _stands_in(value: Any) -> bool:
-    """Whether it is what a recorder put in a function's place."""
-    return type(value) is types.FunctionType and hasattr(value, "_clew_own")
-
-
-def _put_back(owner: Any) -> None:
-    for key, value in list(getattr(owner, "__dict__", {}).items()):
-        if _stands_in(value):
-            setattr(owner, key, value._clew_own)
-
-
 def _same_memory(a: Tensor, b: Tensor) -> bool:
     return bool(a.numel()) and a._storage_key() == b._storage_key()
-
-
-# ---- calls that are not operations ----
-
-
-def _ask_size(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
-    shape = rec.shape(args[0])
-    dim = args[1] if len(args) > 1 else kwargs.get("dim")
-    return shape if dim is None else shape[dim]
-
-
-def _ask_numel(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
-    total: Any = 1
-    for n in rec.shape(args[0]):
-        total = n * total
-    return total
-
-
-def _ask_len(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
-    shape = rec.shape(args[0])
-    if not len(shape):
-        return func(*args)
-    first = shape[0]
-    return first.__index__() if type(first) in SYMS else first
-
-
-def _ask_item(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
-    return rec.item(args[0])
-
-
-def _ask_number(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
-    """``if t``, ``float(t)``, ``int(t)`` where nothing of ours can take it over."""
-    if not rec._depends(args):
-        return rec.quietly(func, args, kwargs)
-    if not in_library(4):
-        what = getattr(func, "__name__", "").strip("_")
-        raise ExportError(
-            f"export: {what}() makes a Python value of data at {here()}\n"
-            f"  Only functions whose source is at hand, without `global` and `nonlocal`, keep such "
-            f"decisions, and no generators, filtered comprehensions, `match` statements or, before "
-            f"Python 3.11, lambdas: write `if`, `while` or `for` in a function, or use "
-            f"clew.where()."
-        )
-    found = rec.item(args[0])
-    kind = {"__bool__": bool, "__float__": float}.get(func.__name__, int)
-    return kind(_symbols.settle(found, "an element"))
-
-
-def _ask_list(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
-    x = args[0]
-    if not rec._depends((x,)):
-        return rec.quietly(func, args, kwargs)
-    with rec:
-        shape = rec.shape(x)
-        if len(shape) == 0:
-            return rec.item(x)
-        if any(type(n) in SYMS for n in shape) or x.numel() > 256:
-            if len(shape) == 1 and not library_asks():
-                from clew.export._lists import SymIter
-
-                return SymIter(shape[0], lambda i: rec.item(x.select(0, i)))
-            raise ExportError(
-                f"export: tolist() makes Python numbers of {len(shape)} dims whose sizes vary, at "
-                f"{here()}\n  Compute with the tensor instead, or run over it in a `for` statement."
-            )
-        return [row.tolist() for row in x.unbind(0)]
-
-
-_SPECIAL: dict[str, Callable[..., Any]] = {
-    "size": _ask_size,
-    "numel": _ask_numel,
-    "nelement": _ask_numel,
-    "__len__": _ask_len,
-    "item": _ask_item,
-    "__bool__": _ask_number,
-    "__float__": _ask_number,
-    "__int__": _ask_number,
-    "__index__": _ask_number,
-    "tolist": _ask_list,
-}

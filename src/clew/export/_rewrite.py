@@ -15,14 +15,34 @@ import linecache
 import sys
 import textwrap
 import types
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any
+
+from clew.export._expressions import Expressions, as_condition
+from clew.export._syntax import (
+    CF,
+    appended,
+    ask,
+    assign,
+    elements,
+    holds,
+    is_apart,
+    jumps,
+    jumps_in_blocks,
+    jumps_in_ifs,
+    leaves_loop,
+    load,
+    locate,
+    params,
+    store_name,
+    stored,
+    thunk,
+    tuple_of,
+)
 
 __all__ = ["convert", "convertible"]
 
-_CF = "_clew_cf"
 _LIMIT = 60_000
-_AS_IT_IS = {"super", "locals", "globals", "vars", "dir", "eval", "exec"}
 _codes: dict[types.CodeType, types.CodeType | None] = {}
 # A field of definitions from Python 3.12 on.
 _NO_TYPES: Any = {"type_params": []} if sys.version_info >= (3, 12) else {}
@@ -44,7 +64,7 @@ def convert(fn: Any, control: Any) -> Any:
     if code is None:
         return fn
     own = dict(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
-    cells = tuple(types.CellType(control) if n == _CF else own[n] for n in code.co_freevars)
+    cells = tuple(types.CellType(control) if n == CF else own[n] for n in code.co_freevars)
     made = types.FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, cells)
     made.__kwdefaults__ = fn.__kwdefaults__
     made.__qualname__, made.__module__, made.__doc__ = fn.__qualname__, fn.__module__, fn.__doc__
@@ -84,8 +104,8 @@ def _rewritten(fn: types.FunctionType) -> types.CodeType | None:
     free = list(fn.__code__.co_freevars)
     factory = ast.FunctionDef(
         name="_clew_factory",
-        args=_params([_CF, *free]),
-        body=[definition, ast.Return(_load(definition.name))],
+        args=params([CF, *free]),
+        body=[definition, ast.Return(load(definition.name))],
         decorator_list=[],
         **_NO_TYPES,
     )
@@ -142,168 +162,6 @@ def _tree_of(text: str) -> ast.Module:
     return ast.parse(text)
 
 
-# ---- small pieces of syntax ----
-
-
-def _locate(node: Any, like: Any) -> None:
-    """The first line alone: calls of several lines would count for the last of them."""
-    node.lineno = node.end_lineno = like.lineno
-    node.col_offset = node.end_col_offset = like.col_offset
-
-
-def _load(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
-
-
-def _store(name: str) -> ast.Name:
-    return ast.Name(name, ast.Store())
-
-
-def _params(names: Iterable[str]) -> ast.arguments:
-    return ast.arguments(
-        posonlyargs=[], args=[ast.arg(n) for n in names], kwonlyargs=[], kw_defaults=[], defaults=[]
-    )
-
-
-def _ask(what: str, *args: ast.expr) -> ast.Call:
-    return ast.Call(ast.Attribute(_load(_CF), what, ast.Load()), list(args), [])
-
-
-def _thunk(body: ast.expr) -> ast.Lambda:
-    return ast.Lambda(_params([]), body)
-
-
-def _tuple(parts: list[ast.expr], ctx: Any = None) -> ast.Tuple:
-    return ast.Tuple(parts, ctx or ast.Load())
-
-
-def _assign(name: str, value: ast.expr) -> ast.Assign:
-    return ast.Assign([_store(name)], value)
-
-
-def _variable(target: ast.expr) -> str | None:
-    """``h`` of a target ``h[i]``."""
-    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-        return target.value.id
-    return None
-
-
-def _apart(s: ast.Assign) -> bool:
-    """Whether several targets take one value apart, each a single part of it."""
-    one = s.targets[0]
-    return len(s.targets) == 1 and isinstance(one, (ast.Tuple, ast.List)) and not any(
-        isinstance(t, ast.Starred) for t in one.elts
-    )  # fmt: skip
-
-
-def _elements(node: ast.AST) -> list[str]:
-    """The variables of which a statement assigns elements, as ``h[i] = x`` does."""
-    if isinstance(node, ast.AugAssign):
-        return _elements_of(node.target)
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        return _elements_of(node.targets[0])
-    return []
-
-
-def _elements_of(target: ast.expr) -> list[str]:
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return [name for t in target.elts for name in _elements_of(t)]
-    name = _variable(target)
-    return [] if name is None else [name]
-
-
-def _stored(stmts: Iterable[ast.AST], own: Collection[str] = ()) -> list[str]:
-    """Names that statements assign, in order; not those of inner scopes.
-
-    Args:
-        own: local variables, of which elements that are assigned count, too.
-    """
-    found: dict[str, None] = {}
-
-    def visit(node: ast.AST) -> None:
-        for changed in _elements(node):
-            if changed in own:
-                found[changed] = None
-        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            found[node.id] = None
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if not node.name.startswith("_clew_"):
-                found[node.name] = None
-            return
-        elif isinstance(node, ast.alias):
-            found[(node.asname or node.name).split(".")[0]] = None
-        elif isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp,
-                               ast.GeneratorExp)):  # fmt: skip
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name):
-                    found[inner.target.id] = None
-            return
-        for child in ast.iter_child_nodes(node):
-            visit(child)
-
-    for s in stmts:
-        visit(s)
-    return list(found)
-
-
-def _appended(stmts: Iterable[ast.AST]) -> list[str]:
-    """Names of which a method append is called, or to which ``+= [x]`` adds."""
-    found = []
-    for s in stmts:
-        for n in ast.walk(s):
-            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
-                if isinstance(n.op, ast.Add) and isinstance(n.value, ast.List):
-                    found.append(n.target.id)
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute):
-                if n.func.attr == "append" and isinstance(n.func.value, ast.Name):
-                    found.append(n.func.value.id)
-    return found
-
-
-def _jumps(stmts: Iterable[ast.AST], loops: bool = True) -> bool:
-    """Whether statements return, or leave or continue the loop that they are in."""
-    for s in stmts:
-        if isinstance(s, ast.Return) or (loops and isinstance(s, (ast.Break, ast.Continue))):
-            return True
-        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            continue
-        inner = loops and not isinstance(s, (ast.For, ast.While))
-        if isinstance(s, (ast.For, ast.While)):
-            if _jumps(s.body, False) or _jumps(s.orelse, loops):
-                return True
-        elif _jumps((c for c in ast.iter_child_nodes(s) if not isinstance(c, ast.expr)), inner):
-            return True
-    return False
-
-
-def _leaves_loop(stmts: Iterable[ast.AST]) -> bool:
-    """Whether statements leave or continue the loop that they are in."""
-    for s in stmts:
-        if isinstance(s, (ast.Break, ast.Continue)):
-            return True
-        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
-            continue
-        inner = s.orelse if isinstance(s, (ast.For, ast.While)) else ast.iter_child_nodes(s)
-        if _leaves_loop(inner):
-            return True
-    return False
-
-
-def _has(stmts: Iterable[ast.AST], *kinds: type) -> bool:
-    return any(isinstance(n, kinds) for s in stmts for n in ast.walk(s))
-
-
-def _jumps_in_blocks(stmts: list[ast.stmt]) -> bool:
-    """Whether a `with`, `try` or `match` among the statements holds such a jump."""
-    for s in stmts:
-        for n in ast.walk(s):
-            if isinstance(n, ast.With) and not _leaves_loop(n.body):
-                continue  # its returns are kept
-            if isinstance(n, (ast.With, ast.Try, ast.Match)) and _jumps([n]):
-                return True
-    return False
-
-
 class _Loop:
     """Names of the variables that say how a loop ended."""
 
@@ -321,9 +179,9 @@ class _Rewriter:
         self._own: set[str] = set()
 
     def function(self, body: list[ast.stmt], parameters: Iterable[str]) -> list[ast.stmt]:
-        if _has(body, ast.Global, ast.Nonlocal):
+        if holds(body, ast.Global, ast.Nonlocal):
             raise _TooLarge
-        self._own = {*parameters, *_stored(body)}
+        self._own = {*parameters, *stored(body)}
         return self.seq([*body, self.at(ast.Return(ast.Constant(None)), body[-1])], None)
 
     def seq(self, stmts: list[ast.stmt], loop: _Loop | None) -> list[ast.stmt]:
@@ -339,28 +197,28 @@ class _Rewriter:
                     return [*out, self.at(ast.Return(value), s)]
                 return [
                     *out,
-                    self.at(_assign(loop.value, value), s),
-                    self.at(_assign(loop.returned, ast.Constant(True)), s),
-                    self.at(_assign(loop.broke, ast.Constant(True)), s),
+                    self.at(assign(loop.value, value), s),
+                    self.at(assign(loop.returned, ast.Constant(True)), s),
+                    self.at(assign(loop.broke, ast.Constant(True)), s),
                 ]
             if isinstance(s, ast.Break) and loop is not None:
-                return [*out, self.at(_assign(loop.broke, ast.Constant(True)), s)]
+                return [*out, self.at(assign(loop.broke, ast.Constant(True)), s)]
             if isinstance(s, ast.Continue) and loop is not None:
                 return out
             if isinstance(s, ast.If):
-                if _jumps([s]):
+                if jumps([s]):
                     return [*out, *self.leaving_if(s, rest, loop)]
                 out += self.plain_if(s, loop)
-            elif isinstance(s, (ast.While, ast.For)) and not _jumps_in_blocks(s.body):
+            elif isinstance(s, (ast.While, ast.For)) and not jumps_in_blocks(s.body):
                 made, after = self.loop(s)
                 out += made
                 if after:
                     return [*out, *self.seq([*after, *rest], loop)]
-            elif isinstance(s, ast.Assign) and _apart(s) and set(_elements(s)) & self._own:
+            elif isinstance(s, ast.Assign) and is_apart(s) and set(elements(s)) & self._own:
                 out += self.apart(s, loop)
-            elif isinstance(s, ast.With) and _jumps(s.body, False) and not _leaves_loop(s.body):
+            elif isinstance(s, ast.With) and jumps(s.body, False) and not leaves_loop(s.body):
                 # A loop of one round keeps the returns of the block.
-                once = ast.For(_store("_clew_once"), _tuple([ast.Constant(0)]), s.body, [])
+                once = ast.For(store_name("_clew_once"), tuple_of([ast.Constant(0)]), s.body, [])
                 made, after = self.loop(self.at(once, s))
                 for item in s.items:
                     item.context_expr = self.expr(item.context_expr)
@@ -373,13 +231,13 @@ class _Rewriter:
     def at(self, node: Any, like: ast.AST) -> Any:
         for n in ast.walk(node):
             if isinstance(n, (ast.stmt, ast.expr)) and not hasattr(n, "lineno"):
-                _locate(n, like)
+                locate(n, like)
         return node
 
-    def defined(self, name: str, params: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
+    def defined(self, name: str, names: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
         return ast.FunctionDef(
             name=name,
-            args=_params(params),
+            args=params(names),
             body=body or [ast.Pass()],
             decorator_list=[],
             **_NO_TYPES,
@@ -387,48 +245,48 @@ class _Rewriter:
 
     def current(self, names: list[str]) -> ast.expr:
         """The values of variables, which may not be bound."""
-        return _tuple([_ask("ld", _thunk(_load(n))) for n in names])
+        return tuple_of([ask("ld", thunk(load(n))) for n in names])
 
     def names(self, names: list[str]) -> ast.expr:
-        return _tuple([ast.Constant(n) for n in names])
+        return tuple_of([ast.Constant(n) for n in names])
 
     def plain_if(self, s: ast.If, loop: _Loop | None) -> list[ast.stmt]:
-        names = _stored([*s.body, *s.orelse], self._own)
+        names = stored([*s.body, *s.orelse], self._own)
         self._count += 1
         k = self._count
         test = self.test(s.test)
-        ends = ast.Return(_tuple([_load(n) for n in names]))
+        ends = ast.Return(tuple_of([load(n) for n in names]))
         then = self.defined(f"_clew_then_{k}", names, [*self.seq(s.body, loop), ends])
         other = self.defined(f"_clew_else_{k}", names, [*self.seq(s.orelse, loop), ends])
-        call = _ask(
-            "if_", test, _load(then.name), _load(other.name), self.current(names),
+        call = ask(
+            "if_", test, load(then.name), load(other.name), self.current(names),
             self.names(names), ast.Constant(s.lineno),
         )  # fmt: skip
         done: ast.stmt = ast.Expr(call)
         if names:
-            done = ast.Assign([_tuple([_store(n) for n in names], ast.Store())], call)
+            done = ast.Assign([tuple_of([store_name(n) for n in names], ast.Store())], call)
         return [self.at(x, s) for x in (then, other, done)]
 
     def leaving_if(self, s: ast.If, rest: list[ast.stmt], loop: _Loop | None) -> list[ast.stmt]:
         if loop is not None:
             whole = ast.If(s.test, [*s.body, *rest], [*s.orelse, *copy.deepcopy(rest)])
             ast.copy_location(whole, s)
-            names = _stored([*whole.body, *whole.orelse], self._own)
+            names = stored([*whole.body, *whole.orelse], self._own)
             flags = [loop.broke]
-            if _has([*whole.body, *whole.orelse], ast.Return):
+            if holds([*whole.body, *whole.orelse], ast.Return):
                 flags += [loop.returned, loop.value]
             names += [n for n in flags if n not in names]
             return self._branches(whole, names, loop)
         whole = ast.If(s.test, [*s.body, *rest], [*s.orelse, *copy.deepcopy(rest)])
         ast.copy_location(whole, s)
-        names = _stored([*whole.body, *whole.orelse], self._own)
+        names = stored([*whole.body, *whole.orelse], self._own)
         self._count += 1
         k = self._count
         test = self.test(s.test)
         then = self.defined(f"_clew_then_{k}", names, self.seq(whole.body, None))
         other = self.defined(f"_clew_else_{k}", names, self.seq(whole.orelse, None))
-        call = _ask(
-            "if_return", test, _load(then.name), _load(other.name), self.current(names),
+        call = ask(
+            "if_return", test, load(then.name), load(other.name), self.current(names),
             ast.Constant(s.lineno),
         )  # fmt: skip
         return [self.at(x, s) for x in (then, other, ast.Return(call))]
@@ -437,14 +295,14 @@ class _Rewriter:
         self._count += 1
         k = self._count
         test = self.test(s.test)
-        ends = ast.Return(_tuple([_load(n) for n in names]))
+        ends = ast.Return(tuple_of([load(n) for n in names]))
         then = self.defined(f"_clew_then_{k}", names, [*self.seq(s.body, loop), ends])
         other = self.defined(f"_clew_else_{k}", names, [*self.seq(s.orelse, loop), ends])
-        call = _ask(
-            "if_", test, _load(then.name), _load(other.name), self.current(names),
+        call = ask(
+            "if_", test, load(then.name), load(other.name), self.current(names),
             self.names(names), ast.Constant(s.lineno),
         )  # fmt: skip
-        done = ast.Assign([_tuple([_store(n) for n in names], ast.Store())], call)
+        done = ast.Assign([tuple_of([store_name(n) for n in names], ast.Store())], call)
         return [self.at(x, s) for x in (then, other, done)]
 
     def loop(self, s: ast.While | ast.For) -> tuple[list[ast.stmt], list[ast.stmt]]:
@@ -452,56 +310,56 @@ class _Rewriter:
         self._count += 1
         k = self._count
         loop = _Loop(k)
-        leaves = _has(s.body, ast.Break) or _jumps(s.body, False)
-        returns = _jumps(s.body, False)
+        leaves = holds(s.body, ast.Break) or jumps(s.body, False)
+        returns = jumps(s.body, False)
         assigned = [s.target, *s.body] if isinstance(s, ast.For) else [s.test, *s.body]
-        names = _stored(assigned, self._own)
-        names += [n for n in _appended(s.body) if n not in names]
-        grows = self.names(list(dict.fromkeys(_appended(s.body))))
+        names = stored(assigned, self._own)
+        names += [n for n in appended(s.body) if n not in names]
+        grows = self.names(list(dict.fromkeys(appended(s.body))))
         out: list[ast.stmt] = []
         if leaves:
             names.append(loop.broke)
-            out.append(_assign(loop.broke, ast.Constant(False)))
+            out.append(assign(loop.broke, ast.Constant(False)))
         if returns:
             names += [loop.returned, loop.value]
-            out.append(_assign(loop.returned, ast.Constant(False)))
-            out.append(_assign(loop.value, _ask("unbound")))
-        ends = ast.Return(_tuple([_load(n) for n in names]))
+            out.append(assign(loop.returned, ast.Constant(False)))
+            out.append(assign(loop.value, ask("unbound")))
+        ends = ast.Return(tuple_of([load(n) for n in names]))
         broke = ast.Constant(names.index(loop.broke) if leaves else None)
         line = ast.Constant(s.lineno)
         if isinstance(s, ast.While):
             test: ast.expr = self.test(s.test)
             if leaves:
-                test = _ask("and_", _thunk(_ask("not_", _load(loop.broke))), _thunk(test))
+                test = ask("and_", thunk(ask("not_", load(loop.broke))), thunk(test))
             asked = self.defined(f"_clew_test_{k}", names, [ast.Return(test)])
             body = self.defined(f"_clew_body_{k}", names, [*self.seq(s.body, loop), ends])
             out += [asked, body]
-            call = _ask(
-                "while_", _load(asked.name), _load(body.name), self.current(names),
+            call = ask(
+                "while_", load(asked.name), load(body.name), self.current(names),
                 self.names(names), broke, line, grows,
             )  # fmt: skip
         else:
             item = f"_clew_item_{k}"
-            first: ast.stmt = ast.Assign([self.store(s.target)], _load(item))
+            first: ast.stmt = ast.Assign([self.store(s.target)], load(item))
             body = self.defined(
                 f"_clew_body_{k}", [item, *names], [first, *self.seq(s.body, loop), ends]
             )
             out.append(body)
-            call = _ask(
-                "for_", self.expr(s.iter), _load(body.name), self.current(names),
+            call = ask(
+                "for_", self.expr(s.iter), load(body.name), self.current(names),
                 self.names(names), broke, line, grows,
             )  # fmt: skip
         if names:
-            out.append(ast.Assign([_tuple([_store(n) for n in names], ast.Store())], call))
+            out.append(ast.Assign([tuple_of([store_name(n) for n in names], ast.Store())], call))
         else:
             out.append(ast.Expr(call))
         after: list[ast.stmt] = []
         if returns:
-            ended = ast.If(_load(loop.returned), [ast.Return(_load(loop.value))], [])
+            ended = ast.If(load(loop.returned), [ast.Return(load(loop.value))], [])
             after.append(self.at(ended, s))
         if s.orelse:
             if leaves:
-                otherwise = ast.If(ast.UnaryOp(ast.Not(), _load(loop.broke)), s.orelse, [])
+                otherwise = ast.If(ast.UnaryOp(ast.Not(), load(loop.broke)), s.orelse, [])
                 after.append(self.at(otherwise, s))
             else:
                 after += s.orelse
@@ -510,24 +368,24 @@ class _Rewriter:
     def other(self, s: ast.stmt, loop: _Loop | None) -> ast.stmt:
         """A statement of another kind: its expressions change, and the blocks in it."""
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if isinstance(s, ast.FunctionDef) and not _has(
+            if isinstance(s, ast.FunctionDef) and not holds(
                 s.body, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal
             ):  # fmt: skip
                 mine, self._first = self._first, (s.args.args[0].arg if s.args.args else "")
                 own = self._own
                 self._own = {a.arg for a in ast.walk(s.args) if isinstance(a, ast.arg)}
-                self._own |= set(_stored(s.body))
+                self._own |= set(stored(s.body))
                 end = self.at(ast.Return(ast.Constant(None)), s.body[-1])
                 s.body = self.seq([*s.body, end], None)
                 self._first, self._own = mine, own
             return s
         if isinstance(s, ast.Raise):
             if s.exc is not None:
-                s.exc = _ask("raised", self.expr(s.exc))
+                s.exc = ask("raised", self.expr(s.exc))
             return self.at(s, s)
         if isinstance(s, ast.Assert):
             message = self.expr(s.msg) if s.msg else ast.Constant(None)
-            asked = _ask("assert_", self.test(s.test), _thunk(message))
+            asked = ask("assert_", self.test(s.test), thunk(message))
             return self.at(ast.Expr(asked), s)
         if isinstance(s, (ast.With, ast.Try)):
             return self.guarded(s, loop)
@@ -535,15 +393,15 @@ class _Rewriter:
             return s  # kept as it is: a decision of data in it raises
         if isinstance(s, ast.Delete) and all(isinstance(t, ast.Name) for t in s.targets):
             names = [t.id for t in s.targets if isinstance(t, ast.Name)]
-            gone = ast.Assign([_store(n) for n in names], _ask("unbound"))
+            gone = ast.Assign([store_name(n) for n in names], ask("unbound"))
             return self.at(gone, s)
         if isinstance(s, ast.AugAssign) and isinstance(s.op, ast.Add):
             if isinstance(s.target, ast.Name) and s.target.id in self._own:
-                made = _ask("extended", _load(s.target.id), self.expr(s.value))
-                return self.at(_assign(s.target.id, made), s)
+                made = ask("extended", load(s.target.id), self.expr(s.value))
+                return self.at(assign(s.target.id, made), s)
         if isinstance(s, (ast.Assign, ast.AugAssign)):
-            name = next(iter(_elements(s)), None)
-            if name in self._own and not (isinstance(s, ast.Assign) and _apart(s)):
+            name = next(iter(elements(s)), None)
+            if name in self._own and not (isinstance(s, ast.Assign) and is_apart(s)):
                 return self.put(s, str(name))
         targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
         for t in targets:
@@ -559,44 +417,44 @@ class _Rewriter:
 
     def guarded(self, s: ast.With | ast.Try, loop: _Loop | None) -> ast.stmt:
         """A `with` or a `try`: the blocks in it change, and what a `try` catches is told."""
-        inside = (lambda b: b) if _jumps_in_ifs(s) else (lambda b: self.seq(b, loop))
-        if loop is not None and _jumps([s]):
+        inside = (lambda b: b) if jumps_in_ifs(s) else (lambda b: self.seq(b, loop))
+        if loop is not None and jumps([s]):
             return s
         s.body = inside(s.body) or [ast.Pass()]
         if isinstance(s, ast.With):
             for item in s.items:
-                item.context_expr = _ask("entered", self.expr(item.context_expr))
+                item.context_expr = ask("entered", self.expr(item.context_expr))
             return self.at(s, s)
         s.orelse, s.finalbody = inside(s.orelse), inside(s.finalbody)
         for h in s.handlers:
             h.body = inside(h.body) or [ast.Pass()]
         if s.handlers:
-            kinds = [h.type or _load("BaseException") for h in s.handlers]
+            kinds = [h.type or load("BaseException") for h in s.handlers]
             plain = [copy.deepcopy(k) for k in kinds]
-            asked = _ask("trying", _thunk(_tuple(plain)))
+            asked = ask("trying", thunk(tuple_of(plain)))
             s.body = [ast.With([ast.withitem(asked)], s.body)]
         return self.at(s, s)
 
     def apart(self, s: ast.Assign, loop: _Loop | None) -> list[ast.stmt]:
         """``a[0], a[1] = x, y``: the values first, then one target after the other."""
-        if not _apart(s):
+        if not is_apart(s):
             return [self.other(s, loop)]
         self._count += 1
         targets: list[ast.expr] = s.targets[0].elts  # type: ignore[attr-defined]
         parts = [f"_clew_part_{self._count}_{k}" for k in range(len(targets))]
-        whole = ast.Assign([_tuple([_store(p) for p in parts], ast.Store())], s.value)
+        whole = ast.Assign([tuple_of([store_name(p) for p in parts], ast.Store())], s.value)
         out = [self.other(self.at(whole, s), loop)]
         for t, p in zip(targets, parts):
-            out += self.apart(self.at(ast.Assign([t], _load(p)), s), loop)
+            out += self.apart(self.at(ast.Assign([t], load(p)), s), loop)
         return out
 
     def put(self, s: ast.Assign | ast.AugAssign, name: str) -> ast.stmt:
         """``h[i] = x``: of a list, the variable is then another list."""
         target: Any = s.target if isinstance(s, ast.AugAssign) else s.targets[0]
         how = type(s.op).__name__ if isinstance(s, ast.AugAssign) else None
-        made = _ask("put", _load(name), self.expr(target.slice), self.expr(s.value),
+        made = ask("put", load(name), self.expr(target.slice), self.expr(s.value),
                     ast.Constant(how))  # fmt: skip
-        return self.at(_assign(name, made), s)
+        return self.at(assign(name, made), s)
 
     def store(self, target: ast.expr) -> ast.expr:
         """A target of an assignment: attributes and elements are checked when they are stored."""
@@ -606,142 +464,15 @@ class _Rewriter:
         elif isinstance(target, ast.Starred):
             self.store(target.value)
         elif isinstance(target, ast.Attribute):
-            target.value = _ask("may_store", self.expr(target.value), ast.Constant(target.attr))
+            target.value = ask("may_store", self.expr(target.value), ast.Constant(target.attr))
         elif isinstance(target, ast.Subscript):
-            target.value = _ask("may_store", self.expr(target.value), ast.Constant(None))
+            target.value = ask("may_store", self.expr(target.value), ast.Constant(None))
             target.slice = self.expr(target.slice)
         return self.at(target, target)
 
     def test(self, e: ast.expr) -> ast.expr:
         """An expression of which only counts whether it is true."""
-        return self.expr(_asked(e))
+        return self.expr(as_condition(e))
 
     def expr(self, e: ast.expr) -> ast.expr:
-        return self.at(_Expressions(self._first).visit(e), e)
-
-
-def _jumps_in_ifs(s: ast.AST) -> bool:
-    return any(isinstance(n, (ast.If, ast.For, ast.While)) and _jumps([n]) for n in ast.walk(s))
-
-
-def _asked(e: ast.expr) -> ast.expr:
-    """Marks the `and` and `or` of a condition."""
-    if isinstance(e, ast.BoolOp):
-        e._clew_asked = True  # type: ignore[attr-defined]
-        for part in e.values:
-            _asked(part)
-    elif isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not):
-        _asked(e.operand)
-    elif isinstance(e, ast.IfExp):
-        _asked(e.test)
-    return e
-
-
-class _Expressions(ast.NodeTransformer):
-    def __init__(self, first: str) -> None:
-        self._first = first
-
-    def _like(self, new: ast.AST, old: ast.AST) -> ast.AST:
-        for n in ast.walk(new):
-            if isinstance(n, ast.expr) and not hasattr(n, "lineno"):
-                _locate(n, old)
-        return new
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in _AS_IT_IS:
-            if node.func.id == "super" and not node.args:
-                node.args = [_load("__class__"), _load(self._first)]
-            return self._like(node, node)
-        asked = _ask("call", node.func, *node.args)
-        asked.keywords = node.keywords
-        return self._like(asked, node)
-
-    def _made(self, node: Any) -> Any:
-        self.generic_visit(node)
-        if isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            return self._like(_ask("fresh", node), node)
-        return node
-
-    visit_List = visit_Dict = visit_GeneratorExp = _made
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
-            return self._like(_ask("item", node.value, node.slice), node)
-        return node
-
-    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
-        part = node.generators[0]
-        target = part.target
-        parts = target.elts if isinstance(target, ast.Tuple) else [target]
-        names = [p.id for p in parts if isinstance(p, ast.Name)]
-        self.generic_visit(node)
-        if len(node.generators) > 1 or part.ifs or part.is_async or len(names) < len(parts) or _has(
-            [node], ast.NamedExpr, ast.Await, ast.Yield
-        ):  # fmt: skip
-            return node
-        each: ast.expr = ast.Lambda(_params(names), node.elt)
-        if isinstance(target, ast.Tuple):
-            item = ast.Starred(_load("_clew_item"), ast.Load())
-            each = ast.Lambda(_params(["_clew_item"]), ast.Call(each, [item], []))
-        return self._like(_ask("listed", part.iter, each), node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        if _has([node], ast.NamedExpr, ast.Await, ast.Yield):
-            return node
-        self.generic_visit(node)
-        what = "and_" if isinstance(node.op, ast.And) else "or_"
-        if not hasattr(node, "_clew_asked"):
-            what += "value"
-        return self._like(_ask(what, *map(_thunk, node.values)), node)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        _asked(node)
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Not):
-            return self._like(_ask("not_", node.operand), node)
-        return node
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        _asked(node.test)
-        if _has([node], ast.NamedExpr, ast.Await, ast.Yield):
-            return node
-        self.generic_visit(node)
-        return self._like(
-            _ask("ifexp", node.test, _thunk(node.body), _thunk(node.orelse),
-                 ast.Constant(node.lineno)),
-            node,
-        )  # fmt: skip
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        plain = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
-        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
-            self.generic_visit(node)
-            asked = _ask("contains", node.left, node.comparators[0])
-            if isinstance(node.ops[0], ast.NotIn):
-                asked = _ask("not_", asked)
-            return self._like(asked, node)
-        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-            self.generic_visit(node)
-            asked = _ask("same", node.left, node.comparators[0])
-            if isinstance(node.ops[0], ast.IsNot):
-                asked = _ask("not_", asked)
-            return self._like(asked, node)
-        if len(node.ops) == 1 or any(isinstance(o, plain) for o in node.ops):
-            self.generic_visit(node)
-            return node
-        if _has([node], ast.NamedExpr, ast.Await, ast.Yield):
-            return node
-        self.generic_visit(node)
-        names = ast.Constant(" ".join(type(o).__name__ for o in node.ops))
-        thunks = [_thunk(v) for v in (node.left, *node.comparators)]
-        return self._like(_ask("chain", names, *thunks), node)
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        inner = _Expressions(node.args.args[0].arg if node.args.args else "")
-        node.body = inner.visit(node.body)
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return node
+        return self.at(Expressions(self._first).visit(e), e)

@@ -1,0 +1,161 @@
+"""Functions of Python that rewritten functions call, of numbers and lengths that vary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import clew
+from clew import Tensor
+from clew.export._conditions import Conditions, _both, _either, varies
+from clew.export._errors import ExportError, here
+from clew.export._lists import ScanList, SymIter, SymRange, as_loop
+from clew.export._symbols import SYMS, compute
+
+__all__ = ["BUILTINS", "Functions"]
+
+
+class Functions(Conditions):
+    """len(), range(), min() and others."""
+
+    def _may_take(self, items: Any) -> None:
+        """An iterator is about to go on, which a branch that is not taken must not do."""
+        journals = self.rec.journals
+        if journals and hasattr(type(items), "__next__") and id(items) not in journals[-1].fresh:
+            raise ExportError(
+                f"export: an iterator that was made before goes on inside an `if` or a loop that "
+                f"data decides, at {here()}; take its elements before"
+            )
+
+    def _next(self, items: Any, *default: Any) -> Any:
+        self._may_take(items)
+        return next(items, *default)
+
+    def _any(self, items: Any) -> Any:
+        return self._some(items, any, False)
+
+    def _all(self, items: Any) -> Any:
+        return self._some(items, all, True)
+
+    def _some(self, items: Any, function: Any, goes_on: bool) -> Any:
+        if isinstance(items, Tensor):
+            return function(items)
+        found: Any = goes_on
+        for x in items:
+            c = self.condition(x)
+            if type(c) not in SYMS:
+                if c is not goes_on:
+                    return c
+            elif goes_on:
+                found = c if found is True else compute("both", _both, (found, c))
+            else:
+                found = c if found is False else compute("either", _either, (found, c))
+        return found
+
+    def _print(self, *args: Any, **kwargs: Any) -> None:
+        print(*(a.vals[0] if type(a) in SYMS else a for a in args), **kwargs)
+
+    def _len(self, x: Any) -> Any:
+        if isinstance(x, Tensor) and id(x) in self.rec.known:
+            shape = self.rec.shape(x)
+            return shape[0] if len(shape) else len(x)
+        if isinstance(x, (SymIter, ScanList)):
+            return x.length()
+        return len(x)
+
+    def _range(self, *args: Any) -> Any:
+        args = tuple(self.number(a) for a in args)
+        if any(type(a) in SYMS for a in args):
+            start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+            return SymRange(start, stop, step)
+        return range(*args)
+
+    def number(self, x: Any) -> Any:
+        """An element of a tensor as a number; numbers as they are."""
+        if isinstance(x, Tensor) and self.rec._depends((x,)):
+            return self.rec.item(x)
+        return x
+
+    def _cast(self, kind: type, x: Any = 0, *more: Any) -> Any:
+        if more:
+            return kind(x, *more)
+        x = self.number(x)
+        return compute(kind.__name__, kind, (x,)) if type(x) in SYMS else kind(x)
+
+    def _extreme(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and hasattr(type(args[0]), "__next__"):
+            args = (list(args[0]),)
+        several = len(args) == 1 and isinstance(args[0], (tuple, list))
+        if len(args) == 1 and isinstance(args[0], Tensor) and args[0].dim() == 1 and not kwargs:
+            return args[0].amax(0) if function is max else args[0].amin(0)
+        parts = list(args[0]) if several and not isinstance(args[0], ScanList) else list(args)
+        if kwargs or not any(type(p) in SYMS or varies(self.rec, p) for p in parts):
+            return function(*args, **kwargs)
+        if len(parts) > 1 and all(isinstance(p, Tensor) and not p.dim() for p in parts):
+            if len({p.dtype for p in parts}) == 1:  # the element that Python would give
+                best = parts[0]
+                for p in parts[1:]:
+                    best = clew.where(p > best if function is max else p < best, p, best)
+                return best
+        value = self.number(parts[0])
+        for p in parts[1:]:
+            value = compute(function.__name__, function, (value, self.number(p)))
+        return value
+
+    def _sum(self, x: Any, *start: Any, **named: Any) -> Any:
+        if isinstance(x, ScanList):
+            return sum([*x.before, x.rows("stack").sum(0)], *start, **named)
+        if not isinstance(x, Tensor) or as_loop(self.rec, x) is None:
+            return sum(x, *start, **named)
+        return sum([x.sum(0)], *start, **named)
+
+    def _round(self, x: Any, *digits: Any) -> Any:
+        if type(x) in SYMS:
+            return compute("round", round, (x, *(d for d in digits if d is not None)))
+        return round(x, *digits)
+
+    def _enumerate(self, x: Any, start: int = 0) -> Any:
+        found = as_loop(self.rec, x)
+        if found is None:
+            return enumerate(x, start)
+        item = found.item
+        return SymIter(found.length(), lambda i: (start + i, item(i)))
+
+    def _reversed(self, x: Any) -> Any:
+        found = as_loop(self.rec, x)
+        if found is None:
+            return reversed(x)
+        count, item = found.length(), found.item
+        return SymIter(count, lambda i: item(count - 1 - i))
+
+    def _zip(self, *parts: Any, **kwargs: Any) -> Any:
+        found = [as_loop(self.rec, p) for p in parts]
+        loops = [x for x in found if x is not None]
+        if not loops:
+            return zip(*parts, **kwargs)
+        if len(loops) < len(found):
+            raise ExportError(f"export: zip() of what varies in length and what does not: {here()}")
+        count = loops[0].length()
+        for x in loops[1:]:
+            count = self._extreme(min, count, x.length())
+        return SymIter(count, lambda i: tuple(x.item(i) for x in loops))
+
+
+BUILTINS: dict[Any, Callable[..., Any]] = {
+    len: Functions._len,
+    range: Functions._range,
+    int: lambda c, *a: c._cast(int, *a),
+    float: lambda c, *a: c._cast(float, *a),
+    bool: lambda c, *a: c._cast(bool, *a),
+    min: lambda c, *a, **k: c._extreme(min, *a, **k),
+    max: lambda c, *a, **k: c._extreme(max, *a, **k),
+    round: Functions._round,
+    sum: Functions._sum,
+    enumerate: Functions._enumerate,
+    zip: Functions._zip,
+    reversed: Functions._reversed,
+    next: Functions._next,
+    any: Functions._any,
+    all: Functions._all,
+    print: Functions._print,
+}
