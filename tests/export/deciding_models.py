@@ -191,6 +191,17 @@ def questions_of_math(x):
     return x * (which(x) & 1) + 2.0 ** -which(x)
 
 
+def halved(x, depth):
+    if depth == 0:
+        return x if x.sum() > 0 else -x
+    return halved(x / 2, depth - 1)
+
+
+@of(KEPT)
+def a_function_that_calls_itself(x):
+    return halved(x, 3)
+
+
 def scaled(x, k):
     return x * k if x.sum() > 0 else x
 

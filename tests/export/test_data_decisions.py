@@ -130,6 +130,28 @@ def test_sizes_decide_no_more_than_data():
         clew.onnx.export(export_models.Net(f), (clew.ones(5, 2),), dynamic_shapes=shapes)
 
 
+def test_functions_that_call_themselves_as_often_as_a_size_says():
+    with pytest.raises(ExportError, match=r"how deep a recursion goes, at .*halves"):
+        export(
+            export_models.Net(lambda x: halves(x)), (clew.ones(6, 2),),
+            dynamic_shapes=({0: Dim("n", min=1)},),
+        )  # fmt: skip
+
+
+def halves(x):
+    return x if x.shape[0] < 2 else halves(x[: x.shape[0] // 2])
+
+
+def test_sizes_in_functions_of_the_library():
+    def f(x):
+        return clew.einsum("ij,kj->ik", x, x).sum(0), clew.einsum("ij->j", x)
+
+    shapes = ({0: Dim("n", min=1)},)
+    kept(
+        export_models.Net(f), (clew.randn(4, 3),), [(clew.randn(n, 3),) for n in (2, 3, 7)], shapes
+    )
+
+
 def test_numbers_that_are_printed_decide_nothing(capsys):
     def f(x):
         n = int(x.sum())

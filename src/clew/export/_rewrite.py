@@ -88,6 +88,7 @@ def _rewritten(fn: types.FunctionType) -> types.CodeType | None:
     definition = _lambda(fn.__code__) if fn.__name__ == "<lambda>" else _definition(fn.__code__)
     if definition is None:
         return None
+    definition.name = "_clew_function"  # its own name is that of the function, which may recur
     definition.decorator_list = []
     definition.returns = None
     arguments = definition.args
@@ -117,7 +118,12 @@ def _rewritten(fn: types.FunctionType) -> types.CodeType | None:
     inner = [
         c for c in made.co_consts if isinstance(c, types.CodeType) and c.co_name == definition.name
     ]
-    return inner[0].replace(co_name=fn.__name__) if inner else None
+    if not inner:
+        return None
+    named: dict[str, Any] = {"co_name": fn.__name__}
+    if hasattr(inner[0], "co_qualname"):  # from Python 3.11 on
+        named["co_qualname"] = fn.__qualname__
+    return inner[0].replace(**named)
 
 
 def _definition(code: types.CodeType) -> ast.FunctionDef | None:

@@ -55,7 +55,10 @@ class Sym:
         return format(settle(self, "its text"), spec)
 
     def __hash__(self) -> int:
-        # A dict or a set tells by it whether it has the number.
+        # A dict or a set tells by it whether it has the number; the library's hold sizes to
+        # compare them with themselves.
+        if library_asks():
+            return id(self)
         return hash(settle(self, "its place in a dict or a set"))
 
     def __bool__(self) -> bool:
