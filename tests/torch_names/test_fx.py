@@ -189,6 +189,19 @@ def test_a_trace_that_is_written_elsewhere():
     assert {n.target for n in graph.nodes if n.op == "get_attr"} == {"scale", "shift"}
 
 
+def test_what_a_local_tracer_recorded_is_pickled():
+    class Tracer(fx.Tracer):
+        pass
+
+    model, x = Model(), clew.ones(2, 4)
+    made = fx.GraphModule(model, Tracer().trace(model))
+    again = pickle.loads(pickle.dumps(made))
+    assert clew.equal(again(x)["out"], model(x)["out"])
+    assert made.graph._tracer_cls is Tracer and copy.deepcopy(made).graph._tracer_cls is Tracer
+    kept = fx.symbolic_trace(model)
+    assert pickle.loads(pickle.dumps(kept)).graph._tracer_cls is fx.Tracer
+
+
 def test_functions_and_methods_are_others_only_for_a_while():
     from clew._torch._more.fx__symbolic_trace import _Patcher
 

@@ -193,7 +193,11 @@ class GraphModule(clew.nn.Module):
     def __reduce__(self) -> Any:
         graph = copy.deepcopy(self.graph)
         graph.owning_module = None
-        return reduce_graph_module, (self._plain(), graph, type(self).__name__)
+        state = self._plain()
+        if "<locals>" in getattr(self._tracer_cls, "__qualname__", ""):
+            # Nobody can import such a class; what it recorded does not need it.
+            state["_tracer_cls"] = graph._tracer_cls = None
+        return reduce_graph_module, (state, graph, type(self).__name__)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__reduce__()
