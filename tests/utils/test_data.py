@@ -32,6 +32,7 @@ from clew.utils.data import (
     get_worker_info,
     random_split,
 )
+from clew.utils.data import dataloader as loaders
 
 pytestmark = pytest.mark.filterwarnings("ignore:DataLoader. num_workers")
 
@@ -767,3 +768,26 @@ def test_workers_may_collate_into_shared_memory():
     assert [b.tolist() for b in got] == [[[i] * 3, [i + 1] * 3] for i in (0, 2, 4)]
     got[0].zero_()  # each batch has its own memory
     assert got[1].sum().item() == 15
+
+
+def test_passes_over_loaders_of_other_classes():
+    """As fastai's, which give PyTorch's iterators what these read off a loader."""
+
+    class Other:
+        _IterableDataset_len_called, _auto_collation = None, False
+        drop_last, in_order, generator, prefetch_factor = False, True, None, 2
+        pin_memory, pin_memory_device, timeout = False, "", 0
+        persistent_workers, worker_init_fn, multiprocessing_context = False, None, None
+        _dataset_kind = loaders._DatasetKind.Iterable
+
+        def __init__(self, batches, num_workers):
+            self.batches, self.num_workers = batches, num_workers
+
+        dataset = property(lambda self: self.batches)
+        collate_fn = staticmethod(lambda x: x)
+        _index_sampler = property(lambda self: iter(int, 1))
+
+    kinds = loaders._SingleProcessDataLoaderIter, loaders._MultiProcessingDataLoaderIter
+    for workers, kind in enumerate(kinds):
+        got = list(kind(Other([clew.ones(2), clew.zeros(1)], workers)))
+        assert [b.tolist() for b in got] == [[1, 1], [0]]

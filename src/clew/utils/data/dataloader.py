@@ -169,7 +169,7 @@ class DataLoader(Generic[T_co]):
             collate_fn = default_collate if batch_sampler is not None else default_convert
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
-        self._iterable_length: int | None = None
+        self._IterableDataset_len_called: int | None = None
         self._iterator: _Workers | None = None
         self._check_worker_count()
         self._initialized = True
@@ -247,7 +247,7 @@ class DataLoader(Generic[T_co]):
 
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Iterable:
-            length = self._iterable_length = len(self.dataset)
+            length = self._IterableDataset_len_called = len(self.dataset)
             if self.batch_size is None:
                 return length
             if self.drop_last:
@@ -296,7 +296,7 @@ class _Batches:
         else:
             batch = self._next_batch()
         self._num_yielded += 1
-        length = self._loader._iterable_length
+        length = self._loader._IterableDataset_len_called
         if self._iterable and length is not None and not self._warned:
             size = self._loader.batch_size
             expected = length if size is None else -(-length // size)
