@@ -394,6 +394,7 @@ def test_other_texts_are_pytorchs_too(program):
         print(x.dtype, x.shape, repr(x.size()), f"{torch.Size()}", torch.channels_last)
         print(x.type(), torch.typename(x), x.float().untyped_storage().type(), torch.complex32)
         print(torch.LongTensor, torch.cuda.FloatTensor, torch.float8_e5m2, torch._mkldnn)
+        print(torch.max(torch.eye(2), 1))
         print(getattr(torch, str(x.dtype)[6:]) is torch.bfloat16, torch.ones(1, dtype=torch.int8))
         y = torch.ones(1, requires_grad=True) * 2
         y.register_hook(lambda g: torch.autograd.Variable._execution_engine.queue_callback(
@@ -406,6 +407,9 @@ def test_other_texts_are_pytorchs_too(program):
         "torch.BFloat16Tensor torch.BFloat16Tensor torch.UntypedStorage torch.complex32",
         "<class 'torch.LongTensor'> <class 'torch.cuda.FloatTensor'> torch.float8_e5m2 "
         "torch._mkldnn",
+        "torch.return_types.max(",
+        "values=tensor([1., 1.]),",
+        "indices=tensor([0, 1]))",
         "True tensor([1], dtype=torch.int8)",
         "over",
     ]
@@ -415,7 +419,7 @@ def test_texts_are_clews_again_after_uninstall():
     program = (
         "from clew._cli import run as _run; _run.install(); import torch; a = str(torch.float32);"
         "_run.uninstall(); import clew; x = clew.ones(2);"
-        "print(a, x.dtype, x.shape, x.layout, clew.channels_last, x.type())"
+        "print(a, x.dtype, x.shape, x.layout, clew.channels_last, x.type(), clew.aminmax(x))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, timeout=60
@@ -423,4 +427,5 @@ def test_texts_are_clews_again_after_uninstall():
     assert done.stdout.split() == [
         *("torch.float32", "clew.float32", "clew.Size([2])", "clew.strided"),
         *("clew.channels_last", "clew.FloatTensor"),
+        *("clew.return_types.aminmax(min=tensor(1.),", "max=tensor(1.))"),
     ], done.stderr

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from clew import _C
+from clew._base import dtypes as _dtypes
 
 # Those of linear algebra, which is written in Python: where the class is.
 _LINALG = {
@@ -44,6 +45,32 @@ def __getattr__(name: str) -> Any:
         return known[name]
     except KeyError:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'") from None
+
+
+# Arguments with which functions give each of the core's own types, beside a matrix.
+_ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    **{name: (0,) for name in "max min median nanmedian mode sort cummax cummin".split()},
+    "topk": (1,),
+    "kthvalue": (1,),
+    "aminmax": (),
+}
+
+
+_own_texts: dict[str, Any] = {}
+
+
+def show_lines(on: bool) -> None:
+    """Shows results of the core's own types as PyTorch does, a line for each field, or not."""
+    x = _C.empty(1, 1).fill_(1)
+    for name, args in _ARGUMENTS.items():
+        kind: Any = type(_C.functions[name](x, *args))
+        own = _own_texts.setdefault(name, kind.__repr__)
+        kind.__repr__ = _lines if on else own
+
+
+def _lines(result: Any) -> str:
+    fields = ",\n".join(f"{name}={getattr(result, name)!r}" for name in result.__match_args__)
+    return f"{_dtypes.home}.return_types.{type(result).__name__}(\n{fields})"
 
 
 def _call(name: str) -> None:

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import clew
+from clew import return_types
 from clew._base import dtypes as _dtypes
 from clew._base import provenance as _provenance
 from clew._namespace import nearest_name
@@ -243,6 +244,7 @@ class _Loader(importlib.abc.Loader):
             clew.Tensor.__module__ = "torch"
             # They read texts, too: str(x.dtype), str(x.layout), x.type().
             _dtypes.speak_of("torch")
+            return_types.show_lines(True)
             # Hooks ask for the end of the backward that calls them, which must be noted by then.
             _ends.watch()
             return
@@ -361,6 +363,7 @@ def uninstall() -> None:
         sys.excepthook = sys.excepthook._before  # type: ignore[attr-defined]
     clew.Tensor.__module__ = "clew"
     _dtypes.speak_of("clew")
+    return_types.show_lines(False)
     for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
         del sys.modules[name]
 
