@@ -49,7 +49,7 @@ def __getattr__(name: str) -> Any:
 
 # Arguments with which functions give each of the core's own types, beside a matrix.
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    **{name: (0,) for name in "max min median nanmedian mode sort cummax cummin".split()},
+    **dict.fromkeys("max min median nanmedian mode sort cummax cummin".split(), (0,)),
     "topk": (1,),
     "kthvalue": (1,),
     "aminmax": (),
