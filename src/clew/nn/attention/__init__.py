@@ -36,7 +36,8 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
 
     >>> attention = clew.nn.attention
     >>> with attention.sdpa_kernel(attention.SDPBackend.MATH):
-    ...     out = clew.nn.functional.scaled_dot_product_attention(*[clew.ones(1, 1, 2, 4)] * 3)
+    ...     x = clew.ones(1, 1, 2, 4)
+    ...     out = clew.nn.functional.scaled_dot_product_attention(x, x, x)
     """
     given = [backends] if isinstance(backends, SDPBackend) else list(backends)
     if not given or not all(isinstance(b, SDPBackend) for b in given):
