@@ -6,12 +6,20 @@ __all__ = ["current_accelerator", "device_count", "is_available"]
 
 
 def is_available() -> bool:
-    """Whether there is an accelerator: no."""
+    """Whether there is an accelerator: no.
+
+    >>> clew.accelerator.is_available()
+    False
+    """
     return False
 
 
 def device_count() -> int:
-    """How many devices there are: 0."""
+    """How many devices there are: 0.
+
+    >>> clew.accelerator.device_count()
+    0
+    """
     return 0
 
 

@@ -30,27 +30,52 @@ __all__ = [
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """The function itself, or a decorator that returns it."""
+    """The function itself, or a decorator that returns it.
+
+    Args:
+        fn: a function; None for a decorator.
+        recursive: has no effect.
+        reason: has no effect.
+
+    >>> clew.compiler.disable(len) is len
+    True
+    """
     return fn if fn is not None else lambda f: f
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """The function itself."""
+    """The function itself.
+
+    >>> clew.compiler.allow_in_graph(len) is len
+    True
+    """
     return fn
 
 
 def assume_constant_result(fn: Any) -> Any:
-    """The function itself."""
+    """The function itself.
+
+    >>> clew.compiler.assume_constant_result(len) is len
+    True
+    """
     return fn
 
 
 def is_compiling() -> bool:
-    """Whether an export is running; False in functions of `compile`, which run as they are."""
+    """Whether an export is running; False in functions of `compile`, which run as they are.
+
+    >>> clew.compiler.is_compiling()
+    False
+    """
     return is_exporting()
 
 
 def is_dynamo_compiling() -> bool:
-    """False: nothing is compiled."""
+    """False: nothing is compiled.
+
+    >>> clew.compiler.is_dynamo_compiling()
+    False
+    """
     return False
 
 
@@ -65,13 +90,23 @@ def is_exporting() -> bool:
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """None: an empty list."""
+    """None: an empty list.
+
+    >>> clew.compiler.list_backends()
+    []
+    """
     return []
 
 
 def reset() -> None:
-    """Does nothing: there is nothing compiled to forget."""
+    """Does nothing: there is nothing compiled to forget.
+
+    >>> clew.compiler.reset()
+    """
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Does nothing: there are no recorded graphs of kernels."""
+    """Does nothing: there are no recorded graphs of kernels.
+
+    >>> clew.compiler.cudagraph_mark_step_begin()
+    """

@@ -125,6 +125,11 @@ def collect_all(futures: list[Future]) -> Future:
 
     Args:
         futures: to be waited for.
+
+    >>> f = clew.futures.Future()
+    >>> f.set_result(1)
+    >>> [g.wait() for g in clew.futures.collect_all([f]).wait()]
+    [1]
     """
     made: Future[Any] = Future()
     left = [len(futures)]
@@ -149,5 +154,10 @@ def wait_all(futures: list[Future]) -> list[Any]:
 
     Args:
         futures: to be waited for.
+
+    >>> f = clew.futures.Future()
+    >>> f.set_result(1)
+    >>> clew.futures.wait_all([f])
+    [1]
     """
     return [future.wait() for future in collect_all(futures).wait()]

@@ -121,6 +121,9 @@ class SobolEngine:
 
         Args:
             n: how many.
+
+        Returns:
+            the engine itself.
         """
         if n:
             self.draw(n)

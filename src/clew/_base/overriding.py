@@ -105,6 +105,9 @@ def handle_torch_function(
         relevant_args: the arguments whose classes are asked.
         args: its arguments.
         kwargs: its named arguments.
+
+    Returns:
+        what the first `__torch_function__` gave that is not NotImplemented.
     """
     relevant = _relevant(relevant_args)
     types = tuple(map(type, relevant))

@@ -203,6 +203,20 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
     Args:
         bwd: the function.
         device_type: "cpu".
+
+    Returns:
+        the decorated function, or a decorator without `bwd`.
+
+    >>> class Double(clew.autograd.Function):
+    ...     @staticmethod
+    ...     @clew.amp.custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...
+    ...     @staticmethod
+    ...     @clew.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return 2 * g
     """
     _check_device_type(device_type)
     if bwd is None:

@@ -49,6 +49,17 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None) -> ExportedProgra
 
     Raises:
         ExportError: the file is damaged, or no such file.
+
+    Returns:
+        an ExportedProgram.
+
+    >>> import io
+    >>> program = clew.export.export(clew.nn.Linear(2, 1), (clew.ones(1, 2),))
+    >>> file = io.BytesIO()
+    >>> clew.export.save(program, file)
+    >>> _ = file.seek(0)
+    >>> clew.export.load(file).module()(clew.ones(1, 2)).shape
+    clew.Size([1, 1])
     """
     if hasattr(f, "read"):
         data = f.read()

@@ -208,6 +208,15 @@ def argmin(
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Running sums of the elements where the mask is true.
 
+    Args:
+        input: any tensor.
+        dim: the dimension.
+        dtype: what to compute in.
+        mask: broadcast to the input's shape; all true when None.
+
+    Returns:
+        a tensor like input.
+
     >>> x, m = clew.tensor([1, 2, 3]), clew.tensor([True, False, True])
     >>> clew.masked.cumsum(x, 0, mask=m)
     tensor([1, 1, 4])
@@ -218,6 +227,15 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Running products of the elements where the mask is true.
+
+    Args:
+        input: any tensor.
+        dim: the dimension.
+        dtype: what to compute in.
+        mask: broadcast to the input's shape; all true when None.
+
+    Returns:
+        a tensor like input.
 
     >>> x, m = clew.tensor([2, 2, 3]), clew.tensor([True, False, True])
     >>> clew.masked.cumprod(x, 0, mask=m)
@@ -262,6 +280,16 @@ def logaddexp(
     other_mask: Tensor | None = None,
 ) -> Tensor:
     """log(exp(input) + exp(other)), where an element that its mask leaves out counts as -inf.
+
+    Args:
+        input: any tensor.
+        other: a tensor of a shape that broadcasts.
+        dtype: what to compute in.
+        input_mask: where input counts; all when None.
+        other_mask: where other counts; all when None.
+
+    Returns:
+        a tensor of the broadcast shape.
 
     >>> x, m = clew.tensor([0.0, 5.0]), clew.tensor([True, False])
     >>> clew.masked.logaddexp(x, clew.zeros(2), input_mask=m)

@@ -210,6 +210,15 @@ def std(
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """Softmax over the elements where the mask is true; 0 elsewhere, NaN where it is nowhere true.
 
+    Args:
+        input: any tensor.
+        dim: the dimension.
+        dtype: what to compute in.
+        mask: broadcast to the input's shape; all true when None.
+
+    Returns:
+        a tensor like input.
+
     >>> x, m = clew.tensor([1.0, 9.0, 1.0]), clew.tensor([True, False, True])
     >>> clew.masked.softmax(x, 0, mask=m)
     tensor([0.5000, 0.0000, 0.5000])
@@ -222,6 +231,15 @@ def log_softmax(
 ) -> Tensor:
     """The logarithm of :func:`softmax`.
 
+    Args:
+        input: any tensor.
+        dim: the dimension.
+        dtype: what to compute in.
+        mask: broadcast to the input's shape; all true when None.
+
+    Returns:
+        a tensor like input.
+
     >>> x, m = clew.tensor([1.0, 9.0, 1.0]), clew.tensor([True, False, True])
     >>> clew.masked.log_softmax(x, 0, mask=m)
     tensor([-0.6931,    -inf, -0.6931])
@@ -231,6 +249,15 @@ def log_softmax(
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The :func:`softmax` of the negative input.
+
+    Args:
+        input: any tensor.
+        dim: the dimension.
+        dtype: what to compute in.
+        mask: broadcast to the input's shape; all true when None.
+
+    Returns:
+        a tensor like input.
 
     >>> x, m = clew.tensor([1.0, 9.0, 1.0]), clew.tensor([True, False, True])
     >>> clew.masked.softmin(x, 0, mask=m)

@@ -91,6 +91,9 @@ class Measurement:
 
         Args:
             measurements: some.
+
+        Returns:
+            one Measurement for each kind of task.
         """
         groups: dict[Any, list[Measurement]] = {}
         for m in measurements:
@@ -198,6 +201,9 @@ class Timer:
 
         Args:
             number: how often.
+
+        Returns:
+            a Measurement of one run.
         """
         self._run(max(number // 100, min(number, 2)))  # to get warm
         return self._measured(number, [self._run(number)])
@@ -223,6 +229,9 @@ class Timer:
         Args:
             callback: called with the number of statements and the seconds of each block.
             min_run_time: seconds.
+
+        Returns:
+            a Measurement.
         """
         number = self._block(min_run_time)
         times: list[float] = []
@@ -247,6 +256,9 @@ class Timer:
             min_run_time: seconds at least.
             max_run_time: seconds at most.
             callback: called with the number of statements and the seconds of each block.
+
+        Returns:
+            a Measurement.
         """
         number = self._block(min_run_time)
         times: list[float] = []

@@ -70,6 +70,13 @@ def and_masks(*mask_mods: _Mask) -> _Mask:
 
     Args:
         mask_mods: functions of (batch, head, query index, key index).
+
+    >>> flex = clew.nn.attention.flex_attention
+    >>> causal = lambda b, h, q, k: q >= k
+    >>> near = lambda b, h, q, k: q - k < 2
+    >>> both = flex.and_masks(causal, near)
+    >>> both(0, 0, clew.tensor(3), clew.tensor(0))
+    tensor(False)
     """
     _check_callables("and_masks", mask_mods)
 
@@ -87,6 +94,13 @@ def or_masks(*mask_mods: _Mask) -> _Mask:
 
     Args:
         mask_mods: functions of (batch, head, query index, key index).
+
+    >>> flex = clew.nn.attention.flex_attention
+    >>> first = lambda b, h, q, k: k == 0
+    >>> near = lambda b, h, q, k: q - k < 2
+    >>> either = flex.or_masks(first, near)
+    >>> either(0, 0, clew.tensor(3), clew.tensor(0))
+    tensor(True)
     """
     _check_callables("or_masks", mask_mods)
 
@@ -187,6 +201,13 @@ class BlockMask:
         full_q_indices: see there.
         BLOCK_SIZE: queries and keys of a block.
         mask_mod: the function of (batch, head, query index, key index).
+
+    Example:
+        >>> flex = clew.nn.attention.flex_attention
+        >>> causal = lambda b, h, q, k: q >= k
+        >>> mask = flex.create_block_mask(causal, None, None, 256, 256, device="cpu")
+        >>> isinstance(mask, flex.BlockMask), mask.shape
+        (True, (1, 1, 256, 256))
     """
 
     def __init__(

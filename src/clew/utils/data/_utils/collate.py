@@ -47,6 +47,9 @@ def default_convert(data: Any) -> Any:
     Args:
         data: arrays, mappings, sequences; anything else is returned as it is.
 
+    Returns:
+        the same structure, with tensors.
+
     Example:
         >>> import numpy
         >>> default_convert([numpy.array([1, 2]), "a"])
