@@ -145,7 +145,7 @@ def _directions(dimension: int) -> Any:
     except ImportError:
         raise ImportError(
             "SobolEngine: the direction numbers come from SciPy; install it: "
-            "pip install clew[scipy]"
+            "pip install scipy"
         ) from None
     import numpy as np
 

@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Here arguments, results and examples are not yet told of everywhere.
 LATER = """
-accelerator amp ao array_api autograd.profiler autograd.profiler_util backends compiler cpu cuda
-debug distributed export futures fx hub jit library masked mps multiprocessing nn.attention
-nn.parallel onnx ops overrides profiler quasirandom utils
+accelerator ao array_api autograd.profiler autograd.profiler_util backends cpu cuda debug
+distributed export fx hub jit library mps multiprocessing nn.attention nn.parallel onnx ops
+overrides profiler utils
 """.split()
 
 # Base classes and registries, shown by what is made of them.

@@ -174,7 +174,7 @@ class autobatch:
         Returns: the results, in the order of the samples.
 
         Raises:
-            ImportError: without the package greenlet (``pip install clew[autobatch]``).
+            ImportError: without the package greenlet (``pip install greenlet``).
 
         >>> def halvings(x):
         ...     n = 0
@@ -189,7 +189,7 @@ class autobatch:
         except ImportError:
             raise ImportError(
                 "autobatch.map: needs the package greenlet; install it with "
-                "pip install 'clew[autobatch]'"
+                "pip install greenlet"
             ) from None
         if _C._parks():  # in a task of another map, which is parked as a whole
             return [function(sample) for sample in samples]

@@ -19,5 +19,5 @@ def need_onnx() -> Any:
     try:
         import onnx
     except ImportError as e:
-        raise ImportError("ONNX files need the onnx package: pip install 'clew[onnx]'") from e
+        raise ImportError("ONNX files need the onnx package: pip install onnx") from e
     return onnx
