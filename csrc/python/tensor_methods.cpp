@@ -567,6 +567,8 @@ Args:
     retain_graph: keep what the operations saved, for another backward; create_graph when None.
     create_graph: record the gradients' own operations, for derivatives of higher order.
     inputs: add to these leaves alone.
+Returns:
+    None.
 
 >>> x = clew.tensor([1.0, 2.0], requires_grad=True)
 >>> (x * x).sum().backward()
