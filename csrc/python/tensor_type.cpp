@@ -435,7 +435,7 @@ constexpr const char* tensor_doc =
     R"(Tensor(*data, device=None)
 --
 
-Numbers of one dtype in a regular grid, which may remember how they were made.
+A regular grid of numbers of one dtype, which may know the operations that made it.
 
 Make one with clew.tensor(data), clew.zeros(sizes) and their like. An operation on a tensor that
 requires grad is recorded as it runs; backward() follows the record and adds gradients to the

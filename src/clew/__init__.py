@@ -1,4 +1,4 @@
-"""clew: tensors that remember how they were made, with PyTorch's API.
+"""clew: a deep-learning library with PyTorch's API, whose graph is recorded as the program runs.
 
 >>> import clew
 >>> x = clew.tensor(2.0, requires_grad=True)

@@ -1,4 +1,4 @@
-"""A second home of some top-level functions."""
+"""`clew.functional`: some top-level functions under the name that PyTorch also gives them."""
 
 from __future__ import annotations
 

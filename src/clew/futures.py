@@ -1,4 +1,4 @@
-"""Results that come later."""
+"""Futures: results that another thread or process sets later."""
 
 from __future__ import annotations
 

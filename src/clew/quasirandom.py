@@ -1,4 +1,4 @@
-"""Points that fill a cube evenly."""
+"""Sobol sequences: points that fill a cube more evenly than random ones."""
 
 from __future__ import annotations
 
@@ -144,8 +144,7 @@ def _directions(dimension: int) -> Any:
         from scipy.stats import qmc  # type: ignore[import-untyped]
     except ImportError:
         raise ImportError(
-            "SobolEngine: the direction numbers come from SciPy; install it: "
-            "pip install scipy"
+            "SobolEngine: the direction numbers come from SciPy; install it: pip install scipy"
         ) from None
     import numpy as np
 

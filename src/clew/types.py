@@ -1,4 +1,4 @@
-"""Names for annotations."""
+"""Names for type annotations, such as Device and Number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``out=`` of functions written in Python."""
+"""Writes results into ``out=``, for functions written in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands behind clew.overrides, which tells whose classes are asked."""
+"""The implementation of `__torch_function__`; clew.overrides is its public part."""
 
 from __future__ import annotations
 

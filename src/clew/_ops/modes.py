@@ -1,4 +1,4 @@
-"""Switches of PyTorch's that have little to switch here."""
+"""Settings of PyTorch that have little or no effect on clew."""
 
 from __future__ import annotations
 

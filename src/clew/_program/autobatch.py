@@ -188,8 +188,7 @@ class autobatch:
             import greenlet
         except ImportError:
             raise ImportError(
-                "autobatch.map: needs the package greenlet; install it with "
-                "pip install greenlet"
+                "autobatch.map: needs the package greenlet; install it with pip install greenlet"
             ) from None
         if _C._parks():  # in a task of another map, which is parked as a whole
             return [function(sample) for sample in samples]

@@ -1,4 +1,4 @@
-"""Where the Array API standard finds its namespace."""
+"""`Tensor.__array_namespace__`, by which Array API programs find clew.array_api."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The processor."""
+"""What the processor can do, by PyTorch's names."""
 
 from __future__ import annotations
 

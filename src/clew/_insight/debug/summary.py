@@ -1,4 +1,4 @@
-"""summary: a tensor in one line."""
+"""summary: describes a tensor in one line."""
 
 from __future__ import annotations
 

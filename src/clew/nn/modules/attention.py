@@ -1,4 +1,4 @@
-"""MultiheadAttention."""
+"""MultiheadAttention: attention with several heads, as a module."""
 
 from __future__ import annotations
 

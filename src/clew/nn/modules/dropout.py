@@ -1,4 +1,4 @@
-"""Dropout."""
+"""Modules that drop elements or channels at random."""
 
 from __future__ import annotations
 
