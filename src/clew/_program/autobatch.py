@@ -188,7 +188,8 @@ class autobatch:
             import greenlet
         except ImportError:
             raise ImportError(
-                "autobatch.map: needs the package greenlet; install it with pip install greenlet"
+                "autobatch.map: needs the package greenlet; install it with "
+                "pip install greenlet (clew[autobatch])"
             ) from None
         if _C._parks():  # in a task of another map, which is parked as a whole
             return [function(sample) for sample in samples]
