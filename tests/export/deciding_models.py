@@ -88,6 +88,12 @@ def attributes_of_what_is_chosen(self, x):
 
 
 @layers
+def a_choice_among_chosen_lists(self, x):
+    groups = [self.listed, self.chain, self.layers]
+    return groups[which(x)][int(x.sum() > 0)](x)
+
+
+@layers
 def a_layer_for_each_row(self, x):
     out = []
     for row in x:
@@ -462,6 +468,16 @@ def a_gradient(x):
 @refused(r"vmap\(\) within a model cannot be kept, at .*vmap")
 def a_mapped_function(x):
     return clew.vmap(lambda r: clew.where(r.sum() > 0, r, -r))(x)
+
+
+@refused("the loop at .*for n in counts.* cannot be kept: .*of one size in all rounds")
+def parts_of_different_sizes(x):
+    start, parts = 0, []
+    counts = clew.bincount(x.argmax(1) + x.argmin(1), minlength=2).tolist()
+    for n in counts:
+        parts.append(x[start : start + n])
+        start += n
+    return clew.cat(parts)
 
 
 @refused("`is` asks at .*z is y")

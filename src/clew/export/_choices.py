@@ -47,7 +47,8 @@ class Choice:
         return self._picked([getattr(o, name) for o in self._options])
 
     def __getitem__(self, index: Any) -> Any:
-        return self._picked([o[index] for o in self._options])
+        control = self._parts[0]
+        return self._picked([element(control, o, index) for o in self._options])
 
     def __eq__(self, other: Any) -> Any:
         if not all(isinstance(o, _PLAIN) for o in (*self._options, other)):

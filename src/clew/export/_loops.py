@@ -322,7 +322,15 @@ class Staged:
                 env = _Env(rec, run)
                 for journal in rec.journals:
                     self._note_writes(journal, body, run)
-                interpret_loop(node, env, None if rec.active[run] else 1)
+                try:
+                    interpret_loop(node, env, None if rec.active[run] else 1)
+                except ExportError:
+                    raise
+                except Exception as e:
+                    raise ExportError(
+                        f"export: the loop at {self.place} cannot be kept: {e}\n"
+                        f"  A list grows by tensors of one size in all rounds."
+                    ) from e
                 for o in node.outputs:
                     rec.concrete[o.id][run] = env[o.id]
         rec.emit(node)

@@ -16,6 +16,7 @@ from clew.export._ir import Value
 from clew.export._module import ProgramModule
 from clew.export._program import ExportedProgram
 from clew.nn import Module
+from clew.onnx._aliases import check_aliases
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._package import need_onnx
 
@@ -190,6 +191,7 @@ def export(
                 raise OnnxExporterError("onnx.export: give dynamic_shapes or dynamic_axes")
             dynamic_shapes = _from_axes(dynamic_axes, model, args, input_names)
         program = record(model, args, kwargs, dynamic_shapes, keep_added=False)
+    check_aliases(program._program)
     builder = _lower.Builder(program._program, opset)
     written = builder.model(input_names, output_names, str(program))
     try:

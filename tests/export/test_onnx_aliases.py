@@ -1,0 +1,141 @@
+"""Tensors that an `if` or a loop passes on and that are written to: kept, or refused for ONNX."""
+
+from __future__ import annotations
+
+import io
+
+import export_models
+import pytest
+from test_kept_python import agree, kept, leaves
+
+import clew
+from clew.export import Dim, ExportError, export, load, save
+
+
+def written_after_a_choice(x):
+    b = x * 1
+    h = b if x.sum() > 0 else b * 2
+    h += 1
+    return h, b
+
+
+def the_other_is_written(x):
+    b = x * 1
+    h = b if x.sum() > 0 else x * 2
+    b += 1
+    return h
+
+
+def a_part_is_written(x):
+    b = x * 1
+    top = b[:1] if x.sum() > 0 else b[1:2]
+    top += 1
+    return b
+
+
+def an_element_of_a_list(x):
+    buffers = [x * 0, x * 1, x * 2]
+    b = buffers[int(x.sum(0).argmax())]
+    b.mul_(3)
+    return b + buffers[0] + buffers[1]
+
+
+def in_the_first_round(x):
+    y = x * 1
+    h = y
+    while h.norm() > 1:
+        h *= 0.5
+        h = h * 0.9
+    return h, y
+
+
+def behind_a_loop(x):
+    y = x * 1
+    h = y
+    while h.norm() > 1:
+        h = h * 0.5
+    h += 1
+    return h, y
+
+
+SHARED = [
+    written_after_a_choice, the_other_is_written, a_part_is_written, an_element_of_a_list,
+    in_the_first_round, behind_a_loop,
+]  # fmt: skip
+
+
+def read_no_more(x):
+    b = x * 1
+    h = b if x.sum() > 0 else b * 2
+    h += 1
+    return h
+
+
+def made_in_the_branch(x):
+    b = x * 1
+    h = b + 1 if x.sum() > 0 else b * 2
+    h += 1
+    return h, b
+
+
+def new_in_each_round(x):
+    h = x * 1
+    for row in x:
+        h *= 0.5
+        h = h + row
+    return h
+
+
+def written_before(x):
+    d = x * 1
+    d[0] = 0
+    for row in x:
+        d = d * 0.5 + row
+    e = d
+    e += 1
+    return d, e
+
+
+def read_in_the_other_branch(x):
+    b = x * 1
+    h = b if x.sum() > 0 else b * 2
+    if x.max() > 1:
+        h += 1
+        y = h * 3
+    else:
+        y = b + h
+    return y
+
+
+APART = [
+    read_no_more,
+    made_in_the_branch,
+    new_in_each_round,
+    written_before,
+    read_in_the_other_branch,
+]
+SHAPES = ({0: Dim("n", min=2)},)
+
+
+def inputs():
+    clew.manual_seed(4)
+    return [clew.randn(n, 3) + s for n in (2, 3, 5) for s in (0.0, 1.5, -1.5, 0.1)]
+
+
+@pytest.mark.parametrize("function", SHARED)
+def test_shared_tensors(function):
+    for example in (clew.rand(4, 3), -clew.rand(4, 3)):
+        file = io.BytesIO()
+        save(export(export_models.Net(function), (example,), dynamic_shapes=SHAPES), file)
+        program = load(io.BytesIO(file.getvalue())).module()
+        for x in inputs():
+            agree(leaves(function(x.clone())), leaves(program(x.clone())))
+        pytest.importorskip("onnx")
+        with pytest.raises(ExportError, match=r"(?s)passed on is written to.*aliases.py:.*clone"):
+            clew.onnx.export(export_models.Net(function), (example,), dynamic_shapes=SHAPES)
+
+
+@pytest.mark.parametrize("function", APART)
+def test_tensors_of_ones_own(function):
+    for example in (clew.rand(4, 3), -clew.rand(4, 3)):
+        kept(export_models.Net(function), (example,), [(x,) for x in inputs()], SHAPES)
