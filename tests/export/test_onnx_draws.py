@@ -153,3 +153,35 @@ def test_parameters_and_buffers_of_a_file_are_the_models(tmp_path):
     own, found = dict(model.named_parameters()), dict(loaded.named_parameters())
     assert {n: p.shape for n, p in found.items()} == {n: p.shape for n, p in own.items()}
     assert {"1.running_mean", "1.running_var"} <= set(dict(loaded.named_buffers()))
+
+
+def test_as_many_numbers_as_draws_say():
+    """Sampling that stops at a token: each run ends elsewhere, and has tokens of the range."""
+    table = clew.nn.Embedding(5, 5)
+
+    def sample(start):
+        tokens = start
+        for _ in range(6):
+            chances = table(tokens[-1:]).softmax(-1)[0]
+            tokens = clew.cat([tokens, clew.multinomial(chances, 1)])
+            if tokens[-1] == 0:
+                break
+        return tokens
+
+    made = clew.onnx.export(sample, (clew.tensor([1]),))
+    data = made.model_proto.SerializeToString()
+    session = ort.InferenceSession(data, providers=["CPUExecutionProvider"])
+    (given,) = [i.name for i in session.get_inputs()]
+    lengths = set()
+    for _ in range(40):
+        (tokens,) = session.run(None, {given: np.array([1])})
+        assert tokens[0] == 1 and 2 <= len(tokens) <= 7 and bool((tokens < 5).all())
+        assert len(tokens) == 7 or tokens[-1] == 0
+        lengths.add(len(tokens))
+    assert len(lengths) > 1
+
+
+def test_constants_of_a_result_are_told():
+    with pytest.warns(UserWarning, match=r"returns the constants \[5\], which are no outputs"):
+        made = clew.onnx.export(lambda x: (x * 2, 5), (clew.ones(2),))
+    assert len(made.model_proto.graph.output) == 1
