@@ -133,7 +133,7 @@ def test_sizes_decide_no_more_than_data():
 def test_functions_that_call_themselves_as_often_as_a_size_says():
     with pytest.raises(ExportError, match=r"how deep a recursion goes, at .*halves"):
         export(
-            export_models.Net(lambda x: halves(x)), (clew.ones(6, 2),),
+            export_models.Net(halves), (clew.ones(6, 2),),
             dynamic_shapes=({0: Dim("n", min=1)},),
         )  # fmt: skip
 

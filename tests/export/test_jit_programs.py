@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -135,10 +136,29 @@ def test_a_scripted_function():
     loaded = stored(combined)
     for sign in (1, -1):
         same(loaded(one, (sign * one, one), scale=2.0), combined(one, (sign * one, one), 2.0))
+
     # Within a traced one its branches are kept.
-    traced = jit.trace(lambda x: combined(x, (x, x)) + 1, one)
+    def outer(x):
+        return combined(x, (x, x)) + 1
+
+    traced = jit.trace(outer, one)
     for sign in (1, -1):
         same(traced(sign * one), combined(sign * one, (sign * one, sign * one)) + 1)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="where a lambda stands is not known before")
+def test_lambdas_keep_their_branches():
+    first, second = (
+        (lambda x: x * 2 if x.sum() > 0 else x - 1),
+        (lambda x: x if x.max() > 1 else -x),
+    )
+    scale = 3.0
+    traced = jit.trace(
+        lambda x, by=2: first(second(x)) * (by if x.sum() > -1 else scale), clew.ones(2)
+    )
+    for x in (clew.ones(2), -clew.ones(2), clew.tensor([2.0, -1.0]), clew.tensor([-0.4, 0.1])):
+        expected = first(second(x)) * (2 if x.sum() > -1 else scale)
+        same(traced(x), expected)
 
 
 class Scaled(jit.ScriptModule):
