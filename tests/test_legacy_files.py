@@ -5,6 +5,7 @@ import pickle
 import random
 import struct
 import tarfile
+import zipfile
 from collections import OrderedDict
 
 import numpy as np
@@ -342,3 +343,38 @@ def test_order_is_kept_and_metadata():
         + one_pickle([])
     )
     assert loads(data) == OrderedDict(pairs) and list(loads(data)) == ["b", "a"]
+
+
+def test_the_row_of_pickles_is_written_too(tmp_path):
+    x = clew.arange(6.0).reshape(2, 3)
+    given = {
+        "x": x,
+        "part": x[1:],
+        "half": clew.ones(2, dtype=clew.bfloat16),
+        "flags": clew.tensor([True, False]),
+        "empty": clew.empty(0),
+        "unsigned": clew.tensor([1, 65535], dtype=clew.uint16),
+        "complex": clew.tensor([1 + 2j]),
+        "parameter": clew.nn.Parameter(clew.ones(2)),
+        "rest": [1, "a", None, (2.5,)],
+    }
+    path, file = tmp_path / "old.pt", io.BytesIO()
+    clew.save(given, path, _use_new_zipfile_serialization=False)
+    clew.save(given, file, _use_new_zipfile_serialization=False)
+    assert path.read_bytes() == file.getvalue() and not zipfile.is_zipfile(path)
+    read = io.BytesIO(file.getvalue())
+    head = [pickle.load(read) for _ in range(3)]
+    assert head[:2] == [0x1950A86A20F9469CFC6C, 1001] and head[2]["type_sizes"]["long"] == 4
+    got = clew.load(path)
+    assert got["rest"] == given["rest"] and got.keys() == given.keys()
+    for name, want in given.items():
+        if name != "rest":
+            assert got[name].dtype is want.dtype and got[name].tolist() == want.tolist(), name
+    assert type(got["parameter"]) is clew.nn.Parameter and got["parameter"].requires_grad
+    got["x"][1, 0] = 9
+    assert got["part"].tolist() == [[9, 4, 5]]  # still of one storage
+    with pytest.raises(RuntimeError, match="different types"):
+        clew.save([x, x.view(clew.int32)], io.BytesIO(), _use_new_zipfile_serialization=False)
+    with pytest.raises(pickle.PicklingError, match="holds data only"):
+        clew.save(clew.nn.Linear(1, 1), path, _use_new_zipfile_serialization=False)
+    assert clew.load(path)["rest"] == given["rest"]  # a refusal leaves the file as it was

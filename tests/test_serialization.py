@@ -300,11 +300,15 @@ def test_bad_arguments(tmp_path):
     save(1, file)
     for options in (
         {"pickle_module": json_like},
-        {"pickle_protocol": 4},
-        {"_use_new_zipfile_serialization": False},
+        {"pickle_protocol": 1},
+        {"pickle_protocol": 9},
     ):
         with pytest.raises(ValueError, match="save"):
             save(1, io.BytesIO(), **options)
+    for protocol in (2, 4, pickle.HIGHEST_PROTOCOL):
+        other = io.BytesIO()
+        save({"a": clew.ones(2)}, other, pickle_protocol=protocol)
+        assert load(io.BytesIO(other.getvalue()))["a"].tolist() == [1, 1]
     with pytest.raises(ValueError, match="pickle_module"):
         load(file, pickle_module=json_like)
     with pytest.raises(ValueError, match="encoding"):

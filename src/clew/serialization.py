@@ -65,7 +65,10 @@ def save(
         obj: what to save; of a module or optimizer, its `state_dict()`.
         f: a path, or a file open for binary writing.
         pickle_module: only Python's own `pickle`.
-        pickle_protocol: only 2.
+        pickle_protocol: 2 or a later one; what is written is the second, which all readers of
+            later ones read, too.
+        _use_new_zipfile_serialization: False writes the format before the container, for readers
+            older than PyTorch 1.6; of data only.
 
     Example:
         >>> file = io.BytesIO()
@@ -75,10 +78,14 @@ def save(
     """
     if pickle_module is not pickle:
         raise ValueError(f"save: pickle_module must be Python's pickle; got {pickle_module!r}")
-    if pickle_protocol != DEFAULT_PROTOCOL:
-        raise ValueError(f"save: pickle_protocol must be 2; got {pickle_protocol!r}")
+    if pickle_protocol not in range(DEFAULT_PROTOCOL, pickle.HIGHEST_PROTOCOL + 1):
+        raise ValueError(
+            f"save: pickle_protocol must be from 2 to {pickle.HIGHEST_PROTOCOL}; got "
+            f"{pickle_protocol!r}"
+        )
     if not _use_new_zipfile_serialization:
-        raise ValueError("save: the format before the zip container is not written")
+        _write_row(obj, f)
+        return
     if _disable_byteorder_record:
         raise ValueError("save: the byte order is always recorded")
     from clew._files import archive, safetensors
@@ -109,6 +116,24 @@ def _encoded(obj: Any) -> tuple[bytes, dict[str, Tensor]]:
         from clew._files import whole
 
         return whole.dump(obj)
+
+
+def _write_row(obj: Any, f: Any) -> None:
+    """Writes the format before the zip container."""
+    from clew._files import row
+    from clew._files.encode import NotData
+
+    try:
+        pieces = row.encode(obj)
+    except NotData as error:
+        raise NotData(f"{error}; the format before the zip container holds data only") from None
+    if isinstance(f, (str, os.PathLike)):
+        with replacing(f) as file:
+            for piece in pieces:
+                file.write(piece)
+        return
+    for piece in pieces:
+        f.write(piece)
 
 
 def _write_safetensors(obj: Any, path: Any) -> None:

@@ -305,8 +305,12 @@ class Encoder:
         self.save(key)
         self.save("cpu")
         self.save(raw.numel() // (1 if mixed else width_of(value.dtype)))
+        self._after_count()
         self.out += pickle.TUPLE + pickle.BINPERSID
         return mixed
+
+    def _after_count(self) -> None:
+        """For a format that says more of a storage."""
 
     def _rebuild(self, value: Tensor, requires_grad: bool) -> None:
         size, stride = tuple(value.shape), tuple(value.stride())
