@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 
 import pytest
 
@@ -113,3 +114,31 @@ def test_hub_keeps_weights(tmp_path, monkeypatch):
     assert clew.hub.get_dir() == str(tmp_path / "home" / "hub")
     with pytest.raises(NotImplementedError, match="programs"):
         clew.hub.load("someone/something", "model")
+
+
+def test_hub_runs_what_lies_in_a_folder(tmp_path):
+    (tmp_path / "beside_hub.py").write_text("WIDTH = 3\n")
+    (tmp_path / "hubconf.py").write_text(
+        "dependencies = ['numpy']\n"
+        "from beside_hub import WIDTH\n"
+        "from clew import nn\n"
+        "def layer(width=WIDTH, *, bias=True): return nn.Linear(WIDTH, width, bias=bias)\n"
+        "number = 3\n"
+    )
+    before = list(sys.path)
+    made = clew.hub.load(tmp_path, "layer", 5, source="local", bias=False, verbose=False)
+    assert made.weight.shape == (5, 3) and made.bias is None and sys.path == before
+    assert clew.hub.load(str(tmp_path), "layer", source="LOCAL").out_features == 3
+    for name in ("absent", "number"):
+        with pytest.raises(RuntimeError, match=f"Cannot find callable {name}"):
+            clew.hub.load(tmp_path, name, source="local")
+    with pytest.raises(NotImplementedError, match="does not fetch"):
+        clew.hub.load("someone/something", "layer")
+    with pytest.raises(ValueError, match="source must be"):
+        clew.hub.load(tmp_path, "layer", source="disk")
+    with pytest.raises(FileNotFoundError):
+        clew.hub.load(tmp_path / "none", "layer", source="local")
+    (tmp_path / "hubconf.py").write_text("dependencies = ['not_there_at_all']\n")
+    with pytest.raises(RuntimeError, match="Missing dependencies: not_there_at_all"):
+        clew.hub.load(tmp_path, "layer", source="local")
+    assert sys.path == before

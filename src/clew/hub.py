@@ -121,6 +121,9 @@ def load_state_dict_from_url(
     return clew.load(path, map_location=map_location, weights_only=weights_only)
 
 
+_OF_FETCHING = ("force_reload", "skip_validation", "trust_repo", "verbose")
+
+
 def _no_programs(what: str) -> NoReturn:
     raise NotImplementedError(
         f"hub.{what}: clew does not fetch and run programs; load weights with "
@@ -128,9 +131,46 @@ def _no_programs(what: str) -> NoReturn:
     )
 
 
-def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: programs are not fetched."""
-    _no_programs("load")
+def load(repo_or_dir: Any, model: str, *args: Any, source: str = "github", **kwargs: Any) -> Any:
+    """What a function of the file hubconf.py in a folder returns.
+
+    Args:
+        repo_or_dir: the folder; what lies on the net is refused.
+        model: the function's name.
+        args: its arguments.
+        source: "local".
+        kwargs: its named arguments; `force_reload`, `skip_validation`, `trust_repo` and `verbose`
+            concern what is fetched, and are left out.
+
+    Raises:
+        NotImplementedError: the source is another one.
+        RuntimeError: there is no such function, or a package is missing that the file names.
+    """
+    source = source.lower()
+    if source not in ("github", "local"):
+        raise ValueError(f"hub.load: source must be 'github' or 'local'; got {source!r}")
+    if source == "github":
+        _no_programs("load")
+    import importlib.util
+
+    folder = os.path.abspath(os.path.expanduser(os.fspath(repo_or_dir)))
+    named = {k: v for k, v in kwargs.items() if k not in _OF_FETCHING}
+    spec = importlib.util.spec_from_file_location("hubconf", os.path.join(folder, "hubconf.py"))
+    assert spec is not None and spec.loader is not None
+    sys.path.insert(0, folder)
+    try:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        needed = getattr(module, "dependencies", ())
+        absent = [name for name in needed if importlib.util.find_spec(name) is None]
+        if absent:
+            raise RuntimeError(f"Missing dependencies: {', '.join(absent)}")
+        entry = getattr(module, model, None)
+        if not callable(entry):
+            raise RuntimeError(f"Cannot find callable {model} in hubconf")
+        return entry(*args, **named)
+    finally:
+        sys.path.remove(folder)
 
 
 def list(github: str, *args: Any, **kwargs: Any) -> NoReturn:

@@ -356,10 +356,46 @@ def test_a_scripted_module_says_what_save_needs(tmp_path):
 
     module = clew.jit.script(nn.Linear(2, 1))
     for each in (module, copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
-        with pytest.raises(RuntimeError, match="Linear has no program.*call it once.*jit.trace"):
+        with pytest.raises(RuntimeError, match="Linear has no program.*jit.trace.*state_dict"):
             each.save(tmp_path / "m.pt")
     with pytest.raises(RuntimeError, match="has no program"):
         clew.jit.save(module, tmp_path / "m.pt")
     x = clew.ones(3, 2)
     clew.jit.script(module, example_inputs=[(x,)]).save(tmp_path / "m.pt")
     assert clew.equal(clew.jit.load(tmp_path / "m.pt")(x), module(x))
+
+    class Kept(nn.Module):
+        def save(self):
+            return "own"
+
+    assert clew.jit.script(Kept()).save() == "own"
+
+
+def test_rounding_to_integers_of_few_bits():
+    from clew import _torch
+
+    each, channels = map(
+        _torch.find, ("fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine")
+    )
+    values = np.array([[-2.0, -0.26, 0.0], [0.24, 0.44, 9.0]], "float32")
+    x = clew.tensor(values, requires_grad=True)
+    for scale, zero in ((0.1, 3), (clew.tensor(0.1), clew.tensor(3, dtype=clew.int32))):
+        got = each(x, scale, zero, -8, 7)
+        places = np.round(values * 10) + 3
+        want = (places.clip(-8, 7) - 3) / 10
+        np.testing.assert_allclose(got.detach().numpy(), want, atol=1e-6)
+        (gradient,) = clew.autograd.grad(got.sum(), x)
+        assert gradient.tolist() == ((places >= -8) & (places <= 7)).astype(float).tolist()
+    scales, zeros = clew.tensor([0.1, 1.0]), clew.tensor([0, -1])
+    got = channels(x, scales, zeros, 0, -4, 3)
+    rows = [each(x[i], scales[i], zeros[i], -4, 3) for i in range(2)]
+    assert clew.equal(got, clew.stack(rows))
+    assert clew.equal(channels(x.t(), scales, zeros, 1, -4, 3), got.t())
+    for wrong, match in (
+        (lambda: each(x, 0.1, 8, -8, 7), "zero_point"),
+        (lambda: each(x, 0.1, 0, 8, 7), "quant_min"),
+        (lambda: each(x.long(), 0.1, 0, -8, 7), "floating point"),
+        (lambda: channels(x, clew.ones(3), zeros, 0, -4, 3), "must have 2 elements"),
+    ):
+        with pytest.raises(RuntimeError, match=match):
+            wrong()

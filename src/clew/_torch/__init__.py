@@ -16,6 +16,7 @@ NAMES: dict[str, str] = {
             "DeviceObjType DispatchKey DispatchKeySet PyTorchFileReader PyTorchFileWriter "
             "FloatType TensorType"
         ),
+        "_fake_quantize": ("fake_quantize_per_channel_affine fake_quantize_per_tensor_affine"),
         "names": (
             "Event Future ScriptModule Stream SymBool SymFloat SymInt "
             "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
