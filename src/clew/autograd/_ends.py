@@ -95,11 +95,11 @@ def watch() -> None:
     if _watched:
         return
     _watched, _missed = True, int(_C._backward_id())
-    _C.Tensor.backward = _noting(_C.Tensor.backward)  # type: ignore[method-assign]
-    front = sys.modules["clew.autograd"]  # which itself needs this file
+    tensor: Any = _C.Tensor
+    tensor.backward = _noting(tensor.backward)
     for name in ("backward", "grad"):
         noted = _noting(getattr(_backward, name))
-        for module in (_backward, front):
+        for module in (_backward, sys.modules["clew.autograd"]):
             setattr(module, name, noted)
 
 
