@@ -8,10 +8,10 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import numpy_names
 from clew._base.autocast import in_float32
-from clew._C import Tensor
 from clew._base.out import write_out
 from clew._base.overriding import asks_classes
 from clew._base.promotion import can_cast, promote_types, result_type
+from clew._C import Tensor
 from clew._tensor.methods import clone
 
 __all__ = [
