@@ -59,7 +59,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 _own_texts: dict[str, Any] = {}
 
 
-def show_lines(on: bool) -> None:
+def _show_lines(on: bool) -> None:
     """Shows results of the core's own types as PyTorch does, a line for each field, or not."""
     x = _C.empty(1, 1).fill_(1)
     for name, args in _ARGUMENTS.items():

@@ -244,7 +244,7 @@ class _Loader(importlib.abc.Loader):
             clew.Tensor.__module__ = "torch"
             # They read texts, too: str(x.dtype), str(x.layout), x.type().
             _dtypes.speak_of("torch")
-            return_types.show_lines(True)
+            return_types._show_lines(True)
             # Hooks ask for the end of the backward that calls them, which must be noted by then.
             _ends.watch()
             return
@@ -363,7 +363,7 @@ def uninstall() -> None:
         sys.excepthook = sys.excepthook._before  # type: ignore[attr-defined]
     clew.Tensor.__module__ = "clew"
     _dtypes.speak_of("clew")
-    return_types.show_lines(False)
+    return_types._show_lines(False)
     for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
         del sys.modules[name]
 
