@@ -131,6 +131,8 @@ starts; `clew alias on` does so for every Python of an environment. The table sa
 import so; `make ecosystem` writes it. That a library imports does not say that all of it runs; what
 tests/ecosystem holds runs with the numbers that PyTorch gives.
 
+Texts are PyTorch's there: `str(x.dtype)` is `torch.float32`, `x.type()` is `torch.FloatTensor`.
+
 `clew kernel install` adds a Jupyter kernel in which `import torch` means clew, for the user or,
 with `--sys-prefix` or `--prefix FOLDER`, for one environment; `--name` and `--display-name` say
 what it is called, and `clew kernel uninstall` with the same name and place removes it. It needs
