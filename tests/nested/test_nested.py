@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import pickle
+
 import numpy as np
 import pytest
 
@@ -71,6 +75,9 @@ def test_ragged_size_stands_for_itself():
     assert x.shape.numel() == 16
     with pytest.raises(TypeError, match="another one in each row"):
         int(j)
+    for use in (lambda: j < 3, lambda: j - 1, lambda: 2 * j, lambda: range(j), lambda: j // 2):
+        with pytest.raises(TypeError, match=r"another one in each row.*to_padded_tensor"):
+            use()
     with pytest.raises(TypeError, match="RaggedSize"):
         clew.zeros(x.shape)
 
@@ -307,3 +314,26 @@ def test_names_with_an_underscore():
     assert x._values is x.values() and x._offsets.tolist() == [0, 2, 3]
     turned = x.transpose(1, 2)
     assert turned._nested_tensor_size().tolist() == [[3, 2], [3, 1]]
+
+
+@pytest.mark.parametrize("make", [ragged, with_gaps])
+def test_copies_and_files(make):
+    x = make(rows())
+    file = io.BytesIO()
+    clew.save({"x": x.requires_grad_()}, file)
+    loaded = clew.load(io.BytesIO(file.getvalue()))["x"]
+    for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), loaded):
+        check(other, rows())
+        assert other.requires_grad and other.is_leaf
+        assert (other.lengths() is None) == (x.lengths() is None)
+    turned = make(rows()).transpose(1, 2)
+    file = io.BytesIO()
+    clew.save(turned, file)
+    check(clew.load(io.BytesIO(file.getvalue())), [a.T for a in rows()])
+
+
+def test_no_rows():
+    x = clew.nested.nested_tensor_from_jagged(clew.zeros(0, 4), clew.tensor([0]))
+    for made in (x.sort(dim=1).values, x.softmax(1), x.flip(1), clew.cat([x, x])):
+        assert made.is_nested and made.size(0) == 0
+    assert tuple(x.sum(1).shape) == (0, 4)

@@ -222,3 +222,78 @@ def test_what_has_no_rule_says_what_to_do():
         with pytest.raises((RuntimeError, NotImplementedError, ValueError)) as error:
             bad()
         assert len(str(error.value)) > 30
+
+
+def test_losses_of_each_element():
+    a, b = rows(4), rows(4, seed=3)
+    x, y = map(clew.nested.as_nested_tensor, (a, b))
+    for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss):
+        got = loss(x, y, reduction="none")
+        same(got, [loss(p, q, reduction="none") for p, q in zip(a, b, strict=True)])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_tables_get_gradients_of_ragged_indices(sparse):
+    ids = clew.nested.nested_tensor([clew.tensor([1, 2, 1]), clew.tensor([], dtype=clew.int64)])
+    factors = clew.nested.nested_tensor([clew.tensor([1.0, 2.0, 3.0]), clew.tensor([])])
+    table = nn.Embedding(3, 2, sparse=sparse)
+    (table(ids) * factors.unsqueeze(-1)).sum().backward()
+    assert table.weight.grad.to_dense().tolist() == [[0, 0], [4, 4], [2, 2]]
+    bags = nn.EmbeddingBag(3, 2, mode="sum", sparse=sparse)
+    made = bags(ids, per_sample_weights=factors)
+    w = bags.weight.detach()
+    np.testing.assert_allclose(made[0].detach(), w[1] * 4 + w[2] * 2, rtol=1e-6)
+    assert made[1].tolist() == [0, 0]
+    made.sum().backward()
+    assert bags.weight.grad.to_dense().tolist() == [[0, 0], [4, 4], [2, 2]]
+
+
+def test_prelu_and_one_hot():
+    parts = rows(4)
+    x = clew.nested.as_nested_tensor(parts)
+    act = nn.PReLU(dtype=clew.float64)
+    same(act(x), [act(p) for p in parts])
+    slopes = nn.PReLU(4, dtype=clew.float64)
+    same(slopes(x.transpose(1, 2)), [slopes(p).t() for p in parts])
+    with pytest.raises(RuntimeError, match="one for each place of dim 1"):
+        slopes(x)
+    same(F.one_hot((x > 0).long()), [F.one_hot((p > 0).long(), 2) for p in parts])
+    assert clew.count_nonzero(x > 0, 1).tolist() == [(p > 0).sum(0).tolist() for p in parts]
+
+
+def test_full_backward_hooks():
+    seen = []
+    layer = nn.Linear(4, 2, dtype=clew.float64)
+    layer.register_full_backward_hook(lambda m, grad_in, grad_out: seen.append((grad_in, grad_out)))
+    layer.register_full_backward_pre_hook(lambda m, grad_out: (grad_out[0] * 2,))
+    x = clew.nested.nested_tensor(rows(4), requires_grad=True)
+    layer(x).sum().backward()
+    want = 2 * layer.weight.detach().sum(0)
+    same(x.grad, [want.expand(n, 4) for n in COUNTS])
+    np.testing.assert_allclose(layer.bias.grad.numpy(), [22.0, 22.0])
+    ((grad_in,), (grad_out,)) = seen[0]
+    same(grad_in, [want.expand(n, 4) for n in COUNTS])
+    same(grad_out, [clew.full((n, 2), 2.0) for n in COUNTS])
+
+
+class _Square(clew.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise AssertionError
+
+
+def test_gradients_are_not_lost_in_functions_and_checkpoints():
+    x = clew.nested.nested_tensor(rows(4), requires_grad=True)
+    with pytest.raises(NotImplementedError, match=r"ragged tensors .* give it .values\(\)"):
+        _Square.apply(x)
+    with pytest.raises(NotImplementedError, match="sparse tensors"):
+        _Square.apply(clew.eye(2).to_sparse().requires_grad_())
+    checkpoint = clew.utils.checkpoint.checkpoint
+    with pytest.raises(NotImplementedError, match=r"CheckpointFunction.apply"):
+        checkpoint(lambda t: (t * t).sum(1), x, use_reentrant=True)
+    checkpoint(lambda t: (t * t).sum(1), x, use_reentrant=False).sum().backward()
+    same(x.grad, [2 * r.detach() for r in x.unbind()])

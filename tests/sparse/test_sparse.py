@@ -405,3 +405,18 @@ def test_older_names_of_products():
     assert got.indices().tolist() == [[0, 0], [0, 1]]
     with pytest.raises(RuntimeError, match="sparse_coo"):
         smm(b, b)
+
+
+def test_permute():
+    x = clew.randn(2, 3, 4).relu()
+    for s in (x.to_sparse(), x.to_sparse(2)):
+        got = s.permute(1, 0, 2)
+        assert got.is_sparse and got.to_dense().equal(x.permute(1, 0, 2))
+    assert x.to_sparse().permute((-1, 0, 1)).to_dense().equal(x.permute(-1, 0, 1))
+    csr = x[0].to_sparse_csr()
+    assert clew.permute(csr, (1, 0)).to_dense().equal(x[0].t())
+    assert csr.permute(0, 1) is csr
+    with pytest.raises(NotImplementedError, match="permute"):
+        x.to_sparse(2).permute(2, 1, 0)
+    with pytest.raises(RuntimeError, match="name each of 3 dims once"):
+        x.to_sparse().permute(0, 0, 1)

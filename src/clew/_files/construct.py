@@ -198,7 +198,7 @@ def _device(kind: Any, index: Any = None) -> Any:
         return clew.device("cpu")  # one that this library does not have
 
 
-_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc")
+_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "jagged")
 
 
 def _layout(name: Any) -> Any:
@@ -223,6 +223,9 @@ def _rebuild_sparse(layout: Any, data: Any) -> Tensor:
         if layout in (clew.sparse_csr, clew.sparse_csc):
             make = clew.sparse_csr_tensor if layout is clew.sparse_csr else clew.sparse_csc_tensor
             return make(parts[0], parts[1], rest[0], tuple(rest[1]))
+        if layout is clew.jagged and len(rest) == 2 and type(rest[1]) is int:
+            make_ragged = clew.nested.nested_tensor_from_jagged
+            return make_ragged(parts[0], parts[1], rest[0], jagged_dim=rest[1])
     except (RuntimeError, TypeError, ValueError, IndexError) as e:
         fail(f"the parts of a sparse tensor do not fit: {e}")
     fail(f"the layout of a sparse tensor is {shown(layout)}")

@@ -84,6 +84,10 @@ class Structured(Tensor):
         """Other values in the same places."""
         raise NotImplementedError
 
+    def _frame(self) -> Any:
+        """The tensor without its values' memory: nothing but `_with` may be asked of it."""
+        return self._with(self._elements.detach()[:0])
+
     # ---- what is asked of the values ----
 
     @property

@@ -196,6 +196,8 @@ class Function(metaclass=_Metaclass):
             if trace:
                 _C._trace_end(trace)
         outputs = output if isinstance(output, tuple) else (output,)
+        if recording:
+            _refuse_structured(cls, args, outputs, ctx)
         for o in outputs:
             if not isinstance(o, Tensor) and o is not None and not isinstance(output, tuple):
                 raise TypeError(
@@ -277,6 +279,20 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         return marked if isinstance(got, tuple) else marked[0]
 
     return wrapper
+
+
+def _refuse_structured(cls: Any, args: Any, outputs: Any, ctx: FunctionCtx) -> None:
+    """Sparse and ragged tensors have their history in their values, which forward does not see:
+    gradients would end here unseen.
+    """
+    known = {id(t) for t in ctx._non_differentiable}
+    given = [a for a in args if hasattr(type(a), "_placeholder") and a.requires_grad]
+    made = [o for o in outputs if hasattr(type(o), "_placeholder") and id(o) not in known]
+    for t in [*given, *made]:
+        raise NotImplementedError(
+            f"{cls.__name__}.apply: gradients cannot pass through {t._kind} that a Function takes "
+            "or returns; give it .values(), and make the tensor of the values that it returns"
+        )
 
 
 class _Twice(Function):

@@ -119,6 +119,12 @@ def _unwrap(output: Any, out_dims: Any, level: int, func: Any) -> Any:
                 )
             found.append(leaf)
             continue
+        if hasattr(type(leaf), "_placeholder"):  # sparse and ragged tensors
+            kind: Any = type(leaf)
+            raise NotImplementedError(
+                f"vmap({_name(func)}, ...): `{_name(func)}` must return dense tensors; got "
+                f"{kind._kind}; return its .values(), or convert it with {kind._remedy}"
+            )
         if not isinstance(dim, int):
             raise ValueError(f"vmap: out_dims must hold ints or None; got {dim!r}")
         shown = _C._remove_level(leaf, level)
@@ -141,8 +147,8 @@ def run_vmapped(
     kwargs: dict[str, Any],
 ) -> Any:
     """One call of func with the mapped dims of its arguments hidden."""
-    for leaf in leaves:
-        if hasattr(type(leaf), "_placeholder"):  # sparse and ragged tensors
+    for leaf, dim in zip(leaves, dims):
+        if dim is not None and hasattr(type(leaf), "_placeholder"):  # sparse tensors
             leaf._refuse("vmap")
     with open_level(size, randomness) as level:
         hidden = [
@@ -214,6 +220,9 @@ def vmap(
             sample, "same" draws once for all.
         chunk_size: how many samples run at once; None: all.
 
+    A ragged tensor (clew.nested) is mapped over its rows, once for all rows of one length. Results
+    whose size differs from row to row are ragged, others dense.
+
     Returns:
         a function of the same arguments with one more dim each.
 
@@ -239,6 +248,21 @@ def vmap(
             return _run_replaced(func, in_dims, out_dims, randomness, chunk_size, args, kwargs)
         dims, (leaves, spec) = _flat_in_dims(in_dims, args, func)
         size = _batch_size(leaves, dims, func)
+
+        def run(leaves: list[Any], size: int) -> Any:
+            return in_chunks(leaves, dims, spec, size, kwargs)
+
+        if any(d is not None and _is_ragged(leaf) for leaf, d in zip(leaves, dims)):
+            from clew.nested._vmap import by_length
+
+            return by_length(
+                run, leaves, dims, lambda made: _out_dims_of(out_dims, made), randomness
+            )
+        return run(leaves, size)
+
+    def in_chunks(
+        leaves: list[Any], dims: list[Any], spec: TreeSpec, size: int, kwargs: dict[str, Any]
+    ) -> Any:
         if chunk_size is None or size <= chunk_size:
             return run_vmapped(func, leaves, dims, spec, size, out_dims, randomness, kwargs)
         parts = []
@@ -256,14 +280,24 @@ def vmap(
     return wrapped
 
 
-def _concatenated(parts: list[Any], out_dims: Any) -> Any:
-    cat = _C.functions["cat"]
-    _, spec = tree_flatten(parts[0])
-    columns = list(zip(*(tree_flatten(p)[0] for p in parts)))
+def _is_ragged(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and leaf.is_nested
+
+
+def _out_dims_of(out_dims: Any, spec: TreeSpec) -> list[Any]:
+    """The mapped dim of each result, which `_unwrap` has found to fit."""
     dims = broadcast_prefix(out_dims, spec)
     if dims is None:
         dims = broadcast_prefix(out_dims[0], spec)
     assert dims is not None
+    return dims
+
+
+def _concatenated(parts: list[Any], out_dims: Any) -> Any:
+    cat = _C.functions["cat"]
+    _, spec = tree_flatten(parts[0])
+    columns = list(zip(*(tree_flatten(p)[0] for p in parts)))
+    dims = _out_dims_of(out_dims, spec)
     return tree_unflatten(
         [column[0] if d is None else cat(list(column), dim=d) for column, d in zip(columns, dims)],
         spec,

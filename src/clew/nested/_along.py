@@ -61,8 +61,8 @@ def _sorted(name: str) -> Any:
             return _each(call(x._elements), lambda m: ragged(x._rows, m, x._at))
         x = x.packed()
         made = [call(row) for row in x.row_values()]
-        if not made:
-            return NotImplemented
+        if not made:  # no rows
+            return _each(call(x._elements), lambda m: ragged(x._rows, m, x._at))
         from clew import cat
 
         if not isinstance(made[0], tuple):

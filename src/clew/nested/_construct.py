@@ -66,7 +66,8 @@ def _joined(name: str, rows: list[Tensor]) -> NestedTensor:
     if len(differ) > 1:
         raise RuntimeError(
             f"{name}: rows may differ in the size of one dim only; got sizes that differ in dims "
-            f"{differ}: {[list(s) for s in shapes][:4]}"
+            f"{differ}: {[list(s) for s in shapes][:4]}; pad all of them but one with "
+            "clew.nn.functional.pad, flatten rows to vectors, or keep the rows in a list"
         )
     dim = differ[0] if differ else 0
     counts = [s[dim] for s in shapes]

@@ -7,7 +7,7 @@ from typing import Any
 import clew
 from clew import _C
 from clew._C import Tensor
-from clew.nested._pointwise import function
+from clew.nested._pointwise import function, on_values
 from clew.nested._tensor import NestedTensor, is_ragged, need_same_rows, ragged
 
 __all__ = ["RULES"]
@@ -115,6 +115,31 @@ def _distance(name: str) -> Any:
     return rule
 
 
+def _curve(x: Any, y: Any, *curve: Any) -> Any:
+    """A loss of the distance at each element, which nothing reduces."""
+    return on_values("loss", _C.ops._distance, (x, y, *curve), {})
+
+
+def _prelu(x: Any, weight: Any) -> Any:
+    """One slope for all elements, or one for each place of dim 1."""
+    if not is_ragged(x) or is_ragged(weight):
+        return NotImplemented
+    if weight.numel() != 1:
+        if x._at == 1 or tuple(weight.shape) != (x._sizes()[1],):
+            raise RuntimeError(
+                f"prelu: weight must have one element, or one for each place of dim 1 where that "
+                f"is not the ragged one; got shape {list(weight.shape)} for {list(x.shape)}"
+            )
+        weight = weight.reshape((-1,) + (1,) * (len(x._sizes()) - 2))
+    values = x._elements
+    return ragged(x._rows, clew.where(values > 0, values, weight * values), x._at)
+
+
+def _one_hot(x: Any, num_classes: int = -1) -> Any:
+    made = clew.nn.functional.one_hot(x.packed()._elements, num_classes)
+    return ragged(x.packed()._rows, made, x._at)
+
+
 def _classes(name: str) -> Any:
     """Losses of classes, which are dim 1."""
     fn = getattr(_C.ops, name)
@@ -162,5 +187,8 @@ RULES: dict[str, Any] = {
     **{n: _distance(n) for n in ("_mse_loss", "_smooth_l1_loss", "_huber_loss")},
     **{n: _distance(n) for n in ("_binary_cross_entropy", "_binary_cross_entropy_with_logits")},
     **{n: _classes(n) for n in ("_nll_loss", "_cross_entropy")},
+    "_distance": _curve,
+    "prelu": _prelu,
+    "one_hot": _one_hot,
     "masked_select": _masked,
 }

@@ -179,6 +179,10 @@ def _vector_norm(
     return reduced("norm", x, dim, keepdim, call, True)
 
 
+def _count_nonzero(x: Any, dim: Any = None) -> Any:
+    return (x != 0).sum(dim)
+
+
 def _item(x: Any) -> Any:
     return x.packed()._elements.item()
 
@@ -189,6 +193,7 @@ RULES: dict[str, Any] = {
     **{n: _spread(n) for n in "std var std_mean var_mean".split()},
     "max": _extreme("max", "maximum"),
     "min": _extreme("min", "minimum"),
+    "count_nonzero": _count_nonzero,
     "norm": _norm,
     "vector_norm": _vector_norm,
     "item": _item,

@@ -39,13 +39,16 @@ class RaggedSize:
     def __hash__(self) -> int:
         return hash(tuple(self._rows.counts))
 
-    def __index__(self) -> int:
+    def __index__(self, *other: object) -> int:
         raise TypeError(
             f"the size {self!r} of a ragged dim is another one in each row: see .offsets(), or "
             "make the tensor dense with .to_padded_tensor(padding)"
         )
 
-    __int__ = __index__
+    __int__ = __float__ = __neg__ = __index__
+    __lt__ = __le__ = __gt__ = __ge__ = __index__
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __index__
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __index__
 
 
 class _Shape(tuple[Any, ...]):

@@ -236,6 +236,19 @@ def transpose(x: Any, dim0: int, dim1: int) -> Any:
     return coo(x._ind[order], x._elements, shape, x._nnz() < 2)
 
 
+def permute(x: Any, *dims: Any) -> Any:
+    given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    n, sparse = x.dim(), x.sparse_dim()
+    if any(not -n <= d < n for d in given) or sorted(d % n for d in given) != list(range(n)):
+        raise RuntimeError(f"permute: dims must name each of {n} dims once; got {list(given)}")
+    order = [d % n for d in given]
+    if isinstance(x, Compressed):
+        return x if order == [0, 1] else transpose(x, 0, 1)
+    if order[sparse:] != list(range(sparse, n)):  # mixes sparse dims and dense ones
+        return NotImplemented
+    return coo(x._ind[order[:sparse]], x._elements, [x.shape[d] for d in order], x._nnz() < 2)
+
+
 def t(x: Any) -> Any:
     return transpose(x, 0, 1) if x.dim() == 2 else NotImplemented
 
@@ -431,6 +444,7 @@ RULES: dict[str, Any] = {
     "detach_": requires_grad_off,
     "transpose": transpose,
     "swapaxes": transpose,
+    "permute": permute,
     "t": t,
     "index_select": index_select,
     "select": select,

@@ -7,6 +7,7 @@ from typing import Any
 import clew
 from clew import _C
 from clew._C import Tensor
+from clew._tensor.structured import Structured, parts_of
 from clew.autograd.function import Function
 from clew.sparse._tensor import coo
 
@@ -46,7 +47,8 @@ def looked_up(table: Any, indices: Any, padding_idx: int = -1, by_freq: bool = F
     leaf = table.requires_grad and table.is_leaf and _C.is_grad_enabled()
     if not leaf or _C._vmap_depth() or table.dim() != 2 or not isinstance(indices, Tensor):
         return _C.ops._embedding(table, indices, padding_idx, by_freq)
-    return _Rows.apply(table, indices, padding_idx, by_freq)
+    found = _Rows.apply(table, *parts_of([indices]), padding_idx, by_freq)
+    return indices._with(found) if isinstance(indices, Structured) else found
 
 
 def rows_of(name: str, grad: Any) -> Any:

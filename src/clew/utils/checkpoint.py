@@ -400,10 +400,13 @@ def checkpoint(
     autocast_state = _C._autocast_state()
     # The tensors among the inputs are kept as saved tensors of a node of their own: within an
     # outer checkpoint they are then forgotten and computed again like all others.
-    tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
+    tensors: list[Any] = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
     needs = [x.requires_grad for x in tensors]
     anchor = clew.empty(0, requires_grad=True)
-    keeper = _SaveInputs.apply(anchor, *tensors)
+    # Of sparse and ragged tensors it keeps the values.
+    frames = [x._frame() if hasattr(type(x), "_placeholder") else None for x in tensors]
+    values = [x if f is None else x._elements for x, f in zip(tensors, frames)]
+    keeper = _SaveInputs.apply(anchor, *values)
     others = [None if isinstance(x, Tensor) else x for x in args]
     other_kwargs = {k: None if isinstance(x, Tensor) else x for k, x in kwargs.items()}
     places = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
@@ -411,7 +414,10 @@ def checkpoint(
 
     def run() -> None:
         again, again_kwargs = list(others), dict(other_kwargs)
-        kept = [_needing(t, n) for t, n in zip(keeper.grad_fn.saved_tensors, needs)]
+        kept = [
+            _needing(t if f is None else f._with(t), n)
+            for t, f, n in zip(keeper.grad_fn.saved_tensors, frames, needs)
+        ]
         for i, tensor in zip(places, kept):
             again[i] = tensor
         for name, tensor in zip(names, kept[len(places) :]):

@@ -542,7 +542,8 @@ def embedding_bag(
     """Sums, means or maxima of bags of rows of a table.
 
     Args:
-        input: (N, L): N bags of L indices; or (L) with offsets. int32 or int64.
+        input: (N, L): N bags of L indices; or (L) with offsets; or ragged, (N, lengths). int32 or
+            int64.
         weight: the table, (rows, E).
         offsets: (N), where in input each bag starts.
         max_norm: rows that are looked up are first scaled down to this norm, in place.
@@ -580,7 +581,17 @@ def embedding_bag(
         )
     if scale_grad_by_freq and mode == "max":
         raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if input.dim() == 2:
+    if input.is_nested:
+        if offsets is not None or input.dim() != 2:
+            raise ValueError(
+                "embedding_bag: a ragged input must have two dims, bags and their indices, and "
+                "offsets must be None"
+            )
+        bag_input = input.packed()
+        flat, edges = bag_input.values(), bag_input.offsets()
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.packed().values()
+    elif input.dim() == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None")
         bags, per_bag = input.shape

@@ -74,6 +74,23 @@ def _gates() -> Any:
 _gate_classes: Any = None
 
 
+def _is_structured(t: Any) -> bool:
+    """Whether a tensor is sparse or ragged: the graph knows its values."""
+    return hasattr(type(t), "_placeholder")
+
+
+def _values(tensors: Any) -> tuple[Any, ...]:
+    return tuple(t._elements if _is_structured(t) else t for t in tensors)
+
+
+def _like(models: Any, tensors: Any) -> list[Any]:
+    """Values as tensors like the models, of which those of dense ones may be anything."""
+    return [
+        m._with(t) if _is_structured(m) and isinstance(t, clew.Tensor) else t
+        for m, t in zip(models, tensors, strict=True)
+    ]
+
+
 class BackwardGate:
     """One call of a module with full backward hooks.
 
@@ -93,6 +110,9 @@ class BackwardGate:
         self.in_index: list[int] = []
         self.out_index: list[int] = []
         self.inputs_recorded = False
+        # The sparse and ragged ones among inputs and outputs; None for others.
+        self.in_models: list[Any] = []
+        self.out_models: list[Any] = []
 
     def open(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Passes the arguments through the first gate."""
@@ -103,9 +123,11 @@ class BackwardGate:
             return args
         self.inputs_recorded = True
         self.in_index = wanted
-        passed = _gates()[0].apply(self, *[args[i] for i in wanted])
+        given = [args[i] for i in wanted]
+        self.in_models = [t._frame() if _is_structured(t) else None for t in given]
+        passed = _gates()[0].apply(self, *_values(given))
         out = list(args)
-        for i, t in zip(wanted, passed, strict=True):
+        for i, t in zip(wanted, _like(self.in_models, passed), strict=True):
             out[i] = t
         return tuple(out)
 
@@ -119,7 +141,9 @@ class BackwardGate:
         ]
         if not self.out_index:
             return result
-        passed = _gates()[1].apply(self, *[items[i] for i in self.out_index])
+        given = [items[i] for i in self.out_index]
+        self.out_models = [t._frame() if _is_structured(t) else None for t in given]
+        passed = _like(self.out_models, _gates()[1].apply(self, *_values(given)))
         if one:
             return passed[0]
         for i, t in zip(self.out_index, passed, strict=True):
@@ -130,7 +154,7 @@ class BackwardGate:
 
     def outputs_done(self, grads: Any) -> Any:
         full: Any = [None] * self.n_outputs
-        for i, g in zip(self.out_index, grads, strict=True):
+        for i, g in zip(self.out_index, _like(self.out_models, grads), strict=True):
             full[i] = g
         full = tuple(full)
         for hook in self.pre_hooks:
@@ -146,17 +170,17 @@ class BackwardGate:
         self.grad_outputs = full
         if not self.inputs_recorded:
             self._run(tuple([None] * max(self.n_inputs, 0)))
-        return tuple(full[i] for i in self.out_index)
+        return _values(full[i] for i in self.out_index)
 
     def inputs_done(self, grads: Any) -> Any:
         if self.grad_outputs is None:
             # The gradient came past the module's outputs, as in a derivative of its gradient.
             return grads
         full: Any = [None] * self.n_inputs
-        for i, g in zip(self.in_index, grads, strict=True):
+        for i, g in zip(self.in_index, _like(self.in_models, grads), strict=True):
             full[i] = g
         full = self._run(tuple(full))
-        return tuple(full[i] for i in self.in_index)
+        return _values(full[i] for i in self.in_index)
 
     def _run(self, grad_input: Any) -> Any:
         for hook in self.hooks:
