@@ -153,3 +153,83 @@ def test_what_optimizers_refuse():
         clew.optim.Adagrad(layer.parameters(), weight_decay=0.1).step()
     with pytest.raises((RuntimeError, NotImplementedError), match="sparse"):
         clew.optim.Adam(layer.parameters()).step()
+
+
+LAYOUTS = ("to_sparse", "to_sparse_csr", "to_sparse_csc")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gradients_of_the_sparse_tensor_itself(layout):
+    x = getattr(clew.eye(3, dtype=clew.float64) * 3, layout)().requires_grad_()
+    (got,) = clew.autograd.grad((x * x).sum(), x)
+    assert got.layout is x.layout
+    assert got.to_dense().equal(6 * clew.eye(3, dtype=clew.float64))
+    y = x * x
+    y.backward(y.detach(), inputs=[x])
+    assert x.grad.to_dense().equal(54 * clew.eye(3, dtype=clew.float64))
+    product = lambda m: m @ clew.ones(3, 2, dtype=clew.float64)
+    assert clew.autograd.gradcheck(product, (x,))
+    assert clew.autograd.gradcheck(lambda m: m * m, (x,), masked=True)
+    assert clew.autograd.gradgradcheck(lambda m: m * m * m, (x,))
+    with pytest.raises(NotImplementedError, match="pass masked=True"):
+        clew.autograd.gradcheck(product, (x,), masked=False)
+
+
+def test_gradients_that_lie_elsewhere_are_refused():
+    a = clew.eye(3).to_sparse().requires_grad_()
+    other = clew.sparse_coo_tensor([[0, 1, 2], [1, 2, 0]], [1.0, 1.0, 1.0], (3, 3))
+    for bad in (other, clew.ones(3), clew.ones(3, 3), clew.eye(3).to_sparse_csr()):
+        with pytest.raises(RuntimeError, match="elements in the same places"):
+            (a * 2).backward(bad)
+        with pytest.raises(RuntimeError, match="elements in the same places"):
+            clew.autograd.grad(a * 2, a, bad)
+        with pytest.raises(RuntimeError, match="same places"):
+            a.grad = bad
+    with pytest.raises(RuntimeError, match="root's layout"):
+        (a.to_dense() * 2).backward(other)
+
+
+def test_optimizers_refuse_what_they_cannot_train():
+    table = clew.nn.Embedding(3, 2, sparse=True)
+    table(clew.tensor([0])).sum().backward()
+    before = table.weight.detach().clone()
+    for name in "Adam AdamW RMSprop Adadelta Adamax NAdam RAdam Rprop ASGD".split():
+        opt = getattr(clew.optim, name)(table.parameters(), lr=0.1)
+        with pytest.raises(RuntimeError, match=f"{name}: sparse gradients.*SparseAdam"):
+            opt.step()
+    assert table.weight.equal(before)
+    for x in (
+        clew.eye(3).to_sparse().requires_grad_(),
+        clew.eye(3).to_sparse_csr().requires_grad_(),
+        clew.nested.nested_tensor([clew.ones(1), clew.ones(2)], requires_grad=True),
+    ):
+        with pytest.raises(NotImplementedError, match=r"give its .values\(\)"):
+            clew.optim.SGD([x], lr=1.0)
+    x = clew.eye(2).to_sparse_csr().requires_grad_()
+    opt = clew.optim.Adam([x.values()], lr=0.1)
+    x.sum().backward()
+    opt.step()
+    np.testing.assert_allclose(x.to_dense().detach(), 0.9 * np.eye(2), rtol=1e-6)
+
+
+def test_lbfgs_and_gradient_scaling_with_sparse_gradients():
+    table = clew.nn.Embedding.from_pretrained(clew.ones(3, 2), freeze=False, sparse=True)
+    opt = clew.optim.LBFGS(table.parameters(), lr=1.0)
+
+    def closure():
+        opt.zero_grad()
+        loss = table(clew.tensor([0, 0])).square().sum()
+        loss.backward()
+        return loss
+
+    opt.step(closure)
+    np.testing.assert_allclose(table.weight.detach(), [[0, 0], [1, 1], [1, 1]], atol=1e-5)
+    scaler = clew.amp.GradScaler("cpu", init_scale=4.0)
+    opt = clew.optim.SGD(table.parameters(), lr=1.0)
+    for factor, want in ((1.0, [1 - 2.0, 1 - 2.0]), (float("inf"), [-1.0, -1.0])):
+        opt.zero_grad()
+        scaler.scale((table(clew.tensor([1, 1])) * factor).sum()).backward()
+        scaler.step(opt)
+        scaler.update()
+        assert table.weight[1].tolist() == want
+    assert scaler.get_scale() == 2.0

@@ -420,3 +420,52 @@ def test_permute():
         x.to_sparse(2).permute(2, 1, 0)
     with pytest.raises(RuntimeError, match="name each of 3 dims once"):
         x.to_sparse().permute(0, 0, 1)
+
+
+S = clew.eye(3).to_sparse()
+WRONG = [
+    (lambda: S.index_select(2, clew.tensor([0])), IndexError, r"dim must be in \[-2, 1\]; got 2"),
+    (lambda: S.index_select(-3, clew.tensor([0])), IndexError, "dim must be in"),
+    (lambda: S.index_select(0, clew.tensor([0.0])), IndexError, "int64 or int32; got clew.float32"),
+    (lambda: S.index_select(0, clew.tensor([[0]])), IndexError, "a vector"),
+    (lambda: S.select(5, 0), IndexError, "select: dim must be in"),
+    (lambda: S.narrow(4, 0, 1), IndexError, "narrow: dim must be in"),
+    (lambda: clew.cat([S, S], 4), IndexError, "cat: dim must be in"),
+    (lambda: S.unsqueeze(7), IndexError, r"unsqueeze: dim must be in \[-3, 2\]"),
+    (lambda: S.to_sparse_csr().select(2, 0), IndexError, "select: dim must be in"),
+    (
+        lambda: clew.sparse_csr_tensor(
+            clew.zeros(2, dtype=clew.int64, device="meta"), [0], [1.0], (1, 1)
+        ),
+        RuntimeError,
+        "crow_indices must be on the CPU",
+    ),
+    (lambda: S.clone().copy_(S.to_sparse_csr()), RuntimeError, "one layout and one shape"),
+    (lambda: S.clone().copy_(clew.eye(4).to_sparse()), RuntimeError, "one layout and one shape"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(WRONG)))
+def test_dims_and_indices_out_of_range(case):
+    call, error, message = WRONG[case]
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr", "to_sparse_csc"])
+def test_state_of_modules(layout):
+    def module(value):
+        made = clew.nn.Module()
+        made.register_buffer("a", getattr(value, layout)())
+        made.w = clew.nn.Parameter(getattr(value, layout)())
+        return made
+
+    one, other = module(clew.eye(3)), module(clew.ones(3, 3).triu())
+    other.load_state_dict(one.state_dict())
+    one.a.mul_(5)
+    assert other.a.to_dense().equal(clew.eye(3)) and other.w.to_dense().equal(clew.eye(3))
+    assert other.w.requires_grad and other.w.is_leaf
+    (other.w @ clew.ones(3, 1)).sum().backward()
+    assert other.w.grad.to_dense().equal(clew.eye(3))
+    with pytest.raises(RuntimeError, match="under no_grad"):
+        other.w.copy_(module(clew.ones(3, 3)).w.detach())

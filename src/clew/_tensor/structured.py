@@ -84,6 +84,10 @@ class Structured(Tensor):
         """Other values in the same places."""
         raise NotImplementedError
 
+    def _has_places_of(self, other: Any) -> bool:
+        """Whether the elements of another one are in the same places, in the same order."""
+        raise NotImplementedError
+
     def _frame(self) -> Any:
         """The tensor without its values' memory: nothing but `_with` may be asked of it."""
         return self._with(self._elements.detach()[:0])
@@ -129,7 +133,7 @@ class Structured(Tensor):
     def grad(self, value: Any) -> None:
         if value is None:
             self._elements.grad = None
-        elif isinstance(value, Structured) and value._elements.shape == self._elements.shape:
+        elif isinstance(value, Structured) and self._has_places_of(value):
             self._elements.grad = value._elements
         else:
             raise RuntimeError(

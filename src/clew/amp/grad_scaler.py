@@ -141,7 +141,8 @@ class GradScaler:
         if finite is None:
             finite = True
             with clew.no_grad():
-                for grad in grads:
+                for given in grads:
+                    grad = given._values() if given.is_sparse else given
                     finite = bool(grad.isfinite().all()) and finite
                     grad.mul_(inv_scale)
         if not finite:

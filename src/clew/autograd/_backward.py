@@ -109,8 +109,9 @@ def backward(
             )
         grad_tensors = grad_variables
     roots = _as_tuple(tensors)
-    if _has_parts(roots, inputs):
-        seeds = None if grad_tensors is None else _parts_of(_as_tuple(grad_tensors))
+    if _has_parts(roots, inputs, grad_tensors):
+        starts = None if grad_tensors is None else _as_tuple(grad_tensors)
+        seeds = None if starts is None else _seed_parts("backward", roots, starts)
         leaves = None if inputs is None else _parts_of(_as_tuple(inputs))
         return backward(_parts_of(roots), seeds, retain_graph, create_graph, inputs=leaves)
     seeds = _seeds(
@@ -202,7 +203,7 @@ def grad(
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     starts = [None] * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
-    if _has_parts(roots, wanted):
+    if _has_parts(roots, wanted, grad_outputs):
         return _grad_of_parts(
             roots, wanted, starts, keep, create_graph, allow_unused, materialize_grads
         )
@@ -231,9 +232,10 @@ def grad(
     return tuple(found)
 
 
-def _has_parts(roots: Any, leaves: Any) -> bool:
+def _has_parts(roots: Any, leaves: Any, seeds: Any) -> bool:
     """Whether a sparse or ragged tensor is among them, of which the graph knows the values."""
-    every = (*roots, *(() if leaves is None else _as_tuple(leaves)))
+    given = [() if t is None else _as_tuple(t) for t in (leaves, seeds)]
+    every = (*roots, *given[0], *given[1])
     if all(type(t) is Tensor for t in every):
         return False
     return any(map(_is_structured, every))
@@ -246,7 +248,21 @@ def _is_structured(t: Any) -> bool:
 
 def _parts_of(tensors: Any) -> tuple[Any, ...]:
     """The tensors with the values of structured ones in their place, which the graph knows."""
-    return tuple(t._values if _is_structured(t) else t for t in tensors)
+    return tuple(t._elements if _is_structured(t) else t for t in tensors)
+
+
+def _seed_parts(name: str, roots: Any, seeds: Any) -> tuple[Any, ...]:
+    """The same of the gradients to start with, which must be as the roots are."""
+    for root, seed in zip(roots, seeds):
+        if seed is None or not (_is_structured(root) or _is_structured(seed)):
+            continue
+        if not _is_structured(root) or not root._has_places_of(seed):
+            raise RuntimeError(
+                f"{name}: the gradient to start with must be of its root's layout, with elements "
+                f"in the same places; got {seed.layout} of shape {list(seed.shape)} for "
+                f"{root.layout} of shape {list(root.shape)}"
+            )
+    return _parts_of(seeds)
 
 
 def _grad_of_parts(
@@ -256,7 +272,7 @@ def _grad_of_parts(
     found = grad(
         _parts_of(roots),
         _parts_of(wanted),
-        _parts_of(starts),
+        _seed_parts("grad", roots, starts),
         keep,
         create,
         allow_unused=unused,

@@ -24,6 +24,27 @@ def _tensors(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
+def _is_structured(t: Any) -> bool:
+    return hasattr(type(t), "_placeholder")
+
+
+def _of_values(func: Callable[..., Any], ins: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The function with the values of sparse and ragged tensors in their place: gradients are
+    those at the places that they name.
+    """
+    if not any(map(_is_structured, ins)):
+        return func, ins
+
+    def of_values(*values: Any) -> Any:
+        given = [t._with(v) if _is_structured(t) else v for t, v in zip(ins, values)]
+        return tuple(
+            o._elements if _is_structured(o) else o
+            for o in _tensors(func(*given, *values[len(ins) :]))
+        )
+
+    return of_values, tuple(t._elements if _is_structured(t) else t for t in ins)
+
+
 def _differentiable(outputs: Any) -> tuple[Tensor, ...]:
     return tuple(o for o in _tensors(outputs) if isinstance(o, Tensor) and o.requires_grad)
 
@@ -108,6 +129,8 @@ def gradcheck(
         check_forward_ad: also check Jacobian-vector products.
         check_backward_ad: check vector-Jacobian products.
         fast_mode: compare along a random direction instead of entry by entry.
+        masked: of sparse and ragged inputs the gradients at their places are compared, and False
+            raises; without effect for dense ones.
 
     Returns:
         True when all agree.
@@ -119,14 +142,18 @@ def gradcheck(
     >>> clew.autograd.gradcheck(lambda x: x.exp(), (x,))
     True
     """
-    if masked:
-        raise NotImplementedError("gradcheck: masked=True is for sparse tensors, which clew lacks")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError(
             "gradcheck: setting check_batched_forward_grad=True requires check_forward_ad to be "
             "True"
         )
     ins = _tensors(inputs)
+    if masked is False and any(map(_is_structured, ins)):
+        raise NotImplementedError(
+            "gradcheck: masked=False is not offered for sparse and ragged inputs, whose gradients "
+            "are those at their places; pass masked=True"
+        )
+    func, ins = _of_values(func, ins)
     wanted = [t for t in ins if isinstance(t, Tensor) and t.requires_grad]
     if not wanted:
         raise ValueError("gradcheck: expects at least one input that requires grad")
@@ -426,17 +453,13 @@ def gradgradcheck(
         func, inputs, eps, atol, rtol, raise_exception, fast_mode: as in :func:`gradcheck`.
         grad_outputs: the gradients backward starts with; random by default.
         gen_non_contig_grad_outputs: make the random ones non-contiguous.
+        masked: without effect: gradients of sparse and ragged inputs are those at their places.
 
     >>> x = clew.tensor([1.0, 2.0], dtype=clew.float64, requires_grad=True)
     >>> clew.autograd.gradgradcheck(lambda x: x**3, (x,))
     True
     """
-    if masked:
-        raise NotImplementedError(
-            "gradgradcheck: masked=True is for sparse tensors, which clew lacks"
-        )
-
-    ins = _tensors(inputs)
+    func, ins = _of_values(func, _tensors(inputs))
     outputs = _differentiable(func(*ins))
     if grad_outputs is None:
         seeds = []

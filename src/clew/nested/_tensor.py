@@ -203,6 +203,12 @@ class NestedTensor(Structured):
         leaf = self._elements.detach().requires_grad_(self.requires_grad)
         return "jagged", (leaf, self._rows.offsets, self._rows.lengths, self._at)
 
+    def _has_places_of(self, other: Any) -> bool:
+        if not isinstance(other, NestedTensor) or other._at != self._at:
+            return False
+        same = self._rows.starts == other._rows.starts and self._rows.is_like(other._rows)
+        return same and tuple(self._elements.shape) == tuple(other._elements.shape)
+
     # ---- sizes ----
 
     def _sizes(self) -> tuple[int, ...]:

@@ -159,6 +159,7 @@ class _PerParameter(Optimizer):
     """
 
     _added_options: ClassVar[dict[str, Any]] = {}
+    _takes_sparse: ClassVar[bool] = False  # sparse gradients
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -262,6 +263,12 @@ class _PerParameter(Optimizer):
                 grad = param.grad
                 if grad is None:
                     continue
+                if grad.is_sparse and not self._takes_sparse:
+                    raise RuntimeError(
+                        f"{type(self).__name__}: sparse gradients, as of an embedding with "
+                        "sparse=True, are not offered; use SparseAdam, Adagrad or SGD, or an "
+                        "embedding with sparse=False"
+                    )
                 state = self.state[param] if keeps_state else {}
                 if not state:
                     if keeps_state:

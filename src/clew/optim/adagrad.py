@@ -83,6 +83,7 @@ class Adagrad(_PerParameter):
         tensor([0.9000])
     """
 
+    _takes_sparse: ClassVar[bool] = True
     _added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,

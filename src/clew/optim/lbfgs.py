@@ -189,6 +189,8 @@ class LBFGS(Optimizer):
         parts = []
         for p in self._params:
             g = clew.zeros_like(p, requires_grad=False) if p.grad is None else p.grad
+            if g.is_sparse:
+                g = g.to_dense()
             if p.is_complex():
                 g = clew.view_as_real(g)
             parts.append(g.reshape(-1))

@@ -432,6 +432,11 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(f"{name}: parameters must be tensors; got {type(p).__name__}")
+            if hasattr(type(p), "_placeholder"):  # sparse and ragged tensors
+                raise NotImplementedError(
+                    f"{name}: parameters must be dense; got one of {p.layout}; give its .values(), "
+                    "which are trained in place"
+                )
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 from clew._insight.debug.summary import summary
 

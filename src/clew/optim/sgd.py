@@ -90,6 +90,7 @@ class SGD(_PerParameter):
         tensor([0.8000])
     """
 
+    _takes_sparse: ClassVar[bool] = True
     _added_options: ClassVar[dict[str, Any]] = {
         "nesterov": False,
         "maximize": False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import clew
 from clew import Tensor
@@ -35,6 +35,8 @@ class SparseAdam(_PerParameter):
         >>> w.detach().flatten()
         tensor([0.9000, 1.0000])
     """
+
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,

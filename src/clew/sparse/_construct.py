@@ -27,6 +27,8 @@ __all__ = [
 def _as_indices(name: str, what: str, given: Any, narrow: bool) -> Tensor:
     """Indices as a tensor without history, int64; int32 stays where that is an index type."""
     made = given.detach() if isinstance(given, Tensor) else clew.tensor(np.asarray(given).tolist())
+    if made.is_meta:
+        raise RuntimeError(f"{name}: {what} must be on the CPU, where they are read; got meta")
     if made.is_floating_point() or made.is_complex() or made.dtype is _C.bool:
         if made.numel():
             raise TypeError(f"{name}: {what} must hold integers; got {made.dtype}")

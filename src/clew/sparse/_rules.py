@@ -23,6 +23,15 @@ from clew.sparse._tensor import (
     is_same_pattern,
 )
 
+
+def _dim_of(name: str, x: Any, dim: Any, extra: int = 0) -> int:
+    """A dim counted from the front."""
+    n = x.dim() + extra
+    if not -n <= dim < n:
+        raise IndexError(f"{name}: dim must be in [{-n}, {n - 1}]; got {dim}")
+    return int(dim) % n
+
+
 # Functions that leave 0 at 0.
 _ZERO_STAYS = (
     "abs absolute neg negative sqrt sin tan asin arcsin atan arctan sinh tanh asinh arcsinh atanh "
@@ -207,6 +216,31 @@ def div_(x: Any, y: Any) -> Any:
     return x
 
 
+def copy_(x: Any, source: Any, non_blocking: bool = False) -> Any:
+    """The places of the source are copied, too, as in PyTorch."""
+    if not (isinstance(x, _Sparse) and isinstance(source, _Sparse)):
+        return NotImplemented
+    if x.layout is not source.layout or tuple(x.shape) != tuple(source.shape):
+        raise RuntimeError(
+            "copy_: sparse tensors must have one layout and one shape; got "
+            f"{x.layout} of shape {list(x.shape)} and {source.layout} of {list(source.shape)}"
+        )
+    if is_same_pattern(x, source):
+        x._elements.copy_(source._elements)
+        return x
+    if x.requires_grad and _C.is_grad_enabled():
+        raise RuntimeError(
+            "copy_: a sparse tensor that requires grad gets other places under no_grad only"
+        )
+    values = source._elements.detach().to(x.dtype, copy=True)
+    x._elements = values.requires_grad_(x.requires_grad)
+    if isinstance(x, Coo) and isinstance(source, Coo):
+        x._ind, x._coalesced, x._pattern = source._ind.clone(), source._coalesced, None
+    elif isinstance(x, Compressed) and isinstance(source, Compressed):
+        x._pattern = source._pattern
+    return x
+
+
 def requires_grad_off(x: Any) -> Any:
     x._elements = x._elements.detach()
     return x
@@ -254,10 +288,14 @@ def t(x: Any) -> Any:
 
 
 def index_select(x: Any, dim: int, index: Tensor) -> Any:
+    dim = _dim_of("index_select", x, dim)
+    if index.dim() != 1 or index.dtype not in (_C.int64, _C.int32):
+        raise IndexError(
+            "index_select: index must be a vector of int64 or int32; got "
+            f"{index.dtype} of shape {list(index.shape)}"
+        )
     if isinstance(x, Compressed):
-        made = index_select(to_coo(x), dim, index)
-        return made if made is NotImplemented else _as_layout_of(made.coalesce(), x)
-    dim = dim % x.dim()
+        return _as_layout_of(index_select(to_coo(x), dim, index).coalesce(), x)
     shape = [*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]]
     if dim >= x.sparse_dim():
         values = x._elements.index_select(dim - x.sparse_dim() + 1, index)
@@ -282,7 +320,8 @@ def index_select(x: Any, dim: int, index: Tensor) -> Any:
 
 
 def select(x: Any, dim: int, index: int) -> Any:
-    dim, size = dim % x.dim(), int(x.shape[dim % x.dim()])
+    dim = _dim_of("select", x, dim)
+    size = int(x.shape[dim])
     if not -size <= index < size:
         raise IndexError(f"select: index {index} is out of range for dim {dim} of size {size}")
     part = narrow(to_coo(x), dim, index % size, 1)
@@ -297,7 +336,7 @@ def select(x: Any, dim: int, index: int) -> Any:
 
 
 def narrow(x: Any, dim: int, start: int, length: int) -> Any:
-    dim = dim % x.dim()
+    dim = _dim_of("narrow", x, dim)
     if start < 0 or length < 0 or start + length > x.shape[dim]:
         raise RuntimeError(
             f"narrow: start ({start}) + length ({length}) exceeds dim {dim} of size {x.shape[dim]}"
@@ -358,7 +397,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     if not all(isinstance(x, Coo) for x in tensors):
         return NotImplemented
     first = tensors[0]
-    dim = dim % first.dim()
+    dim = _dim_of("cat", first, dim)
     if dim >= first.sparse_dim():
         return NotImplemented
     shape, inds = list(first.shape), []
@@ -411,7 +450,7 @@ def zeros_like(x: Any, **options: Any) -> Any:
 def unsqueeze(x: Any, dim: int) -> Any:
     if not isinstance(x, Coo):
         return NotImplemented
-    dim = dim % (x.dim() + 1)
+    dim = _dim_of("unsqueeze", x, dim, 1)
     if dim > x.sparse_dim():
         return NotImplemented
     row = x._ind.new_zeros((1, x._nnz()))
@@ -440,6 +479,7 @@ RULES: dict[str, Any] = {
     "pow": power,
     "mul_": mul_,
     "div_": div_,
+    "copy_": copy_,
     "zero_": zero_,
     "detach_": requires_grad_off,
     "transpose": transpose,

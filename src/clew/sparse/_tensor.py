@@ -68,6 +68,14 @@ class _Sparse(Structured):
     def is_coalesced(self) -> bool:
         raise NotImplementedError
 
+    def _has_places_of(self, other: Any) -> bool:
+        return (
+            isinstance(other, _Sparse)
+            and other.layout is self.layout
+            and tuple(other.shape) == tuple(self.shape)
+            and is_same_pattern(self, other)
+        )
+
     def _text(self, parts: list[tuple[str, Tensor]]) -> str:
         text = as_text([(n, p.detach()) for n, p in parts])
         more = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
