@@ -713,3 +713,48 @@ def test_map_keeps_what_autocast_was_asked_for():
 
     kinds = [clew.bfloat16, clew.float16, clew.bfloat16]
     assert [d for d, _ in clew.autobatch.map(f, kinds)] == kinds
+
+
+def squares(w):
+    return lambda x: (x @ w).pow(2)
+
+
+FUNCTIONS_OF_DERIVATIVES = {
+    "grad": lambda w, x: clew.func.grad(lambda q: squares(w)(q).sum())(x @ w),
+    "vjp": lambda w, x: clew.func.vjp(squares(w), x @ w)[1](clew.ones(1, 4))[0],
+    "jvp": lambda w, x: clew.func.jvp(squares(w), (x @ w,), (x,))[1],
+    "linearize": lambda w, x: clew.func.linearize(squares(w), x @ w)[1](x),
+    "jacrev": lambda w, x: clew.func.jacrev(squares(w))(x @ w),
+    "jacfwd": lambda w, x: clew.func.jacfwd(squares(w))(x @ w),
+    "hessian": lambda w, x: clew.func.hessian(lambda q: squares(w)(q).sum())(x),
+    "each": lambda w, x: clew.vmap(clew.func.grad(lambda q: squares(w)(q).sum()))(x @ w),
+    "jacobian": lambda w, x: clew.autograd.functional.jacobian(
+        squares(w), x @ w, create_graph=True
+    ),
+}
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONS_OF_DERIVATIVES)
+def test_transforms_of_results_that_wait(name, mapped):
+    clew.manual_seed(0)
+    w, samples = clew.randn(4, 4, requires_grad=True), list(clew.randn(4, 1, 4).unbind())
+
+    def run(x):
+        return FUNCTIONS_OF_DERIVATIVES[name](w, x)
+
+    want = [run(x) for x in samples]
+    if mapped:
+        pytest.importorskip("greenlet")
+        got = clew.autobatch.map(run, samples)
+    else:
+        with clew.autobatch():
+            got = [run(x) for x in samples]
+    grads = []
+    for results in (got, want):
+        assert all(r.requires_grad for r in results)
+        grads.append(clew.autograd.grad(sum((r**2).sum() for r in results), w)[0])
+    for g, v in zip((*got, grads[0]), (*want, grads[1]), strict=True):
+        np.testing.assert_allclose(
+            g.detach(), v.detach(), rtol=1e-4, atol=1e-5 * float(v.detach().abs().max())
+        )

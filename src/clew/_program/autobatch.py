@@ -197,7 +197,8 @@ class autobatch:
         hub = greenlet.getcurrent()
 
         def park() -> bool:
-            if greenlet.getcurrent() is hub:
+            # The levels of an open vmap are the thread's: other tasks would find them open.
+            if greenlet.getcurrent() is hub or _C._vmap_depth():
                 return False
             hub.switch()
             return True

@@ -232,6 +232,18 @@ def grad(
     return tuple(found)
 
 
+def own_input(t: Tensor) -> Tensor:
+    """A tensor to differentiate with respect to in place of a given one, connected to it."""
+    if not t.requires_grad:
+        return t.detach().requires_grad_()
+    made = t.view_as(t)
+    if _C._gathers():
+        # The graph of a batch does not know results that wait, but those whose grad_fn was asked
+        # for before they were used.
+        _ = made.grad_fn
+    return made
+
+
 def _has_parts(roots: Any, leaves: Any, seeds: Any) -> bool:
     """Whether a sparse or ragged tensor is among them, of which the graph knows the values."""
     given = [() if t is None else _as_tuple(t) for t in (leaves, seeds)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor, ones_like, zeros_like
-from clew.autograd._backward import grad
+from clew.autograd._backward import grad, own_input
 from clew.autograd.grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -35,9 +35,7 @@ def _fresh(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]
     create_graph.
     """
     if create_graph:
-        return tuple(
-            t.view_as(t) if t.requires_grad else t.detach().requires_grad_() for t in inputs
-        )
+        return tuple(map(own_input, inputs))
     return tuple(t.detach().requires_grad_() for t in inputs)
 
 

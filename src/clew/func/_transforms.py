@@ -15,6 +15,7 @@ from typing import Any
 from clew import _C
 from clew._C import Tensor
 from clew.autograd._backward import grad as autograd_grad
+from clew.autograd._backward import own_input
 from clew.autograd._tangents import nested_level, tangent_of
 from clew.autograd.grad_mode import enable_grad
 from clew.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
@@ -37,7 +38,7 @@ def fresh(leaves: list[Any], what: str) -> list[Tensor]:
             )
         if levels:
             t = _C._hide_levels(_C._show_levels(t, levels), levels)
-        made.append(t.view_as(t) if t.requires_grad else t.detach().requires_grad_())
+        made.append(own_input(t))
     return made
 
 
