@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import pickle
+
 import pytest
 
 import clew
@@ -23,6 +26,7 @@ BAD = [
     (lambda: FROM(V, t(0.0, 6.0)), RuntimeError, "int64 or int32; got clew.float32"),
     (lambda: FROM(V, clew.zeros(1, 2).long()), RuntimeError, "must be a vector"),
     (lambda: FROM(V, t().long()), RuntimeError, "at least one element"),
+    (lambda: FROM(V, t(0, 6).to("meta")), RuntimeError, "offsets must be on the CPU"),
     (lambda: FROM(V, [0, 6]), TypeError, "offsets must be a tensor"),
     (lambda: FROM(V), RuntimeError, "offsets or lengths must be given"),
     (lambda: FROM(V, lengths=t(2, 3)), RuntimeError, "must add up to .* 6; got 5"),
@@ -91,3 +95,26 @@ def test_placeholders_are_not_taken_for_data(make):
         with pytest.raises(NotImplementedError, match=r"(?i)tensor: there is no rule for"):
             make(x)
         assert clew.as_tensor(x) is x
+
+
+DAMAGED = [
+    (V, t(0, 7, 6), None, 1),
+    (V, t(0, 4, 6), None, 0),
+    (V, t(0, 4, 6), None, "a"),
+    (V, t(0, 4, 6), None, None),
+    (V, t(0, 4, 6), [1, 2], 1),
+    (V, t(0, 4, 6), t(9, 9), 1),
+    (V, t(0, 4, 6), None),
+    (V, V, None, 1),
+    (V, t(0, 2**62, 6), t(2**62, 1), 1),
+    (V,),
+]
+
+
+@pytest.mark.parametrize("parts", DAMAGED)
+def test_damaged_files(parts, monkeypatch):
+    monkeypatch.setattr(type(X), "_saved_parts", lambda self: ("jagged", parts))
+    file = io.BytesIO()
+    clew.save(X, file)
+    with pytest.raises(pickle.UnpicklingError, match="sparse tensor"):
+        clew.load(io.BytesIO(file.getvalue()))

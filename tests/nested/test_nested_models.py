@@ -297,3 +297,13 @@ def test_gradients_are_not_lost_in_functions_and_checkpoints():
         checkpoint(lambda t: (t * t).sum(1), x, use_reentrant=True)
     checkpoint(lambda t: (t * t).sum(1), x, use_reentrant=False).sum().backward()
     same(x.grad, [2 * r.detach() for r in x.unbind()])
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_states_for_another_number_of_rows(kind):
+    layer = getattr(nn, kind)(4, 3, batch_first=True, dtype=clew.float64)
+    x = clew.nested.as_nested_tensor(rows(4))
+    for count in (len(COUNTS) - 1, len(COUNTS) + 1):
+        h = clew.zeros(1, count, 3, dtype=clew.float64)
+        with pytest.raises(RuntimeError, match=rf"{kind}: hx must be \(layers, 4, features\)"):
+            layer(x, (h, h) if kind == "LSTM" else h)

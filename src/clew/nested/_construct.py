@@ -163,6 +163,8 @@ def _places(name: str, what: str, given: Any) -> Tensor:
             f"{name}: {what} must be a vector of int64 or int32; got {given.dtype} of shape "
             f"{list(given.shape)}"
         )
+    if given.is_meta:
+        raise RuntimeError(f"{name}: {what} must be on the CPU, where they are read; got meta")
     return given.detach().long()
 
 

@@ -266,6 +266,7 @@ class RNNBase(Module):
             if lstm and len(states) != 2:
                 raise RuntimeError("LSTM: hx must be a tuple of two tensors (h_0, c_0)")
             if order is not None:
+                _check_sequences(self.mode, states, int(order.shape[0]))
                 states = tuple(s.index_select(1, order) for s in states)
             tensors = [*states, *tensors]
         out, *last = _rnn(
@@ -287,6 +288,17 @@ class RNNBase(Module):
             if back is not None:
                 last = [s.index_select(1, back) for s in last]
         return out, (tuple(last) if lstm else last[0])
+
+
+def _check_sequences(mode: str, states: tuple[Any, ...], count: int) -> None:
+    """Raises unless each state has one for each packed sequence, which are picked from it."""
+    name = mode if mode in ("LSTM", "GRU") else "RNN"
+    for s in states:
+        if s.dim() != 3 or s.shape[1] != count:
+            raise RuntimeError(
+                f"{name}: hx must be (layers, {count}, features) for {count} sequences; got shape "
+                f"{list(s.shape)}"
+            )
 
 
 class RNN(RNNBase):
