@@ -122,3 +122,25 @@ def test_make_tensor_options():
     ):
         with pytest.raises(ValueError, match="make_tensor"):
             make_tensor(2, dtype=clew.int64, device="cpu", **bad)
+
+
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr", "to_sparse_csc"])
+def test_sparse_tensors(layout):
+    x = getattr(clew.eye(3), layout)()
+    clew.testing.assert_close(x, x.clone())
+    clew.testing.assert_close(x, clew.eye(3), check_layout=False)
+    with pytest.raises(AssertionError, match="not close"):
+        clew.testing.assert_close(x, x * 2)
+    with pytest.raises(AssertionError, match="places of the elements"):
+        clew.testing.assert_close(x, getattr(clew.ones(3, 3), layout)())
+    twice = clew.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,))
+    clew.testing.assert_close(twice, clew.tensor([3.0, 0.0]).to_sparse())
+
+
+def test_ragged_tensors():
+    x = clew.nested.nested_tensor([clew.ones(2), clew.ones(3)])
+    gaps = clew.nested.narrow(clew.ones(2, 4), 1, clew.tensor([1, 0]), clew.tensor([2, 3]))
+    clew.testing.assert_close(x, x.clone())
+    clew.testing.assert_close(x, gaps)
+    with pytest.raises(AssertionError, match="not close"):
+        clew.testing.assert_close(x, x * 2)

@@ -259,10 +259,26 @@ def _tensors(a: Any, b: Any, o: _Options) -> str | None:
     if a.dtype is not b.dtype:
         common = clew.promote_types(a.dtype, b.dtype)
         a, b = a.to(common), b.to(common)
+    if a.layout is not clew.strided or b.layout is not clew.strided:
+        parts = _elements(a, b)
+        if parts is None:
+            return "The places of the elements do not match."
+        a, b = parts
     close = clew.isclose(a, b, rtol=rtol, atol=atol, equal_nan=o.equal_nan)
     if bool(close.all()):
         return None
     return _explain(a, b, close, rtol, atol)
+
+
+def _elements(a: Any, b: Any) -> tuple[Tensor, Tensor] | None:
+    """The elements of two sparse or ragged tensors; None where these are in other places."""
+    if a.layout is not b.layout:
+        return a.to_dense(), b.to_dense()
+    if a.layout is clew.jagged:
+        a, b = a.packed(), b.packed()
+    elif a.is_sparse:
+        a, b = a.coalesce(), b.coalesce()
+    return (a._elements, b._elements) if a._has_places_of(b) else None
 
 
 def _explain(a: Tensor, b: Tensor, close: Tensor, rtol: float, atol: float) -> str:
