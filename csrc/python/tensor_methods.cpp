@@ -595,6 +595,11 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
         made = borrow(data);
       } else if (Py_TYPE(data) == size_type) {
         made = empty(ints_from(data), default_dtype());
+      } else if (PyObject_HasAttrString(data, "untyped")) {  // a storage, which is shared
+        made = empty(Dims{0}, default_dtype());
+        Ref empty_one(wrap(alias(made)));
+        Ref(checked(PyObject_CallMethod(empty_one.get(), "set_", "O", data)));
+        made = borrow(empty_one.get());
       } else {
         Ref module(checked(PyImport_ImportModule("clew")));
         Ref make(checked(PyObject_GetAttrString(module.get(), "tensor")));

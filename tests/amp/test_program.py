@@ -48,7 +48,7 @@ def test_a_program(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
-        "clew.float32",
-        "clew.bfloat16 True True",
-        "clew.float32 clew.bfloat16",
+        "torch.float32",
+        "torch.bfloat16 True True",
+        "torch.float32 torch.bfloat16",
     ]

@@ -758,3 +758,24 @@ def test_transforms_of_results_that_wait(name, mapped):
         np.testing.assert_allclose(
             g.detach(), v.detach(), rtol=1e-4, atol=1e-5 * float(v.detach().abs().max())
         )
+
+
+@pytest.mark.parametrize(
+    "repeat",
+    [lambda z: z.repeat(2, 1), lambda z: z.tile(2, 1), lambda z: z.repeat_interleave(2, 0)],
+    ids=["repeat", "tile", "repeat_interleave"],
+)
+def test_repeated_rows_have_memory_of_their_own(repeat):
+    """A result that waited was taken for a copy, so a write reached the other rows."""
+
+    def f(x):
+        z = x * 2
+        y = repeat(z)
+        y[0, 0] += 100.0
+        return y, z
+
+    x = clew.ones(1, 4)
+    with clew.autobatch():
+        y, z = f(x)
+        f(x * 3)
+    assert y.tolist() == [[102, 2, 2, 2], [2, 2, 2, 2]] and z.tolist() == [[2, 2, 2, 2]]

@@ -38,8 +38,7 @@ Tensor repeated(const Tensor& x, const Dims& repeats, std::string_view op) {
     wide.push_back(n);
   }
   numel_of(result);
-  Tensor y = reshape(expand(reshape(x, apart), wide), result);
-  return y->storage == x->storage ? contiguous_copy(y) : y;
+  return reshape(contiguous_copy(expand(reshape(x, apart), wide)), result);
 }
 void repeat_run(const Call& c, Tensors& outs) {
   outs.push_back(repeated(c.in[0], c.as<DimsAttrs>().dims, c.name()));
@@ -139,8 +138,7 @@ void interleave_run(const Call& c, Tensors& outs) {
   Dims result = x.sizes();
   wide.insert(dim + 1, a.repeats);
   result[dim] = total;
-  Tensor y = reshape(expand(unsqueeze(x, dim + 1), wide), result);
-  outs.push_back(y->storage == x->storage ? contiguous_copy(y) : y);
+  outs.push_back(reshape(contiguous_copy(expand(unsqueeze(x, dim + 1), wide)), result));
 }
 void interleave_by_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<InterleaveByAttrs>();

@@ -251,6 +251,11 @@ def set_(
         from clew.storage import TypedStorage, UntypedStorage, _of_dtype
 
         if isinstance(source, TypedStorage):
+            if source.dtype != self.dtype:
+                raise RuntimeError(
+                    f"set_: a storage of {source.dtype} cannot be that of a tensor of "
+                    f"{self.dtype}; pass its untyped(), whose bytes are taken as they are"
+                )
             source = source.untyped()
         if not isinstance(source, UntypedStorage):
             raise TypeError(
