@@ -37,4 +37,4 @@ def test_ipython_with_torch_resolved_to_clew():
     command = [sys.executable, "-m", "clew", "run", "--ipython", "--simple-prompt", "-c"]
     program = "import torch; print(torch.ones(2), torch.float32)"
     done = subprocess.run([*command, program], capture_output=True, text=True, check=True)
-    assert "tensor([1., 1.]) clew.float32" in done.stdout
+    assert "tensor([1., 1.]) torch.float32" in done.stdout

@@ -33,7 +33,7 @@ nn.utils.prune.PruningContainer nn.utils.rnn.PackedSequence optim.Optimizer
 BRIEF = """
 Tensor.cuda Tensor.to_device TypedStorage.copy_ TypedStorage.from_file UntypedStorage.copy_
 UntypedStorage.type astype autograd.function.FunctionCtx autograd.function.NestedIOFunction
-autograd.gradcheck autograd.hooks.attach_hook bitwise_invert
+autograd.hooks.attach_hook bitwise_invert
 broadcast_arrays cumulative_prod cumulative_sum from_file get_autocast_gpu_dtype layout
 matrix_transpose max_pool2d_with_indices_backward memory_format nn.UninitializedBuffer
 nn.modules.lazy.LazyModuleMixin nn.modules.module.register_module_backward_hook

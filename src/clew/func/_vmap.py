@@ -252,10 +252,10 @@ def vmap(
         def run(leaves: list[Any], size: int) -> Any:
             return in_chunks(leaves, dims, spec, size, kwargs)
 
-        if any(d is not None and _is_ragged(leaf) for leaf, d in zip(leaves, dims)):
-            from clew.nested._vmap import by_length
-
-            return by_length(
+        ragged = [leaf for leaf, d in zip(leaves, dims) if d is not None and _is_ragged(leaf)]
+        if ragged:
+            # clew.nested gives its class this, since it needs what is imported here.
+            return ragged[0]._mapped_by_length(
                 run, leaves, dims, lambda made: _out_dims_of(out_dims, made), randomness
             )
         return run(leaves, size)

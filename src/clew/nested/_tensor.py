@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -137,6 +137,7 @@ class NestedTensor(Structured):
     _remedy = ".to_padded_tensor(padding), or work on the rows of .unbind() or on .values()"
     _rows: Rows
     _at: int  # the ragged dim
+    _mapped_by_length: ClassVar[Callable[..., Any]]  # clew.nested._vmap fills it
 
     layout = property(lambda self: _dtypes.jagged)
     is_nested = property(lambda self: True)

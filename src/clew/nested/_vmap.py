@@ -104,3 +104,6 @@ def _joined(parts: list[Any], dim: Any, order: np.ndarray) -> Any:
     rows = [row for p in parts for row in p.unbind(0)]
     rows = [rows[i] for i in order]
     return ragged(Rows.of_counts([r.shape[at] for r in rows]), clew.cat(rows, at), at + 1)
+
+
+NestedTensor._mapped_by_length = staticmethod(by_length)
