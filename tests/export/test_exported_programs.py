@@ -444,3 +444,21 @@ def test_the_page_has_a_row_for_each_model():
     for name, *parts in cells:
         seconds = [float(p.removeprefix("ok, ").removesuffix(" s")) for p in parts[:2]]
         assert max(seconds) < 1, name
+
+
+def test_einsum_takes_a_batch_of_one():
+    """Whether a size is 1 was asked at export, so the program refused such a batch."""
+
+    class Products(nn.Module):
+        def forward(self, x, y):
+            return clew.einsum("bi,ij->bj", x, y), clew.einsum(
+                "bij,bjk->bik", x[:, None], x[..., None]
+            )
+
+    model, y = Products(), clew.randn(4, 5)
+    shapes = ({0: clew.export.Dim("b")}, None)
+    program = clew.export.export(model, (clew.randn(3, 4), y), dynamic_shapes=shapes)
+    for n in (1, 2, 7):
+        x = clew.randn(n, 4)
+        for got, want in zip(program.module()(x, y), model(x, y), strict=True):
+            clew.testing.assert_close(got, want)

@@ -174,9 +174,12 @@ def _check_sizes(terms: list[tuple[Any, list[Label]]], equation: str) -> None:
     for x, labels in terms:
         for label, size in zip(labels, x.shape, strict=True):
             known = sizes.setdefault(label, size)
+            # Equality first: whether a size is 1 is a question that an export would keep.
+            if known == size:
+                continue
             if known == 1:
                 sizes[label] = size
-            elif size not in (1, known):
+            elif size != 1:
                 shown = label if isinstance(label, str) else "..."
                 raise RuntimeError(
                     f"einsum: '{shown}' has sizes {known} and {size}; got '{equation}'"
