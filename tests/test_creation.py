@@ -759,3 +759,20 @@ def test_linspace_in_single_precision_steps_as_pytorch_does():
         step = np.float64((b - a) / np.float32(n - 1))
         want = np.where(k < n // 2, a + step * k, b - step * (n - 1 - k)).astype(np.float32)
         np.testing.assert_array_equal(clew.linspace(low, high, int(n)).numpy(), want)
+
+
+def test_a_tensor_of_a_storage_shares_it():
+    """The bytes were taken for numbers, and a storage of another dtype as it is."""
+    x = clew.arange(4.0)
+    for storage in (x.untyped_storage(), x.storage()):
+        made = clew.Tensor(storage)
+        assert made.tolist() == [0, 1, 2, 3] and made.data_ptr() == x.data_ptr()
+    for wrong in (lambda s: clew.Tensor(s), lambda s: clew.empty(0).set_(s)):
+        with pytest.raises(RuntimeError, match=r"float64 cannot be that of a tensor of .*float32"):
+            wrong(x.double().storage())
+
+    class Subclass(clew.Tensor):
+        pass
+
+    kept = Subclass(x.untyped_storage())
+    assert type(kept) is Subclass and kept.data_ptr() == x.data_ptr()
