@@ -107,3 +107,15 @@ def test_links_lead_to_files(page: Path):
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
     for link in re.findall(r"\]\(([^)#:\s]+)\)", prose):
         assert (page.parent / link).exists(), link
+
+
+def test_the_architecture_names_files_that_exist():
+    """Files that moved were named by their old places."""
+    root = Path(__file__).resolve().parents[1]
+    sources = [
+        p.as_posix() for top in ("src", "csrc", "tools", "tests") for p in (root / top).rglob("*")
+    ]
+    text = (root / "ARCHITECTURE.md").read_text()
+    names = set(re.findall(r"`([\w./]*\w\.(?:py|cpp|h))`", text))
+    assert len(names) > 50
+    assert [n for n in sorted(names) if not any(s.endswith("/" + n) for s in sources)] == []
