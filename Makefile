@@ -28,7 +28,7 @@ $(VENV)/packages: pyproject.toml tools/build_requires.py
 	@touch $@
 
 $(VENV)/installed: $(VENV)/packages $(NATIVE)
-	@echo 'building clew: about 5 minutes on two cores'
+	@echo 'building clew: 5 to 7 minutes on two cores'
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip install -q --no-build-isolation -e '.[demo,test]'
 	@touch $@
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -128,6 +129,33 @@ class DataChunk(list[Any]):
 
 def _drawn(generator: Any) -> int:
     return int(clew.empty((), dtype=clew.int64).random_(generator=generator).item())
+
+
+class Shuffling:
+    """What pipes that shuffle have: a switch, a seed for the next pass, their own generator."""
+
+    _enabled = True
+    _seed: int | None = None
+
+    @functools.cached_property
+    def _rng(self) -> random.Random:
+        return random.Random()
+
+    def set_shuffle(self, shuffle: bool = True) -> Any:
+        """Switches shuffling on or off; returns the pipe."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed: int) -> Any:
+        """Seeds the next pass; returns the pipe."""
+        self._seed = seed
+        return self
+
+    def reset(self) -> None:
+        """Begins a pass: by the seed that was set, or one of the default generator's."""
+        if self._enabled:
+            self._rng.seed(_drawn(None) if self._seed is None else self._seed)
+            self._seed = None
 
 
 def _resetting(iterate: Any) -> Any:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from clew._torch.utils.data.datapipes._decorator import functional_datapipe
-from clew._torch.utils.data.datapipes.datapipe import DataChunk, IterDataPipe, _drawn
+from clew._torch.utils.data.datapipes.datapipe import DataChunk, IterDataPipe, Shuffling
 from clew.utils.data import default_collate
 
 __all__ = [
@@ -144,7 +143,7 @@ class Filter(IterDataPipe):
 
 
 @functional_datapipe("shuffle")
-class Shuffler(_Of):
+class Shuffler(Shuffling, _Of):
     """The items in a random order, as far as a buffer reaches.
 
     Args:
@@ -158,24 +157,6 @@ class Shuffler(_Of):
             raise ValueError("buffer_size should be larger than 0")
         super().__init__(datapipe.unbatch(unbatch_level) if unbatch_level else datapipe)
         self.buffer_size = buffer_size
-        self._enabled, self._seed = True, None
-        self._rng = random.Random()
-
-    def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        """Switches shuffling on or off."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> Shuffler:
-        """Seeds the next pass."""
-        self._seed = seed  # type: ignore[assignment]
-        return self
-
-    def reset(self) -> None:
-        """Begins a pass: by the seed that was set, or one of the default generator's."""
-        if self._enabled:
-            self._rng.seed(_drawn(None) if self._seed is None else self._seed)
-            self._seed = None
 
     def __iter__(self) -> Iterator[Any]:
         if not self._enabled:

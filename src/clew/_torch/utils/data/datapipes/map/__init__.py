@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from clew._torch.utils.data.datapipes._decorator import functional_datapipe
-from clew._torch.utils.data.datapipes.datapipe import DataChunk, IterDataPipe, MapDataPipe, _drawn
+from clew._torch.utils.data.datapipes.datapipe import (
+    DataChunk,
+    IterDataPipe,
+    MapDataPipe,
+    Shuffling,
+)
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
 
@@ -111,7 +115,7 @@ class Zipper(_Several):
         return min(len(pipe) for pipe in self.datapipes)
 
 
-class Shuffler(IterDataPipe):
+class Shuffler(Shuffling, IterDataPipe):
     """The items in a random order, iterated.
 
     Args:
@@ -122,25 +126,12 @@ class Shuffler(IterDataPipe):
     def __init__(self, datapipe: Any, *, indices: Any = None) -> None:
         self.datapipe = datapipe
         self.indices = list(range(len(datapipe))) if indices is None else indices
-        self._enabled, self._seed = True, None
-        self._rng = random.Random()
-
-    def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        """Switches shuffling on or off."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> Shuffler:
-        """Seeds the next pass."""
-        self._seed = seed  # type: ignore[assignment]
-        return self
 
     def reset(self) -> None:
-        """Begins a pass: by the seed that was set, or one of the default generator's."""
+        """Begins a pass; see `Shuffling`."""
+        super().reset()
         self._order = list(self.indices)
         if self._enabled:
-            self._rng.seed(_drawn(None) if self._seed is None else self._seed)
-            self._seed = None
             # From the end on, as PyTorch takes them.
             self._order = self._rng.sample(self.indices, len(self.indices))[::-1]
 
