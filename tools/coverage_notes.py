@@ -105,7 +105,7 @@ _SPARSE = "sparse and nested tensors"
 _QUANTIZED = "quantization"
 _DEVICES = "other devices and their kernels"
 _KERNELS = "kernels behind public functions"
-_NARROW = "dtypes narrower than eight bits, float8, complex32"
+_NARROW = "dtypes narrower than eight bits"
 _SYMBOLIC = "symbolic sizes of traced programs"
 _COPIES = "copying forms of views, made for the compiler"
 _PIPES = "data pipes, which PyTorch gave up"
@@ -128,7 +128,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"fused_moving_avg_obs_fake_quant|choose_qparams_optimized|Q\w+Storage)",
         _QUANTIZED,
     ),
-    (r"(.*\.)?(bits\w+|float4\w+|float8\w+|complex32|chalf|ComplexHalf\w*|bit)", _NARROW),
+    (r"(.*\.)?(bits\w+|float4\w+|ComplexHalf\w*|bit)", _NARROW),
     (
         r"(.*\.)?(cudnn\w*|miopen\w*|mkldnn\w*|is_vulkan\w*|ipu|is_ipu|is_maia|is_mtia|mtia|"
         r"is_vulkan|is_xla|is_xpu|xpu|Stream\w*|Event|record_stream|DeviceObjType|AcceleratorError|"

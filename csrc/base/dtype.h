@@ -1,6 +1,7 @@
 // Element types: the enum, their properties, type promotion, and dispatch from enum to C++ type.
-// May include: the standard library only.
-// Invariant: the enum order is the promotion order inside each category.
+// May include: base/stored_types.h.
+// Invariant: the enum order is the promotion order inside each category; the types that are only
+// stored come last.
 #pragma once
 #include <bit>
 #include <complex>
@@ -9,6 +10,8 @@
 #include <cstring>
 #include <type_traits>
 #include <utility>
+
+#include "base/stored_types.h"
 
 namespace clew {
 
@@ -27,9 +30,16 @@ enum class DType : uint8_t {
   Float32,
   Float64,
   Complex64,
-  Complex128
+  Complex128,
+  // Kept and converted, not computed with.
+  Float8E4M3FN,
+  Float8E5M2,
+  Float8E4M3FNUZ,
+  Float8E5M2FNUZ,
+  Float8E8M0FNU,
+  Complex32
 };
-constexpr int num_dtypes = 15;
+constexpr int num_dtypes = 21;
 
 using f16 = _Float16;
 
@@ -54,14 +64,21 @@ using c128 = std::complex<double>;
 template <class T> inline constexpr bool is_complex_v = false;
 template <> inline constexpr bool is_complex_v<c64> = true;
 template <> inline constexpr bool is_complex_v<c128> = true;
+template <> inline constexpr bool is_complex_v<c32> = true;
+template <class T> inline constexpr bool is_float8_v = false;
+template <int exponent, int bias, Top top>
+inline constexpr bool is_float8_v<float8<exponent, bias, top>> = true;
+template <> inline constexpr bool is_float8_v<f8e8m0fnu> = true;
 template <class T>
 inline constexpr bool is_half_v = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
 template <class T>
 inline constexpr bool is_float_v =
-    std::is_same_v<T, float> || std::is_same_v<T, double> || is_half_v<T>;
+    std::is_same_v<T, float> || std::is_same_v<T, double> || is_half_v<T> || is_float8_v<T>;
 
-// The type arithmetic is done in: float for the 16-bit floats, the type itself otherwise.
-template <class T> struct compute_type { using type = T; };
+// The type arithmetic is done in: float for the 16-bit and 8-bit floats, the type itself otherwise.
+template <class T> struct compute_type {
+  using type = std::conditional_t<is_float8_v<T>, float, T>;
+};
 template <> struct compute_type<f16> { using type = float; };
 template <> struct compute_type<bf16> { using type = float; };
 template <class T> using compute_t = typename compute_type<T>::type;
@@ -108,24 +125,49 @@ template <class T> constexpr DType dtype_of() {
     return DType::Float64;
   else if constexpr (std::is_same_v<T, c64>)
     return DType::Complex64;
+  else if constexpr (std::is_same_v<T, f8e4m3fn>)
+    return DType::Float8E4M3FN;
+  else if constexpr (std::is_same_v<T, f8e5m2>)
+    return DType::Float8E5M2;
+  else if constexpr (std::is_same_v<T, f8e4m3fnuz>)
+    return DType::Float8E4M3FNUZ;
+  else if constexpr (std::is_same_v<T, f8e5m2fnuz>)
+    return DType::Float8E5M2FNUZ;
+  else if constexpr (std::is_same_v<T, f8e8m0fnu>)
+    return DType::Float8E8M0FNU;
+  else if constexpr (std::is_same_v<T, c32>)
+    return DType::Complex32;
   else
     return DType::Complex128;
 }
 
 constexpr size_t itemsize(DType d) {
-  constexpr uint8_t sizes[num_dtypes] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  constexpr uint8_t sizes[num_dtypes] = {1, 1, 2, 4,  8, 1, 2, 4, 8, 2, 2,
+                                         4, 8, 8, 16, 1, 1, 1, 1, 1, 4};
   return sizes[static_cast<int>(d)];
 }
 constexpr const char* name(DType d) {
   constexpr const char* names[num_dtypes] = {
-      "bool",  "uint8",   "uint16",   "uint32",  "uint64",  "int8",      "int16",     "int32",
-      "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
+      "bool",          "uint8",       "uint16",          "uint32",          "uint64",
+      "int8",          "int16",       "int32",           "int64",           "float16",
+      "bfloat16",      "float32",     "float64",         "complex64",       "complex128",
+      "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+      "complex32"};
   return names[static_cast<int>(d)];
 }
-constexpr bool is_complex(DType d) { return d >= DType::Complex64; }
-constexpr bool is_floating(DType d) { return d >= DType::Float16 && d <= DType::Float64; }
+// Kept and converted, not computed with.
+constexpr bool is_stored(DType d) { return d > DType::Complex128; }
+constexpr bool is_float8(DType d) { return is_stored(d) && d != DType::Complex32; }
+constexpr bool is_complex(DType d) { return d >= DType::Complex64 && !is_float8(d); }
+constexpr bool is_floating(DType d) {
+  return (d >= DType::Float16 && d <= DType::Float64) || is_float8(d);
+}
 constexpr bool is_inexact(DType d) { return d >= DType::Float16; }
 constexpr bool is_integral(DType d) { return d <= DType::Int64; }  // bool included
+// The type that elements which are only stored are widened to.
+constexpr DType widened_dtype(DType d) {
+  return is_float8(d) ? DType::Float32 : d == DType::Complex32 ? DType::Complex64 : d;
+}
 constexpr bool is_unsigned(DType d) { return d >= DType::UInt8 && d <= DType::UInt64; }
 // The signed type of the same size: what sign-agnostic kernels (sums, products, equality, bits) run
 // the wider unsigned types as.
@@ -137,20 +179,30 @@ constexpr DType as_signed(DType d) {
 }
 // 0 bool, 1 integer, 2 floating, 3 complex
 constexpr int category(DType d) {
-  return d == DType::Bool ? 0 : d <= DType::Int64 ? 1 : d <= DType::Float64 ? 2 : 3;
+  return d == DType::Bool ? 0 : is_integral(d) ? 1 : is_complex(d) ? 3 : 2;
 }
 constexpr DType real_of(DType d) {
-  return d == DType::Complex64 ? DType::Float32 : d == DType::Complex128 ? DType::Float64 : d;
+  return d == DType::Complex64    ? DType::Float32
+         : d == DType::Complex128 ? DType::Float64
+         : d == DType::Complex32  ? DType::Float16
+                                  : d;
 }
+[[noreturn]] void fail_complex_of(DType d);
 constexpr DType complex_of(DType d) {
-  return is_complex(d) ? d : d == DType::Float64 ? DType::Complex128 : DType::Complex64;
+  if (is_float8(d)) fail_complex_of(d);
+  return is_complex(d)         ? d
+         : d == DType::Float64 ? DType::Complex128
+         : d == DType::Float16 ? DType::Complex32
+                               : DType::Complex64;
 }
 [[noreturn]] void fail_promotion(DType a, DType b);
+DType promote_stored(DType a, DType b);
 // The type both operands fit into, as PyTorch's promotion lattice has it (two tensors of equal rank
 // class). An unsigned type meets a signed one in the next wider signed type; uint64 has none.
 constexpr DType promote(DType a, DType b) {
   if (a == b) return a;
   if (a > b) std::swap(a, b);
+  if (is_stored(b)) return promote_stored(a, b);
   if (is_complex(b)) return a == DType::Float64 ? DType::Complex128 : b;
   if (is_floating(b)) {
     if (a == DType::Float16 && b == DType::BFloat16) return DType::Float32;
@@ -181,11 +233,18 @@ using PlainNumericTypes =
 using FloatTypes = TypeList<f16, bf16, float, double>;
 using InexactTypes = TypeList<f16, bf16, float, double, c64, c128>;
 using ComplexTypes = TypeList<c64, c128>;
+using StoredTypes = TypeList<f8e4m3fn, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, f8e8m0fnu, c32>;
+using EveryType = TypeList<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t,
+                           int64_t, f16, bf16, float, double, c64, c128, f8e4m3fn, f8e5m2,
+                           f8e4m3fnuz, f8e5m2fnuz, f8e8m0fnu, c32>;
+[[noreturn]] void fail_stored(DType d);
 
 // Calls f.template operator()<T>() for the listed type that `d` names; false when it is not in the
-// list.
+// list. Raises for a type that is only stored, so that no kernel leaves its result unwritten.
 template <class F, class... Ts> bool dispatch(DType d, TypeList<Ts...>, F&& f) {
-  return ((d == dtype_of<Ts>() ? (f.template operator()<Ts>(), true) : false) || ...);
+  if (((d == dtype_of<Ts>() ? (f.template operator()<Ts>(), true) : false) || ...)) return true;
+  if (is_stored(d)) fail_stored(d);
+  return false;
 }
 
 // Number conversion between element types: complex to real keeps the real part, anything to bool

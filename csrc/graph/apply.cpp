@@ -29,11 +29,25 @@ bool general_waits(const OpDef& op, std::span<const Tensor> in, OutSpecs& specs)
   return waits(in, most, op.passes != nullptr);
 }
 
+// Kernels of their own compute with no dtype that is only stored; most pass such elements on
+// unread.
+void refuse_stored(const OpDef& op, DType d) {
+  if (!is_stored(d) || op.takes_stored || op.aliases) return;
+  fail(ErrorKind::NotImplemented, "\"", spoken_name(op), "\" is not implemented for ", d,
+       "; convert the input first, e.g. with ", is_complex(d) ? ".to(clew.complex64)" : ".float()");
+}
+void refuse_stored(const OpDef& op, std::span<const Tensor> in) {
+  for (const Tensor& t : in)
+    if (t.defined()) refuse_stored(op, t.dtype());
+}
+
 void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                       Tensors& outs) {
   KernelFrame frame(in, is_worth_holding(in));
   OutSpecs specs;
+  refuse_stored(op, in);
   op.shape(Call{op, frame.tensors(), attrs}, specs);
+  for (int k = 0; k < specs.size(); ++k) refuse_stored(op, specs[k].dtype);
   Device device = device_of(op, in);
   const bool later = modes.deferred && device == Device::CPU && general_waits(op, in, specs);
   outs.resize(specs.size());
@@ -175,6 +189,7 @@ Tensor run_quick_and_record(const OpDef& op, std::span<const Tensor> in, const v
                             const Glance& glance) try {
   if (waits(in, 1, op.passes != nullptr)) return {};
   modes.disposable = nullptr;
+  refuse_stored(op, in);
   Tensor out = is_worth_holding(in) ? run_quick_held(op, in, attrs) : op.quick(Call{op, in, attrs});
   if (out) record_results(op, in, attrs, {&out, 1}, glance);
   return out;
@@ -393,8 +408,10 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   const KernelFrame frame(in, is_worth_holding(in) || is_worth_holding(outs));
   Call call{op, frame.tensors(), attrs};
   OutSpecs specs;
+  refuse_stored(op, in);
   op.shape(call, specs);
   if (specs.size() != static_cast<int>(outs.size())) return false;
+  for (int k = 0; k < specs.size(); ++k) refuse_stored(op, specs[k].dtype);
   Tensors seen, made;
   for (int k = 0; k < specs.size(); ++k) {
     const OutSpec& s = specs[k];
@@ -500,6 +517,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
       const KernelFrame frame(args, is_worth_holding(args));
       Call call{op, frame.tensors(), attrs};
       OutSpecs specs;
+      refuse_stored(op, args);
       op.shape(call, specs);
       direct = specs[0].dtype == self.dtype() && specs[0].sizes == self.sizes();
       if (direct && !self.is_meta()) {

@@ -32,6 +32,23 @@ Tensor cast_copy(const Tensor& t, DType d) {
   return out;
 }
 
+// Operands of dtypes that are only stored: widened, and the result is rounded once.
+void run_widened(const OpDef& op, std::span<const Tensor> given, const void* attrs, DType compute,
+                 const Tensor& result) {
+  const DType wide = widened_dtype(compute);
+  if (!(*op.loops)[wide]) fail_dtype(op, compute);
+  std::array<Tensor, max_operands> in;
+  for (size_t i = 0; i < given.size(); ++i)
+    in[i] = given[i].is_wrapped_number() ? given[i] : cast_copy(given[i], wide);
+  const std::span<const Tensor> operands{in.data(), given.size()};
+  if (op.result == Result::boolean)
+    return run_elementwise_into(op, operands, attrs, wide, result, DType::Bool);
+  const DType made = op.result == Result::real ? real_of(wide) : wide;
+  const Tensor out = empty(result.sizes(), made);
+  run_elementwise_into(op, operands, attrs, wide, out, made);
+  copy_into(result, out);
+}
+
 // Whether operands are spread to the result's shape on the stack: many calls of a loop for a few
 // elements each would take longer.
 bool is_spread(const Shape& out) {
@@ -144,7 +161,7 @@ Dims elementwise_shape(const OpDef& op, std::span<const Tensor> in) {
 void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const void* attrs,
                           DType compute, const Tensor& result, DType out_dtype) {
   kernels::Loop loop = (*op.loops)[compute];
-  if (!loop) fail_dtype(op, compute);
+  if (!loop && !is_stored(compute)) fail_dtype(op, compute);
   if (result.is_meta() || result.numel() == 0) return;
   if (waits(given, result.numel(), true, &result)) {
     for (size_t i = 0; op.check_number && i < given.size(); ++i)
@@ -152,6 +169,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
         op.check_number(static_cast<int>(i), item(given[i]), compute);
     return deferral.keep(op, given, attrs, {&result, 1}, Waits::loops, compute);
   }
+  if (is_stored(compute)) return run_widened(op, given, attrs, compute, result);
   settle_before_write(result);
   const bool large = result.numel() >= held_elements;
   const KernelFrame frame(given, large);

@@ -246,6 +246,7 @@ struct OpDef {
   const AttrInfo* attrs = nullptr;
   bool inplace = false;  // also offered as name_(...)
   bool aliases = false;  // `cpu` reads and writes no element: the result shows the input's bytes
+  bool takes_stored = false;  // also of dtypes that are only stored, whose elements pass unread
   Offer offer = Offer::both;
   uint8_t name_length = 0;  // of the public name, which the signature begins with
   constexpr void sign(const char* text) {
@@ -353,6 +354,7 @@ struct GeneralSpec {
   const AttrInfo* attrs = nullptr;
   bool inplace = false;
   bool aliases = false;
+  bool takes_stored = false;
   Offer offer = Offer::both;
 };
 consteval OpDef general(GeneralSpec s) {
@@ -379,6 +381,7 @@ consteval OpDef general(GeneralSpec s) {
                .attrs = s.attrs,
                .inplace = s.inplace,
                .aliases = s.aliases,
+               .takes_stored = s.takes_stored,
                .offer = s.offer,
                .name_length = name_size(s.signature)};
 }

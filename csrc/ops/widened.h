@@ -24,6 +24,14 @@ template <class F> void through_floats(const Tensor& out, F&& run) {
   copy_into(out, wide);
 }
 
+// What asks only whether elements are zero gets those of stored dtypes as bools.
+inline Tensor for_zeros(const Tensor& x) {
+  if (!is_stored(x.dtype())) return x;
+  Tensor truths = empty(x.sizes(), DType::Bool);
+  copy_into(truths, x);
+  return truths;
+}
+
 inline bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
 inline const LocalScratch half_rooms[2];
 // Calls f(to, from, first, count) for pieces of the rows of x, contiguous and 16-bit, in float32:

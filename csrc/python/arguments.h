@@ -89,8 +89,5 @@ Tensor room_for_samples(const Tensor& t, const Tensor& x);
 inline void fill_fresh(const Tensor& t, const Scalar& v) {
   if (!t.is_meta()) kernels::fill(t.nd(), v);
 }
-inline void check_fits(const char* fn, const Scalar& v, DType d) {
-  require(is_stored(v, d), fn, ": a complex value cannot be stored in ", d);
-}
 
 }  // namespace clew::python

@@ -38,8 +38,24 @@ const char* format_of(DType d) {
     case DType::Complex64: return "Zf";
     case DType::Complex128: return "Zd";
     case DType::BFloat16: return "H";  // lent as its bits: NumPy has no type for it
+    case DType::Float8E4M3FN:
+    case DType::Float8E5M2:
+    case DType::Float8E4M3FNUZ:
+    case DType::Float8E5M2FNUZ:
+    case DType::Float8E8M0FNU:
+    case DType::Complex32: break;  // lent as wider copies
   }
   return nullptr;
+}
+
+// Whether NumPy has no type for it.
+bool unknown_to_numpy(DType d) { return d == DType::BFloat16 || is_stored(d); }
+
+// PyTorch's name of such a type, which programs look for in the message.
+std::string scalar_type(DType d) {
+  if (d == DType::BFloat16) return "BFloat16";
+  if (d == DType::Complex32) return "ComplexHalf";
+  return "F" + std::string(name(d)).substr(1);
 }
 
 int buffer_get(PyObject* self, Py_buffer* view, int flags) {
@@ -91,7 +107,7 @@ std::optional<DType> numpy_scalar_dtype(PyObject* o) {
   if (given == "ulonglong") return DType::UInt64;
   for (int i = 0; i < num_dtypes; ++i) {
     auto d = static_cast<DType>(i);
-    if (d != DType::BFloat16 && given == name(d)) return d;
+    if (!unknown_to_numpy(d) && given == name(d)) return d;
   }
   return {};
 }
@@ -99,8 +115,9 @@ std::optional<DType> numpy_scalar_dtype(PyObject* o) {
 PyObject* to_numpy(const Tensor& t, bool lend) {
   require_elements(t, "numpy()");
   if (t.is_meta()) fail_type("numpy: a meta tensor has no values; it can't be converted to numpy");
-  if (t.dtype() == DType::BFloat16 && !lend)
-    fail_type("numpy: Got unsupported ScalarType BFloat16; convert with .float() first");
+  if (unknown_to_numpy(t.dtype()) && !lend)
+    fail_type("numpy: Got unsupported ScalarType ", scalar_type(t.dtype()), "; convert with ",
+              t.is_complex() ? ".to(clew.complex64)" : ".float()", " first");
   static PyObject* asarray = numpy_function("asarray");
   auto* b = PyObject_New(BufferObj, buffer_type);
   if (!b) throw PythonError();
@@ -279,7 +296,7 @@ PyObject* to_list(const Tensor& given) {
   // Making a list may run finalizers, which may set the tensor to other memory: this keeps the old.
   const Tensor t = alias(given);
   PyObject* out = nullptr;
-  dispatch(t.dtype(), AllTypes{}, [&]<class T>() { out = nested_list(t, 0, t.data<T>()); });
+  dispatch(t.dtype(), EveryType{}, [&]<class T>() { out = nested_list(t, 0, t.data<T>()); });
   return checked(out);
 }
 
@@ -336,7 +353,13 @@ PyObject* method_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
   });
 }
 PyObject* method_array_view(PyObject* self, PyObject*) {
-  return guarded([&] { return to_numpy(borrow(self), true); });
+  return guarded([&] {
+    const Tensor t = borrow(self);
+    if (!is_stored(t.dtype()) || t.is_meta()) return to_numpy(t, true);
+    const Tensor wide = empty(t.sizes(), widened_dtype(t.dtype()));
+    copy_into(wide, t);
+    return to_numpy(wide, true);
+  });
 }
 PyObject* method_array(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&]() -> PyObject* {

@@ -64,7 +64,7 @@ PyObject* full(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
       fail_type("full(): argument 'size' (position 1) must be tuple of ints, not int");
     Scalar v = a.number(1, "fill_value");
     DType d = a.dtype_or(a.out ? borrow(a.out).dtype() : dtype_for(v));
-    check_fits("full", v, d);
+    require_fits("full", v, d);
     Tensor t = empty(a.size(0), d, a.where());
     fill_fresh(t, v);
     return a.finish(std::move(t));
@@ -130,7 +130,7 @@ PyObject* full_like(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     Arguments a("full_like", params, -1, like_options, args, nargs, names);
     Tensor x = input_of(a);
     Scalar v = a.number(1, "fill_value");
-    check_fits("full_like", v, a.dtype_or(x.dtype()));
+    require_fits("full_like", v, a.dtype_or(x.dtype()));
     Tensor t = fresh_like(a, x);
     fill_fresh(t, v);
     return a.finish(room_for_samples(t, x));
@@ -163,7 +163,7 @@ PyObject* new_full(PyObject* self, Args args, Py_ssize_t nargs, PyObject* names)
     Tensor x = borrow(self);
     Scalar v = a.number(1, "fill_value");
     DType d = a.dtype_or(x.dtype());
-    check_fits("new_full", v, d);
+    require_fits("new_full", v, d);
     Tensor t = empty(a.size(0), d, a.device_or(x.device()));
     fill_fresh(t, v);
     return a.finish(room_for_samples(t, x));

@@ -51,7 +51,7 @@ PyObject* scalar_tensor_(PyObject*, Args args, Py_ssize_t nargs, PyObject* names
     Arguments a("scalar_tensor", params, -1, opt_factory, args, nargs, names);
     Scalar v = a.number(0, "s");
     DType d = a.dtype_or(v.is_complex() ? complex_of(default_dtype()) : default_dtype());
-    check_fits("scalar_tensor", v, d);
+    require_fits("scalar_tensor", v, d);
     Tensor t = empty({}, d, a.where());
     fill_fresh(t, v);
     return a.finish(std::move(t));

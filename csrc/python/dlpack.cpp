@@ -52,7 +52,12 @@ enum : uint8_t {
   code_float = 2,
   code_bfloat = 4,
   code_complex = 5,
-  code_bool = 6
+  code_bool = 6,
+  code_float8_e4m3fn = 10,
+  code_float8_e4m3fnuz = 11,
+  code_float8_e5m2 = 12,
+  code_float8_e5m2fnuz = 13,
+  code_float8_e8m0fnu = 14
 };
 
 DLDataType dl_type(DType d) {
@@ -67,6 +72,12 @@ DLDataType dl_type(DType d) {
     code = code_bfloat;
   else if (is_complex(d))
     code = code_complex;
+  else if (is_float8(d))
+    code = d == DType::Float8E4M3FN     ? code_float8_e4m3fn
+           : d == DType::Float8E4M3FNUZ ? code_float8_e4m3fnuz
+           : d == DType::Float8E5M2     ? code_float8_e5m2
+           : d == DType::Float8E5M2FNUZ ? code_float8_e5m2fnuz
+                                        : code_float8_e8m0fnu;
   return {code, static_cast<uint8_t>(8 * itemsize(d)), 1};
 }
 DType from_dl(const DLDataType& t) {

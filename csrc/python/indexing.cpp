@@ -169,8 +169,19 @@ struct Key {
   }
 };
 
+// A whole number that lies in a NumPy array without dimensions; one of uint8 is a mask.
+bool is_array_of_one_int(PyObject* o) {
+  Ref count(checked(PyObject_GetAttrString(o, "ndim")));
+  if (int_from(count.get()) != 0) return false;
+  Ref dtype(checked(PyObject_GetAttrString(o, "dtype")));
+  Ref code(checked(PyObject_GetAttrString(dtype.get(), "char")));
+  const char* letter = PyUnicode_AsUTF8(code.get());
+  if (!letter) throw PythonError();
+  return *letter && std::strchr("bhilqHILQ", *letter);
+}
 // One int, as it names a place; a uint8 tensor without dimensions is a mask.
 bool is_place(PyObject* o) {
+  if (is_array(o)) return is_array_of_one_int(o);
   return is_int(o) && !(is_tensor(o) && is_mask(reinterpret_cast<TensorObj*>(o)->dtype));
 }
 
@@ -384,9 +395,7 @@ Tensor value_tensor(PyObject* value, const Tensor& x) {
   if (is_tensor(value)) return borrow(value);
   Scalar s;
   if (scalar_from(value, s)) {
-    if (!is_stored(s, x.dtype())) {
-      fail("indexing: a complex value cannot be converted to ", x.dtype(), " without overflow");
-    }
+    if (!keeps_parts(s, x.dtype()) || is_integral(x.dtype())) require_fits(name, s, x.dtype());
     return x.is_meta() ? empty({}, x.dtype(), Device::Meta) : scalar_tensor(s, x.dtype());
   }
   Tensor t = tensor_or_number(value);

@@ -73,7 +73,11 @@ PyObject* random_shape(const char* fn, bool normal, Args args, Py_ssize_t nargs,
     Arguments a(fn, size_name, 0, random_options, args, nargs, names);
     DType d = a.dtype_or(a.out ? borrow(a.out).dtype() : default_dtype());
     need_inexact(fn, d);
-    Tensor t = a.fresh(a.size(0), d, a.where());
+    const Dims sizes = a.size(0);
+    Tensor t = a.fresh(sizes, d, a.where());
+    // Elements that lie apart are drawn one by one, in the order in which they lie.
+    if (a.out && borrow(a.out).sizes() == sizes && !borrow(a.out).is_contiguous())
+      t = empty_strided(sizes, borrow(a.out).strides(), d, t.device());
     return a.finish(drawn(fn, t, [&](const Tensor& x) { fill(x, normal, generator_of(a)); }));
   });
 }

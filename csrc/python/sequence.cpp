@@ -256,7 +256,7 @@ Tensor tensor_from_sequence(PyObject* data, std::optional<DType> dtype) {
     d = found.any ? found.dtype : default_dtype();
   }
   Tensor out = empty(sizes, d);
-  dispatch(d, AllTypes{}, [&]<class T>() { store(data, sizes, 0, out.data<T>()); });
+  dispatch(d, EveryType{}, [&]<class T>() { store(data, sizes, 0, out.data<T>()); });
   return out;
 }
 

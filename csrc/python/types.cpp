@@ -29,23 +29,31 @@ struct AbsentDType {
   uint8_t itemsize;
   bool floating, complex, is_signed;
 };
-constexpr AbsentDType absent_dtypes[] = {
-    {"float8_e4m3fn", 1, true, false, true},   {"float8_e5m2", 1, true, false, true},
-    {"float8_e4m3fnuz", 1, true, false, true}, {"float8_e5m2fnuz", 1, true, false, true},
-    {"float8_e8m0fnu", 1, true, false, false}, {"float4_e2m1fn_x2", 1, true, false, true},
-    {"complex32", 4, false, true, true},       {"qint8", 1, false, false, true},
-    {"quint8", 1, false, false, false},        {"qint32", 4, false, false, true},
-    {"quint4x2", 1, false, false, false},      {"quint2x4", 1, false, false, false},
-    {"int1", 1, false, false, true},           {"int2", 1, false, false, true},
-    {"int3", 1, false, false, true},           {"int4", 1, false, false, true},
-    {"int5", 1, false, false, true},           {"int6", 1, false, false, true},
-    {"int7", 1, false, false, true},           {"uint1", 1, false, false, false},
-    {"uint2", 1, false, false, false},         {"uint3", 1, false, false, false},
-    {"uint4", 1, false, false, false},         {"uint5", 1, false, false, false},
-    {"uint6", 1, false, false, false},         {"uint7", 1, false, false, false},
-    {"bits8", 1, false, false, false},         {"bits16", 2, false, false, false},
-    {"bits1x8", 1, false, false, false},       {"bits2x4", 1, false, false, false},
-    {"bits4x2", 1, false, false, false}};
+constexpr AbsentDType absent_dtypes[] = {{"float4_e2m1fn_x2", 1, true, false, true},
+                                         {"qint8", 1, false, false, true},
+                                         {"quint8", 1, false, false, false},
+                                         {"qint32", 4, false, false, true},
+                                         {"quint4x2", 1, false, false, false},
+                                         {"quint2x4", 1, false, false, false},
+                                         {"int1", 1, false, false, true},
+                                         {"int2", 1, false, false, true},
+                                         {"int3", 1, false, false, true},
+                                         {"int4", 1, false, false, true},
+                                         {"int5", 1, false, false, true},
+                                         {"int6", 1, false, false, true},
+                                         {"int7", 1, false, false, true},
+                                         {"uint1", 1, false, false, false},
+                                         {"uint2", 1, false, false, false},
+                                         {"uint3", 1, false, false, false},
+                                         {"uint4", 1, false, false, false},
+                                         {"uint5", 1, false, false, false},
+                                         {"uint6", 1, false, false, false},
+                                         {"uint7", 1, false, false, false},
+                                         {"bits8", 1, false, false, false},
+                                         {"bits16", 2, false, false, false},
+                                         {"bits1x8", 1, false, false, false},
+                                         {"bits2x4", 1, false, false, false},
+                                         {"bits4x2", 1, false, false, false}};
 struct DTypeObj {
   PyObject_HEAD DType dtype;
   const AbsentDType* absent;  // null for those that tensors have
@@ -93,7 +101,8 @@ PyObject* dtype_is_complex(PyObject* o, void*) {
 }
 PyObject* dtype_is_signed(PyObject* o, void*) {
   if (absent_dtype(o)) return PyBool_FromLong(absent_dtype(o)->is_signed);
-  return PyBool_FromLong(!is_unsigned(of(o)) && of(o) != DType::Bool);
+  return PyBool_FromLong(!is_unsigned(of(o)) && of(o) != DType::Bool &&
+                         of(o) != DType::Float8E8M0FNU);
 }
 PyObject* dtype_itemsize(PyObject* o, void*) {
   return PyLong_FromSize_t(absent_dtype(o) ? absent_dtype(o)->itemsize : itemsize(of(o)));

@@ -293,7 +293,7 @@ Tensor alias(const Tensor& src) {
 Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped) {
   static const Dims none;
   Tensor t = empty(none, dtype);
-  dispatch(dtype, AllTypes{}, [&]<class T>() { *t.data<T>() = value.to<T>(); });
+  dispatch(dtype, EveryType{}, [&]<class T>() { *t.data<T>() = value.to<T>(); });
   if (wrapped) t->flags |= flag_wrapped_number;
   return t;
 }
@@ -325,7 +325,7 @@ Scalar item(const Tensor& t) {
           " elements cannot be converted to a number; it must have exactly one");
   require(!t.is_meta(), "item: a meta tensor has no values");
   Scalar out;
-  dispatch(t.dtype(), AllTypes{}, [&]<class T>() {
+  dispatch(t.dtype(), EveryType{}, [&]<class T>() {
     T v = *t.data<T>();
     if constexpr (std::is_same_v<T, bool>)
       out = Scalar(v);

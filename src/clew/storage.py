@@ -521,6 +521,10 @@ for _name, _dtype in (
     ("bool", _dtypes.bool),
     ("complex_float", _dtypes.complex64),
     ("complex_double", _dtypes.complex128),
+    ("float8_e4m3fn", _dtypes.float8_e4m3fn),
+    ("float8_e5m2", _dtypes.float8_e5m2),
+    ("float8_e4m3fnuz", _dtypes.float8_e4m3fnuz),
+    ("float8_e5m2fnuz", _dtypes.float8_e5m2fnuz),
 ):
     setattr(TypedStorage, _name, _converter(_dtype))
 

@@ -41,10 +41,9 @@ def test_memory_there_cannot_be_had(use, name):
 
 
 def test_dtypes_without_tensors():
-    kind = clew.float8_e4m3fn
-    assert kind.itemsize == 1 and kind.is_floating_point and repr(kind) == "clew.float8_e4m3fn"
-    assert pickle.loads(pickle.dumps(kind)) is kind and kind is not clew.float8_e5m2
-    assert clew.finfo(kind).max == 448 and clew.finfo(clew.float8_e5m2).max == 57344
+    kind = clew.float4_e2m1fn_x2
+    assert kind.itemsize == 1 and kind.is_floating_point and repr(kind) == "clew.float4_e2m1fn_x2"
+    assert pickle.loads(pickle.dumps(kind)) is kind and kind is not clew.qint8
     for use in (lambda: clew.zeros(1, dtype=kind), lambda: clew.ones(1).to(clew.qint8)):
         with pytest.raises(NotImplementedError, match="no tensors"):
             use()

@@ -122,6 +122,7 @@ template <class T> void fill_loop(char* const* p, const int64_t* s, int64_t n, c
 
 Loop cast_loop_of(DType from, DType to) {
   if (from == to) return move_loop_of(itemsize(to));
+  if (is_stored(from) || is_stored(to)) return stored_cast_of(from, to);
   Loop fast = table::casts[static_cast<int>(from)][to];
   return fast ? fast : casts.fn[static_cast<int>(from)][static_cast<int>(to)];
 }
@@ -161,7 +162,7 @@ void clear(char* at, int64_t bytes) {
 }
 
 void fill(const NdView& dst, const Scalar& value) {
-  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
+  dispatch(dst.dtype, EveryType{}, [&]<class T>() {
     char* data[1] = {dst.data};
     const int64_t* strides[1] = {dst.strides};
     size_t items[1] = {sizeof(T)};

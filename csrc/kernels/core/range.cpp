@@ -147,7 +147,7 @@ void eye(const NdView& dst) {
   int64_t rows = dst.sizes[0], cols = dst.sizes[1];
   if (rows == 0 || cols == 0) return;
   clear(dst.data, rows * cols * static_cast<int64_t>(itemsize(dst.dtype)));
-  dispatch(dst.dtype, AllTypes{}, [&]<class T>() {
+  dispatch(dst.dtype, EveryType{}, [&]<class T>() {
     T* x = dst.ptr<T>();
     for (int64_t i = 0; i < std::min(rows, cols); ++i) x[i * cols + i] = convert<T>(int64_t{1});
   });

@@ -150,6 +150,23 @@ template <class T> T hypot(T a, T b) {
   }
 }
 
+// Neighbours in a 16-bit type: rounding those of float would give the number itself.
+template <class T> T next_half(T a, T b) {
+  const float x = a, y = b;
+  if (x != x || y != y) return T(x + y);
+  if (x == y) return b;
+  auto bits = std::bit_cast<uint16_t>(a);
+  if (x == 0)
+    bits = y > 0 ? 1 : 0x8001;
+  else
+    bits = static_cast<uint16_t>((x < y) == (x > 0) ? bits + 1 : bits - 1);
+  return std::bit_cast<T>(bits);
+}
+template <class T> void next_half_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
+  for (int64_t i = 0; i < n; ++i)
+    at<T>(p[0], i * s[0]) = next_half(read<T>(p[1], i * s[1]), read<T>(p[2], i * s[2]));
+}
+
 }  // namespace
 
 void init_functions();
@@ -216,6 +233,8 @@ void init_functions() {
   });
   binary(table::nextafter, TypeList<float, double>{},
          []<class T>(T a, T b) { return vm::next_after(a, b); });
+  table::nextafter.fn[static_cast<int>(DType::Float16)] = next_half_loop<f16>;
+  table::nextafter.fn[static_cast<int>(DType::BFloat16)] = next_half_loop<bf16>;
   binary(table::atan2, F{}, []<class T>(T a, T b) { return vm::atan2(a, b); });
   binary(table::hypot, F{}, []<class T>(T a, T b) { return hypot(a, b); });
   binary(table::logaddexp, F{}, []<class T>(T a, T b) { return vm::logaddexp(a, b); });

@@ -12,6 +12,7 @@ void init_pointwise();
 
 // The loop that converts one operand; equal dtypes move bytes.
 Loop cast_loop_of(DType from, DType to);
+Loop stored_cast_of(DType from, DType to);  // where one of them is only stored
 
 // The loop of where(bool condition, a, b) for elements of `item` bytes.
 Loop where_loop_of(size_t item);

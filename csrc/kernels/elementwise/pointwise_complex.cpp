@@ -15,6 +15,12 @@ template <class T> T scale(T a, double factor) { return a * static_cast<real_t<T
 template <class T> bool any_nan(T a) { return std::isnan(a.real()) || std::isnan(a.imag()); }
 template <class T> bool any_inf(T a) { return std::isinf(a.real()) || std::isinf(a.imag()); }
 
+// By zero, each part is divided by a zero without a sign.
+template <class T> T quotient(T a, T b) {
+  if (b == T(0)) return T(a.real() / real_t<T>(0), a.imag() / real_t<T>(0));
+  return a / b;
+}
+
 // Keeps the digits of a result near zero.
 template <class T> T expm1(T a) {
   using R = real_t<T>;
@@ -50,13 +56,13 @@ void angle_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
 }
 
 void init_arithmetic() {
-  binary(table::div, C{}, []<class T>(T a, T b) { return a / b; });
+  binary(table::div, C{}, []<class T>(T a, T b) { return quotient(a, b); });
   unary(table::neg, C{}, []<class T>(T a) { return -a; });
   unary(table::conj, C{}, []<class T>(T a) { return std::conj(a); });
   table::angle.fn[static_cast<int>(DType::Complex64)] = angle_loop<float>;
   table::angle.fn[static_cast<int>(DType::Complex128)] = angle_loop<double>;
   unary(table::square, C{}, []<class T>(T a) { return a * a; });
-  unary(table::reciprocal, C{}, []<class T>(T a) { return T(1) / a; });
+  unary(table::reciprocal, C{}, []<class T>(T a) { return quotient(T(1), a); });
   binary(table::pow, C{}, []<class T>(T a, T b) {
     if (b == T(0)) return T(1);
     if (b == T(1)) return a;

@@ -741,6 +741,7 @@ void gemm_blocked(const GemmTask& t) {
     case DType::Float64: return run<double>(t);
     case DType::Complex64: return run<Parts<float>>(t);
     case DType::Complex128: return run<Parts<double>>(t);
+    default: fail_stored(t.dtype);
   }
 }
 

@@ -314,6 +314,8 @@ void random_uniform(const NdView& dst, double from, double to, Generator& g) {
     ComplexParts parts(dst);
     if (dst.dtype == DType::Complex64)
       run.template operator()<float>(parts.view);
+    else if (dst.dtype == DType::Complex32)
+      run.template operator()<f16>(parts.view);
     else
       run.template operator()<double>(parts.view);
     return;
@@ -338,6 +340,8 @@ void random_normal(const NdView& dst, double mean, double std, Generator& g) {
     double s = std / std::numbers::sqrt2;
     if (dst.dtype == DType::Complex64)
       run.template operator()<float>(parts.view, mean, s);
+    else if (dst.dtype == DType::Complex32)
+      run.template operator()<f16>(parts.view, mean, s);
     else
       run.template operator()<double>(parts.view, mean, s);
     return;

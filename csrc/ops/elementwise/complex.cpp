@@ -137,8 +137,9 @@ constexpr OpDef angle_op = unary<"angle", "The angle of every element with the p
 void complex_shape(const Call& c, OutSpecs& outs) {
   const Tensor& re = c.in[0];
   const Tensor& im = c.in[1];
-  require(re.dtype() == DType::Float32 || re.dtype() == DType::Float64,
-          "complex: real and imag must be float32 or float64; got ", re, " and ", im);
+  require(
+      re.dtype() == DType::Float16 || re.dtype() == DType::Float32 || re.dtype() == DType::Float64,
+      "complex: real and imag must be float16, float32 or float64; got ", re, " and ", im);
   require(re.dtype() == im.dtype(), "complex: real and imag must have one dtype; got ", re, " and ",
           im);
   const Dims sizes = broadcast_shapes(re.sizes(), im.sizes(), "complex");
@@ -179,6 +180,7 @@ tensor([1.+3.j, 2.+4.j])
     .cpu = complex_cpu,
     .vjp = complex_vjp,
     .batch = batch_where,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 

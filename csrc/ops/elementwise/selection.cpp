@@ -12,6 +12,7 @@
 #include "ops/elementwise/comparison.h"
 #include "ops/elementwise/pointwise_doc.h"
 #include "ops/elementwise/unary.h"
+#include "ops/number_fits.h"
 #include "ops/ops.h"
 #include "tensor/layout.h"
 
@@ -99,6 +100,7 @@ constexpr OpDef pick_op = general({
     .saves = {.always = in(0)},
     .vjp = where_vjp,
     .batch = batch_where,
+    .takes_stored = true,
 });
 Tensor pick(const Tensor& condition, const Tensor& input, const Tensor& other) {
   return apply(pick_op, {condition, input, other});
@@ -164,6 +166,7 @@ void masked_fill_run(const Call& c, Tensors& outs) {
           value);
   require(x.is_complex() || !value.is_complex() || x.dtype() == DType::Bool,
           "masked_fill: a complex value does not fit ", x);
+  require_held(c.name(), value, x.dtype());
   outs.push_back(pick(mask, to_dtype(value, x.dtype()), x));
 }
 constexpr OpDef masked_fill_op = composite({
@@ -436,6 +439,8 @@ tensor([0., 9., 1.])
 
 Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other) {
   DType d = result_type(std::array{input, other});
+  for (const Tensor& t : {input, other})
+    if (is_integral(d) && t.is_wrapped_number()) require_fits("where", item(t), d);
   return pick(condition, to_dtype(input, d), to_dtype(other, d));
 }
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Scalar& value) {

@@ -373,6 +373,7 @@ constexpr OpDef to_dtype_op = general({
     .vjp = same_vjp,
     .batch = batch_leading,
     .attrs = &attr_info<ToDtypeAttrs>,
+    .takes_stored = true,
 });
 
 void clone_shape(const Call& c, OutSpecs& outs) { add_like(outs, c.in[0], c.in[0].dtype()); }
@@ -400,6 +401,7 @@ tensor([1., 2.])
     .quick = clone_quick,
     .vjp = same_vjp,
     .batch = batch_leading,
+    .takes_stored = true,
 });
 
 }  // namespace

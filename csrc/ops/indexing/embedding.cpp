@@ -146,6 +146,7 @@ constexpr OpDef embedding_op = general({
     .batch = batch_embedding,
     .accumulate = embedding_accumulate,
     .attrs = &attr_info<EmbeddingAttrs>,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 

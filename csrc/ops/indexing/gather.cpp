@@ -188,6 +188,7 @@ Returns: a new tensor of the index's shape.
     .vjp = gather_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<GatherAttrs>,
+    .takes_stored = true,
 });
 
 struct AlongAttrs {
@@ -380,24 +381,21 @@ constexpr OpDef scatter_op = general({
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .inplace = true,
+    .takes_stored = true,
 });
 struct ValueAttrs {
   int64_t dim = 0;
   Scalar value;
   static constexpr auto members() { return std::tuple(&ValueAttrs::dim, &ValueAttrs::value); }
 };
-void check_value(const Call& c, const Scalar& value) {
-  require(is_stored(value, c.in[0].dtype()), c.name(), ": a complex value cannot be stored in ",
-          c.in[0]);
-}
 void scatter_value_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<ValueAttrs>();
-  check_value(c, a.value);
+  require_fits(c.name(), a.value, c.in[0].dtype());
   outs.push_back(scatter(c.in[0], a.dim, c.in[1], number(a.value)));
 }
 void scatter_value_write(const Call& c) {
   const auto& a = c.as<ValueAttrs>();
-  check_value(c, a.value);
+  require_fits(c.name(), a.value, c.in[0].dtype());
   const Tensor in[] = {c.in[0], c.in[1], number(a.value)};
   DimAttrs dim{a.dim};
   apply_inplace(scatter_op, in, &dim);

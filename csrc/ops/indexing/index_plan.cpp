@@ -95,6 +95,7 @@ constexpr OpDef basic_backward_op = general({
     .cpu = basic_backward_cpu,
     .vjp = basic_backward_vjp,
     .attrs = &attr_info<BasicBackward>,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 void basic_vjp(Vjp& c) {

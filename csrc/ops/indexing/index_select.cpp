@@ -11,6 +11,7 @@
 #include "ops/elementwise/comparison.h"
 #include "ops/elementwise/unary.h"
 #include "ops/indexing/indexing.h"
+#include "ops/number_fits.h"
 #include "ops/views/shape.h"
 
 namespace clew {
@@ -180,6 +181,7 @@ void index_fill_run(const Call& c, Tensors& outs) {
   require(c.in[2].ndim() == 0, c.name(), ": value must be a number or a 0-d tensor; got ", c.in[2]);
   require(input.is_complex() || !c.in[2].is_complex(), c.name(),
           ": a complex value cannot be stored in ", input);
+  require_held(c.name(), c.in[2], input.dtype());
   int d = wrapped(c.as<DimAttrs>().dim, input.ndim(), c.name());
   Tensor x = input.ndim() ? input : reshape(input, {1});
   Tensor value = c.in[2].dtype() == x.dtype() ? c.in[2] : to_dtype(c.in[2], x.dtype());
@@ -353,10 +355,19 @@ struct Widened {
     }
   }
 };
+// A mask alone takes one number of any dtype, as masked_fill does.
+Tensor put_values(const Call& c) {
+  const bool mask = c.in.size() == 3 && c.in[2].defined() && c.in[2].dtype() == DType::Bool;
+  const bool adds = c.as<AccumulateAttrs>().accumulate;
+  if (!mask || adds || c.in[1].numel() != 1) return c.in[1];
+  require_held(c.name(), c.in[1], c.in[0].dtype());
+  return to_dtype(c.in[1], c.in[0].dtype());
+}
 void index_put_at_run(const Call& c, Tensors& outs) {
   const Widened w(c.in[0], c.in.subspan(2));
   IndexPlan plan = plan_index(w.x, w.indices, c.name());
-  Tensor y = index_put(w.x, c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
+  Tensor y =
+      index_put(w.x, put_values(c), plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
   outs.push_back(y.ndim() == c.in[0].ndim() ? y : reshape(y, c.in[0].sizes()));
 }
 constexpr OpDef index_put_at_op = composite({
@@ -372,7 +383,7 @@ void index_put_into_run(const Call& c, Tensors& outs) {
   if (uint32_t levels = levels_of(c.in)) require_room(c.in[0], levels, "index_put_");
   const Widened w(c.in[0], c.in.subspan(2));
   IndexPlan plan = plan_index(w.x, w.indices, c.name());
-  index_put_(w.x, c.in[1], plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
+  index_put_(w.x, put_values(c), plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
   outs.push_back(c.in[0]);
 }
 constexpr OpDef index_put_into_op = composite({

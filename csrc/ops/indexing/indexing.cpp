@@ -210,6 +210,7 @@ constexpr OpDef index_op = general({
     .batch = batch_index,
     .accumulate = index_accumulate,
     .attrs = &attr_info<IndexAttrs>,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 
@@ -332,6 +333,7 @@ constexpr OpDef index_put_op = general({
     .vjp = index_put_vjp,
     .batch = index_put_batch,
     .attrs = &attr_info<IndexPutAttrs>,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 
@@ -439,7 +441,7 @@ void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, con
   check_inplace(x, "index_put_", records);
   settle_before_write(x);
   for (int d = 0; d < x.ndim(); ++d) {
-    require(x.size(d) <= 1 || x.stride(d) != 0,
+    require(x.numel() < 2 || x.size(d) <= 1 || x.stride(d) != 0,
             "index_put_: more than one element of the written-to tensor refers to a single memory "
             "location; clone() it first");
   }

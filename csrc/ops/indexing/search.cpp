@@ -4,6 +4,7 @@
 #include "kernels/indexing/index.h"
 #include "ops/indexing/indexing.h"
 #include "ops/views/shape.h"
+#include "ops/widened.h"
 #include "tensor/kernel_frame.h"
 
 namespace clew {
@@ -16,16 +17,17 @@ constexpr NoRule indices_only = no_rule("indices are not a differentiable functi
 Tensor coordinates(const Tensor& input, std::string_view op) {
   require(!input.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
-  const Tensor x = alias(input);
+  const Tensor x = alias(for_zeros(input));
   const Held held{x};
   kernels::NonzeroCounts counts = kernels::count_nonzero(x.nd());
   Tensor out = empty({counts.back(), x.ndim()}, DType::Int64);
   if (out.numel()) kernels::nonzero(x.nd(), counts, out.data<int64_t>(), x.ndim(), 1);
   return out;
 }
-void coordinates_by_dim(const Tensor& x, std::string_view op, Tensors& outs) {
-  require(!x.is_meta(), op,
+void coordinates_by_dim(const Tensor& input, std::string_view op, Tensors& outs) {
+  require(!input.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
+  const Tensor x = for_zeros(input);
   const Tensor at = x.ndim() ? alias(x) : alias(x, {1}, {1});
   const Held held{at};
   kernels::NonzeroCounts counts = kernels::count_nonzero(at.nd());

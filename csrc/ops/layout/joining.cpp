@@ -209,6 +209,7 @@ constexpr OpDef joined_op = general({
     .vjp = cat_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<CatAttrs>,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 
@@ -317,6 +318,7 @@ Returns: a new tensor of the promoted dtype.
     .vjp = stack_vjp,
     .batch = batch_stack,
     .attrs = &attr_info<DimAttrs>,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 

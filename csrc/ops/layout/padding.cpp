@@ -3,6 +3,7 @@
 // Invariant: the gradient of a constant pad is the opposite pad; the other modes are an index along
 // each dimension.
 #include "base/checked.h"
+#include "base/fits.h"
 #include "graph/autocast.h"
 #include "graph/modes.h"
 #include "ops/batch_rules.h"
@@ -39,6 +40,7 @@ void constant_shape(const Call& c, OutSpecs& out) {
   }
   bool grows = false;
   for (int64_t p : a.pad) grows = grows || p > 0;
+  if (grows) require_fits("pad", a.value, x.dtype());
   OutSpec& spec = out.add(x.dtype(), sizes);
   if (x.is_contiguous()) return;
   // What only cuts off is a copy of a part.
@@ -81,6 +83,7 @@ constexpr OpDef constant_op = general({
     .vjp = constant_vjp,
     .batch = batch_leading,
     .attrs = &attr_info<PadAttrs>,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 

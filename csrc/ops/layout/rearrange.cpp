@@ -67,6 +67,7 @@ Returns: a new tensor.
     .vjp = flip_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
+    .takes_stored = true,
 });
 void fliplr_run(const Call& c, Tensors& outs) {
   require(c.in[0].ndim() >= 2, c.name(), ": input must have at least 2 dimensions; got ", c.in[0]);
@@ -213,6 +214,7 @@ Returns: a new tensor.
     .batch = batch_leading,
     .attrs = &attr_info<DiagonalAttrs>,
     .inplace = true,
+    .takes_stored = true,
 });
 constexpr OpDef triu_op = general({
     .signature = "triu(Tensor input, int diagonal=0) -> Tensor",
@@ -231,6 +233,7 @@ Returns: a new tensor.
     .batch = batch_leading,
     .attrs = &attr_info<DiagonalAttrs>,
     .inplace = true,
+    .takes_stored = true,
 });
 
 // ---- diagonals ----------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ constexpr OpDef overwrite_op = general({
     .shape = same_shape,
     .cpu = [](const Call&, Tensors&) {},
     .vjp = zero_vjp,
+    .takes_stored = true,
 });
 
 // `alike`: all elements get one value, so that some of them may be the same memory.
@@ -220,7 +221,7 @@ void log_normal_(const Tensor& x, double mean, double std, Generator* g) {
 }
 
 void fill_recorded_(const Tensor& x, const Scalar& value) {
-  require(is_stored(value, x.dtype()), "fill_: a complex value cannot be stored in ", x.dtype());
+  require_fits("fill_", value, x.dtype());
   overwrite<false, true>(x, "fill_", [&](auto v) { kernels::fill(v, value); });
 }
 

@@ -351,7 +351,7 @@ void bool_shape(const Call& c, OutSpecs& out) {
 }
 template <void (*Kernel)(const kernels::NdView&, const kernels::NdView&)>
 void bool_cpu(const Call& c, Tensors& outs) {
-  const Tensor& x = c.in[0];
+  const Tensor x = for_zeros(c.in[0]);
   KeptView out(outs[0], x.ndim(), bool_mask(c.as<DimsAttrs>().dim, x.ndim(), c.name()));
   Kernel(out.nd, x.nd());
 }
@@ -376,6 +376,7 @@ tensor([ True, False])
     .no_vjp = no_rule("any has a boolean result"),
     .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
+    .takes_stored = true,
 });
 constexpr OpDef all_op = general({
     .signature = "all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
@@ -398,6 +399,7 @@ tensor([ True, False])
     .no_vjp = no_rule("all has a boolean result"),
     .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
+    .takes_stored = true,
 });
 constexpr OpDef count_nonzero_op = general({
     .signature = "count_nonzero(Tensor input, int[]? dim=None) -> Tensor",
@@ -422,13 +424,14 @@ tensor([1, 2])
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          const Tensor& x = c.in[0];
+          const Tensor x = for_zeros(c.in[0]);
           KeptView out(outs[0], x.ndim(), mask_of(c.as<OnlyDimsAttrs>().dim, x.ndim(), c.name()));
           kernels::reduce_count_nonzero(out.nd, x.nd());
         },
     .no_vjp = no_rule("count_nonzero is piecewise constant"),
     .batch = batch_dims,
     .attrs = &attr_info<OnlyDimsAttrs>,
+    .takes_stored = true,
 });
 
 constexpr const OpDef* reduction_list[] = {&sum_op,     &nansum_op,   &mean_op,

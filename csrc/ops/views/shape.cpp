@@ -135,6 +135,7 @@ constexpr OpDef compact_op = general({
     .cpu = contiguous_cpu,
     .vjp = identity_vjp,
     .batch = batch_leading,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 void contiguous_run(const Call& c, Tensors& outs) { outs.push_back(contiguous(c.in[0])); }

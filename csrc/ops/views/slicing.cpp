@@ -119,6 +119,7 @@ constexpr OpDef select_backward_op = general({
     .cpu = select_backward_cpu,
     .vjp = select_backward_vjp,
     .attrs = &attr_info<SelectBackwardAttrs>,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 
@@ -214,6 +215,7 @@ constexpr OpDef slice_backward_op = general({
     .cpu = slice_backward_cpu,
     .vjp = slice_backward_vjp,
     .attrs = &attr_info<SliceBackwardAttrs>,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 
@@ -385,6 +387,7 @@ constexpr OpDef diagonal_backward_op = general({
     .cpu = diagonal_backward_cpu,
     .vjp = diagonal_backward_vjp,
     .attrs = &attr_info<DiagonalBackwardAttrs>,
+    .takes_stored = true,
     .offer = Offer::function,
 });
 

@@ -235,8 +235,8 @@ Returns: a tensor that shares memory with the input.
 
 void as_complex_shape(const Call& c, OutSpecs& out) {
   const Tensor& x = c.in[0];
-  require(x.dtype() == DType::Float32 || x.dtype() == DType::Float64, c.name(),
-          ": input must be float32 or float64; got ", x);
+  require(x.dtype() == DType::Float16 || x.dtype() == DType::Float32 || x.dtype() == DType::Float64,
+          c.name(), ": input must be float16, float32 or float64; got ", x);
   require(x.ndim() > 0 && x.size(-1) == 2, c.name(), ": the last dimension must have size 2; got ",
           x);
   require(x.stride(-1) == 1, c.name(), ": the last dimension must have stride 1; got strides ",

@@ -9,9 +9,15 @@ from clew import _C
 from clew._C import (
     bfloat16,
     bool,
+    complex32,
     complex64,
     complex128,
     dtype,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -50,6 +56,16 @@ ALL = (
     float64,
     complex64,
     complex128,
+)
+
+# Kept and converted; elementwise operations compute in a wider type and round the result.
+STORED = (
+    float8_e4m3fn,
+    float8_e5m2,
+    float8_e4m3fnuz,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    complex32,
 )
 
 # What comes before names in texts: "torch" under `clew run`, whose programs compare them.
@@ -124,12 +140,13 @@ _FLOATS = {
 }
 
 
-# Of dtypes that no tensor here has: eps, the largest and the smallest normal number.
+# eps, the largest and the smallest normal number.
 _EIGHT_BITS = {
-    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6),
-    "float8_e4m3fnuz": (2.0**-3, 240.0, 2.0**-7),
-    "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14),
-    "float8_e5m2fnuz": (2.0**-2, 57344.0, 2.0**-15),
+    float8_e4m3fn: (2.0**-3, 448.0, 2.0**-6),
+    float8_e4m3fnuz: (2.0**-3, 240.0, 2.0**-7),
+    float8_e5m2: (2.0**-2, 57344.0, 2.0**-14),
+    float8_e5m2fnuz: (2.0**-3, 57344.0, 2.0**-15),
+    float8_e8m0fnu: (1.0, 2.0**127, 2.0**-127),
 }
 
 # What Python's own types of numbers stand for.
@@ -152,10 +169,11 @@ class finfo:
         d = _C.get_default_dtype() if type is None else _PYTHON_TYPES.get(type, type)
         if not isinstance(d, dtype):
             raise TypeError(f"finfo: type must be a clew.dtype; got {d!r}")
-        if d.name in _EIGHT_BITS:
+        if d in _EIGHT_BITS:
             self.dtype, self.bits, self.resolution = d.name, 8, 1.0
-            self.eps, self.max, self.tiny = _EIGHT_BITS[d.name]
-            self.min, self.smallest_normal = -self.max, self.tiny
+            self.eps, self.max, self.tiny = _EIGHT_BITS[d]
+            self.smallest_normal = self.tiny
+            self.min = -self.max if d.is_signed else self.tiny
             return
         real = d.to_real()
         if real not in _FLOATS:

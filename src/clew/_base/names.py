@@ -98,7 +98,7 @@ METHODS = {
     "clew._ops.histogram": "histc histogram",
     "clew._ops.statistics": "corrcoef cov nanquantile quantile renorm renorm_",
     "clew._ops.tensors": (
-        "chalf const_data_ptr dim_order fill_diagonal_ frexp hash_tensor is_neg "
+        "const_data_ptr dim_order fill_diagonal_ frexp hash_tensor is_neg "
         "is_set_to map2_ module_load new nonzero_static resize_as_ set_ slice_inverse storage_type "
         "sum_to_size"
     ),

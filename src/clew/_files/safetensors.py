@@ -31,6 +31,11 @@ _NAMES: dict[Any, str] = {
     clew.float32: "F32",
     clew.float64: "F64",
     clew.complex64: "C64",
+    clew.float8_e4m3fn: "F8_E4M3",
+    clew.float8_e5m2: "F8_E5M2",
+    clew.float8_e8m0fnu: "F8_E8M0",
+    clew.float8_e4m3fnuz: "F8_E4M3FNUZ",
+    clew.float8_e5m2fnuz: "F8_E5M2FNUZ",
 }
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 _MAX_HEADER = 100_000_000

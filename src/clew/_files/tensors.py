@@ -8,6 +8,7 @@ from typing import Any
 
 import clew
 from clew import Tensor
+from clew._base.dtypes import STORED
 
 from .limits import shown
 
@@ -28,7 +29,7 @@ STORAGE_NAMES: dict[Any, str] = {
 }
 STORAGE_DTYPES = {name: dtype for dtype, name in STORAGE_NAMES.items()}
 # Saved over untyped storages, since no storage class has these element types.
-UNTYPED = (clew.uint16, clew.uint32, clew.uint64)
+UNTYPED = (clew.uint16, clew.uint32, clew.uint64, *STORED)
 DTYPE_NAMES = {str(dtype).rpartition(".")[2]: dtype for dtype in (*STORAGE_NAMES, *UNTYPED)}
 
 MAX_DIMS = 64

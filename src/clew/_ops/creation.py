@@ -242,12 +242,6 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([1.+2.j])
     """
     _need_tensors("complex", real=real, imag=imag)
-    if real.dtype != imag.dtype:
-        raise RuntimeError(
-            f"complex: real and imag must have one dtype; got {real.dtype}, {imag.dtype}"
-        )
-    if real.dtype not in (_C.float32, _C.float64):
-        raise RuntimeError(f"complex: real and imag must be float32 or float64; got {real.dtype}")
     made = _C.functions["complex"](real, imag)
     return made if out is None else _into(out, made, "complex")
 

@@ -120,7 +120,7 @@ def set_default_dtype(d: _C.dtype) -> None:
 
     >>> clew.set_default_dtype(clew.float32)
     """
-    if not isinstance(d, _C.dtype) or not d.is_floating_point:
+    if not isinstance(d, _C.dtype) or not d.is_floating_point or d in _dtypes.STORED:
         raise TypeError(
             f"set_default_dtype: only floating-point types are supported as the default type; "
             f"got {d!r}"

@@ -459,11 +459,6 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any]
 # ---- rarely used methods -------------------------------------------------------------------------
 
 
-def chalf(self: Tensor, memory_format: Any = None) -> Tensor:
-    """Raises: clew has no complex numbers of 16-bit floats."""
-    raise NotImplementedError("chalf: complex32 is not supported; use cfloat() for complex64")
-
-
 def const_data_ptr(self: Tensor) -> int:
     """The address of the first element.
 

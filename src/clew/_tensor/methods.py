@@ -158,6 +158,12 @@ _TYPE_NAMES = {
     _dtypes.int32: "IntTensor",
     _dtypes.int64: "LongTensor",
     _dtypes.bool: "BoolTensor",
+    _dtypes.float8_e4m3fn: "Float8_e4m3fnTensor",
+    _dtypes.float8_e5m2: "Float8_e5m2Tensor",
+    _dtypes.float8_e4m3fnuz: "Float8_e4m3fnuzTensor",
+    _dtypes.float8_e5m2fnuz: "Float8_e5m2fnuzTensor",
+    _dtypes.float8_e8m0fnu: "Float8_e8m0fnuTensor",
+    _dtypes.complex32: "ComplexHalfTensor",
     _dtypes.complex64: "ComplexFloatTensor",
     _dtypes.complex128: "ComplexDoubleTensor",
 }
@@ -674,6 +680,7 @@ def install() -> None:
         ("char", _dtypes.int8),
         ("byte", _dtypes.uint8),
         ("bool", _dtypes.bool),
+        ("chalf", _dtypes.complex32),
         ("cfloat", _dtypes.complex64),
         ("cdouble", _dtypes.complex128),
     ):

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import clew
 from clew import _C, Tensor
+from clew._base import dtypes as _dtypes
 from clew._torch._higher_order_ops.control_flow import cond as cond
 from clew._torch.absent import _GPU, absent
 from clew.futures import Future as Future
@@ -20,7 +21,6 @@ _QUANTIZED_TENSORS = "there are no quantized tensors here"
 _make_per_tensor_quantized_tensor = absent(
     "", "_make_per_tensor_quantized_tensor", _QUANTIZED_TENSORS
 )
-_scaled_mm = absent("", "_scaled_mm", "tensors of 8-bit floats are storage here")
 legacy_contiguous_format = clew.contiguous_format
 chalf = clew.complex32
 Stream = absent("", "Stream", _GPU)
@@ -55,6 +55,32 @@ class _Layout(clew.layout):
 sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, _mkldnn = map(
     _Layout, "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc _mkldnn".split()
 )
+
+
+def _scaled_mm(
+    self: Tensor,
+    mat2: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    bias: Tensor | None = None,
+    scale_result: Tensor | None = None,
+    out_dtype: Any = None,
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """The product of 8-bit floats times their scales, computed in float32; `use_fast_accum` asks
+    for less than that.
+    """
+    for name, matrix in (("self", self), ("mat2", mat2)):
+        if matrix.dtype not in _dtypes.STORED or matrix.is_complex():
+            raise RuntimeError(
+                f"_scaled_mm: {name} must be a tensor of 8-bit floats; got {matrix.dtype}"
+            )
+    out = (self.float() @ mat2.float()) * scale_a * scale_b
+    if bias is not None:
+        out = out + bias.float()
+    if scale_result is not None:
+        out = out * scale_result
+    return out.to(self.dtype if out_dtype is None else out_dtype)
 
 
 def _assert(condition: Any, message: str) -> None:
