@@ -6,6 +6,8 @@
 
 #include "graph/inplace.h"
 #include "graph/trace.h"
+#include "ops/elementwise/comparison.h"
+#include "ops/reduction/reduction.h"
 #include "python/creation_docs.h"
 #include "tensor/extent.h"
 
@@ -302,6 +304,17 @@ PyObject* to_list(const Tensor& given) {
 
 namespace {
 
+// Whether two tensors have the same shape and elements.
+PyObject* method_equals(PyObject* self, PyObject* given) {
+  return guarded([&] {
+    if (!is_tensor(given))
+      fail_type("equal(): argument 'other' must be Tensor, not ", Py_TYPE(given)->tp_name);
+    const Tensor a = borrow(self), b = borrow(given);
+    if (a.sizes() != b.sizes()) return PyBool_FromLong(0);
+    return PyBool_FromLong(item(all(eq(a, b))).i != 0);
+  });
+}
+
 PyObject* method_item(PyObject* self, PyObject*) {
   return guarded([&] {
     Tensor t = borrow(self);
@@ -481,6 +494,7 @@ constexpr int method_room = 48;
 }
 // Filled before the Tensor type is made: this file's own methods, then creation's and random's.
 PyMethodDef convert_methods[method_room] = {
+    {"_equals", method_equals, METH_O, nullptr},
     {"item", method_item, METH_NOARGS,
      "item($self)\n--\n\n"
      R"(The value of a one-element tensor as a Python number.

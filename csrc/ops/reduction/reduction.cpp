@@ -3,6 +3,8 @@
 // Invariant: shape rules validate dims and dtypes before a kernel sees them.
 #include "ops/reduction/reduction.h"
 
+#include <cstring>
+
 #include "graph/modes.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/reduce/reduce_loops.h"
@@ -355,6 +357,24 @@ void bool_cpu(const Call& c, Tensors& outs) {
   KeptView out(outs[0], x.ndim(), bool_mask(c.as<DimsAttrs>().dim, x.ndim(), c.name()));
   Kernel(out.nd, x.nd());
 }
+// Of all of a few bools.
+template <bool every> Tensor bool_quick(const Call& c) {
+  const auto& a = c.as<DimsAttrs>();
+  const Tensor& x = c.in[0];
+  if (a.dim || a.keepdim || x.dtype() != DType::Bool || !x.is_contiguous() || x.is_meta() ||
+      x.numel() >= grain_default)
+    return {};
+  const char* p = x->address();
+  const auto n = static_cast<size_t>(x.numel());
+  bool found;
+  if (every)
+    found = n == 0 || !std::memchr(p, 0, n);
+  else  // all are zero where the first is, and each is as the one after it
+    found = n > 0 && (*p || std::memcmp(p, p + 1, n - 1) != 0);
+  const Tensor out = empty({}, DType::Bool);
+  *out.data<bool>() = found;
+  return out;
+}
 constexpr OpDef any_op = general({
     .signature = "any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
     .doc = R"(Whether any element is nonzero, of all or along the given axes.
@@ -373,6 +393,7 @@ tensor([ True, False])
 )",
     .shape = bool_shape,
     .cpu = bool_cpu<kernels::reduce_any>,
+    .quick = bool_quick<false>,
     .no_vjp = no_rule("any has a boolean result"),
     .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
@@ -396,6 +417,7 @@ tensor([ True, False])
 )",
     .shape = bool_shape,
     .cpu = bool_cpu<kernels::reduce_all>,
+    .quick = bool_quick<true>,
     .no_vjp = no_rule("all has a boolean result"),
     .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
