@@ -153,6 +153,13 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
 _SILENT = frozenset((Tensor, bool, int, float, complex, str, type(None), _C.dtype, _C.Size))
 
 
+def _takes_over(kind: type, name: str) -> bool:
+    """Whether a class answers a function as a whole. Ragged and sparse tensors mostly have rules
+    for the operations that functions are made of.
+    """
+    return not hasattr(kind, "_rules") or name in getattr(kind, "_whole", ())
+
+
 def asks_classes(function: F) -> F:
     """Lets classes take over calls of a function written in Python, as they do an operation's.
 
@@ -167,8 +174,7 @@ def asks_classes(function: F) -> F:
             return function(*args)
         if not _state.disabled:
             asked = (*args, *kwargs.values())
-            # Ragged and sparse tensors have rules for the operations that functions are made of.
-            if any(not hasattr(type(one), "_rules") for one in _relevant(asked)):
+            if any(_takes_over(type(one), function.__name__) for one in _relevant(asked)):
                 return handle_torch_function(run, asked, *args, **kwargs)
         return function(*args, **kwargs)
 

@@ -21,6 +21,7 @@ _ops: Any = _C.ops
 Label = Any
 
 
+@asks_classes
 def einsum(*args: Any) -> Tensor:
     """Sums products of tensors along dimensions that an equation names.
 

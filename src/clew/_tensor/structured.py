@@ -33,6 +33,8 @@ class Structured(Tensor):
     """The base of both."""
 
     _rules: ClassVar[dict[str, Callable[..., Any]]] = {}
+    # Functions written in Python that have a rule themselves, not only what they are made of.
+    _whole: ClassVar[frozenset[str]] = frozenset()
     _kind: ClassVar[str] = "structured tensors"
     _remedy: ClassVar[str] = ".to_dense()"
     # What the core may tell of the placeholder.

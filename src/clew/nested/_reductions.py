@@ -36,7 +36,9 @@ def _dims_of(name: str, x: NestedTensor, dim: Any) -> list[int]:
 def _each(made: Any, wrap: Any) -> Any:
     """The result, or each field of it, wrapped."""
     if isinstance(made, tuple):
-        return type(made)([wrap(m) for m in made])
+        fields = [wrap(m) for m in made]
+        kind: Any = type(made)
+        return kind._make(fields) if hasattr(kind, "_make") else kind(fields)
     return wrap(made)
 
 
@@ -188,8 +190,8 @@ def _item(x: Any) -> Any:
 
 
 RULES: dict[str, Any] = {
-    **{n: _over_dims(n) for n in "sum nansum mean nanmean amax amin logsumexp".split()},
-    **{n: _over_dim(n) for n in "all any prod argmax argmin median nanmedian".split()},
+    **{n: _over_dims(n) for n in "sum nansum mean nanmean amax amin logsumexp all any".split()},
+    **{n: _over_dim(n) for n in "prod argmax argmin median nanmedian".split()},
     **{n: _spread(n) for n in "std var std_mean var_mean".split()},
     "max": _extreme("max", "maximum"),
     "min": _extreme("min", "minimum"),

@@ -7,7 +7,10 @@ from typing import Any
 from clew.nested import (
     _along,
     _attention,
+    _by_row,
     _construct,
+    _einsum,
+    _places,
     _pointwise,
     _products,
     _reductions,
@@ -33,5 +36,9 @@ RULES: dict[str, Any] = {
     **_shapes.RULES,
     **_products.RULES,
     **_attention.RULES,
+    **_by_row.RULES,
+    **_places.RULES,
+    "einsum": _einsum.einsum,
 }
 NestedTensor._rules = RULES
+NestedTensor._whole = _by_row.WHOLE

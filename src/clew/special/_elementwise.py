@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import _C
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew._ops.primitive import Context, broadcast_batch, in_memory_order, primitive, write_out
 
@@ -104,7 +105,7 @@ def published(call: Callable[..., Any], module: str, name: str, doc: str) -> Cal
     call.__name__ = call.__qualname__ = name
     call.__module__ = module
     call.__doc__ = doc
-    return call
+    return asks_classes(call)
 
 
 def only_in(c: Context, index: int, what: str) -> None:

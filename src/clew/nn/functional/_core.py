@@ -7,6 +7,7 @@ from typing import Any
 
 import clew
 from clew import _C
+from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
 _table = _C.functions
@@ -222,6 +223,7 @@ def log_softmax(
     return _log_softmax(input, dim) if dtype is None else _log_softmax(input, dim, dtype=dtype)
 
 
+@asks_classes
 def rrelu(
     input: Any,
     lower: float = 1.0 / 8,
@@ -347,6 +349,7 @@ def normalize(
     return clew.div(input, norm, out=out)
 
 
+@asks_classes
 def instance_norm(
     input: Any,
     running_mean: Any = None,
