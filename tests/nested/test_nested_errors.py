@@ -15,6 +15,10 @@ FROM = clew.nested.nested_tensor_from_jagged
 N = clew.nested
 
 
+def J(rows):
+    return N.nested_tensor(rows, layout=clew.jagged)
+
+
 def t(*numbers):
     return clew.tensor(list(numbers))
 
@@ -39,13 +43,14 @@ BAD = [
     (lambda: FROM(X, t(0, 6)), TypeError, "values must be a dense tensor"),
     (lambda: N.nested_tensor([]), ValueError, "at least one tensor"),
     (lambda: N.nested_tensor(V), TypeError, "list of tensors"),
-    (lambda: N.nested_tensor(X), TypeError, "ragged tensor already"),
+    (lambda: N.nested_tensor(X), TypeError, "nested tensor already"),
     (lambda: N.nested_tensor([V, V[0]]), RuntimeError, "same number of dims; got 2 in row 0"),
     (lambda: N.nested_tensor([V, V.double()]), RuntimeError, "same dtype"),
-    (lambda: N.nested_tensor([V, clew.ones(2, 4)]), RuntimeError, r"one dim only.*; pad all"),
-    (lambda: N.nested_tensor([1.0, 2.0]), RuntimeError, "at least one dim"),
+    (lambda: J([V, clew.ones(2, 4)]), RuntimeError, r"one dim only.*; use layout=clew.strided"),
+    (lambda: J([1.0, 2.0]), RuntimeError, "at least one dim"),
     (lambda: N.nested_tensor([V.to_sparse()]), TypeError, "row 0 is of clew.sparse_coo"),
-    (lambda: N.nested_tensor([V], layout=clew.strided), NotImplementedError, "clew.jagged"),
+    (lambda: N.nested_tensor([V], layout=clew.sparse_coo), NotImplementedError, "clew.jagged or"),
+    (lambda: N.narrow(V, 1, 0, 1, layout=clew.strided), NotImplementedError, "clew.jagged; got"),
     (lambda: N.nested_tensor([V], device="meta"), NotImplementedError, "on the CPU"),
     (lambda: N.as_nested_tensor(clew.ones(2)), RuntimeError, "at least two dims"),
     (lambda: N.narrow(V, 0, 0, 1), RuntimeError, "dim must be 1"),

@@ -223,6 +223,8 @@ def _rebuild_sparse(layout: Any, data: Any) -> Tensor:
         if layout in (clew.sparse_csr, clew.sparse_csc):
             make = clew.sparse_csr_tensor if layout is clew.sparse_csr else clew.sparse_csc_tensor
             return make(parts[0], parts[1], rest[0], tuple(rest[1]))
+        if layout is clew.strided and rest == ("nested",):
+            return clew.nested._strided.of_parts(*parts)
         if layout is clew.jagged and len(rest) == 2 and type(rest[1]) is int:
             make_ragged = clew.nested.nested_tensor_from_jagged
             return make_ragged(parts[0], parts[1], rest[0], jagged_dim=rest[1])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew import _namespace
 from clew.nested import _rules as _rules
+from clew.nested import _strided_rules as _strided_rules
 from clew.nested import _vmap as _vmap
 from clew.nested._construct import as_nested_tensor as as_nested_tensor
 from clew.nested._construct import masked_select as masked_select

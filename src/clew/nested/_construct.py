@@ -10,6 +10,7 @@ import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
+from clew.nested._strided import NestedRows, is_nested_rows, of_rows
 from clew.nested._tensor import NestedTensor, Rows, constructors, is_ragged, ragged
 
 __all__ = [
@@ -24,9 +25,10 @@ __all__ = [
 
 
 def _check_options(name: str, layout: Any, device: Any) -> None:
-    if layout is not None and layout is not _dtypes.jagged:
+    offered = (_dtypes.jagged,) if name == "narrow" else (_dtypes.jagged, _dtypes.strided)
+    if layout is not None and layout not in offered:
         raise NotImplementedError(
-            f"{name}: layout must be clew.jagged, the only one that is offered; got {layout}"
+            f"{name}: layout must be {' or '.join(map(str, offered))}; got {layout}"
         )
     if device is not None and _C.device(device).type != "cpu":
         raise NotImplementedError(f"{name}: ragged tensors are on the CPU; got device {device}")
@@ -44,8 +46,6 @@ def _rows_of(name: str, given: Any) -> list[Tensor]:
         if hasattr(type(t), "_placeholder"):
             raise TypeError(f"{name}: rows must be dense tensors; row {i} is of {t.layout}")
     first = rows[0]
-    if not first.dim():
-        raise RuntimeError(f"{name}: rows must have at least one dim; got numbers")
     for i, t in enumerate(rows):
         if t.dim() != first.dim():
             raise RuntimeError(
@@ -60,14 +60,20 @@ def _rows_of(name: str, given: Any) -> list[Tensor]:
     return rows
 
 
-def _joined(name: str, rows: list[Tensor]) -> NestedTensor:
+def _joined(name: str, rows: list[Tensor], layout: Any) -> Any:
+    """The rows one behind the other: ragged, unless they cannot be or it is not wanted."""
     shapes = [tuple(t.shape) for t in rows]
     differ = [d for d in range(rows[0].dim()) if len({s[d] for s in shapes}) > 1]
-    if len(differ) > 1:
+    fits = rows[0].dim() > 0 and len(differ) < 2
+    if layout is _dtypes.strided or (layout is None and not fits):
+        return of_rows(rows)
+    if not rows[0].dim():
+        raise RuntimeError(f"{name}: rows must have at least one dim; got numbers")
+    if not fits:
         raise RuntimeError(
             f"{name}: rows may differ in the size of one dim only; got sizes that differ in dims "
-            f"{differ}: {[list(s) for s in shapes][:4]}; pad all of them but one with "
-            "clew.nn.functional.pad, flatten rows to vectors, or keep the rows in a list"
+            f"{differ}: {[list(s) for s in shapes][:4]}; use "
+            "layout=clew.strided, or pad all of them but one with clew.nn.functional.pad"
         )
     dim = differ[0] if differ else 0
     counts = [s[dim] for s in shapes]
@@ -82,14 +88,15 @@ def nested_tensor(
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-) -> NestedTensor:
+) -> NestedTensor | NestedRows:
     """A ragged tensor with a copy of the rows given: a leaf of the graph.
 
     Args:
-        tensor_list: the rows, tensors or nested lists, of one dtype and one number of dims; their
-            sizes differ in at most one dim.
+        tensor_list: the rows, tensors or nested lists, of one dtype and one number of dims; for
+            clew.jagged, their sizes differ in at most one dim.
         dtype: of the result; default: theirs.
-        layout: None or clew.jagged.
+        layout: clew.jagged; clew.strided, for rows that differ in any sizes; by default the first
+            where it can hold the rows.
         device: None or "cpu".
         requires_grad: whether the tensor gets a gradient.
         pin_memory: without effect.
@@ -98,7 +105,8 @@ def nested_tensor(
         a ragged tensor of shape (rows, *sizes of a row).
 
     Raises:
-        RuntimeError: rows differ in dtype, in the number of dims, in the size of several dims.
+        RuntimeError: rows differ in dtype or in the number of dims; for clew.jagged, in the size of
+            several dims.
         NotImplementedError: another layout.
 
     >>> x = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(4, 3)])
@@ -107,31 +115,32 @@ def nested_tensor(
     """
     name = "nested_tensor"
     _check_options(name, layout, device)
-    if is_ragged(tensor_list):
-        raise TypeError(f"{name}: this is a ragged tensor already; use .detach().clone()")
+    if is_ragged(tensor_list) or is_nested_rows(tensor_list):
+        raise TypeError(f"{name}: this is a nested tensor already; use .detach().clone()")
     rows = [t.detach() for t in _rows_of(name, tensor_list)]
-    made = _joined(name, rows)
+    made = _joined(name, rows, layout)
     values = made._elements.to(dtype) if dtype is not None else made._elements
     return made._with(values.detach().requires_grad_(requires_grad))
 
 
 def as_nested_tensor(
     ts: Any, dtype: Any = None, device: Any = None, layout: Any = None
-) -> NestedTensor:
+) -> NestedTensor | NestedRows:
     """A ragged tensor of rows, through which gradients flow to them.
 
     Args:
         ts: the rows, as for :func:`nested_tensor`; or a dense tensor (rows, length, ...), whose
-            rows are all of one length; or a ragged tensor.
+            rows are all of one length; or a nested tensor of either layout.
         dtype: of the result; default: theirs.
         device: None or "cpu".
-        layout: None or clew.jagged.
+        layout: as for :func:`nested_tensor`.
 
     Returns:
         a ragged tensor of shape (rows, *sizes of a row).
 
     Raises:
-        RuntimeError: rows differ in dtype, in the number of dims, in the size of several dims.
+        RuntimeError: rows differ in dtype or in the number of dims; for clew.jagged, in the size of
+            several dims.
         NotImplementedError: another layout.
 
     >>> row = clew.ones(2, requires_grad=True)
@@ -141,9 +150,13 @@ def as_nested_tensor(
     """
     name = "as_nested_tensor"
     _check_options(name, layout, device)
-    if is_ragged(ts):
-        return ts if dtype is None else ts.to(dtype)
-    if isinstance(ts, Tensor):
+    made: Any
+    if is_ragged(ts) or is_nested_rows(ts):
+        same = layout is None or ts.layout is layout
+        made = ts if same else _joined(name, ts.row_values(), layout)
+    elif isinstance(ts, Tensor) and layout is _dtypes.strided and ts.dim() and len(ts):
+        made = of_rows(list(ts.unbind(0)))
+    elif isinstance(ts, Tensor):
         if ts.dim() < 2:
             raise RuntimeError(
                 f"{name}: a dense tensor must have at least two dims, rows and their length; got "
@@ -151,7 +164,7 @@ def as_nested_tensor(
             )
         made = ragged(Rows.of_counts([ts.shape[1]] * ts.shape[0]), ts.flatten(0, 1))
     else:
-        made = _joined(name, _rows_of(name, ts))
+        made = _joined(name, _rows_of(name, ts), layout)
     return made if dtype is None else made.to(dtype)
 
 
@@ -389,10 +402,13 @@ def to_padded_tensor(
             [1., 1.]])
     """
     name = "to_padded_tensor"
-    if not is_ragged(input):
+    if not (is_ragged(input) or is_nested_rows(input)):
         raise RuntimeError(f"{name}: expected a ragged tensor; a dense one needs no padding")
     if out is not None:
         raise NotImplementedError(f"{name}: out= is not offered; use the result that is returned")
+    if is_nested_rows(input):
+        made: Tensor = input.to_padded_tensor(padding, output_size)
+        return made
     sizes = input._sizes()
     wanted = sizes if output_size is None else tuple(int(n) for n in output_size)
     if len(wanted) != len(sizes) or any(w < n for w, n in zip(wanted, sizes)):

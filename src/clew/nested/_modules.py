@@ -10,9 +10,16 @@ import clew
 from clew._C import Tensor
 from clew.nested._attention import attend
 from clew.nested._construct import as_nested_tensor
+from clew.nested._strided import is_nested_rows
 from clew.nested._tensor import NestedTensor, Rows, is_ragged, ragged
 
 __all__ = ["attention_of", "collate", "from_packed_sequence", "recurrent", "to_packed_sequence"]
+
+
+_LAYOUT = (
+    "a nested input must be ragged (clew.jagged); make it so with "
+    "clew.nested.as_nested_tensor(x, layout=clew.jagged)"
+)
 
 
 def attention_of(
@@ -27,6 +34,8 @@ def attention_of(
 ) -> tuple[NestedTensor, None]:
     """The forward pass of a MultiheadAttention over ragged batches."""
     name = "MultiheadAttention"
+    if any(map(is_nested_rows, (query, key, value))):
+        raise RuntimeError(f"{name}: {_LAYOUT}")
     for what, wrong, remedy in (
         ("batch_first=True", not module.batch_first, "make the module with it"),
         ("need_weights=False", need_weights, "weights would differ in two sizes; pass it"),
@@ -183,6 +192,8 @@ def from_packed_sequence(sequence: Any) -> NestedTensor:
 def recurrent(module: Any, input: NestedTensor, hx: Any) -> Any:
     """The forward pass of an RNN, LSTM or GRU over a ragged batch: (output, last states)."""
     name = module.mode if module.mode in ("LSTM", "GRU") else "RNN"
+    if not is_ragged(input):
+        raise RuntimeError(f"{name}: {_LAYOUT}")
     if not module.batch_first:
         raise RuntimeError(f"{name}: ragged tensors need batch_first=True: make the module with it")
     if input.dim() != 3 or input._at != 1:
@@ -204,11 +215,12 @@ def collate(batch: Any) -> Any:
         batch: the samples: tensors, arrays, numbers, and containers of these.
 
     Returns:
-        the structure of one sample with ragged tensors of tensors and arrays; numbers and tensors
-        without dims become one dense tensor, as in `default_collate`.
+        the structure of one sample with nested tensors of tensors and arrays, ragged unless rows
+        differ in several sizes; numbers and tensors without dims become one dense tensor, as in
+        `default_collate`.
 
     Raises:
-        RuntimeError: rows differ in dtype, in the number of dims, in the size of several dims.
+        RuntimeError: rows differ in dtype or in the number of dims.
 
     >>> x, y = clew.nested.collate([(clew.ones(2), 0), (clew.ones(3), 1)])
     >>> x.offsets(), y

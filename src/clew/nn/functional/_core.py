@@ -585,7 +585,7 @@ def embedding_bag(
     if scale_grad_by_freq and mode == "max":
         raise ValueError("max mode does not support scaling the gradient by the frequency")
     if input.is_nested:
-        if offsets is not None or input.dim() != 2:
+        if offsets is not None or input.dim() != 2 or input.layout is not clew.jagged:
             raise ValueError(
                 "embedding_bag: a ragged input must have two dims, bags and their indices, and "
                 "offsets must be None"

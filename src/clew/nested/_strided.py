@@ -1,0 +1,191 @@
+"""Nested tensors whose rows differ in any of their sizes (layout clew.strided): the elements of all
+rows in one vector, and the shape of each row.
+
+Rows that differ in one size only are better held as ragged tensors (clew.jagged), for which there
+are more rules and faster ones.
+"""
+
+# mypy: disable-error-code="override"
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+import clew
+from clew import _C
+from clew._base import dtypes as _dtypes
+from clew._C import Tensor
+from clew._tensor.structured import Structured
+
+__all__ = ["NestedRows", "is_nested_rows", "of_parts", "of_rows", "row_dim"]
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+class NestedRows(Structured):
+    """A batch of tensors that have the same number of dims and any sizes. Made by
+    `clew.nested.nested_tensor` and `as_nested_tensor` with `layout=clew.strided`.
+    """
+
+    _kind = "nested tensors (clew.strided)"
+    _remedy = ".to_padded_tensor(padding), or work on the rows of .unbind()"
+    _shapes: Shapes
+
+    layout = property(lambda self: _dtypes.strided)
+    is_nested = property(lambda self: True)
+    is_sparse = property(lambda self: False)
+    is_sparse_csr = property(lambda self: False)
+
+    def values(self) -> Tensor:
+        """The elements of all rows, in one vector."""
+        return self._elements
+
+    def row_values(self) -> list[Tensor]:
+        """The rows: views of `values()`."""
+        if not self._shapes:
+            return []
+        parts = self._elements.split([math.prod(s) for s in self._shapes])
+        return [p.view(s) for p, s in zip(parts, self._shapes)]
+
+    def _with(self, values: Tensor) -> NestedRows:
+        return _made(self._shapes, values)
+
+    def _has_places_of(self, other: Any) -> bool:
+        return isinstance(other, NestedRows) and self._shapes == other._shapes
+
+    def _nested_tensor_size(self) -> Tensor:
+        """(rows, dims without the batch) int64: the size of each row."""
+        n = len(self._sizes()) - 1
+        return clew.tensor(self._shapes, dtype=_C.int64).reshape(len(self._shapes), n)
+
+    # ---- sizes ----
+
+    def _sizes(self) -> tuple[int, ...]:
+        """Those of the batch padded to its largest rows."""
+        return len(self._shapes), *(max(sizes) for sizes in zip(*self._shapes))
+
+    def _placeholder(self) -> Tensor:
+        return _C.empty(self._sizes(), dtype=self.dtype, device="meta")
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "shape: the rows of a nested tensor differ in their sizes; see .size(dim) for one that "
+            "they share, and ._nested_tensor_size() for all"
+        )
+
+    def size(self, dim: int | None = None) -> int:
+        """A size that the rows share.
+
+        Args:
+            dim: which one.
+
+        Raises:
+            RuntimeError: the rows differ in it.
+        """
+        if dim is None:
+            self.shape  # noqa: B018, raises
+        assert dim is not None
+        d = row_dim("size", self, dim, batch=True)
+        found = {len(self._shapes)} if d == 0 else {s[d - 1] for s in self._shapes}
+        if len(found) > 1:
+            raise RuntimeError(
+                f"size: the rows differ in dim {dim}: {sorted(found)[:8]}; see "
+                "._nested_tensor_size()"
+            )
+        return found.pop()
+
+    def numel(self) -> int:
+        """How many elements the rows have."""
+        return int(self._elements.numel())
+
+    nelement = numel
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * int(self._elements.element_size())
+
+    @property
+    def T(self) -> Any:
+        self._refuse("T")
+
+    # ---- printing and copies ----
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        rows = [repr(r).replace("\n", "\n  ") for r in self.detach().row_values()]
+        more = ""
+        if self.grad_fn is not None:
+            more = f", grad_fn=<{self.grad_fn.name()}>"
+        elif self.requires_grad:
+            more = ", requires_grad=True"
+        return "nested_tensor([\n  " + ",\n  ".join(rows) + "\n]" + more + ")"
+
+    def _saved_parts(self) -> Any:
+        leaf = self._elements.detach().requires_grad_(self.requires_grad)
+        return "strided", (leaf, self._nested_tensor_size(), "nested")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        args = (self._elements.detach(), self._nested_tensor_size(), bool(self.requires_grad))
+        return _rebuild, args
+
+    @classmethod
+    def _refuse(cls, name: str) -> NoReturn:
+        raise NotImplementedError(
+            f"{name}: there is no rule for {cls._kind} with these arguments; convert with "
+            f"{cls._remedy}; rows that differ in one size only have more rules as ragged tensors: "
+            "clew.nested.as_nested_tensor(x, layout=clew.jagged)"
+        )
+
+
+def _made(shapes: Shapes, values: Tensor) -> NestedRows:
+    sizes = len(shapes), *(max(s) for s in zip(*shapes))
+    made: NestedRows = NestedRows._over(sizes, values)
+    made._shapes = shapes
+    return made
+
+
+def of_rows(rows: list[Tensor]) -> NestedRows:
+    """A nested tensor of rows of one dtype and one number of dims, through which gradients flow."""
+    shapes = tuple(tuple(r.shape) for r in rows)
+    return _made(shapes, clew.cat([r.reshape(-1) for r in rows]))
+
+
+def of_parts(values: Any, sizes: Any) -> NestedRows:
+    """A nested tensor of its elements and (rows, dims) int64, the sizes of each row."""
+    name = "nested tensor"
+    if type(values) is not Tensor or values.dim() != 1:
+        raise RuntimeError(f"{name}: the elements must be a vector")
+    if type(sizes) is not Tensor or sizes.dtype is not _C.int64 or sizes.dim() != 2:
+        raise RuntimeError(f"{name}: the sizes must be a matrix of int64")
+    shapes = tuple(tuple(s) for s in sizes.tolist())
+    if any(n < 0 for s in shapes for n in s):
+        raise RuntimeError(f"{name}: sizes must not be negative")
+    total = sum(math.prod(s) for s in shapes)
+    if not shapes or total != values.numel():
+        raise RuntimeError(
+            f"{name}: the rows must have {values.numel()} elements together; got {total}"
+        )
+    return _made(shapes, values)
+
+
+def _rebuild(values: Tensor, sizes: Tensor, requires_grad: bool) -> NestedRows:
+    return of_parts(values.requires_grad_(requires_grad), sizes)
+
+
+def is_nested_rows(x: Any) -> bool:
+    """Whether something is a nested tensor of layout clew.strided."""
+    return isinstance(x, NestedRows)
+
+
+def row_dim(name: str, x: NestedRows, dim: Any, batch: bool = False) -> int:
+    """A dim counted from the front, of rows unless `batch` is true."""
+    n = len(x._sizes())
+    d = int(dim)
+    if not -n <= d < n:
+        raise IndexError(f"{name}: dim must be in [{-n}, {n - 1}]; got {d}")
+    if d % n == 0 and not batch:
+        raise RuntimeError(
+            f"{name}: dim 0 counts the rows of a nested tensor, which differ in their sizes; make "
+            "the tensor dense with .to_padded_tensor(padding), or work on the rows of .unbind()"
+        )
+    return d % n
