@@ -17,6 +17,7 @@ from typing import Any
 import clew
 from clew import _C
 from clew._base import overriding as _overriding
+from clew._base import settling as _settling
 from clew._C import Tensor
 from clew._ops.opcheck import OpCheckError as OpCheckError
 from clew._ops.opcheck import get_ctx, opcheck
@@ -187,9 +188,11 @@ class _Operation:
 
     def _check_memory(self, result: Any, given: list[Tensor]) -> None:
         """Raises where a result shares the memory of an argument, or of another result."""
+        leaves = [t for t in _leaves((result,), {}) if isinstance(t, Tensor)]
+        _settling.settle(*given, *leaves)
         keys = {t._storage_key() for t in given if t.numel()}
-        for t in _leaves((result,), {}):
-            if isinstance(t, Tensor) and t.numel():
+        for t in leaves:
+            if t.numel():
                 if t._storage_key() in keys:
                     raise RuntimeError(
                         f"{self._qualname}: a result shares the memory of an argument or of "

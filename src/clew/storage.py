@@ -8,6 +8,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.settling import settle
 from clew._C import Tensor
 
 __all__ = ["TypedStorage", "UntypedStorage"]
@@ -41,6 +42,7 @@ class UntypedStorage:
             raise TypeError(f"UntypedStorage: expected one argument at most; got {len(args)}")
         given = args[0] if args else 0
         if isinstance(given, Tensor):
+            settle(given)
             self._bytes = given.detach()._storage_bytes()
         elif isinstance(given, int) and not isinstance(given, bool):
             self._bytes = _C.empty(given, dtype=_C.uint8, device=device or "cpu")

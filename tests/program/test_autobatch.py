@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import io
+import pickle
 import random
 import sys
 
@@ -779,3 +781,84 @@ def test_repeated_rows_have_memory_of_their_own(repeat):
         y, z = f(x)
         f(x * 3)
     assert y.tolist() == [[102, 2, 2, 2], [2, 2, 2, 2]] and z.tolist() == [[2, 2, 2, 2]]
+
+
+CHANGES_OF_SHAPE = {
+    "squeeze_": ((1, 3), (0,)),
+    "unsqueeze_": ((3,), (0,)),
+    "t_": ((2, 3), ()),
+    "transpose_": ((2, 3), (0, 1)),
+    "swapaxes_": ((2, 3), (0, 1)),
+    "as_strided_": ((2, 3), ((2,), (1,))),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES_OF_SHAPE)
+def test_changing_the_shape_of_a_result_in_place(name):
+    shape, args = CHANGES_OF_SHAPE[name]
+    w = clew.randn(*shape, requires_grad=True)
+
+    def change(i):
+        y = w * i
+        return getattr(y, name)(*args).exp()
+
+    both(change, range(3), [w])
+
+
+def test_the_storage_of_a_result_is_its_memory():
+    with clew.autobatch():
+        y = clew.ones(4) * 3
+        storage = y.untyped_storage()
+        shown = clew.empty(0).set_(storage, 0, (4,))
+        y.fill_(7)
+        z = clew.ones(4) * 2
+        assert z.detach().is_set_to(z)
+    assert shown.tolist() == [7.0] * 4
+    assert storage.data_ptr() == y.data_ptr()
+
+
+@pytest.mark.parametrize("way", ["save", "pickle"])
+def test_saved_results_share_memory_as_they_did(way):
+    with clew.autobatch():
+        y = clew.ones(6) * 3
+        made = {"whole": y, "part": y[2:], "other": y + 1}
+        if way == "save":
+            file = io.BytesIO()
+            clew.save(made, file)
+            got = clew.load(io.BytesIO(file.getvalue()))
+        else:
+            got = pickle.loads(pickle.dumps(made))
+    got["whole"].fill_(0)
+    assert got["part"].tolist() == [0.0] * 4
+    assert got["other"].tolist() == [4.0] * 6
+
+
+@pytest.mark.parametrize("wrap", [lambda r: r, lambda r: {"rows": [r, None]}])
+def test_map_names_the_sample_whose_result_cannot_be_computed(wrap):
+    pytest.importorskip("greenlet")
+    table = clew.ones(3, 2)
+
+    def run(i):
+        return wrap(nn.functional.embedding(clew.tensor(i), table))
+
+    with pytest.raises(IndexError, match="made at") as caught:
+        clew.autobatch.map(run, [0, 1, 7, 2, 8])
+    assert caught.value.__notes__ == ["in sample 2 of autobatch.map"]
+
+
+def test_map_draws_alike_for_the_same_seed():
+    pytest.importorskip("greenlet")
+
+    def run(x):
+        steps = 0
+        while steps < 3 and (nn.functional.dropout(x, 0.5).sum() + clew.rand(())).item() > 0.5:
+            steps += 1
+        return clew.rand(2), steps
+
+    def once():
+        clew.manual_seed(3)
+        return [(r.tolist(), n) for r, n in clew.autobatch.map(run, [clew.ones(2)] * 6)]
+
+    first = once()
+    assert first == once()
+    assert len({n for _, n in first}) > 1

@@ -16,6 +16,7 @@ import numpy as np
 
 import clew
 from clew import Tensor
+from clew._base.settling import settle
 
 from .safe import is_allowed
 from .tensors import STORAGE_NAMES, UNTYPED, width_of
@@ -339,6 +340,8 @@ class Encoder:
 
     def _tensor(self, value: Tensor) -> None:
         kind = type(value)
+        if not hasattr(kind, "_saved_parts"):
+            settle(value)  # else its storage would seem to be another one's
         if kind is Tensor:
             self._rebuild(value.detach(), bool(value.requires_grad))
         elif kind is clew.nn.Parameter:

@@ -11,6 +11,7 @@ from typing import Any
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.overriding import asks_classes
+from clew._base.settling import settle
 from clew._C import Tensor
 
 __all__ = [
@@ -599,6 +600,7 @@ def _shape_changer(name: str) -> Callable[..., Tensor]:
     view = getattr(_ops, name)
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        settle(self)
         return _ops._adopt(self, view(self, *args, **kwargs))
 
     change.__name__ = change.__qualname__ = f"{name}_"

@@ -11,6 +11,7 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_tensors, wrapped_dim
 from clew._base.overriding import asks_classes
+from clew._base.settling import settle
 from clew._C import Tensor
 from clew._ops.primitive import in_memory_order, loops_in_vmap, primitive, write_out
 
@@ -200,6 +201,7 @@ def get_device(input: Tensor) -> int:
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both tensors are the same view of the same storage."""
     need_tensors("is_set_to", self=self, tensor=tensor)
+    settle(self, tensor)
     return (
         self._storage_key() == tensor._storage_key()
         and self.storage_offset() == tensor.storage_offset()

@@ -11,6 +11,9 @@ from types import CodeType, TracebackType
 from typing import Any
 
 from clew import _C
+from clew._base.settling import settle
+from clew._tensor.structured import parts_of
+from clew.utils._pytree import tree_leaves
 
 __all__ = ["BatchReport", "Group", "autobatch"]
 
@@ -165,7 +168,8 @@ class autobatch:
         Each sample runs as a task. One that asks for a value is parked; when all are parked, what
         waits runs in batches, and they go on. Grad mode, autocast and other modes belong to their
         task. An exception of one sample closes the others, in order, and is raised with the
-        sample's number as a note.
+        sample's number as a note. Draws of samples that have asked for values come in the order in
+        which the tasks go on: the same for the same seed, but not the plain loop's.
 
         Args:
             function: called with one sample.
@@ -208,7 +212,7 @@ class autobatch:
         def task(i: int) -> None:
             results[i] = function(samples[i])
 
-        with _region():
+        with _region() as last:
             _C._park_with(park)
             tasks = {i: greenlet.greenlet(task) for i in range(len(samples))}
             i = -1
@@ -231,17 +235,19 @@ class autobatch:
                     left.throw()
                     _C._to_hub()
                 _C._park_with(None)
+            if last:
+                _run_last(results)
         return results
 
 
 @contextmanager
-def _region() -> Iterator[None]:
-    """An autobatch that always gathers."""
+def _region() -> Iterator[bool]:
+    """An autobatch that always gathers. Gives whether what waits runs at its end."""
     before = _C._gather(True)
     if not before:
         _C._begin_batch_report()
     try:
-        yield
+        yield not before
     except BaseException:
         _C._gather(before)
         if not before:
@@ -250,6 +256,29 @@ def _region() -> Iterator[None]:
     _C._gather(before)
     if not before:
         _C._run_gathered()
+
+
+def _run_last(results: list[Any]) -> None:
+    """Runs what waits when all tasks are through. An error is the first sample's that lacks a value."""
+    try:
+        _C._run_gathered()
+    except Exception as error:
+        for i, result in enumerate(results):
+            if not all(map(_is_there, tree_leaves(result))):
+                _add_note(error, f"in sample {i} of autobatch.map")
+                break
+        raise
+
+
+def _is_there(value: Any) -> bool:
+    """Whether a result is computed, if it is a tensor."""
+    if not isinstance(value, _C.Tensor) or value.is_meta:
+        return True
+    try:
+        settle(*parts_of((value,)))
+    except Exception:
+        return False
+    return True
 
 
 def _run_parked() -> None:

@@ -9,6 +9,7 @@ import weakref
 from typing import Any
 
 from clew import _C
+from clew._base.settling import settle
 from clew._C import Tensor, dtype
 
 _alive: weakref.WeakValueDictionary[tuple[int, int], _Storage] = weakref.WeakValueDictionary()
@@ -33,6 +34,7 @@ def _storage_from_bytes(raw: bytes) -> _Storage:
 
 def _storage_of(tensor: Tensor) -> _Storage:
     """The one living _Storage of this tensor's storage."""
+    settle(tensor)
     data = tensor.detach()._storage_bytes()
     key = (tensor._storage_key(), data.numel())
     known = _alive.get(key)
