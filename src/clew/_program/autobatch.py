@@ -259,7 +259,7 @@ def _region() -> Iterator[bool]:
 
 
 def _run_last(results: list[Any]) -> None:
-    """Runs what waits when all tasks are through. An error is the first sample's that lacks a value."""
+    """Runs what waits when all tasks are through; names the first sample that lacks a value."""
     try:
         _C._run_gathered()
     except Exception as error:
