@@ -34,31 +34,40 @@ def _sgd(
 ) -> Tensor | None:
     """The update rule; returns the momentum buffer."""
     if grad.is_sparse:
-        _sparse_sgd(param, grad, -lr if maximize else lr, momentum, weight_decay)
+        if isinstance(weight_decay, Tensor) or weight_decay != 0:
+            raise RuntimeError(
+                "SGD: weight_decay is not offered with sparse gradients; set it to 0, or use "
+                "SparseAdam or Adagrad"
+            )
+        if maximize:
+            grad = -grad
+        if momentum != 0:
+            buf = _with_momentum(grad, buf, momentum, dampening)
+            grad = grad + buf * momentum if nesterov else buf
+        _add_rows_(param, grad, -lr)
         return buf
     if maximize:
         grad = -grad
     if isinstance(weight_decay, Tensor) or weight_decay != 0:
         grad = _decayed(grad, param, weight_decay)
     if momentum != 0:
-        if buf is None:
-            buf = grad.clone()
-        else:
-            buf.mul_(momentum).add_(grad, alpha=1 - dampening)
+        buf = _with_momentum(grad, buf, momentum, dampening)
         grad = grad.add(buf, alpha=momentum) if nesterov else buf
     _add_(param, grad, -lr)
     return buf
 
 
-def _sparse_sgd(param: Tensor, grad: Any, lr: Any, momentum: float, weight_decay: Any) -> None:
-    """A step in the rows that a sparse gradient has."""
-    if momentum != 0 or isinstance(weight_decay, Tensor) or weight_decay != 0:
-        raise RuntimeError(
-            "SGD: momentum and weight_decay are not offered with sparse gradients; set them to 0, "
-            "or use SparseAdam or Adagrad"
-        )
+def _with_momentum(grad: Tensor, buf: Tensor | None, momentum: float, dampening: float) -> Tensor:
+    """The direction so far, with the gradient in it; a sparse one has the rows of all gradients."""
+    if buf is None:
+        return grad.clone()
+    return buf.mul_(momentum).add_(grad, alpha=1 - dampening)
+
+
+def _add_rows_(param: Tensor, grad: Any, factor: Any) -> None:
+    """A step in the rows that a sparse direction has."""
     grad = grad.coalesce()
-    values = grad.values() * -_number(lr)
+    values = grad.values() * _number(factor)
     param.index_put_(tuple(grad.indices().unbind(0)), values, accumulate=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clew import _namespace
+from clew.sparse import _changes as _changes
 from clew.sparse import _rules as _rules
 from clew.sparse._construct import from_scipy as from_scipy
 from clew.sparse._construct import sparse_compressed_tensor as sparse_compressed_tensor

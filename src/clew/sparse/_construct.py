@@ -55,7 +55,7 @@ def _check_options(name: str, device: Any, layout: Any, wanted: Any) -> None:
 
 
 def sparse_coo_tensor(
-    indices: Any,
+    indices: Any = None,
     values: Any = None,
     size: Any = None,
     *,
@@ -72,7 +72,8 @@ def sparse_coo_tensor(
     Element ``k`` lies at ``indices[:, k]``; elements of equal places add up.
 
     Args:
-        indices: (sparse dims, elements), integers; or the size of a tensor without elements.
+        indices: (sparse dims, elements), integers; or the size of a tensor without elements; or
+            None, if ``size`` is that.
         values: (elements, *dense dims).
         size: the tensor's; without it the least that the indices fit in.
         dtype: of the values; default: theirs.
@@ -96,7 +97,11 @@ def sparse_coo_tensor(
     name = "sparse_coo_tensor"
     _check_options(name, device, layout, _dtypes.sparse_coo)
     if values is None:
-        shape = tuple(int(n) for n in indices)
+        if (indices is None) is (size is None):
+            raise TypeError(
+                f"{name}: without values, either indices or size must be given, the size"
+            )
+        shape = tuple(int(n) for n in (size if indices is None else indices))
         ind = clew.zeros((len(shape), 0), dtype=_C.int64)
         made = clew.zeros(0, dtype=dtype, requires_grad=requires_grad)
         return coo(ind, made, shape, True)

@@ -76,8 +76,16 @@ class _Sparse(Structured):
             and is_same_pattern(self, other)
         )
 
+    @property
+    def H(self) -> Any:
+        return self.adjoint()
+
+    @property
+    def mH(self) -> Any:
+        return self.adjoint()
+
     def _text(self, parts: list[tuple[str, Tensor]]) -> str:
-        text = as_text([(n, p.detach()) for n, p in parts])
+        text = as_text([(n, _Shown(p.detach())) for n, p in parts])
         more = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
         if self.dtype not in (_C.get_default_dtype(), _C.int64, _C.bool):
             more.append(f"dtype={self.dtype}")
@@ -96,6 +104,22 @@ class _Sparse(Structured):
             else:
                 text, column = f"{text}, {one}", column + len(one) + 2
         return text + ")"
+
+
+class _Shown:
+    """A part as it is printed: its dtype is said once, of the whole; without elements, its size."""
+
+    def __init__(self, part: Tensor) -> None:
+        self._part = part
+
+    def __repr__(self) -> str:
+        if not self._part.numel():
+            return f"tensor([], size={tuple(self._part.shape)})"
+        text = repr(self._part)
+        dtype = f"dtype={self._part.dtype})"
+        return (
+            text[: -len(dtype)].rstrip().removesuffix(",") + ")" if text.endswith(dtype) else text
+        )
 
 
 class Coo(_Sparse):
