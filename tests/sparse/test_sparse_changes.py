@@ -241,3 +241,32 @@ def test_momentum_with_sparse_gradients():
         np.testing.assert_allclose(table.weight.detach().numpy(), want, rtol=1e-5)
         buffer = optimizer.state_dict()["state"][0]["momentum_buffer"]
         np.testing.assert_allclose(buffer.to_dense().numpy(), velocity, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3, 2)])
+def test_scipy_arrays_of_other_numbers_of_dims(shape):
+    scipy = pytest.importorskip("scipy.sparse")
+    array = np.arange(float(np.prod(shape))).reshape(shape) % 3
+    try:
+        theirs = scipy.coo_array(array)
+    except (TypeError, ValueError):
+        pytest.skip("this SciPy has matrices only")
+    x = clew.sparse.from_scipy(theirs)
+    check(x, array, "coo")
+    back = clew.sparse.to_scipy(x)
+    assert type(back) is scipy.coo_array
+    np.testing.assert_array_equal(back.toarray(), array)
+    assert np.shares_memory(back.data, x._values().numpy())
+
+
+def test_scipy_rows_of_one_dim():
+    scipy = pytest.importorskip("scipy.sparse")
+    try:
+        theirs = scipy.csr_array(np.array([0.0, 2.0, 3.0]))
+    except (TypeError, ValueError):
+        pytest.skip("this SciPy has matrices only")
+    if theirs.ndim == 1:
+        check(clew.sparse.from_scipy(theirs), [0.0, 2.0, 3.0], "coo")
+    hybrid = clew.ones(2, 2).to_sparse(1)
+    with pytest.raises(TypeError, match="numbers"):
+        clew.sparse.to_scipy(hybrid)

@@ -430,10 +430,10 @@ def from_scipy(matrix: Any) -> Tensor:
     indices copied. Other formats are converted to CSR by SciPy.
 
     Args:
-        matrix: a sparse matrix or two-dimensional array of SciPy's.
+        matrix: a sparse matrix or array of SciPy's.
 
     Returns:
-        the matrix, in the same layout.
+        the matrix, in the same layout; in coordinates if it has not two dims.
 
     Raises:
         TypeError: it is no sparse matrix.
@@ -446,8 +446,11 @@ def from_scipy(matrix: Any) -> Tensor:
     layout = getattr(matrix, "format", None)
     if layout is None or not hasattr(matrix, "tocsr"):
         raise TypeError(f"from_scipy: expected a sparse matrix; got {type(matrix).__name__}")
+    if len(matrix.shape) != 2:
+        matrix, layout = matrix.tocoo(), "coo"
     if layout == "coo":
-        ind = clew.from_numpy(np.stack([np.asarray(matrix.row), matrix.col]).astype(np.int64))
+        coords = getattr(matrix, "coords", None) or (matrix.row, matrix.col)
+        ind = clew.from_numpy(np.stack(coords).astype(np.int64))
         return sparse_coo_tensor(ind, clew.from_numpy(matrix.data), matrix.shape)
     if layout not in ("csr", "csc"):
         matrix, layout = matrix.tocsr(), "csr"
@@ -463,13 +466,13 @@ def to_scipy(tensor: Any) -> Any:
     """A sparse array of SciPy's over the memory of a sparse matrix, without its history.
 
     Args:
-        tensor: a sparse matrix.
+        tensor: a sparse matrix; in coordinates also of other numbers of dims, where SciPy has them.
 
     Returns:
         a coo_array, csr_array or csc_array.
 
     Raises:
-        TypeError: the tensor is not sparse, or no matrix.
+        TypeError: the tensor is not sparse, or its elements are not numbers.
 
     >>> clew.sparse.to_scipy(clew.eye(2).to_sparse_csr()).nnz
     2
@@ -478,16 +481,17 @@ def to_scipy(tensor: Any) -> Any:
 
     sparse = scipy("sparse", "to_scipy")
     shape = tuple(tensor.shape)
-    if isinstance(tensor, Coo) and len(shape) == 2 and tensor.sparse_dim() == 2:
+    if isinstance(tensor, Coo) and shape and not tensor.dense_dim():
         ind, values = tensor._ind.numpy(), tensor._elements.detach().numpy()
-        return sparse.coo_array((values, (ind[0], ind[1])), shape=shape)
+        return sparse.coo_array((values, tuple(ind)), shape=shape)
     if isinstance(tensor, Compressed) and len(shape) == 2:
         p = tensor._pattern
         make = sparse.csr_array if tensor._by_rows else sparse.csc_array
         parts = (tensor._elements.detach().numpy(), p.col.numpy(), p.crow.numpy())
         return make(parts, shape=shape, copy=False)
     raise TypeError(
-        f"to_scipy: expected a sparse matrix; got {type(tensor).__name__} of shape {list(shape)}"
+        f"to_scipy: expected a sparse matrix of numbers; got {type(tensor).__name__} of shape "
+        f"{list(shape)}"
     )
 
 
