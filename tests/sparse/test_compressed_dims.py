@@ -67,7 +67,7 @@ def test_dense_tensors_become_such_matrices(layout):
     (s.values() ** 2).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), 2 * dense)
     assert clew.tensor(dense).to_sparse(dense_dim=2).sparse_dim() == 1
-    with pytest.raises(RuntimeError, match="expected a matrix"):
+    with pytest.raises(RuntimeError, match="as many elements each"):
         x.to_sparse(layout=layout)
     with pytest.raises(RuntimeError, match="not both"):
         x.to_sparse(2, dense_dim=1)
@@ -183,3 +183,29 @@ def test_lines_break_as_in_pytorch():
         "       values=tensor([[1., 2., 3.],\n                      [4., 5., 6.]]), "
         "size=(2, 2, 3), nnz=3,\n       layout=clew.sparse_csr)"
     )
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@pytest.mark.parametrize("batch", [(2,), (2, 2)])
+def test_batches_of_dense_matrices(layout, batch):
+    single = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0]])
+    count = int(np.prod(batch))
+    dense = np.stack([single[:, np.roll(range(3), i)] for i in range(count)])
+    dense = clew.tensor(dense.reshape(*batch, 2, 3), requires_grad=True)
+    x = getattr(dense, f"to_sparse_{layout}")()
+    assert x.layout is getattr(clew, f"sparse_{layout}")
+    assert tuple(x.shape) == (*batch, 2, 3)
+    assert tuple(x.values().shape) == (*batch, 3)
+    np.testing.assert_array_equal(x.to_dense().detach().numpy(), dense.detach().numpy())
+    (x.values() ** 2).sum().backward()
+    np.testing.assert_array_equal(dense.grad.numpy(), 2 * dense.detach().numpy())
+    same = dense.detach().to_sparse(layout=x.layout)
+    assert clew.equal(same.values(), x.values())
+
+
+def test_batches_whose_matrices_have_other_numbers_of_elements():
+    dense = clew.stack([clew.eye(2), clew.ones(2, 2)])
+    with pytest.raises(RuntimeError, match=r"as many elements.*\[2, 4\]"):
+        dense.to_sparse_csr()
+    with pytest.raises(RuntimeError, match="at least one matrix"):
+        clew.ones(0, 2, 2).to_sparse_csr()

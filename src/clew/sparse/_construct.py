@@ -10,7 +10,7 @@ import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew.sparse._batched import batched
+from clew.sparse._batched import Batched, batched
 from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, constructors, coo
 
 __all__ = [
@@ -573,8 +573,29 @@ def _matrix(self: Tensor, name: str, dense_dim: int | None) -> Coo:
     return to_sparse_coo(self, 2)
 
 
-def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Compressed:
-    """A matrix's nonzero elements in compressed rows.
+def _batch(self: Tensor, name: str, inner: int, by_rows: bool) -> Batched:
+    """Several matrices, which must have as many elements each."""
+    outer = self.dim() - 2 - inner
+    batch = tuple(self.shape[:outer])
+    convert = to_sparse_csr if by_rows else to_sparse_csc
+    made: list[Any] = [convert(one, inner) for one in self.flatten(0, outer - 1).unbind(0)]
+    counts = [m._nnz() for m in made]
+    if not made or len(set(counts)) > 1:
+        raise RuntimeError(
+            f"{name}: a batch must have at least one matrix, and its matrices as many elements "
+            f"each; got {counts[:8]}"
+        )
+
+    def joined(parts: list[Tensor]) -> Tensor:
+        return clew.stack(parts).unflatten(0, batch)
+
+    patterns = [m._pattern for m in made]
+    ends, places = joined([p.crow for p in patterns]), joined([p.col for p in patterns])
+    return batched(patterns, ends, places, joined([m._elements for m in made]), by_rows)
+
+
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Compressed | Batched:
+    """A matrix's nonzero elements in compressed rows; those of each of a batch of matrices.
 
     Args:
         dense_dim: how many dims, the last ones, are those of each element; default: none.
@@ -582,12 +603,14 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Compressed:
     >>> clew.eye(2).to_sparse_csr().col_indices()
     tensor([0, 1])
     """
+    if self.dim() - (dense_dim or 0) > 2:
+        return _batch(self, "to_sparse_csr", int(dense_dim or 0), True)
     found = _matrix(self, "to_sparse_csr", dense_dim)
     return compressed(found.pattern(), found._elements, True)
 
 
-def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Compressed:
-    """A matrix's nonzero elements in compressed columns.
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Compressed | Batched:
+    """A matrix's nonzero elements in compressed columns; those of each of a batch of matrices.
 
     Args:
         dense_dim: how many dims, the last ones, are those of each element; default: none.
@@ -595,6 +618,8 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Compressed:
     >>> clew.eye(2).to_sparse_csc().row_indices()
     tensor([0, 1])
     """
+    if self.dim() - (dense_dim or 0) > 2:
+        return _batch(self, "to_sparse_csc", int(dense_dim or 0), False)
     turned = self.transpose(0, 1) if self.dim() > 1 else self
     found = _matrix(turned, "to_sparse_csc", dense_dim)
     return compressed(found.pattern(), found._elements, False)
