@@ -161,6 +161,21 @@ SAME = {
         lambda x: x.index_fill(2, clew.tensor([1]), 0.5),
         lambda r: r.index_fill(1, clew.tensor([1]), 0.5),
     ),
+    "flatten ragged": (
+        lambda x: x.unsqueeze(-1).mul(W[:, 0]).flatten(1, 2),
+        lambda r: r.unsqueeze(-1).mul(W[:, 0]).flatten(0, 1),
+    ),
+    "flatten behind": (lambda x: x.transpose(1, 2).flatten(1), lambda r: r.t().flatten()),
+    "unflatten ragged": (
+        lambda x: x.repeat(1, 3, 1).unflatten(1, (-1, 3)),
+        lambda r: r.repeat(3, 1).unflatten(0, (-1, 3)),
+    ),
+    "steps": (lambda x: x[:, ::2], lambda r: r[::2]),
+    "steps from the second": (lambda x: x[:, 1::2, 1:], lambda r: r[1::2, 1:]),
+    "index_fill ragged": (
+        lambda x: x.index_fill(1, clew.tensor([0]), 0.5),
+        lambda r: r.index_fill(0, clew.tensor([0]), 0.5),
+    ),
     "unfold": (lambda x: x.unfold(2, 2, 1), lambda r: r.unfold(1, 2, 1)),
     "adjoint": (lambda x: x.adjoint(), lambda r: r.adjoint()),
     "broadcast": (
@@ -175,6 +190,15 @@ SAME = {
 # One result for each row, of the same size.
 LEFT = {
     "quantile": (lambda x: x.quantile(0.3, 1), lambda r: r.quantile(0.3, 0)),
+    "index_select": (
+        lambda x: x.index_select(1, clew.tensor([0, 0])),
+        lambda r: r.index_select(0, clew.tensor([0, 0])),
+    ),
+    "topk": (lambda x: x.topk(1, 1).values, lambda r: r.topk(1, 0).values),
+    "topk smallest": (
+        lambda x: clew.topk(x, 1, dim=1, largest=False).values,
+        lambda r: r.topk(1, 0, False).values,
+    ),
     "trapezoid": (lambda x: clew.trapezoid(x, dim=1), lambda r: clew.trapezoid(r, dim=0)),
     "kthvalue": (lambda x: x.kthvalue(1, 1).values, lambda r: r.kthvalue(1, 0).values),
     "aminmax": (lambda x: x.aminmax(dim=1).max, lambda r: r.aminmax(dim=0).max),
@@ -419,6 +443,10 @@ BAD = [
     (lambda: X.scatter(0, X.long(), 1.0), RuntimeError, "batch dim"),
     (lambda: X.diff(dim=0), RuntimeError, "batch dim"),
     (lambda: X.kthvalue(3, 1), RuntimeError, "kthvalue"),
+    (lambda: X.topk(3, 1), RuntimeError, "topk"),
+    (lambda: X.unflatten(1, (2, 2)), RuntimeError, "-1"),
+    (lambda: X.unflatten(1, (-1, 3)), RuntimeError, "3"),
+    (lambda: X.index_select(1, clew.tensor([2])), IndexError, "shortest row"),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import clew
 from clew.nested._pointwise import function
 from clew.nested._reductions import _each, dim_of
 from clew.nested._tensor import is_ragged, ragged
@@ -49,7 +50,7 @@ def _sorted(name: str) -> Any:
             if rest:
                 return NotImplemented
         d = dim_of(name, x, dim)
-        if d == 0 or (d == x._at and name == "topk"):
+        if d == 0:
             return NotImplemented
 
         def call(t: Any) -> Any:
@@ -61,13 +62,14 @@ def _sorted(name: str) -> Any:
             return _each(call(x._elements), lambda m: ragged(x._rows, m, x._at))
         x = x.packed()
         made = [call(row) for row in x.row_values()]
+        if name == "topk" and made:  # as many of each row
+            fields = [clew.stack([m[i] for m in made]) for i in range(len(made[0]))]
+            return type(made[0])(fields)
         if not made:  # no rows
             return _each(call(x._elements), lambda m: ragged(x._rows, m, x._at))
-        from clew import cat
-
         if not isinstance(made[0], tuple):
-            return ragged(x._rows, cat(made, d - 1), x._at)
-        fields = [cat([m[i] for m in made], d - 1) for i in range(len(made[0]))]
+            return ragged(x._rows, clew.cat(made, d - 1), x._at)
+        fields = [clew.cat([m[i] for m in made], d - 1) for i in range(len(made[0]))]
         return type(made[0])([ragged(x._rows, f, x._at) for f in fields])
 
     return rule

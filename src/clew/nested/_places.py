@@ -84,6 +84,8 @@ def _indexed(name: str) -> Any:
     def rule(x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
         if not is_ragged(x) or is_ragged(index):
             return NotImplemented
+        if name == "index_fill" and dim_of(name, x, dim) == x._at:
+            return x.by_row(lambda row: call(row, x._at - 1, index, source, **kwargs))
         d = _dense_dim(name, x, dim)
         if is_ragged(source):
             need_same_rows(name, (x, source))

@@ -1,5 +1,5 @@
 """Views, parts and joins of ragged tensors. The batch dim stays the first; the ragged dim may move,
-and be cut, but not be merged with another.
+and be cut or merged with another.
 """
 
 from __future__ import annotations
@@ -108,12 +108,29 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     if a == 0:
         _refuse_batch("flatten")
     if a <= x._at <= b:
-        _refuse_ragged("flatten", x)
+        return _of_changed_rows(x, lambda row: row.flatten(a - 1, b - 1), a)
     at = x._at if x._at < a else x._at - (b - a)
     return ragged(x._rows, x._elements.flatten(a - 1, b - 1), at)
 
 
+def _of_changed_rows(x: NestedTensor, function: Any, at: int) -> NestedTensor:
+    """What a function makes of each row, ragged in another dim or with other lengths."""
+    x = x.packed()
+    # No rows: the function still says what shape is left.
+    made = [function(row) for row in x.row_values() or [x._elements]]
+    counts = [int(row.shape[at - 1]) for row in made] if x._rows.counts else []
+    return ragged(Rows.of_counts(counts), clew.cat(made, at - 1), at)
+
+
 def unflatten(x: Any, dim: int, sizes: Any) -> Any:
+    if dim_of("unflatten", x, dim) == x._at:
+        if list(sizes).count(-1) != 1:
+            raise RuntimeError(
+                "unflatten: the sizes of a ragged dim must have one -1, for what differs from row "
+                f"to row; got {list(sizes)}"
+            )
+        at = x._at + list(sizes).index(-1)
+        return _of_changed_rows(x, lambda row: row.unflatten(x._at - 1, tuple(sizes)), at)
     d = _dense_dim("unflatten", x, dim)
     values = x._elements.unflatten(d - 1, tuple(sizes))
     return ragged(x._rows, values, x._at + (len(sizes) - 1 if d < x._at else 0))
@@ -199,12 +216,10 @@ def _row_range(x: NestedTensor, start: int, stop: int) -> NestedTensor:
 
 
 def _within(x: NestedTensor, part: slice) -> NestedTensor:
-    """The same part of each row: a view with gaps."""
+    """The same part of each row: a view with gaps, unless it skips elements."""
     if part.step not in (None, 1):
-        raise RuntimeError(
-            f"a slice of the ragged dim must have step 1; got {part.step}; work on the rows of "
-            ".unbind()"
-        )
+        keys = (slice(None),) * (x._at - 1) + (part,)
+        return _of_changed_rows(x, lambda row: row[keys], x._at)
     spans = [part.indices(n)[:2] for n in x._rows.counts]
     lengths = np.asarray([max(b - a, 0) for a, b in spans], np.int64)
     starts = np.asarray([s + a for s, (a, _) in zip(x._rows.starts, spans)], np.int64)
@@ -252,7 +267,16 @@ def index_select(x: Any, dim: int, index: Tensor) -> Any:
     d = dim_of("index_select", x, dim)
     if d == 0:
         return _of_rows(x, _row_numbers(x, index))
-    d = _dense_dim("index_select", x, d)
+    if d == x._at:
+        short = min(x._rows.counts, default=0)
+        places = index.numpy()
+        if places.ndim != 1 or (places.size and not 0 <= places.min() <= places.max() < short):
+            raise IndexError(
+                f"index_select: index must be a vector in [0, {short - 1}], the places of the "
+                f"shortest row; got {places.tolist()}"
+            )
+        rows = [row.index_select(d - 1, index) for row in x.row_values()]
+        return clew.stack(rows) if rows else NotImplemented
     return ragged(x._rows, x._elements.index_select(d - 1, index), x._at)
 
 
