@@ -325,6 +325,15 @@ def test_rrelu_draws_between_its_bounds():
     assert abs(float(y.values()[0]) + (1 / 8 + 1 / 3) / 2) < 1e-6
 
 
+@pytest.mark.parametrize("module", [clew.nn.Dropout1d, clew.nn.FeatureAlphaDropout])
+def test_whole_channels_are_dropped(module):
+    clew.manual_seed(0)
+    made = module(0.5)(nested([clew.ones(3, 400), clew.ones(5, 400)]).transpose(1, 2))
+    for row in made.unbind():
+        assert bool((row == row[:, :1]).all())
+        assert 120 < int((row[:, 0] == row.min()).sum()) < 280
+
+
 def test_several_quantiles():
     rows = tensors()
     q = clew.tensor([0.2, 0.5], dtype=clew.float64)

@@ -458,7 +458,8 @@ def _special(name: str) -> Any:
 
 _POOLS = (
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d group_norm "
-    "avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d"
+    "avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d dropout1d dropout2d dropout3d "
+    "feature_alpha_dropout"
 ).split()
 _OTHER_POOLS = {
     n: getattr(_C.ops, n)
