@@ -433,3 +433,13 @@ def test_variance_of_student_t_at_the_ends_of_its_ranges():
     df = clew.tensor([2.0, 3.0], dtype=clew.float64, requires_grad=True)
     D.StudentT(df).variance.sum().backward()
     assert df.grad.tolist() == [0.0, -2.0]  # of an infinite variance there is none
+
+
+def test_geometric_log_prob_falls_with_the_value_from_zero_on():
+    p = clew.tensor([0.2, 0.6, 1.0, 1.0], dtype=clew.float64, requires_grad=True)
+    value = clew.tensor([0.0, 3.0, 0.0, 0.0], dtype=clew.float64, requires_grad=True)
+    log_prob = D.Geometric(p).log_prob(value)
+    assert log_prob.tolist()[2:] == [0.0, 0.0]
+    slope, of_p = clew.autograd.grad(log_prob.sum(), (value, p))
+    assert slope.tolist()[:2] == pytest.approx([math.log(0.8), math.log(0.4)])
+    assert of_p.tolist() == pytest.approx([5.0, 1 / 0.6 - 3 / 0.4, 1.0, 1.0])

@@ -275,6 +275,19 @@ def test_poisson_against_a_sum():
     assert got.tolist() == pytest.approx([expected, 0.0, q])
 
 
+def test_an_infinite_divergence_from_a_pareto_has_no_slope_and_spoils_no_other():
+    alpha = clew.tensor([0.5, 1.5, 2.0, 2.5], requires_grad=True)
+    scale = clew.tensor([[1.2], [0.5]], requires_grad=True)
+    spread = clew.tensor([[1.1], [0.4]], requires_grad=True)
+    divergence = kl_divergence(D.Pareto(scale, alpha), D.Normal(clew.tensor(0.3), spread))
+    assert divergence[:, :3].isinf().all() and divergence[:, 3].isfinite().all()
+    finite = kl_divergence(D.Pareto(scale, alpha[3:]), D.Normal(clew.tensor(0.3), spread))
+    expected = clew.autograd.grad(finite.sum(), (alpha, scale, spread))
+    got = clew.autograd.grad(divergence.sum(), (alpha, scale, spread))
+    for g, e in zip(got, expected, strict=True):
+        assert g.tolist() == e.tolist()
+
+
 def test_pareto_against_an_integral():
     (scale, alpha), (low, beta) = (2.0, 3.0), (1.5, 1.2)
     p, q = stats.pareto(alpha, scale=scale), stats.pareto(beta, scale=low)

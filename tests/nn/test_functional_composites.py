@@ -140,6 +140,14 @@ def test_unpool_is_the_inverse_on_maxima():
         F.max_unpool1d(values, where, 2, output_size=(20,))
 
 
+def test_fractional_pooling_places_windows_in_the_precision_of_the_input():
+    line = clew.arange(9.0).expand(1, 1, 9, 9).contiguous()
+    samples = clew.tensor([[[0.49609375, 0.76953125]]])
+    for dtype, expected in ((clew.bfloat16, [2, 5, 7, 8]), (clew.float64, [2, 4, 6, 8])):
+        got = F.fractional_max_pool2d(line.to(dtype), 3, 4, _random_samples=samples.to(dtype))
+        assert got[0, 0, 0].tolist() == expected
+
+
 def test_lp_and_fractional_pooling():
     x = np.abs(rng.normal(size=(1, 1, 6)))
     want = (x.reshape(1, 1, 3, 2) ** 3).sum(-1) ** (1 / 3)

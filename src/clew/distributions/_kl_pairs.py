@@ -168,8 +168,11 @@ def _outside(p: Any, q: Any) -> Tensor | None:
 
 def _cross(p: Distribution, q: Distribution) -> Tensor:
     kind = next(k for k in type(q).__mro__ if k in _CROSS)
-    result = _CROSS[kind](p, q) - p.entropy()
     outside = _outside(p, q)
+    if outside is not None and isinstance(p, Pareto):
+        # An infinite moment has the slope NaN, which would spoil the other elements' gradients.
+        p = Pareto(p.scale, clew.where(outside, 3.0, p.alpha), validate_args=False)
+    result = _CROSS[kind](p, q) - p.entropy()
     return result if outside is None else clew.where(outside, INF, result)
 
 

@@ -73,8 +73,9 @@ class Geometric(ProbsOrLogits):
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
-        # No failure has probability 1 even where success is certain, and no slope there.
-        return value * (-clew.where(value == 0, 0.0, probs)).log1p() + probs.log()
+        # No failure has probability 1 even where success is certain.
+        certain = (probs == 1) & (value == 0)
+        return value * (-clew.where(certain, 0.0, probs)).log1p() + probs.log()
 
     def entropy(self) -> Tensor:
         cross = binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")

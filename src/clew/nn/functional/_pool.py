@@ -530,7 +530,7 @@ def _fractional(n: int) -> Any:
         place: Any = None
         # Window starts differ by sample and channel; images take the random numbers last dim first.
         for d in range(n):
-            u = _random_samples[:, :, 1 - d if n == 2 else d].to(clew.float64)
+            u = _random_samples[:, :, 1 - d if n == 2 else d].to(input.dtype)
             starts = _fraction_starts(u, spatial[d], sizes[d], kernel[d])
             span = starts.unsqueeze(-1) + clew.arange(kernel[d])
             place = span if place is None else _cross(place, span, spatial[d])
@@ -589,8 +589,9 @@ def _fraction_starts(u: Any, size: int, out: int, kernel: int) -> Any:
     last = size - kernel
     if out == 1:
         return clew.full((*u.shape, 1), last, dtype=clew.int64)
-    alpha = last / (out - 1)
-    steps = clew.arange(out - 1).to(clew.float64)
+    # In the input's own precision, step by step: half a digit decides where a window starts.
+    alpha = clew.tensor(last, dtype=u.dtype) / clew.tensor(out - 1, dtype=u.dtype)
+    steps = clew.arange(out - 1).to(u.dtype)
     u = u.unsqueeze(-1)
     starts = ((steps + u) * alpha).to(clew.int64) - (u * alpha).to(clew.int64)
     end = clew.full((*u.shape[:-1], 1), last, dtype=clew.int64)
