@@ -91,9 +91,29 @@ def test_full_backward_hooks():
 def test_full_backward_hook_without_a_learned_input():
     m, seen = nn.Linear(2, 1), []
     m.register_full_backward_hook(lambda mod, gi, go: seen.append((gi, go)))
-    m(clew.ones(1, 2)).sum().backward()
+    with pytest.warns(UserWarning, match="Linear: no input of the module requires grad"):
+        m(clew.ones(1, 2)).sum().backward()
     assert seen[0][0] == (None,) and seen[0][1][0].item() == 1
     assert m.weight.grad is not None
+    m.register_full_backward_hook(lambda mod, gi, go: (None,))  # may be said outright
+    with pytest.warns(UserWarning, match="no input of the module requires grad"):
+        m(clew.ones(1, 2)).sum().backward()
+    assert len(seen) == 2
+
+
+def test_full_backward_hook_sees_zeros_for_inputs_without_influence():
+    class First(nn.Module):
+        def forward(self, x, *others):
+            return x * 2
+
+    m, seen = First(), []
+    m.register_full_backward_hook(lambda mod, gi, go: seen.append(gi))
+    x, unused = clew.ones(3, requires_grad=True), clew.ones(2, requires_grad=True)
+    m(x, clew.ones(2), unused, clew.tensor([1, 2]), 5, clew.tensor(True)).sum().backward()
+    assert seen[0][0].tolist() == [2, 2, 2] and seen[0][4] is None
+    assert [g.tolist() for g in seen[0][1:4]] == [[0, 0]] * 3 and not seen[0][5]
+    assert [g.dtype for g in seen[0][1:4]] == [clew.float32, clew.float32, clew.int64]
+    assert unused.grad.tolist() == [0, 0]
 
 
 def test_backward_hooks_with_several_tensors_and_other_values():

@@ -465,6 +465,18 @@ def test_a_shapeless_value_is_loaded_into_a_shapeless_place():
     assert type(own.weight) is nn.Parameter and own.weight.tolist() == [3, 3]
 
 
+def test_conversions_leave_lazy_parameters_and_buffers_lazy():
+    for kind in (nn.LazyBatchNorm1d, nn.LazyInstanceNorm1d):
+        m = kind(affine=True, track_running_stats=True).double()
+        assert isinstance(m.running_mean, nn.parameter.UninitializedBuffer)
+        m(clew.ones(3, 2, 4, dtype=clew.float64))
+        assert m.running_mean.dtype is m.weight.dtype is clew.float64
+        assert m.running_mean.shape == m.weight.shape == (2,)
+    m = nn.LazyLinear(3).to("meta")
+    assert nn.parameter.is_lazy(m.weight) and m.weight.device.type == "meta"
+    assert m(clew.ones(2, 4, device="meta")).shape == (2, 3) and m.weight.shape == (3, 4)
+
+
 def test_lazy_modules():
     m = nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2))
     assert isinstance(m[0].weight, nn.UninitializedParameter)

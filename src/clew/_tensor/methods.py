@@ -39,7 +39,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     out = self
     if device is not None and device.type != self.device.type:
         if device.type != "cpu":  # on meta; elsewhere there is no memory to be had, which raises
-            return Tensor.new_empty(self, self.shape, dtype=dtype or self.dtype, device=device)
+            return Tensor.new_empty(self, self.size(), dtype=dtype or self.dtype, device=device)
         raise NotImplementedError(
             "to: a meta tensor has no data to copy; use Tensor.new_empty or Module.to_empty instead"
         )

@@ -7,13 +7,22 @@ from typing import Any, TypeVar
 
 import clew
 
-from ..parameter import Parameter, UninitializedTensorMixin
+from ..parameter import Buffer, Parameter, is_lazy
 
 T = TypeVar("T", bound="Conversions")
 
 
 def _cast_floating(module: Any, dtype: Any) -> Any:
     return module._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+
+def _converted(fn: Callable[[Any], Any], tensor: Any) -> Any:
+    """What fn makes of a parameter or buffer; one that waits for its shape goes on waiting."""
+    new = fn(tensor)
+    if not is_lazy(tensor) or is_lazy(new):
+        return new
+    extra = {"persistent": tensor.persistent} if isinstance(tensor, Buffer) else {}
+    return type(tensor)(tensor.requires_grad, new.device, new.dtype, **extra)
 
 
 class Conversions:
@@ -31,13 +40,13 @@ class Conversions:
             if param is None:
                 continue
             with clew.no_grad():
-                new = fn(param)
+                new = _converted(fn, param)
             grad = param.grad
-            if new.device == param.device and type(new) is not UninitializedTensorMixin:
+            if new.device == param.device:
                 param.data = new
                 kept = param
             else:
-                kept = Parameter(new, param.requires_grad)
+                kept = new if is_lazy(new) else Parameter(new, param.requires_grad)
                 self._parameters[name] = kept
             if grad is not None:
                 with clew.no_grad():
@@ -45,7 +54,7 @@ class Conversions:
                 kept.grad = new_grad.requires_grad_(grad.requires_grad)
         for name, buf in self._buffers.items():
             if buf is not None:
-                self._buffers[name] = fn(buf)
+                self._buffers[name] = _converted(fn, buf)
         return self
 
     def apply(self: T, fn: Callable[[Any], object]) -> T:

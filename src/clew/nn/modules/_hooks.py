@@ -55,12 +55,14 @@ def _gates() -> Any:
             return (None, *ctx.gate.outputs_done(grads))
 
     class GateIn(Function):
-        """Identity on a module's inputs; its backward sees all their gradients at once."""
+        """Identity on a module's inputs; its backward sees all their gradients at once.
+
+        That of an input which the results do not depend on is zero, as in PyTorch.
+        """
 
         @staticmethod
         def forward(ctx: Any, gate: Any, *tensors: Any) -> Any:
             ctx.gate = gate
-            ctx.set_materialize_grads(False)
             return tuple(t.view_as(t) for t in tensors)
 
         @staticmethod
@@ -110,6 +112,8 @@ class BackwardGate:
         self.in_index: list[int] = []
         self.out_index: list[int] = []
         self.inputs_recorded = False
+        # Where other tensors are among the inputs, with shape, dtype and device.
+        self.constants: list[tuple[int, Any, Any, Any]] = []
         # The sparse and ragged ones among inputs and outputs; None for others.
         self.in_models: list[Any] = []
         self.out_models: list[Any] = []
@@ -122,6 +126,11 @@ class BackwardGate:
         if not wanted or not clew.is_grad_enabled():
             return args
         self.inputs_recorded = True
+        self.constants = [
+            (i, args[i].shape, args[i].dtype, args[i].device)
+            for i in self.in_index
+            if not args[i].requires_grad and not _is_structured(args[i])
+        ]
         self.in_index = wanted
         given = [args[i] for i in wanted]
         self.in_models = [t._frame() if _is_structured(t) else None for t in given]
@@ -169,6 +178,13 @@ class BackwardGate:
                 full = answer
         self.grad_outputs = full
         if not self.inputs_recorded:
+            if self.hooks:
+                warnings.warn(
+                    f"full backward hook of {type(self.module).__name__}: no input of the module "
+                    "requires grad, so the hook is called when the gradients of the outputs are "
+                    "known, and every grad_input is None",
+                    stacklevel=user_level(),
+                )
             self._run(tuple([None] * max(self.n_inputs, 0)))
         return _values(full[i] for i in self.out_index)
 
@@ -179,6 +195,9 @@ class BackwardGate:
         full: Any = [None] * self.n_inputs
         for i, g in zip(self.in_index, _like(self.in_models, grads), strict=True):
             full[i] = g
+        if self.hooks:
+            for i, shape, dtype, device in self.constants:
+                full[i] = clew.zeros(shape, dtype=dtype, device=device)
         full = self._run(tuple(full))
         return _values(full[i] for i in self.in_index)
 
@@ -187,7 +206,7 @@ class BackwardGate:
             answer = hook(self.module, grad_input, self.grad_outputs)
             if answer is not None:
                 answer = answer if isinstance(answer, tuple) else (answer,)
-                if not self.inputs_recorded:
+                if not self.inputs_recorded and any(a is not None for a in answer):
                     raise RuntimeError(
                         "backward hook: a gradient was returned, but no input of the module "
                         "requires grad"
