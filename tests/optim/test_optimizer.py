@@ -344,3 +344,53 @@ def test_an_optimizer_is_freed_with_its_schedule():
     del opt, schedule
     gc.collect()
     assert reference() is None
+
+
+def test_repr_parts_groups_by_an_empty_line():
+    opt = optim.SGD([{"params": [leaf(1.0)]}, {"params": [leaf(2.0)], "lr": 0.5}], lr=0.1)
+    first, second = repr(opt).split("\n\n")
+    assert first.startswith("SGD (\nParameter Group 0\n    dampening: 0\n")
+    assert second.startswith("Parameter Group 1\n") and second.endswith("weight_decay: 0\n)")
+
+
+def test_lbfgs_refuses_a_group_that_comes_later():
+    opt = optim.LBFGS([leaf(1.0)])
+    with pytest.raises(ValueError, match="one parameter group only"):
+        opt.add_param_group({"params": [leaf(2.0)]})
+    assert len(opt.param_groups) == 1
+
+
+def test_asgd_takes_a_tensor_lr_with_foreach():
+    steps = []
+    for lr in (0.25, clew.tensor(0.25)):
+        w = leaf(2.0)
+        opt = optim.ASGD([w], lr=lr, foreach=True)
+        for _ in range(2):
+            opt.zero_grad()
+            (w * w).sum().backward()
+            opt.step()
+        steps.append(w.item())
+    assert steps[0] == steps[1] != 2.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [(optim.NAdam, clew.bfloat16), (optim.NAdam, clew.complex64), (optim.ASGD, clew.complex64)],
+)
+def test_a_loaded_state_of_half_or_complex_parameters_goes_on(kind, dtype):
+    def steps(opt, w, n):
+        for _ in range(n):
+            opt.zero_grad()
+            w.abs().square().sum().backward()
+            opt.step()
+
+    w = clew.tensor([1.0, -2.0]).to(dtype).requires_grad_()
+    opt = kind([w], lr=0.125)
+    steps(opt, w, 2)
+    other = w.detach().clone().requires_grad_()
+    resumed = kind([other], lr=0.125)
+    resumed.load_state_dict(opt.state_dict())
+    steps(opt, w, 2)
+    steps(resumed, other, 2)
+    difference = (w - other).abs().max().item()
+    assert difference < (0.02 if dtype is clew.bfloat16 else 1e-6)

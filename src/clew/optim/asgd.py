@@ -105,7 +105,7 @@ class ASGD(_PerParameter):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        _check_lr("ASGD", lr, foreach, capturable)
+        _check_lr("ASGD", lr)
         _check_nonnegative("ASGD", weight_decay=weight_decay)
         _check_modes("ASGD", foreach=foreach, capturable=capturable, differentiable=differentiable)
         defaults = {

@@ -171,15 +171,21 @@ class LBFGS(Optimizer):
             "line_search_fn": line_search_fn,
         }
         super().__init__(params, defaults)
-        if len(self.param_groups) != 1:
-            raise ValueError(
-                f"LBFGS: there can be one parameter group only; got {len(self.param_groups)}"
-            )
         if line_search_fn not in (None, "strong_wolfe"):
             raise RuntimeError(
                 f"LBFGS: line_search_fn must be None or 'strong_wolfe'; got {line_search_fn!r}"
             )
         self._params = self.param_groups[0]["params"]
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds the one group that there can be; a second raises.
+
+        Args:
+            param_group: `params` and options.
+        """
+        if self.param_groups:
+            raise ValueError("LBFGS: there can be one parameter group only; got another")
+        super().add_param_group(param_group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

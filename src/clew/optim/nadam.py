@@ -143,6 +143,9 @@ class NAdam(_PerParameter):
             product = values.get("mu_product")
             if product is not None and not isinstance(product, Tensor):
                 values["mu_product"] = _step_tensor(product)
+            elif product is not None and product.dtype in (clew.float16, clew.bfloat16):
+                # load_state_dict gave it the parameter's dtype, too coarse for a product.
+                values["mu_product"] = product.float()
 
     def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = _step_tensor()

@@ -213,7 +213,7 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
+            lines += [""] * (i > 0) + [f"Parameter Group {i}"]
             lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
         return "\n".join(lines) + "\n)"
 
@@ -467,7 +467,8 @@ def _fit(value: Any, param: Tensor, group: dict[str, Any], key: Any) -> Any:
     if isinstance(value, Tensor):
         if key == "step":  # a count: kept exact whatever the parameter's dtype
             return value.detach().clone()
-        if param.is_floating_point() or param.is_complex():
+        # What belongs to a complex parameter may be real: factors, sizes.
+        if param.is_floating_point():
             return value.to(dtype=param.dtype, device=param.device, copy=True)
         return value.to(device=param.device, copy=True)
     if isinstance(value, dict):
