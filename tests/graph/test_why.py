@@ -183,6 +183,25 @@ def test_a_detached_value():
     assert f"test_why.py:{line_of('made here')}" in answer.reason
 
 
+def test_a_parameter_of_the_outermost_module_read_as_a_number():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.read, self.cut = nn.Parameter(clew.ones(())), nn.Parameter(clew.ones(2))
+            self.idle, self.fc = nn.Parameter(clew.ones(2)), nn.Linear(2, 2)
+
+        def forward(self, x):
+            x = x / self.read.item()  # read
+            return self.fc(x * self.cut.detach()).sum()
+
+    g = clew.graph(Scaled()(clew.ones(1, 2)))
+    answer = g.why("read")
+    assert answer.kind == "likely cut" and "through item() at" in answer.reason
+    assert f"test_why.py:{line_of('read')}" in answer.reason
+    # The cut of another parameter is no reason for one that nothing uses.
+    assert g.why("idle").kind == "not used" and "detach" not in g.why("idle").reason
+
+
 def test_a_result_that_was_cut_off():
     model = Two(lambda fc, x: fc(x))
     w = nn.Parameter(clew.ones(2))

@@ -10,6 +10,7 @@ from doctor_forms import FORMS
 from doctor_whole import WHOLE, WHOLE_HEADER
 from doctor_whole_more import MORE
 from doctor_whole_second import SECOND
+from doctor_whole_third import THIRD
 
 HEADER = """
 import numpy as np
@@ -790,13 +791,14 @@ for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):  # here
     **WHOLE,
     **MORE,
     **SECOND,
+    **THIRD,
 }
 
 
 def variants(name: str) -> tuple[str, int | None, str]:
     """The program with the mistake, the line to name (None where none is marked), the twin."""
     bad, good, line = [], [], None
-    whole = name in WHOLE or name in MORE or name in SECOND
+    whole = any(name in programs for programs in (WHOLE, MORE, SECOND, THIRD))
     header = WHOLE_HEADER if whole else HEADER
     for text in (header + PROGRAMS[name][1]).split("\n"):
         stripped = text.rstrip()

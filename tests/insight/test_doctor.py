@@ -68,6 +68,45 @@ def test_clean_whole_programs_are_not_blamed(name, tmp_path):
     assert not found, [str(f) for f in found]
 
 
+@pytest.mark.parametrize("name", ["total_weighted_by_the_batch", "table_of_positions_in_double"])
+def test_what_follows_from_a_mistake_is_not_told_again(name, tmp_path):
+    source = variants(name)[0].replace("range(12)", "range(30)")
+    found = watched(source, tmp_path / f"{name}.py")
+    assert len(found) == 1, [str(f) for f in found]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "change"),
+    [(-1, 1, "(y + 1) / 2"), (0, 255, "y / 255"), (1, 2, "y - 1")],
+)
+def test_the_change_for_labels_outside_fits_them(low, high, change, tmp_path):
+    source = f"""{HEADER}
+net = nn.Linear(4, 1)
+opt = clew.optim.Adam(net.parameters(), lr=1e-3)
+y = clew.where(x[:, :1] > 0, {high}.0, {low}.0)
+for step in range(4):
+    opt.zero_grad()
+    F.binary_cross_entropy_with_logits(net(x), y).backward()
+    opt.step()
+"""
+    (found,) = watched(source, tmp_path / "labels.py")
+    assert change in found.change
+
+
+def test_evaluation_mode_from_the_beginning(tmp_path):
+    source = f"""{HEADER}
+net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1)).eval()
+opt = clew.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(4):
+    opt.zero_grad()
+    F.mse_loss(net(x), target).backward()
+    opt.step()
+"""
+    (found,) = watched(source, tmp_path / "eval.py")
+    assert found.mistake == "training goes on in evaluation mode"
+    assert found.change == "call model.train() before training"
+
+
 SOURCE = """
 import torch
 from torch import nn

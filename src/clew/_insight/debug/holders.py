@@ -105,7 +105,7 @@ def _line_that_sets(code: CodeType, attribute: str) -> int | None:
             targets = node.targets
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
             targets = [node.target]
-        for target in targets:
+        for target in [t for each in targets for t in getattr(each, "elts", (each,))]:
             if isinstance(target, ast.Attribute) and target.attr == attribute:
                 return code.co_firstlineno + target.lineno - 1
     return None
@@ -178,3 +178,36 @@ def _last_name(node: ast.expr) -> Any:
     if isinstance(node, ast.Subscript):
         return node.slice.value if isinstance(node.slice, ast.Constant) else None
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+
+
+def repetition(file: str) -> Place | None:
+    """The one line of a file that puts one module several times into a Sequential or ModuleList,
+    as in `[layer] * 3` or `[layer for _ in range(3)]`. None where there are several."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return None
+    lines = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or _last_name(node.func) not in _CONTAINERS:
+            continue
+        for part in ast.walk(node):
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult):
+                again = isinstance(part.left, ast.List) or isinstance(part.right, ast.List)
+            elif isinstance(part, (ast.ListComp, ast.GeneratorExp)):
+                # A name that the loop does not set is one thing each time round.
+                again = isinstance(part.elt, (ast.Name, ast.Attribute)) and not (
+                    _names_in(part.elt) & {n for g in part.generators for n in _names_in(g.target)}
+                )
+            else:
+                continue
+            if again:
+                lines.add(part.lineno)
+    return Place(None, file, lines.pop()) if len(lines) == 1 else None
+
+
+_CONTAINERS = ("Sequential", "ModuleList")
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -294,11 +295,18 @@ def _reason(
                 f"the reason: {cut_text(use)}",
                 use[2],
             )
-    guess = next((cut for cut in cuts if _touches(cut, owner)), None)
+    recorded = _use_in_this_round(graph, tensor)
+    read = None if recorded is not None else _read_as_number(graph, name, owner)
+    if read is not None:
+        how, _, where = read[:3]
+        text = f"its value left the graph through {how} at {place_text(where)}"
+        return "likely cut", f"nothing that was recorded uses it; likely {text}", where
+    # What no operation took has no part in what was cut off.
+    used = use is not None or recorded is not None
+    guess = next((cut for cut in cuts if used and _touches(cut, owner)), None)
     if guess is not None:
         text = f"likely it belongs to a part that was cut off: {cut_text(guess)}"
         return "likely cut", text, guess[2]
-    recorded = _use_in_this_round(graph, tensor)
     if recorded is not None:
         return _lost(graph, recorded)
     last = f"; its last use that was not recorded: {cut_text(use)}" if use is not None else ""
@@ -328,6 +336,23 @@ def _use_in_this_round(graph: Graph, tensor: Tensor) -> tuple[Any, int] | None:
     if use is None or use[0] is None or not first <= use[1] <= last:
         return None
     return use
+
+
+def _read_as_number(graph: Graph, name: str, owner: str | None) -> tuple[Any, ...] | None:
+    """Where a parameter itself became a number or an array, as far as the line there says so."""
+    first, last = _span(graph)
+    attribute = rf"\b{re.escape(name.rpartition('.')[2])}\b"
+    for leaving in _C._leavings():
+        how, _, where, source, number = leaving
+        # Of what an operation made, the source is known.
+        if where is None or source is not None or not first - 1 <= number <= last:
+            continue
+        method = re.escape(f"{how}".removesuffix("()"))
+        said = rf"{attribute}(\.\w+\(\))*\.{method}\(\)|\b{method}\([^()]*{attribute}"
+        in_owner = owner is None or where[2] is None or where[2] == owner
+        if in_owner and re.search(said, place_text(where)):
+            return leaving
+    return None
 
 
 def _was_called(graph: Graph, owner: str) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
+import linecache
 import time
 from operator import eq
 from types import CodeType, FunctionType
@@ -21,16 +20,33 @@ from clew._insight.debug.place import Place
 
 _BYTES = 2048  # of a sample that tell it from others
 _SAMPLES = 8192  # that are remembered of each loader
+_ROWS, _COLUMNS = 4, 32  # of a batch that tell whether its numbers are few
+
+
+def samples(batch: Batch) -> Any:
+    """The values of a batch's largest floating-point tensor; empty where it has none."""
+    tensors = [t for t in batch.tensors if t.dim() >= 1 and t.is_floating_point()]
+    if not tensors:
+        tensors = [t for t in batch.tensors if t.dim() >= 2]
+    return values(max(tensors, key=lambda t: t.numel())) if tensors else np.empty(0)
+
+
+def is_coarse(batch: Batch) -> bool:
+    """Whether a batch's samples, where they differ, are still made of the same few numbers."""
+    v = samples(batch)
+    if v.size == 0 or len(v) < _ROWS:
+        return False
+    rows = v.reshape(len(v), -1)[:, :_COLUMNS]
+    different = len(np.unique(rows, axis=0))
+    of_a_column = np.mean([len(np.unique(column)) for column in rows.T])
+    return bool(of_a_column < 0.5 * different)
 
 
 def prints(batch: Batch) -> list[int]:
     """A number for each sample of a batch, of its largest floating-point tensor."""
-    tensors = [t for t in batch.tensors if t.dim() >= 1 and t.is_floating_point()]
-    if not tensors:
-        tensors = [t for t in batch.tensors if t.dim() >= 2]
-    if not tensors:
+    v = samples(batch)
+    if v.size == 0:
         return []
-    v = values(max(tensors, key=lambda t: t.numel()))
     found = []
     for row in v:
         raw = np.ascontiguousarray(row).reshape(-1)
@@ -206,14 +222,14 @@ def unseeded(code: CodeType) -> list[tuple[int, str]]:
         text = ast.unparse(called)
         reseeds = text.endswith(_SEEDS) and (alone or bool(_CLOCKS & _names(node)))
         if name in _ENTROPY or (name in _ENTROPY_ALONE and alone) or reseeds:
-            found.append((code.co_firstlineno + node.lineno - 1, f"{text}()"))
+            found.append((node.lineno, f"{text}()"))
     return found
 
 
 def drawing(code: CodeType) -> list[tuple[int, str]]:
     """The lines of a function that draw from Python's or NumPy's generator, and what they call."""
     return [
-        (code.co_firstlineno + node.lineno - 1, f"{text}()")
+        (node.lineno, f"{text}()")
         for node in ast.walk(_tree(code))
         if isinstance(node, ast.Call)
         and (text := ast.unparse(node.func)).startswith(_GLOBAL)
@@ -227,11 +243,22 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _tree(code: CodeType) -> ast.AST:
+    """A function's syntax tree, with the lines of its file; an empty one where it is unknown."""
     try:
-        lines, _ = inspect.getsourcelines(code)
-        return ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, SyntaxError, TypeError):  # no file, or a lambda in the middle of a line
-        return ast.Module([], [])
+        whole = ast.parse("".join(linecache.getlines(code.co_filename)))
+    except SyntaxError:  # lines of a notebook, or another language
+        whole = ast.Module([], [])
+    found: list[Any] = []  # of lambdas there may be several in a line
+    for node in ast.walk(whole):
+        if isinstance(node, ast.Lambda):
+            name, first = "<lambda>", node.lineno
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            name, first = node.name, min(d.lineno for d in [node, *node.decorator_list])
+        else:
+            continue
+        if (name, first) == (code.co_name, code.co_firstlineno):
+            found.append(node)
+    return ast.Module(found, [])
 
 
 class Overlap(Rule):
@@ -252,6 +279,7 @@ class Overlap(Rule):
         self.steps: dict[int, int] = {}
         self.passes: dict[int, int] = {}
         self.shown: dict[int, tuple[int, int]] = {}  # in the first pass: samples, different ones
+        self.coarse: set[int] = set()  # loaders of samples that are made of few different numbers
         self.last: set[int] = set()
         self.current: int | None = None
 
@@ -264,6 +292,8 @@ class Overlap(Rule):
         known = self.samples.setdefault(key, set())
         if batch.number == 0:
             self.passes[key] = self.passes.get(key, 0) + 1
+            if is_coarse(batch):
+                self.coarse.add(key)
         if len(known) < _SAMPLES:
             found = prints(batch)
             known.update(found)
@@ -271,8 +301,8 @@ class Overlap(Rule):
                 self.shown[key] = (self.shown.get(key, (0, 0))[0] + len(found), len(known))
 
     def _repeats(self, key: int) -> bool:
-        """Whether samples come several times in one pass: then there are not many different ones,
-        and that two sets have the same is no sign of a wrong split."""
+        """Whether samples come several times in one pass. Where they are made of few numbers, there
+        are not many different ones, and that two sets have the same is no sign of a wrong split."""
         shown, different = self.shown.get(key, (0, 0))
         return different < 0.99 * shown
 
@@ -303,7 +333,7 @@ class Overlap(Rule):
                     continue
                 common = len(one & two)
                 same = self.loaders[train].dataset is self.loaders[test].dataset
-                few = self._repeats(train) and self._repeats(test)
+                few = all(self._repeats(key) and key in self.coarse for key in (train, test))
                 if same or few or common < 2 or common < self.SHARE * len(two):
                     continue
                 self.find(
@@ -377,6 +407,8 @@ class DoublePrecision(Rule):
         narrow, wide = sorted(both, key=lambda t: t.dtype.name)
         if wide.dim() == 0 and narrow.dim() > 0:
             return
+        if wide.grad_fn is not None and self.findings:
+            return  # it follows from what was told
         self.find(
             call.place,
             f"float32 of shape {tuple(narrow.shape)} meets float64 of shape {tuple(wide.shape)}; "

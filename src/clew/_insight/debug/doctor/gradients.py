@@ -107,22 +107,32 @@ class LayerGradients(Rule):
 
     VANISHING = 1e-4  # the first layer's gradient by the last one's
     EXPLODING = 1e4
+    LOST = 1e-6  # the first layer's gradient by that of the last bias
+    FADED = 1e-2  # every weight's gradient by that of the last bias
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.seen: dict[int, list[list[tuple[str, float]]]] = {}
         self.places: dict[int, Any] = {}
+        # By optimizer, the gradients of the last layer's bias, which needs no input to have one.
+        self.biases: dict[int, list[tuple[str, float]]] = {}
 
     def stepping(self, watched: Watched) -> None:
         if self.run.scaler is not None:
             return
         rows = []
+        bias = ("", 0.0)
         for p in watched.params:
-            if p.dim() < 2 or p.grad is None or p.grad.numel() == 0:
+            if p.grad is None or p.grad.numel() == 0:
                 continue
             size = size_of(values(p.grad)) / p.numel() ** 0.5
+            if p.dim() < 2:
+                bias = (self.run.name_of(p), size)
+                continue
             rows.append((self.run.name_of(p), size, p))
+            bias = ("", 0.0)
         if len(rows) >= 2:
+            self.biases.setdefault(id(watched), []).append(bias)
             self.seen.setdefault(id(watched), []).append([(n, s) for n, s, _ in rows])
             if id(watched) not in self.places:
                 from clew import _C
@@ -146,7 +156,28 @@ class LayerGradients(Rule):
             bad = sum(not np.isfinite(s) for r in rounds for _, s in r)
             if bad and not at_once:
                 continue  # told by who finds where a NaN comes from
+            biases = self.biases[key]
             if (
+                not bad
+                and len(rounds[0]) >= 4
+                and all(
+                    0 < row[0][1] < self.LOST * bias
+                    and max(size for _, size in row) < self.FADED * bias
+                    for row, (_, bias) in zip(rounds, biases)
+                )
+            ):
+                most = max(size for _, size in rounds[-1])
+                self.find(
+                    place,
+                    f"the gradient of {names[0]} is {firsts[-1]:.3g} for each number, that of any "
+                    f"weight at most {most:.3g}, and that of {biases[-1][0]} {biases[-1][1]:.3g}, "
+                    f"in all {len(rounds)} steps looked at: what the layers hand on is next to "
+                    "nothing when it comes to the last one",
+                    "start with larger weights (kaiming, xavier), or use normalisation or residual "
+                    "connections",
+                    (key, "vanishing"),
+                )
+            elif (
                 not bad
                 and len(rounds[0]) >= 4
                 and all(0 < f < self.VANISHING * last for f, last in zip(firsts, lasts))

@@ -10,7 +10,7 @@ from clew import _C, Tensor
 from clew._insight.debug.doctor.losses import LOSSES
 from clew._insight.debug.doctor.rule import Rule
 from clew._insight.debug.doctor.run import Call, Pass, Watched
-from clew._insight.debug.holders import assignment, holder_of, put_into
+from clew._insight.debug.holders import assignment, holder_of, put_into, repetition
 from clew._insight.debug.place import Place, placed
 
 _ROUNDS = 3
@@ -295,8 +295,10 @@ class SharedByAccident(Rule):
             child = holder._modules[same[0]]
             count = sum(p.numel() for p in child.parameters())
             use = next((u for p in child.parameters() if (u := _C._recorded_use(p))), None)
+            used = placed(use[0]) if use else None
+            near = used or watched.step_place
             self.find(
-                place or watched.place or (placed(use[0]) if use else None) or watched.step_place,
+                place or (near and repetition(near.file)) or watched.place or near,
                 f"entries {', '.join(same[:6])} of {path or type(holder).__name__} are one "
                 f"{type(child).__name__}: its {count:,} numbers are counted and trained once, not "
                 f"{len(same)} times",

@@ -48,6 +48,21 @@ def made_of(node: Any, name: str, depth: int = 4) -> bool:
     )
 
 
+def leaves_of(node: Any) -> dict[int, Tensor]:
+    """The leaves that a node's value is made of, by their identities."""
+    seen, pending = {node}, [node]
+    found: dict[int, Tensor] = {}
+    while pending:
+        at = pending.pop()
+        leaf = getattr(at, "variable", None)
+        if leaf is not None:
+            found[id(leaf)] = leaf
+        below = {fn for fn, _ in at.next_functions if fn is not None} - seen
+        seen |= below
+        pending += below
+    return found
+
+
 def class_dim(t: Tensor) -> int:
     return 0 if t.dim() == 1 else 1
 
@@ -243,6 +258,10 @@ class TargetRequiresGrad(Rule):
     mistake = "the target of a loss requires grad"
     operations = (*LOSSES, "sub")
 
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.judged: dict[Any, int] = {}  # lines whose target's model was looked for
+
     def operation(self, call: Call) -> None:
         if len(call.inputs) < 2:
             return
@@ -256,6 +275,8 @@ class TargetRequiresGrad(Rule):
                 self._tell(call, "a maximum over")
             elif kinds & {"value of steps that end"}:
                 self._tell(call, "a later one of")
+            elif x.grad_fn is not None and x.grad_fn.name().startswith("Xlogy"):
+                self._divergence(call, x.grad_fn, y.grad_fn)
             return
         from clew.nn import Parameter
 
@@ -272,6 +293,39 @@ class TargetRequiresGrad(Rule):
             self._tell(call, "a maximum over")
         elif self._returns(y):
             self._tell(call, "a later one of")
+        else:
+            self._foreign(call, x.grad_fn, y.grad_fn)
+
+    def _divergence(self, call: Call, entropy: Any, cross: Any) -> None:
+        """kl_div(), which is xlogy(target, target) - target * input."""
+        parts = [fn for fn, _ in cross.next_functions] if cross is not None else []
+        target = entropy.next_functions[0][0]
+        if len(parts) == 2 and target in parts and cross.name().startswith("Mul"):
+            self._foreign(call, parts[1 - parts.index(target)], target)
+
+    def _foreign(self, call: Call, input_: Any, target: Any) -> None:
+        """A target that a model makes which nothing optimizes: a teacher, a target network."""
+        from clew.nn import Parameter
+
+        times = self.judged.get(call.key, 0)
+        if input_ is None or not self.run.optimizers or self.run.round == 0 or times >= 2:
+            return
+        self.judged[call.key] = times + 1
+        known = self.run.optimized() | self.run.earlier.keys()
+        leaves = leaves_of(target)
+        if not leaves or not all(isinstance(leaf, Parameter) for leaf in leaves.values()):
+            return
+        # What the input is made with, too, belongs to what is trained.
+        if known & leaves.keys() or leaves_of(input_).keys() & leaves.keys():
+            return
+        self.run.behind_targets |= leaves.keys()
+        self.find(
+            call.place,
+            "the target is made by a model of which no optimizer has a parameter: its gradient "
+            f"goes back to {len(leaves)} of them, such as "
+            f"{self.run.name_of(next(iter(leaves.values())))}, and nobody uses it",
+            "compute the target under no_grad(), or give target.detach()",
+        )
 
     def _tell(self, call: Call, what: str) -> None:
         shape = tuple(call.inputs[1].shape)
@@ -366,8 +420,15 @@ class LabelsOutside(Rule):
                 call.place,
                 f"targets lie in {span(v)}; the loss wants probabilities between 0 and 1, and has "
                 "no lower bound for others",
-                "map the labels to 0 and 1: (y + 1) / 2 for labels -1 and 1, y - 1 for 1 and 2",
+                self._change(v),
             )
+
+    @staticmethod
+    def _change(v: Any) -> str:
+        if v.min() >= 0 and v.max() > 2:
+            highest = 255 if 100 < v.max() <= 255 else f"{v.max():g}"
+            return f"bring the targets to 0 to 1: y / {highest}; for classes use cross_entropy"
+        return "map the labels to 0 and 1: (y + 1) / 2 for labels -1 and 1, y - 1 for 1 and 2"
 
 
 class ConstantLabels(Rule):
@@ -496,26 +557,42 @@ class UnscaledAccumulation(Rule):
         node = root.grad_fn
         if node is None or root.numel() != 1:
             return
-        leaves = pass_.leaves
-        if all(leaf.grad is None or not values(leaf.grad).any() for leaf in leaves[:_MANY]):
-            self.calls.pop(pass_.key, None)  # cleared since: nothing adds up, as in LBFGS
         known = self.run.optimized()
-        trained = {id(leaf) for leaf in leaves} & known
+        mine = [leaf for leaf in pass_.leaves if id(leaf) in known]
+        trained = {id(leaf) for leaf in mine}
+        if all(leaf.grad is None or not values(leaf.grad).any() for leaf in mine[:_MANY]):
+            # Cleared since: nothing of before adds up, as in LBFGS or adversarial training.
+            for key in [k for k, call in self.calls.items() if call[3] & trained]:
+                del self.calls[key]
         calls = self.calls.setdefault(pass_.key, [0, 0, pass_.place, trained])
         calls[0] += 1
         # Losses of several tasks, each with a head of its own, are added on purpose.
         calls[1] += trained == calls[3] and self._is_plain_mean(pass_, node)
 
-    @staticmethod
-    def _is_plain_mean(pass_: Pass, node: Any) -> bool:
+    def _is_plain_mean(self, pass_: Pass, node: Any) -> bool:
+        columns = pass_.columns
+        index = columns["roots"][0][0]
+        if self._is_scaled(node):
+            node = node.next_functions[0][0]
+            index = columns["sequence"].index(node._sequence_nr())
         name = node.name().removesuffix("Backward0")
         if name == "Mean":
             return True
-        columns = pass_.columns
-        index = pass_.columns["roots"][0][0]
         attributes = columns["attributes"][index] or {}
         kind = attributes.get("reduction", attributes.get("mean"))
         return kind in ("mean", True)
+
+    def _is_scaled(self, node: Any) -> bool:
+        """Whether this is a loss times the factor of a GradScaler, and nothing else."""
+        scaler = self.run.scaler
+        if scaler is None or not node.name().startswith("Mul") or len(node.next_functions) != 2:
+            return False
+        factors = [t for t in node.saved_tensors if t is not None]
+        return (
+            node.next_functions[0][0] is not None
+            and node.next_functions[1][0] is None
+            and any(t.numel() == 1 and float(values(t)) == scaler.get_scale() for t in factors)
+        )
 
     def stepped(self, watched: Watched) -> None:
         for key, (count, plain, place, _) in self.calls.items():
@@ -533,7 +610,14 @@ class UnscaledAccumulation(Rule):
 
 class IntegerDivision(Rule):
     mistake = "integer division where a fraction was meant"
-    operations = ("floor_divide", "_div_floor", "_div_trunc", "_to_dtype")
+    PICKS = ("_index", "index_select", "gather")
+    operations = (
+        "floor_divide",
+        "_div_floor",
+        "_div_trunc",
+        *("_to_dtype", "add", "sub", "mul", "div"),
+        *PICKS,
+    )
 
     LOST = 0.95  # share of the quotients that are 0 although what was divided was not
 
@@ -542,13 +626,29 @@ class IntegerDivision(Rule):
         # Quotients that are nearly all 0: where an index is meant, that may be right.
         self.doubtful: dict[int, tuple[weakref.ref[Tensor], Place | None, str]] = {}
 
+    def _doubt(self, x: Any) -> tuple[Any, Place | None, str] | None:
+        doubt = self.doubtful.get(id(x))
+        return doubt if doubt is not None and doubt[0]() is x else None
+
+    def _used(self, call: Call) -> None:
+        """A quotient that is used as a float was meant as one; picked out, it is still one."""
+        if not self.doubtful:
+            return
+        out = call.outputs[0]
+        for x in call.inputs[:1] if call.name in self.PICKS else call.inputs:
+            doubt = self._doubt(x)
+            if doubt is None:
+                continue
+            if out.is_floating_point():
+                self.find(doubt[1], doubt[2], "divide with /, or convert first: x.float() / n")
+            else:
+                self.doubtful[id(out)] = (weakref.ref(out), *doubt[1:])
+
     def operation(self, call: Call) -> None:
         x, *_ = call.inputs
         out = call.outputs[0]
-        if call.name == "_to_dtype":
-            doubt = self.doubtful.get(id(x))
-            if doubt is not None and doubt[0]() is x and out.is_floating_point():
-                self.find(doubt[1], doubt[2], "divide with /, or convert first: x.float() / n")
+        if "_div" not in call.name:
+            self._used(call)
             return
         if out.is_floating_point():
             if x.requires_grad and out.numel():
@@ -561,7 +661,8 @@ class IntegerDivision(Rule):
         if x.numel() == 0 or x.dtype.name == "bool":
             return
         v, w = values(x), values(out)
-        fraction = x.dim() == 0 and w.max() <= 1 and v.max() > 0 and not w.any()
+        lost = v.max() > 0 and not w.any()
+        fraction = lost and ((x.dim() == 0 and not self._is_period(call)) or self._is_share(call))
         pixels = x.dtype.name == "uint8" and x.numel() > 16 and v.max() > 1 and w.max() <= 1
         doubtful = w.size > 16 and v.max() >= 16 and 0 <= w.min() and w.max() <= 1
         doubtful = doubtful and (w == 0).mean() > self.LOST
@@ -572,7 +673,20 @@ class IntegerDivision(Rule):
             f"integers in {span(v)} become {sorted(set(w.reshape(-1).tolist()))[:3]}: what lies "
             "after the point is dropped"
         )
-        if fraction or pixels:
+        if fraction or pixels:  # nothing else can be meant
             self.find(call.place, seen, "divide with /, or convert first: x.float() / n")
         else:
             self.doubtful[id(out)] = (weakref.ref(out), call.place, seen)
+
+    @staticmethod
+    def _is_period(call: Call) -> bool:
+        """Whether the line divides by a number that it names, as who counts periods does."""
+        return call.place is not None and bool(re.search(r"//\s*\d", call.place.text))
+
+    @staticmethod
+    def _is_share(call: Call) -> bool:
+        """Whether several numbers are divided by their own sum."""
+        x, y = call.inputs[0], call.inputs[1] if len(call.inputs) > 1 else None
+        if not isinstance(y, Tensor) or y.numel() != 1 or x.numel() < 2:
+            return False
+        return bool(values(x).sum() == values(y).reshape(-1)[0])

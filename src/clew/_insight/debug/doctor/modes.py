@@ -278,7 +278,9 @@ class TrainedInEvaluationMode(Rule):
                     f"{self.since[id(model)]} steps in a row were taken with "
                     f"{', '.join(kinds)} in evaluation mode; {before}"
                     + (f"; step() is at {watched.step_place.short}" if watched.step_place else ""),
-                    "call model.train() after each evaluation, before training goes on",
+                    "call model.train() after each evaluation, before training goes on"
+                    if switched
+                    else "call model.train() before training",
                     id(model),
                 )
 

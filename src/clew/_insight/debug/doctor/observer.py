@@ -61,6 +61,7 @@ CAUSES = {
         _EDGE,
         _HIDDEN,
         _RATE,
+        _EXPLODING,
     },
 }
 
@@ -156,6 +157,8 @@ class Observer:
             if self._observation is not None:
                 self._observation.close()
             self._observation = Observation(self._shown, self._names) if on else None
+            if on:  # backwards that ran meanwhile were not seen
+                self.run.last_root = max(self.run.last_root, *_C._backward_roots(), 0)
         elif not on and self._observation is not None:  # it rested
             self._observation.close()
             self._observation = None

@@ -152,6 +152,7 @@ class Run:
         self.optimizers: dict[int, Watched] = {}
         self.earlier: dict[int, Any] = {}  # those made before, by their parameters
         self.loaders: dict[int, tuple[Any, Any]] = {}  # those made since, and where
+        self.behind_targets: set[int] = set()  # parameters that only the target of a loss reaches
         self.scaler: Any = None  # an enabled GradScaler that was used
         self.last_root = 0  # the number of the latest node that a backward began at
         self.started = time.perf_counter()

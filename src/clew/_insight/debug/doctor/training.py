@@ -578,7 +578,7 @@ class ParameterRegistration(Rule):
         lost = [
             (entry[0], entry[2])
             for key, entry in self.fed.items()
-            if key not in known and entry[1] >= 2
+            if key not in known and entry[1] >= 2 and key not in self.run.behind_targets
         ]
         lost = [(p, use) for p, use in lost if p.requires_grad]
         if not lost or not (known & set(self.fed) or self._all_replaced(lost, stepping)):
@@ -598,8 +598,10 @@ class ParameterRegistration(Rule):
             used = placed(use[0]) if use else None
             if holder:
                 module, attribute, kind = holder
-                place = assignment(type(module), attribute) or used
-                filled = place and put_into(getattr(module, attribute), place.file)
+                set_at = assignment(type(module), attribute)
+                near = set_at or used
+                filled = near and put_into(getattr(module, attribute), near.file)
+                place = set_at or filled or used
                 self._found(
                     place,
                     "parameters lie in a plain " + kind,

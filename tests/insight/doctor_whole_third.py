@@ -1,0 +1,287 @@
+"""A third set of whole programs with a silent mistake; see doctor_whole.py."""
+
+from __future__ import annotations
+
+THIRD: dict[str, tuple[str, str]] = {
+    "accumulation_with_a_scaler": (
+        "without dividing",
+        """
+class Trainer:
+    accumulate = 4
+    def __init__(self):
+        self.model = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 1))
+        self.opt = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+        self.scaler = torch.amp.GradScaler("cpu")
+    def fit(self, n):
+        for i in range(n):
+            x = torch.randn(8, 8)
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = F.mse_loss(self.model(x).float(), x[:, :1])
+            loss = loss / self.accumulate  #+
+            self.scaler.scale(loss).backward()  # here
+            if i % self.accumulate == self.accumulate - 1:
+                self.scaler.step(self.opt)
+                self.scaler.update()
+                self.opt.zero_grad()
+Trainer().fit(16)
+""",
+    ),
+    "shares_of_a_sum": (
+        "integer division",
+        """
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+counts = torch.tensor([3, 40, 7])
+weights = counts // counts.sum()  #- here
+weights = counts / counts.sum()  #+
+for i in range(6):
+    x = torch.randn(30, 3)
+    kind = torch.randint(0, 3, (30,))
+    errors = (net(x).squeeze(1) - x.sum(1)).pow(2)
+    loss = (errors * (1 + weights[kind])).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "quotients_picked_out_and_multiplied": (
+        "integer division",
+        """
+table = torch.randint(1, 100, (64,))
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+share = table // 100  #- here
+share = table / 100  #+
+for i in range(6):
+    index = torch.randint(0, 64, (32,))
+    x = torch.randn(32, 4)
+    loss = ((net(x).squeeze(1) - x[:, 0]).pow(2) * share[index]).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "a_lambda_seeds_the_workers": (
+        "no seed reaches",
+        """
+class Jitter(Dataset):
+    def __len__(self):
+        return 32
+    def __getitem__(self, i):
+        return torch.ones(4) * (random.random() - 0.5)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for x in DataLoader(
+    Jitter(),
+    batch_size=8,
+    num_workers=2,
+    worker_init_fn=lambda worker: random.seed(),  #- here
+    worker_init_fn=lambda worker: random.seed(worker),  #+
+):
+    loss = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "the_signal_dies_before_the_head": (
+        "vanish",
+        """
+class Deep(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.first = nn.Linear(4, 16)
+        self.blocks = nn.ModuleList(nn.Linear(16, 16) for _ in range(depth))
+        self.head = nn.Linear(16, 2)
+        for block in self.blocks:
+            nn.init.normal_(block.weight, std=0.02)  #-
+            nn.init.xavier_normal_(block.weight)  #+
+            nn.init.zeros_(block.bias)
+    def forward(self, x):
+        x = torch.tanh(self.first(x))  # here
+        for block in self.blocks:
+            x = torch.tanh(block(x))
+        return self.head(x)
+net = Deep(8)
+opt = torch.optim.Adam(net.parameters(), lr=1e-4)
+for i in range(8):
+    x = torch.randn(32, 4)
+    loss = F.cross_entropy(net(x), (x[:, 0] > 0).long())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "two_lists_filled_in_one_loop": (
+        "plain list",
+        """
+class Heads(nn.Module):
+    def __init__(self, d, heads):
+        super().__init__()
+        self.qs, self.ks = [], []  #- here
+        self.qs, self.ks = nn.ParameterList(), nn.ParameterList()  #+
+        for _ in range(heads):
+            self.qs.append(nn.Parameter(torch.randn(d, d) * d**-0.5))
+            self.ks.append(nn.Parameter(torch.randn(d, d) * d**-0.5))
+        self.out = nn.Linear(d * heads, 1)
+    def forward(self, x):
+        outs = []
+        for q, k in zip(self.qs, self.ks):
+            a = ((x @ q) @ (x @ k).transpose(1, 2) / x.shape[-1] ** 0.5).softmax(-1)
+            outs.append(a @ x)
+        return self.out(torch.cat(outs, -1)).mean(1)
+net = Heads(8, 2)
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+for step in range(6):
+    x = torch.randn(16, 5, 8)
+    loss = F.mse_loss(net(x), x.mean((1, 2)).unsqueeze(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "a_helper_repeats_one_module": (
+        "they share their weights",
+        """
+class Block(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.norm, self.ff = nn.LayerNorm(d), nn.Linear(d, d)
+    def forward(self, x):
+        return x + self.ff(self.norm(x)).relu()
+def clones(layer, n):
+    return nn.Sequential(*[layer for _ in range(n)])  #- here
+    return nn.Sequential(*[copy.deepcopy(layer) for _ in range(n)])  #+
+net = nn.Sequential(nn.Linear(6, 8), clones(Block(8), 3), nn.Linear(8, 2))
+opt = torch.optim.AdamW(net.parameters(), lr=1e-3)
+for i in range(6):
+    x = torch.randn(32, 6)
+    loss = F.cross_entropy(net(x), (x[:, 0] > 0).long())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "a_parameter_read_as_a_number": (
+        "cut off",
+        """
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.temperature = nn.Parameter(torch.tensor(1.5))
+        self.fc = nn.Linear(5, 3)
+    def forward(self, x):
+        return self.fc(x) / self.temperature.item()  #- here
+        return self.fc(x) / self.temperature  #+
+net = Scaled()
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+for _ in range(6):
+    x = torch.randn(32, 5)
+    opt.zero_grad()
+    F.cross_entropy(net(x), x[:, :3].argmax(1)).backward()
+    opt.step()
+""",
+    ),
+    "a_teacher_is_trained_through_the_divergence": (
+        "target of a loss",
+        """
+teacher = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
+student = nn.Linear(8, 4)
+opt = torch.optim.Adam(student.parameters(), lr=1e-3)
+for i in range(6):
+    x = torch.randn(32, 8)
+    wanted = F.softmax(teacher(x) / 2, dim=1)
+    wanted = wanted.detach()  #+
+    loss = F.kl_div(F.log_softmax(student(x) / 2, dim=1), wanted, reduction="batchmean")  # here
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "drawn_with_replacement_before_the_split": (
+        "overlap",
+        """
+x = torch.randn(100, 8)
+y = x.sum(1, keepdim=True)
+index = torch.randint(0, 100, (150,))  #-
+index = torch.cat([torch.randint(0, 70, (110,)), torch.randint(70, 100, (40,))])  #+
+train = TensorDataset(x[index[:110]], y[index[:110]])
+valid = TensorDataset(x[index[110:]], y[index[110:]])
+net = nn.Linear(8, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+train_loader = DataLoader(train, 22, shuffle=True)
+valid_loader = DataLoader(valid, 20)  # here
+for epoch in range(2):
+    for a, b in train_loader:
+        opt.zero_grad()
+        F.mse_loss(net(a), b).backward()
+        opt.step()
+    with torch.no_grad():
+        errors = [F.mse_loss(net(a), b).item() for a, b in valid_loader]
+""",
+    ),
+    "recurrent_weights_too_large": (
+        "explode",
+        """
+W = nn.Parameter(torch.randn(16, 16) * 1.2)  #-
+W = nn.Parameter(torch.eye(16))  #+
+U = nn.Parameter(torch.randn(3, 16) * 0.3)
+head = nn.Linear(16, 1)
+opt = torch.optim.SGD([W, U, *head.parameters()], lr=1e-6)
+for i in range(6):
+    x = torch.randn(8, 20, 3)
+    h = torch.zeros(8, 16)
+    for t in range(20):
+        h = h @ W + x[:, t] @ U  # here
+    loss = F.mse_loss(head(h), x.mean((1, 2)).unsqueeze(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "total_weighted_by_the_batch": (
+        "running total",
+        """
+model, head = nn.LSTM(4, 8, batch_first=True), nn.Linear(8, 1)
+opt = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=1e-3)
+epoch_loss = 0
+for i in range(12):
+    x = torch.randn(8, 6, 4)
+    out, _ = model(x)
+    loss = F.mse_loss(head(out[:, -1]), x.mean((1, 2)).unsqueeze(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    epoch_loss += loss * x.size(0)  #- here
+    epoch_loss += loss.item() * x.size(0)  #+
+""",
+    ),
+    "table_of_positions_in_double": (
+        "float64",
+        """
+class Positions(nn.Module):
+    def __init__(self, d, n=50):
+        super().__init__()
+        at, i = np.arange(n)[:, None], np.arange(d)[None]
+        table = np.sin(at / np.power(10000, 2 * (i // 2) / d))
+        table = table.astype("float32")  #+
+        self.register_buffer("table", torch.from_numpy(table))
+    def forward(self, x):
+        return x + self.table[: x.size(1)]  # here
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.at = nn.Embedding(30, 8), Positions(8)
+        self.gain = nn.Parameter(torch.ones(8))
+    def forward(self, words):
+        return (self.at(self.embed(words)) * self.gain).mean(1)
+model = Model()
+opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+for i in range(6):
+    loss = model(torch.randint(0, 30, (16, 10))).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+}
