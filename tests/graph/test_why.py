@@ -194,7 +194,8 @@ def test_a_parameter_of_the_outermost_module_read_as_a_number():
             x = x / self.read.item()  # read
             return self.fc(x * self.cut.detach()).sum()
 
-    g = clew.graph(Scaled()(clew.ones(1, 2)))
+    model = Scaled()
+    g = clew.graph(model(clew.ones(1, 2)))
     answer = g.why("read")
     assert answer.kind == "likely cut" and "through item() at" in answer.reason
     assert f"test_why.py:{line_of('read')}" in answer.reason
