@@ -718,4 +718,113 @@ for i in range(6):
     F.cross_entropy(net(x + d.detach()), y).backward()
     opt.step()
 """,
+    "losses_of_a_sequence_listed_and_summed": """
+cell, out = nn.GRUCell(3, 12), nn.Linear(12, 1)
+opt = torch.optim.Adam([*cell.parameters(), *out.parameters()], lr=1e-3)
+for i in range(8):
+    h, losses, outputs = torch.zeros(8, 12), [], []
+    for t in range(6):
+        x = torch.randn(8, 3)
+        h = cell(x, h)
+        outputs.append(out(h))
+        losses.append(F.mse_loss(outputs[-1], x[:, :1]))
+    loss = torch.stack(losses).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a_counter_and_its_period": """
+class Annealed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(6, 2)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+    def forward(self, x):
+        self.steps += 1
+        return self.out(x) if self.steps // 100 == 0 else self.out(x) / 2
+net = Annealed()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(6):
+    x = torch.randn(32, 6)
+    loss = F.cross_entropy(net(x), (x[:, 0] > 0).long())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "gradients_of_samples_gathered_by_hand": """
+net = nn.Linear(6, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for i in range(6):
+    parts = []
+    for k in range(4):
+        opt.zero_grad()
+        x = torch.randn(8, 6)
+        F.cross_entropy(net(x), (x[:, 0] > 0).long()).backward()
+        parts.append([p.grad.clone() for p in net.parameters()])
+    for p, *grads in zip(net.parameters(), *parts):
+        p.grad = torch.stack(grads).mean(0)
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    opt.step()
+""",
+    "gradients_from_grad_clipped": """
+net = nn.Linear(6, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+params = list(net.parameters())
+for i in range(6):
+    x = torch.randn(16, 6)
+    opt.zero_grad()
+    for p, g in zip(params, torch.autograd.grad(F.mse_loss(net(x), x[:, :1]), params)):
+        p.grad = g
+    total = torch.nn.utils.clip_grad_norm_(params, float("inf"))
+    torch.nn.utils.clip_grad_value_(params, 1.0)
+    opt.step()
+""",
+    "an_optimizer_that_needs_no_gradients": """
+class Climber(torch.optim.Optimizer):
+    def __init__(self, params):
+        super().__init__(params, {})
+    @torch.no_grad()
+    def step(self, closure):
+        best = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                old = p.clone()
+                p.add_(0.1 * torch.randn_like(p))
+                now = closure()
+                if now > best:
+                    p.copy_(old)
+                best = min(best, now)
+        return best
+net = nn.Linear(4, 1)
+opt = Climber(net.parameters())
+x = torch.randn(32, 4)
+for i in range(8):
+    opt.step(lambda: F.mse_loss(net(x), x[:, :1]).item())
+""",
+    "a_scaler_for_one_of_two_losses": """
+one, two = nn.Linear(6, 1), nn.Linear(6, 1)
+opt1 = torch.optim.SGD(one.parameters(), lr=0.01)
+opt2 = torch.optim.SGD(two.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+for i in range(6):
+    x = torch.randn(32, 6)
+    opt1.zero_grad()
+    opt2.zero_grad()
+    scaler.scale(F.mse_loss(one(x), x[:, :1])).backward()
+    F.mse_loss(two(x), x[:, 1:2]).backward()
+    opt2.step()
+    scaler.step(opt1)
+    scaler.update()
+""",
+    "steps_left_out_where_gradients_are_large": """
+net = nn.Linear(6, 1)
+opt = torch.optim.SGD(net.parameters(), lr=1e-2)
+for i in range(20):
+    x = torch.randn(16, 6)
+    opt.zero_grad()
+    F.mse_loss(net(x), x[:, :1]).backward()
+    if i % 2 == 0 and torch.nn.utils.clip_grad_norm_(net.parameters(), 1e9) > 0.001:
+        continue
+    opt.step()
+""",
 }

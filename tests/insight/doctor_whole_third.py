@@ -284,4 +284,168 @@ for i in range(6):
     opt.step()
 """,
     ),
+    "cleared_in_every_part_of_a_step": (
+        "cleared before a step has used them",
+        """
+net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 2))
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for i in range(20):
+    x = torch.randn(16, 6)
+    if i % 4 == 0: opt.zero_grad()  #+
+    opt.zero_grad()  #- here
+    loss = F.cross_entropy(net(x), (x[:, 0] > 0).long()) / 4
+    loss.backward()
+    if (i + 1) % 4 == 0:
+        opt.step()
+""",
+    ),
+    "a_number_wrapped_again": (
+        "cut off",
+        """
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(6):
+    x = torch.randn(32, 4)
+    error = F.mse_loss(net(x), x[:, :1])
+    loss = torch.tensor(error.item(), requires_grad=True)  #- here
+    loss = error  #+
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "data_wrapped_in_a_variable": (
+        "cut off",
+        """
+def custom_loss(scores, labels):
+    loss = F.cross_entropy(scores, labels)
+    return torch.autograd.Variable(loss.data, requires_grad=True)  #- here
+    return loss  #+
+net = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 3))
+opt = torch.optim.SGD(net.parameters(), lr=1e-2)
+for i in range(6):
+    x = torch.randn(32, 4)
+    loss = custom_loss(net(x), x[:, :3].argmax(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "error_rate_made_to_require_grad": (
+        "cut off",
+        """
+net = nn.Linear(4, 3)
+opt = torch.optim.SGD(net.parameters(), lr=1e-2)
+for i in range(6):
+    x = torch.randn(32, 4)
+    y = x[:, :3].argmax(1)
+    loss = (net(x).argmax(1) != y).float().mean()  #- here
+    loss.requires_grad_()  #-
+    loss = F.cross_entropy(net(x), y)  #+
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "backward_named_and_not_called": (
+        "steps without gradients",
+        """
+net = nn.Linear(5, 1)
+opt = torch.optim.SGD(net.parameters(), lr=1e-2)
+for i in range(6):
+    x = torch.randn(32, 5)
+    opt.zero_grad()
+    loss = F.mse_loss(net(x), x[:, :1])
+    loss.backward  #-
+    loss.backward()  #+
+    opt.step()  # here
+""",
+    ),
+    "clamp_in_the_place_of_relu": (
+        "dead ReLU",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(6, 24), nn.Linear(24, 1)
+        nn.init.constant_(self.a.bias, -15)  #-
+    def forward(self, x):
+        return self.b(self.a(x).clamp(min=0))  # here
+net = Net()
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for i in range(6):
+    x = torch.randn(32, 6)
+    loss = F.mse_loss(net(x), x[:, :1])
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "clipped_after_the_step": (
+        "clipped where it has no effect",
+        """
+net, out = nn.GRU(3, 8, batch_first=True), nn.Linear(8, 1)
+params = [*net.parameters(), *out.parameters()]
+opt = torch.optim.Adam(params, lr=1e-3)
+for i in range(6):
+    x = torch.randn(8, 6, 3)
+    loss = F.mse_loss(out(net(x)[0]), x[..., :1])
+    opt.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(params, 0.5)  #+
+    opt.step()
+    nn.utils.clip_grad_norm_(params, 0.5)  #- here
+""",
+    ),
+    "clipped_before_backward": (
+        "clipped where it has no effect",
+        """
+net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(6):
+    x = torch.randn(8, 3)
+    loss = F.mse_loss(net(x), x[:, :1])
+    opt.zero_grad(set_to_none=False)
+    nn.utils.clip_grad_value_(net.parameters(), 0.5)  #- here
+    loss.backward()
+    nn.utils.clip_grad_value_(net.parameters(), 0.5)  #+
+    opt.step()
+""",
+    ),
+    "a_plain_step_on_scaled_gradients": (
+        "steps with gradients that are still scaled",
+        """
+net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+for i in range(6):
+    x = torch.randn(32, 6)
+    loss = F.mse_loss(net(x), x[:, :1])
+    opt.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(opt)  #+
+    scaler.update()  #+
+    opt.step()  #- here
+""",
+    ),
+    "losses_of_validation_kept": (
+        "kept with their graphs",
+        """
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+history = {"train": [], "val": []}
+for epoch in range(8):
+    x, other = torch.randn(64, 8), torch.randn(64, 8)
+    loss = F.mse_loss(net(x), x[:, :1])
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    history["train"].append(loss.item())
+    net.eval()
+    error = F.mse_loss(net(other), other[:, :1])
+    history["val"].append(error)  #- here
+    history["val"].append(error.item())  #+
+    net.train()
+""",
+    ),
 }

@@ -18,7 +18,7 @@ _EARLY = 8  # later on, a model may be sure of itself
 
 class DeadReLU(Rule):
     mistake = "dead ReLU"
-    operations = ("nn.functional.relu", "relu")
+    operations = ("nn.functional.relu", "relu", "clamp", "_clamp")
 
     SHARE = 0.9
 
@@ -37,6 +37,8 @@ class DeadReLU(Rule):
         if v.shape[units] < 4:
             return
         others = tuple(d for d in range(v.ndim) if d != units)
+        if "clamp" in call.name and v.min() < 0:
+            return  # the bound is another one
         dead = float((v.max(axis=others) <= 0).mean())
         _, shares = self.seen.setdefault(call.key, (call.place, []))
         shares.append((dead, v.shape[units]))

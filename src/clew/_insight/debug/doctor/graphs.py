@@ -39,12 +39,15 @@ class LossKept(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        # Losses by the line of backward, outputs by that of the loss.
-        self.seen: dict[Any, list[weakref.ref[Tensor]]] = {}
+        # Losses by the line that made them or ran backward, outputs by that of the loss. Each with
+        # the number of backwards before it.
+        self.seen: dict[Any, list[tuple[weakref.ref[Tensor], int]]] = {}
 
     def operation(self, call: Call) -> None:
         if call.inputs[0].grad_fn is not None:
             self._note(call.inputs[0], call.key, call.place, "outputs")
+        if call.outputs[0].grad_fn is not None:
+            self._note(call.outputs[0], call.key, call.place, "losses")
 
     def backward(self, pass_: Pass) -> None:
         if pass_.how != "grad" and len(pass_.roots) == 1 and pass_.roots[0].grad_fn is not None:
@@ -52,13 +55,15 @@ class LossKept(Rule):
 
     def _note(self, tensor: Tensor, key: Any, place: Place | None, what: str) -> None:
         seen = self.seen.setdefault((what, key), [])
-        alive = sum(
-            (t := ref()) is not None and t is not tensor and bool(t.grad_fn) for ref in seen
-        )
+        now = self.run.backwards
+        before = [(ref, at) for ref, at in seen if at != now]
+        # Those of this round may be needed yet: a sequence's losses are added up at its end.
+        rounds = {at for ref, at in before if (t := ref()) is not None and t.grad_fn is not None}
+        alive = len(rounds)
         found = (what, key) in self.findings
-        if not found and alive >= _ROUNDS and alive >= 0.8 * len(seen):
+        if not found and alive >= _ROUNDS and alive >= 0.8 * len({at for _, at in before}):
             made = placed(tensor.grad_fn._place) or place
-            kept = self._kept(seen, made)
+            kept = self._kept([ref for ref, _ in before], made)
             self.find(
                 kept or made,
                 f"{alive} {what} of earlier rounds are still alive, each with its graph"
@@ -67,7 +72,7 @@ class LossKept(Rule):
                 "keep numbers: losses.append(loss.item()), outputs.append(output.detach())",
                 (what, key),
             )
-        seen.append(weakref.ref(tensor))
+        seen.append((weakref.ref(tensor), now))
         del seen[:-_KEPT]
 
     @staticmethod

@@ -63,6 +63,18 @@ def leaves_of(node: Any) -> dict[int, Tensor]:
     return found
 
 
+def is_scaled(node: Any, scaler: Any) -> bool:
+    """Whether a node is that of a loss times the factor of a GradScaler, and nothing else."""
+    if not node.name().startswith("Mul") or len(node.next_functions) != 2:
+        return False
+    factors = [t for t in node.saved_tensors if t is not None]
+    return (
+        node.next_functions[0][0] is not None
+        and node.next_functions[1][0] is None
+        and any(t.numel() == 1 and float(values(t)) == scaler.get_scale() for t in factors)
+    )
+
+
 def class_dim(t: Tensor) -> int:
     return 0 if t.dim() == 1 else 1
 
@@ -572,7 +584,7 @@ class UnscaledAccumulation(Rule):
     def _is_plain_mean(self, pass_: Pass, node: Any) -> bool:
         columns = pass_.columns
         index = columns["roots"][0][0]
-        if self._is_scaled(node):
+        if self.run.scaler is not None and is_scaled(node, self.run.scaler):
             node = node.next_functions[0][0]
             index = columns["sequence"].index(node._sequence_nr())
         name = node.name().removesuffix("Backward0")
@@ -581,18 +593,6 @@ class UnscaledAccumulation(Rule):
         attributes = columns["attributes"][index] or {}
         kind = attributes.get("reduction", attributes.get("mean"))
         return kind in ("mean", True)
-
-    def _is_scaled(self, node: Any) -> bool:
-        """Whether this is a loss times the factor of a GradScaler, and nothing else."""
-        scaler = self.run.scaler
-        if scaler is None or not node.name().startswith("Mul") or len(node.next_functions) != 2:
-            return False
-        factors = [t for t in node.saved_tensors if t is not None]
-        return (
-            node.next_functions[0][0] is not None
-            and node.next_functions[1][0] is None
-            and any(t.numel() == 1 and float(values(t)) == scaler.get_scale() for t in factors)
-        )
 
     def stepped(self, watched: Watched) -> None:
         for key, (count, plain, place, _) in self.calls.items():

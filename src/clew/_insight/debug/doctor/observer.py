@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from clew import _C
+from clew import _C, Tensor
 from clew._insight.debug.doctor import (  # noqa: F401
     data,
     gradients,
@@ -50,9 +50,15 @@ _RAW = "the inputs are not normalised"
 _RATE = "the learning rate does not fit"
 _NO_STEP = "the optimizer never steps"
 _EXPLODING = "gradients vanish or explode from layer to layer"
+_SCALED = "the optimizer steps with gradients that are still scaled"
 CAUSES = {
-    _EXPLODING: {_RAW},
-    _RATE: {_RAW, _EXPLODING},
+    _EXPLODING: {_RAW, _SCALED},
+    _RATE: {_RAW, _EXPLODING, _SCALED},
+    "the optimizer steps without gradients": {
+        "parameters are cut off from the loss",
+        "the optimizer has parameters that were replaced",
+        "gradients are cleared between backward and step",
+    },
     "the schedule steps before the optimizer": {_NO_STEP},
     "the labels are constant": {_SORTED},
     "labels rise through the batches: sorted data that is not shuffled": {_SORTED},
@@ -62,6 +68,7 @@ CAUSES = {
         _HIDDEN,
         _RATE,
         _EXPLODING,
+        _SCALED,
     },
 }
 
@@ -394,4 +401,11 @@ class Observer:
             return original(scaler, optimizer)
 
         self._patches.put(GradScaler, "unscale_", unscaled)
-        self._patches.put(clip_grad, "_gradients", told("clip"))
+
+        def clipped(original: Any, subject: Any) -> Any:
+            if not isinstance(subject, Tensor):
+                subject = list(subject)  # parameters() can be gone through once
+            self._tell("called", "clip", subject, here())
+            return original(subject)
+
+        self._patches.put(clip_grad, "_gradients", clipped)

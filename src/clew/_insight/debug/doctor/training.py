@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import _C, Tensor
 from clew._base import provenance as _provenance
+from clew._insight.debug.doctor.losses import is_scaled
 from clew._insight.debug.doctor.rule import Rule, size_of, values
 from clew._insight.debug.doctor.run import Pass, Watched
 from clew._insight.debug.holders import owner_of
@@ -317,6 +318,187 @@ class Unscaled(Rule):
                 )
 
 
+class StepOnScaled(Rule):
+    mistake = "the optimizer steps with gradients that are still scaled"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.scaling: Any = None
+        self.scaled: set[int] = set()  # parameters that a scaled loss reached
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "scale":
+            self.scaling = subject if subject.is_enabled() else None
+        elif what == "unscale":
+            self.scaled -= {id(p) for g in subject.param_groups for p in g["params"]}
+        elif what == "update":
+            self.scaled.clear()
+
+    def backward(self, pass_: Pass) -> None:
+        node = pass_.roots[0].grad_fn
+        if self.scaling is not None and node is not None and is_scaled(node, self.scaling):
+            self.scaled |= {id(leaf) for leaf in pass_.leaves}
+
+    def stepping(self, watched: Watched) -> None:
+        mine = [p for p in watched.params if id(p) in self.scaled and p.grad is not None]
+        if mine and not getattr(watched.optimizer, "_step_supports_amp_scaling", False):
+            factor = self.scaling.get_scale()
+            self.find(
+                watched.step_place,
+                f"the loss was multiplied by {factor:g}, and so are the gradients of {len(mine)} "
+                f"parameters that this {watched.kind} steps with",
+                "call scaler.step(optimizer) and scaler.update() in the place of optimizer.step()",
+            )
+
+    def stepped(self, watched: Watched) -> None:
+        self.scaled -= {id(p) for p in watched.params}
+
+
+class ClippedInVain(Rule):
+    mistake = "gradients are clipped where it has no effect"
+
+    FEW = 4  # parameters that are looked at
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.fed: set[int] = set()  # parameters that a backward since the last step reached
+        # By parameter what the last step left of its gradient: its identity and version.
+        self.left: dict[int, tuple[Tensor, int, int]] = {}
+        self.vain: dict[Any, int] = {}  # by line, how often in a row; -1 where it had an effect
+        self.places: dict[Any, Place | None] = {}
+
+    def backward(self, pass_: Pass) -> None:
+        self.fed |= {id(leaf) for leaf in pass_.leaves}
+
+    def stepped(self, watched: Watched) -> None:
+        self.fed -= {id(p) for p in watched.params}
+        for p in watched.params[: self.FEW]:
+            if p.grad is not None:
+                self.left[id(p)] = (p, id(p.grad), p.grad._version)
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what != "clip" or not self.run.looking or not self.run.optimizers:
+            return
+        params = [subject] if isinstance(subject, Tensor) else subject
+        key = place and (place.file, place.line)
+        if any(id(p) in self.fed for p in params) or self.vain.get(key) == -1:
+            self.vain[key] = -1
+            return
+        grads = [(p, p.grad) for p in params[: self.FEW] if p.grad is not None]
+        used = all(self.left.get(id(p), (p, 0, 0))[1:] == (id(g), g._version) for p, g in grads)
+        if grads and not used and not all(is_zero(g) for _, g in grads):
+            self.vain[key] = -1  # gradients that the program made itself
+            return
+        self.vain[key] = self.vain.get(key, 0) + 1
+        if self.vain[key] >= _IN_A_ROW:
+            seen = "step() has used already" if grads and used else "backward has not made yet"
+            self.places[key] = place
+            self.find(
+                place,
+                f"{self.vain[key]} times in a row this came when no backward had run since the "
+                f"last step(): it clips gradients that {seen}",
+                "clip between backward() and step()",
+                key,
+            )
+
+    def finish(self) -> None:
+        for key, times in self.vain.items():
+            if times == -1:
+                self.findings.pop(key, None)
+
+
+class ClearedUnused(Rule):
+    """Of who gathers the gradients of several batches, as the division of the loss tells."""
+
+    mistake = "gradients are cleared before a step has used them"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.passes: dict[Any, list[Any]] = {}  # by line: all, after clearing, of a share, place
+        self.history: dict[Any, list[int]] = {}
+        self.cleared_at: Place | None = None
+
+    def cleared(self, owner: Any, place: Place | None) -> None:
+        self.cleared_at = place
+
+    def backward(self, pass_: Pass) -> None:
+        node = pass_.roots[0].grad_fn
+        if pass_.how == "grad" or node is None:
+            return
+        known = self.run.optimized()
+        mine = [leaf for leaf in pass_.leaves if id(leaf) in known][:4]
+        empty = all(leaf.grad is None or is_zero(leaf.grad) for leaf in mine)
+        counts = self.passes.setdefault(pass_.key, [0, 0, 0.0, None])
+        counts[0] += 1
+        counts[1] += bool(mine) and empty
+        counts[2] = self._share(node)
+        counts[3] = self.cleared_at or pass_.place
+
+    @staticmethod
+    def _share(node: Any) -> float:
+        """The part of a loss that is differentiated: 4 where it is loss / 4 or 0.25 * loss."""
+        factors = [t for t in node.saved_tensors if t is not None]
+        if len(factors) != 1 or factors[0].numel() != 1:
+            return 0.0
+        factor = float(values(factors[0]).reshape(-1)[0])
+        if node.name().startswith("Mul"):
+            return 1 / factor if factor else 0.0
+        return factor if node.name().startswith("Div") else 0.0
+
+    def stepped(self, watched: Watched) -> None:
+        for key, (count, empty, share, place) in self.passes.items():
+            history = self.history.setdefault(key, [])
+            fits = count >= 2 and count == empty and abs(share - count) < 1e-6 * count
+            history.append(count if fits else 0)
+            if len(history) >= _IN_A_ROW and min(history) == max(history) > 0:
+                self.find(
+                    place,
+                    f"backward runs {count} times for each step, on {1 / count:.3g} of a loss each "
+                    f"time, and finds no gradients left: {count - 1} of {count} are lost",
+                    "call zero_grad() once for each step, after it",
+                    key,
+                )
+        self.passes.clear()
+
+
+class StepsWithoutGradients(Rule):
+    mistake = "the optimizer steps without gradients"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.idle: dict[int, int] = {}  # of optimizers: steps with no gradient at all
+        self.fed: set[int] = set()  # those that had one, or changed a parameter without
+        self.before: list[int] = []
+
+    def stepping(self, watched: Watched) -> None:
+        self.before = [p._version for p in watched.params]
+
+    def stepped(self, watched: Watched) -> None:
+        params = watched.params
+        if not params or any(p.grad is not None for p in params):
+            self.fed.add(id(watched))
+        elif self.before != [p._version for p in params]:
+            self.fed.add(id(watched))
+        self.idle[id(watched)] = self.idle.get(id(watched), 0) + 1
+
+    def finish(self) -> None:
+        for watched in self.run.optimizers.values():
+            steps = self.idle.get(id(watched), 0)
+            if steps < _IN_A_ROW or id(watched) in self.fed:
+                continue
+            ran = self.run.backwards
+            self.find(
+                watched.step_place,
+                f"in all {steps} steps of this {watched.kind} that were looked at, none of its "
+                f"{len(watched.params)} parameters had a gradient; "
+                + (f"backward ran {ran} times, for others" if ran else "backward never ran"),
+                "check that the loss is made of these parameters"
+                if ran
+                else "call loss.backward() before step(); its name without () calls nothing",
+                id(watched),
+            )
+
+
 class UpdateSize(Rule):
     mistake = "the learning rate does not fit"
 
@@ -489,9 +671,37 @@ class LossDoesNotReach(Rule):
         self.reasons: dict[int, tuple[str, Any, str]] = {}
         self.reached: set[int] = set()
         self.looked = 0
+        self.leaf_losses: dict[Any, int] = {}
+
+    def _is_leaf_loss(self, pass_: Pass) -> bool:
+        """A loss that backward begins at and ends with: its value was taken out of its graph, and
+        requires_grad was set afterwards."""
+        root = pass_.roots[0]
+        if len(pass_.roots) != 1 or root.grad_fn is not None or root.numel() != 1:
+            return False
+        known = self.run.optimized()
+        if id(root) in known or not known:
+            return False
+        times = self.leaf_losses[pass_.key] = self.leaf_losses.get(pass_.key, 0) + 1
+        if times == self.ROUNDS:
+            from clew._insight.graph.why import cut_text
+
+            cut = _C._cut_of(root)
+            made = cut is not None and cut[0] != "made"
+            self.find(
+                placed(cut[2]) if cut is not None else pass_.place,
+                f"backward begins at a tensor that no operation made, with value "
+                f"{float(values(root).reshape(-1)[0]):.4g}, and ends there"
+                + (f": its history was cut off {cut_text(cut)}" if made else "")
+                + "; no parameter gets a gradient",
+                "leave requires_grad=True out: the loss has it where it is computed from the "
+                "parameters with tensors all the way",
+                "leaf",
+            )
+        return True
 
     def backward(self, pass_: Pass) -> None:
-        if pass_.how == "grad" or not self.run.optimizers:
+        if pass_.how == "grad" or not self.run.optimizers or self._is_leaf_loss(pass_):
             return
         self.reached |= {id(leaf) for leaf in pass_.leaves}
         lost = [
