@@ -115,6 +115,59 @@ def test_outside_of_a_backward():
         root.backward()
 
 
+def test_a_function_of_the_programs_own_is_the_node_that_runs():
+    class Doubles(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, inner):
+            ctx.inner = inner
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.append(native._current_autograd_node() is ctx)
+            if ctx.inner is not None:
+                ctx.inner.backward()
+                seen.append(native._current_autograd_node() is ctx)
+            return grad * 2, None
+
+    seen = []
+    x = clew.ones(2, requires_grad=True)
+    Doubles.apply(x, Doubles.apply(x, None).sum()).sum().backward()
+    assert seen == [True, True, True]
+    assert x.grad.tolist() == [4.0, 4.0]
+
+    # A hook of a backward inside of another one is not run by the outer one's node.
+    root, _ = product(native._current_autograd_node)
+    with pytest.raises(NotImplementedError, match="register_prehook"):
+        Doubles.apply(x, root).sum().backward()
+
+
+def test_an_unpacking_hook_in_a_function_of_the_programs_own():
+    class Keeps(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            found = ctx.saved_tensors
+            assert len(found) == 1
+            seen.append(ctx)
+            return grad * 2
+
+    def unpack(x):
+        seen.append(native._current_autograd_node())
+        return x
+
+    seen = []
+    with clew.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
+        y = Keeps.apply(clew.ones(2, requires_grad=True) * 1)
+    y.sum().backward()
+    assert len(seen) == 2 and seen[0] is seen[1]
+
+
 def test_who_holds_a_storage():
     x = clew.ones(2)
     key = x.untyped_storage()._cdata
