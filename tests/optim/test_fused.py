@@ -176,7 +176,7 @@ def test_dense_parameters_of_another_layout_are_updated_as_they_lie():
             )
             opt = kind([w], lr=0.1)
             opt.step()
-            assert opt._update_all(opt.param_groups[0], [w]) is None
+            assert opt._clew_update_all(opt.param_groups[0], [w]) is None
         assert clew.allclose(p, q)
 
 

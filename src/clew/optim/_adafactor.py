@@ -81,7 +81,7 @@ class Adafactor(_PerParameter):
         True
     """
 
-    _added_options: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False}
+    _clew_added_options: ClassVar[dict[str, Any]] = {"foreach": None, "maximize": False}
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Adafactor(_PerParameter):
         }
         super().__init__(params, defaults)
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         if param.is_complex():
             raise RuntimeError("Adafactor: parameters must be real; got a complex one")
         state["step"] = _step_tensor()
@@ -127,7 +127,7 @@ class Adafactor(_PerParameter):
         else:
             state["variance"] = clew.zeros_like(param, requires_grad=False)
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         step = state["step"]

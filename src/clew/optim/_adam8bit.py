@@ -121,8 +121,8 @@ class Adam8bit(_PerParameter):
         (0.5, clew.uint8)
     """
 
-    _decoupled: ClassVar[bool] = False
-    _least: ClassVar[int] = 4096
+    _clew_decoupled: ClassVar[bool] = False
+    _clew_least: ClassVar[int] = 4096
 
     def __init__(
         self,
@@ -153,9 +153,9 @@ class Adam8bit(_PerParameter):
         }
         super().__init__(params, defaults)
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = _step_tensor()
-        small = param.numel() < self._least or not param.is_floating_point()
+        small = param.numel() < self._clew_least or not param.is_floating_point()
         if small:
             dtype = param.dtype if param.dtype == clew.float64 else clew.float32
             state["exp_avg"] = clew.zeros(param.shape, dtype=dtype)
@@ -167,7 +167,7 @@ class Adam8bit(_PerParameter):
             state[name] = clew.full(param.shape, zero, dtype=clew.uint8)
             state[f"{name}_scale"] = clew.zeros(blocks)
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if grad.is_complex() or grad.is_sparse:
@@ -188,7 +188,7 @@ class Adam8bit(_PerParameter):
             p, g = flat[at], g_all[at].to(clew.float32 if quantized else m_all.dtype)
             if group["maximize"]:
                 g = -g
-            if decay and not self._decoupled:
+            if decay and not self._clew_decoupled:
                 g = g + decay * p.to(g.dtype)
             if quantized:
                 m = dequantize_blockwise(m_all[at], state["exp_avg_scale"][scales], block, True)
@@ -205,7 +205,7 @@ class Adam8bit(_PerParameter):
                     codes, sizes = quantize_blockwise(value, block, signed)
                     whole[at] = codes
                     state[name][scales] = sizes
-            if decay and self._decoupled:
+            if decay and self._clew_decoupled:
                 p.mul_(1 - rate * decay)
             denominator = (v / (1 - beta2**t)).sqrt_().add_(group["eps"])
             p.sub_((m / denominator * (rate / (1 - beta1**t))).to(p.dtype))
@@ -249,7 +249,7 @@ class AdamW8bit(Adam8bit):
         0.95
     """
 
-    _decoupled: ClassVar[bool] = True
+    _clew_decoupled: ClassVar[bool] = True
 
     def __init__(
         self,

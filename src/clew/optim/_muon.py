@@ -124,12 +124,12 @@ class Muon(_PerParameter):
             for p in group["params"]:
                 _check("Muon", p.dim() == 2, "parameters must be matrices", list(p.shape))
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         if param.is_complex():
             raise RuntimeError("Muon: parameters must be real; got a complex one")
         state["momentum_buffer"] = clew.zeros_like(param, requires_grad=False)
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         _muon(

@@ -154,35 +154,35 @@ def _sqrt(value: Any) -> Any:
 class _PerParameter(Optimizer):
     """An optimizer whose update treats every parameter by itself.
 
-    A subclass gives `_init_state(group, param, state)` and `_update(group, param, grad, state)`.
-    `_added_options` are the options that checkpoints of older versions may lack.
+    A subclass gives `_clew_init_state(group, param, state)` and `_clew_update(group, param, grad, state)`.
+    `_clew_added_options` are the options that checkpoints of older versions may lack.
     """
 
-    _added_options: ClassVar[dict[str, Any]] = {}
-    _takes_sparse: ClassVar[bool] = False  # sparse gradients
+    _clew_added_options: ClassVar[dict[str, Any]] = {}
+    _clew_takes_sparse: ClassVar[bool] = False  # sparse gradients
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
-            for key, value in self._added_options.items():
+            for key, value in self._clew_added_options.items():
                 group.setdefault(key, value)
         for values in self.state.values():
             step = values.get("step") if isinstance(values, dict) else None
             if step is not None and not isinstance(step, Tensor):
                 values["step"] = _step_tensor(float(step))
 
-    def _keeps_state(self, group: dict[str, Any]) -> bool:
+    def _clew_keeps_state(self, group: dict[str, Any]) -> bool:
         return True
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         """Fills the empty state of a parameter that has its first gradient."""
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         raise NotImplementedError
 
-    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+    def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         """Updates what one pass over memory can of the parameters that have a gradient; gives the
         numbers of the others, None if there are none. A parameter without its state is left.
         """
@@ -207,34 +207,34 @@ class _PerParameter(Optimizer):
                 _check_modes(type(self).__name__, capturable=True)
             params = group["params"]
             if differentiable or group.get("fused") is False:
-                self._step_each(group, params, differentiable)
+                self._clew_step_each(group, params, differentiable)
                 continue
-            left = self._update_all(group, params)
+            left = self._clew_update_all(group, params)
             if left is not None:
-                self._step_left(group, [params[i] for i in left])
+                self._clew_step_left(group, [params[i] for i in left])
         return loss
 
-    def _step_left(self, group: dict[str, Any], params: list[Tensor]) -> None:
+    def _clew_step_left(self, group: dict[str, Any], params: list[Tensor]) -> None:
         """What the pass over memory left: at the first step, because there were no states."""
         made = False
-        for param in params if self._keeps_state(group) else ():
+        for param in params if self._clew_keeps_state(group) else ():
             state = self.state[param]
             if not state:
-                self._init_state(group, param, state)
+                self._clew_init_state(group, param, state)
                 made = True
         if made:
-            left = self._update_all(group, params)
+            left = self._clew_update_all(group, params)
             params = [] if left is None else [params[i] for i in left]
-        self._step_each(group, self._step_parts(group, params), False)
+        self._clew_step_each(group, self._clew_step_parts(group, params), False)
 
-    def _step_parts(self, group: dict[str, Any], params: list[Tensor]) -> list[Tensor]:
+    def _clew_step_parts(self, group: dict[str, Any], params: list[Tensor]) -> list[Tensor]:
         """Updates those of which this process has a part by that part alone; gives the others.
 
         What has one pass over memory treats every element by itself, so that the part is enough.
         """
-        if type(self)._update_all is _PerParameter._update_all:
+        if type(self)._clew_update_all is _PerParameter._clew_update_all:
             return params
-        keeps = self._keeps_state(group)
+        keeps = self._clew_keeps_state(group)
         parts: dict[Any, dict[str, Any]] = {}
         owners, others = [], []
         for param in params:
@@ -250,20 +250,20 @@ class _PerParameter(Optimizer):
         whole = self.state
         self.state = defaultdict(dict, parts)
         try:
-            left = self._update_all(group, list(parts))
+            left = self._clew_update_all(group, list(parts))
         finally:
             self.state = whole
         return others + [owners[i] for i in left or ()]
 
-    def _step_each(self, group: dict[str, Any], params: list[Tensor], differentiable: bool) -> None:
+    def _clew_step_each(self, group: dict[str, Any], params: list[Tensor], differentiable: bool) -> None:
         """Updates parameters with tensor operations."""
-        keeps_state = self._keeps_state(group)
+        keeps_state = self._clew_keeps_state(group)
         with clew.set_grad_enabled(differentiable):
             for param in params:
                 grad = param.grad
                 if grad is None:
                     continue
-                if grad.is_sparse and not self._takes_sparse:
+                if grad.is_sparse and not self._clew_takes_sparse:
                     raise RuntimeError(
                         f"{type(self).__name__}: sparse gradients, as of an embedding with "
                         "sparse=True, are not offered; use SparseAdam, Adagrad or SGD, or an "
@@ -272,10 +272,10 @@ class _PerParameter(Optimizer):
                 state = self.state[param] if keeps_state else {}
                 if not state:
                     if keeps_state:
-                        self._init_state(group, param, state)
+                        self._clew_init_state(group, param, state)
                 elif differentiable:
                     # Earlier steps' graphs hold the old tensors: the updates write to copies.
                     for key, value in state.items():
                         if isinstance(value, Tensor) and key != "step":
                             state[key] = value.clone()
-                self._update(group, param, grad, state)
+                self._clew_update(group, param, grad, state)

@@ -79,7 +79,7 @@ class Adadelta(_PerParameter):
         True
     """
 
-    _added_options: ClassVar[dict[str, Any]] = {
+    _clew_added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,
@@ -117,12 +117,12 @@ class Adadelta(_PerParameter):
         }
         super().__init__(params, defaults)
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = _step_tensor()
         state["square_avg"] = clew.zeros_like(param, requires_grad=False)
         state["acc_delta"] = clew.zeros_like(param, requires_grad=False)
 
-    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+    def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         return _C._fused_adadelta(
             params,
             self.state,
@@ -133,7 +133,7 @@ class Adadelta(_PerParameter):
             group["maximize"],
         )
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         step = state["step"]

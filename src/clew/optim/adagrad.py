@@ -83,8 +83,8 @@ class Adagrad(_PerParameter):
         tensor([0.9000])
     """
 
-    _takes_sparse: ClassVar[bool] = True
-    _added_options: ClassVar[dict[str, Any]] = {
+    _clew_takes_sparse: ClassVar[bool] = True
+    _clew_added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,
@@ -128,9 +128,9 @@ class Adagrad(_PerParameter):
         super().__init__(params, defaults)
         for group in self.param_groups:
             for param in group["params"]:
-                self._init_state(group, param, self.state[param])
+                self._clew_init_state(group, param, self.state[param])
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         start: Any = group["initial_accumulator_value"]
         if param.is_complex():
             start = complex(start, start)
@@ -142,7 +142,7 @@ class Adagrad(_PerParameter):
         for state in self.state.values():
             state["sum"].share_memory_()
 
-    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+    def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         return _C._fused_adagrad(
             params,
             self.state,
@@ -153,7 +153,7 @@ class Adagrad(_PerParameter):
             group["maximize"],
         )
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         step = state["step"]

@@ -93,7 +93,7 @@ class Adam(_PerParameter):
         tensor([0.9000])
     """
 
-    _added_options: ClassVar[dict[str, Any]] = {
+    _clew_added_options: ClassVar[dict[str, Any]] = {
         "amsgrad": False,
         "maximize": False,
         "foreach": None,
@@ -145,14 +145,14 @@ class Adam(_PerParameter):
         }
         super().__init__(params, defaults)
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = _step_tensor()
         state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
         state["exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
 
-    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+    def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         beta1, beta2 = group["betas"]
         return _C._fused_adam(
             params,
@@ -167,7 +167,7 @@ class Adam(_PerParameter):
             group["decoupled_weight_decay"],
         )
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         step = state["step"]

@@ -85,7 +85,7 @@ class ASGD(_PerParameter):
         True
     """
 
-    _added_options: ClassVar[dict[str, Any]] = {
+    _clew_added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,
@@ -128,13 +128,13 @@ class ASGD(_PerParameter):
                 if key in values and not isinstance(values[key], Tensor):
                     values[key] = _step_tensor(values[key])
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = _step_tensor()
         state["eta"] = clew.as_tensor(group["lr"], dtype=state["step"].dtype).detach().clone()
         state["mu"] = _step_tensor(1.0)
         state["ax"] = clew.zeros_like(param, requires_grad=False)
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         step = state["step"]

@@ -191,7 +191,7 @@ class LBFGS(Optimizer):
         super().__setstate__(state)
         self._params = self.param_groups[0]["params"]
 
-    def _flat_grad(self) -> Tensor:
+    def _clew_flat_grad(self) -> Tensor:
         parts = []
         for p in self._params:
             g = clew.zeros_like(p, requires_grad=False) if p.grad is None else p.grad
@@ -202,7 +202,7 @@ class LBFGS(Optimizer):
             parts.append(g.reshape(-1))
         return clew.cat(parts, 0)
 
-    def _move(self, length: float, direction: Tensor) -> None:
+    def _clew_move(self, length: float, direction: Tensor) -> None:
         offset = 0
         for p in self._params:
             target = clew.view_as_real(p) if p.is_complex() else p
@@ -222,9 +222,9 @@ class LBFGS(Optimizer):
             The loss before the first iteration.
         """
         with clew.no_grad():
-            return self._step(closure)
+            return self._clew_step(closure)
 
-    def _step(self, closure: Callable[[], Any]) -> Any:
+    def _clew_step(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]
         lr = float(group["lr"])
         tolerance_grad = group["tolerance_grad"]
@@ -237,7 +237,7 @@ class LBFGS(Optimizer):
         def value_and_grad() -> tuple[Any, Tensor]:
             with clew.enable_grad():
                 out = closure()
-            return out, self._flat_grad()
+            return out, self._clew_flat_grad()
 
         first_loss, grad = value_and_grad()
         loss = float(first_loss)
@@ -299,7 +299,7 @@ class LBFGS(Optimizer):
                 def evaluate(
                     length: float, kept: list[Tensor] = kept, along: Tensor = along
                 ) -> tuple[float, Tensor]:
-                    self._move(length, along)
+                    self._clew_move(length, along)
                     value, g = value_and_grad()
                     for p, old in zip(self._params, kept):
                         p.copy_(old)
@@ -315,10 +315,10 @@ class LBFGS(Optimizer):
                     tolerance_change=1e-9,
                     max_steps=group["max_eval"] - evaluations,
                 )
-                self._move(t, direction)
+                self._clew_move(t, direction)
                 converged = grad.abs().max() <= tolerance_grad
             else:
-                self._move(t, direction)
+                self._clew_move(t, direction)
                 converged = False
                 if iterations != group["max_iter"]:
                     value, grad = value_and_grad()

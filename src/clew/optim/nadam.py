@@ -94,7 +94,7 @@ class NAdam(_PerParameter):
         True
     """
 
-    _added_options: ClassVar[dict[str, Any]] = {
+    _clew_added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,
@@ -147,13 +147,13 @@ class NAdam(_PerParameter):
                 # load_state_dict gave it the parameter's dtype, too coarse for a product.
                 values["mu_product"] = product.float()
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = _step_tensor()
         state["mu_product"] = _step_tensor(1.0)
         state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
         state["exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
 
-    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+    def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         beta1, beta2 = group["betas"]
         return _C._fused_nadam(
             params,
@@ -168,7 +168,7 @@ class NAdam(_PerParameter):
             group["maximize"],
         )
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         step = state["step"]

@@ -100,14 +100,14 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         pre, post = _tables(self)
         hooks = pre or post or _global_pre_hooks or _global_post_hooks
-        if self._in_step or not (hooks or _C._trace_running()):
+        if self._clew_in_step or not (hooks or _C._trace_running()):
             return step(self, *args, **kwargs)
-        self._in_step = True
+        self._clew_in_step = True
         try:
             with _marked(self, "step"):
                 return with_hooks(self, args, kwargs)
         finally:
-            self._in_step = False
+            self._clew_in_step = False
 
     def with_hooks(self: Any, args: Any, kwargs: Any) -> Any:
         pre, post = _tables(self)
@@ -149,7 +149,7 @@ class Optimizer:
     state: defaultdict[Any, Any]
     defaults: dict[str, Any]
 
-    _in_step = False
+    _clew_in_step = False
     _optimizer_step_pre_hooks: OrderedDict[int, Callable[..., Any]]
     _optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]]
     _optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
@@ -165,7 +165,7 @@ class Optimizer:
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
-        self._make_hook_tables()
+        self._clew_make_hook_tables()
         if isinstance(params, Tensor):
             raise TypeError(
                 f"{type(self).__name__}: params must be an iterable of tensors or of dicts; "
@@ -190,7 +190,7 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
-    def _make_hook_tables(self) -> None:
+    def _clew_make_hook_tables(self) -> None:
         for name in (
             "_optimizer_step_pre_hooks",
             "_optimizer_step_post_hooks",
@@ -207,7 +207,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._make_hook_tables()
+        self._clew_make_hook_tables()
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
@@ -367,11 +367,11 @@ class Optimizer:
             True
         """
         if not _C._trace_running():
-            return self._forget_gradients(set_to_none)
+            return self._clew_forget_gradients(set_to_none)
         with _marked(self, "zero_grad"):
-            return self._forget_gradients(set_to_none)
+            return self._clew_forget_gradients(set_to_none)
 
-    def _forget_gradients(self, set_to_none: bool) -> None:
+    def _clew_forget_gradients(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             if set_to_none:
                 _C._drop_gradients(group["params"])

@@ -98,7 +98,7 @@ class RAdam(_PerParameter):
         True
     """
 
-    _added_options: ClassVar[dict[str, Any]] = {
+    _clew_added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,
@@ -137,12 +137,12 @@ class RAdam(_PerParameter):
         }
         super().__init__(params, defaults)
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = _step_tensor()
         state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
         state["exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
 
-    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+    def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         beta1, beta2 = group["betas"]
         return _C._fused_radam(
             params,
@@ -156,7 +156,7 @@ class RAdam(_PerParameter):
             group["maximize"],
         )
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         step = state["step"]

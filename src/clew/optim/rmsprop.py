@@ -86,7 +86,7 @@ class RMSprop(_PerParameter):
         0.0
     """
 
-    _added_options: ClassVar[dict[str, Any]] = {
+    _clew_added_options: ClassVar[dict[str, Any]] = {
         "momentum": 0,
         "centered": False,
         "maximize": False,
@@ -130,7 +130,7 @@ class RMSprop(_PerParameter):
         }
         super().__init__(params, defaults)
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = _step_tensor()
         state["square_avg"] = clew.zeros_like(param, requires_grad=False)
         if group["momentum"] > 0:
@@ -138,7 +138,7 @@ class RMSprop(_PerParameter):
         if group["centered"]:
             state["grad_avg"] = clew.zeros_like(param, requires_grad=False)
 
-    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+    def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         return _C._fused_rmsprop(
             params,
             self.state,
@@ -151,7 +151,7 @@ class RMSprop(_PerParameter):
             group["maximize"],
         )
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         step = state["step"]

@@ -71,7 +71,7 @@ class Rprop(_PerParameter):
         True
     """
 
-    _added_options: ClassVar[dict[str, Any]] = {
+    _clew_added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,
         "differentiable": False,
@@ -109,7 +109,7 @@ class Rprop(_PerParameter):
         }
         super().__init__(params, defaults)
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         lr = float(group["lr"])
         state["step"] = _step_tensor()
         state["prev"] = clew.zeros_like(param, requires_grad=False)
@@ -117,7 +117,7 @@ class Rprop(_PerParameter):
             param, complex(lr, lr) if param.is_complex() else lr, requires_grad=False
         )
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         step = state["step"]

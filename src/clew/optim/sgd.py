@@ -99,8 +99,8 @@ class SGD(_PerParameter):
         tensor([0.8000])
     """
 
-    _takes_sparse: ClassVar[bool] = True
-    _added_options: ClassVar[dict[str, Any]] = {
+    _clew_takes_sparse: ClassVar[bool] = True
+    _clew_added_options: ClassVar[dict[str, Any]] = {
         "nesterov": False,
         "maximize": False,
         "foreach": None,
@@ -143,10 +143,10 @@ class SGD(_PerParameter):
         }
         super().__init__(params, defaults)
 
-    def _keeps_state(self, group: dict[str, Any]) -> bool:
+    def _clew_keeps_state(self, group: dict[str, Any]) -> bool:
         return bool(group["momentum"] != 0)
 
-    def _update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
+    def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         return _C._fused_sgd(
             params,
             self.state if group["momentum"] != 0 else None,
@@ -158,7 +158,7 @@ class SGD(_PerParameter):
             group["maximize"],
         )
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         buf = _sgd(

@@ -36,7 +36,7 @@ class SparseAdam(_PerParameter):
         tensor([0.9000, 1.0000])
     """
 
-    _takes_sparse: ClassVar[bool] = True
+    _clew_takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class SparseAdam(_PerParameter):
             if isinstance(values.get("step"), Tensor):
                 values["step"] = int(values["step"].item())
 
-    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = 0
         state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
         state["exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
 
-    def _update(
+    def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         state["step"] += 1

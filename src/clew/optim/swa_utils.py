@@ -157,14 +157,14 @@ class AveragedModel(Module):
         """What the averaged model gives."""
         return self.module(*args, **kwargs)
 
-    def _tensors(self, module: Module) -> list[Tensor]:
+    def _clew_tensors(self, module: Module) -> list[Tensor]:
         tensors: list[Tensor] = list(module.parameters())
         return tensors + list(module.buffers()) if self.use_buffers else tensors
 
     def update_parameters(self, model: Module) -> None:
         """Takes the present weights of `model` into the average."""
-        averages = [t.detach() for t in self._tensors(self.module)]
-        values = [t.detach().to(a.device) for t, a in zip(self._tensors(model), averages)]
+        averages = [t.detach() for t in self._clew_tensors(self.module)]
+        values = [t.detach().to(a.device) for t, a in zip(self._clew_tensors(model), averages)]
         with clew.no_grad():
             if self.n_averaged == 0:
                 for average, value in zip(averages, values):
@@ -243,7 +243,7 @@ class SWALR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         for rate, group in zip(
-            _per_group("SWALR: swa_lr", swa_lr, self._checked(optimizer)), optimizer.param_groups
+            _per_group("SWALR: swa_lr", swa_lr, self._clew_checked(optimizer)), optimizer.param_groups
         ):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
@@ -258,20 +258,20 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def _part(self, step: int) -> float:
+    def _clew_part(self, step: int) -> float:
         """How far the way has been gone, in [0, 1]."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = self._part(step - 1), self._part(step)
+        before, now = self._clew_part(step - 1), self._clew_part(step)
         rates = []
-        for group, lr in zip(self.optimizer.param_groups, self._rates()):
+        for group, lr in zip(self.optimizer.param_groups, self._clew_rates()):
             goal = group["swa_lr"]
             start = goal if before == 1 else (lr - before * goal) / (1 - before)
             rates.append(goal * now + start * (1 - now))

@@ -134,7 +134,7 @@ def _begin_state(optimizer: Any) -> bool:
         for p in params:
             p.grad = None
     # What begins otherwise than that step left it: counts, and sizes that follow the rate.
-    begin: Any = getattr(optimizer, "_init_state", lambda *_: None)
+    begin: Any = getattr(optimizer, "_clew_init_state", lambda *_: None)
     for group in optimizer.param_groups:
         for p in group["params"]:
             if p in optimizer.state:

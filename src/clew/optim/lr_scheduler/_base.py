@@ -87,7 +87,7 @@ class LRScheduler:
     _is_initial: bool = False
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        self.optimizer = self._checked(optimizer)
+        self.optimizer = self._clew_checked(optimizer)
         if last_epoch == -1:
             for group in optimizer.param_groups:
                 group.setdefault("initial_lr", _copied(group["lr"]))
@@ -103,7 +103,7 @@ class LRScheduler:
         _watch_steps(optimizer)
         self._initial_step()
 
-    def _checked(self, optimizer: Any) -> Optimizer:
+    def _clew_checked(self, optimizer: Any) -> Optimizer:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(
                 f"{type(self).__name__}: optimizer must be an Optimizer; "
@@ -135,7 +135,7 @@ class LRScheduler:
         """The learning rates for the present epoch, one a group; only `step` calls this."""
         raise NotImplementedError(f"{type(self).__name__}.get_lr is not defined")
 
-    def _warn_outside_step(self) -> None:
+    def _clew_warn_outside_step(self) -> None:
         if not self._get_lr_called_within_step:
             warnings.warn(
                 "get_lr() is called by step(); use get_last_lr() to ask for the learning rate.",
@@ -143,11 +143,11 @@ class LRScheduler:
                 stacklevel=user_level(),
             )
 
-    def _rates(self) -> list[Any]:
+    def _clew_rates(self) -> list[Any]:
         return [_copied(group["lr"]) for group in self.optimizer.param_groups]
 
     @contextmanager
-    def _inside_step(self) -> Iterator[None]:
+    def _clew_inside_step(self) -> Iterator[None]:
         self._get_lr_called_within_step = True
         try:
             yield
@@ -181,7 +181,7 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        with self._inside_step():
+        with self._clew_inside_step():
             if epoch is None:
                 self.last_epoch += 1
                 values = self.get_lr()
@@ -191,4 +191,4 @@ class LRScheduler:
                 values = closed_form()
         for group, value in zip(self.optimizer.param_groups, values):
             _write(group, "lr", value)
-        self._last_lr: list[Any] = self._rates()
+        self._last_lr: list[Any] = self._clew_rates()

@@ -149,13 +149,13 @@ class ChainedScheduler(_Composed):
     ) -> None:
         self.optimizer = _same_optimizer("ChainedScheduler", schedulers, optimizer)
         self._schedulers = schedulers
-        self._last_lr = self._rates()
+        self._last_lr = self._clew_rates()
 
     def step(self) -> None:  # type: ignore[override]
         """Steps every schedule."""
         for scheduler in self._schedulers:
             scheduler.step()
-        self._last_lr = self._rates()
+        self._last_lr = self._clew_rates()
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -201,7 +201,7 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError(
                 f"ReduceLROnPlateau: threshold_mode must be 'rel' or 'abs'; got {threshold_mode!r}"
             )
-        self.optimizer = self._checked(optimizer)
+        self.optimizer = self._clew_checked(optimizer)
         self.factor = factor
         count = len(optimizer.param_groups)
         if isinstance(min_lr, (list, tuple)):
@@ -222,7 +222,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold = threshold
         self.threshold_mode = threshold_mode
         self.last_epoch = 0
-        self._last_lr = self._rates()
+        self._last_lr = self._clew_rates()
         self._reset()
 
     def _reset(self) -> None:
@@ -268,7 +268,7 @@ class ReduceLROnPlateau(LRScheduler):
             self._reduce_lr()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = self._rates()
+        self._last_lr = self._clew_rates()
 
     def _reduce_lr(self) -> None:
         groups = self.optimizer.param_groups
@@ -287,4 +287,4 @@ class ReduceLROnPlateau(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The present learning rates."""
-        return self._rates()
+        return self._clew_rates()

@@ -54,7 +54,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         wave = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (lr - self.eta_min) * wave / 2 for lr in self.base_lrs]
 
@@ -86,11 +86,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult**n
         self.last_epoch = math.floor(epoch)
-        with self._inside_step():
+        with self._clew_inside_step():
             values = self.get_lr()
         for group, value in zip(self.optimizer.param_groups, values):
             _write(group, "lr", value)
-        self._last_lr = self._rates()
+        self._last_lr = self._clew_rates()
 
 
 def _set_momentum(group: dict[str, Any], use_beta1: bool, value: float) -> None:
@@ -149,7 +149,7 @@ class CyclicLR(LRScheduler):
         max_momentum: float = 0.9,
         last_epoch: int = -1,
     ) -> None:
-        self.optimizer = self._checked(optimizer)
+        self.optimizer = self._clew_checked(optimizer)
         base_lrs = _per_group("CyclicLR: base_lr", base_lr, optimizer)
         if last_epoch == -1:
             for lr, group in zip(base_lrs, optimizer.param_groups):
@@ -197,7 +197,7 @@ class CyclicLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present batch; sets the momentum too."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -270,7 +270,7 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
-        self.optimizer = self._checked(optimizer)
+        self.optimizer = self._clew_checked(optimizer)
         if total_steps is not None:
             if not isinstance(total_steps, int) or total_steps <= 0:
                 raise ValueError(
@@ -329,14 +329,14 @@ class OneCycleLR(LRScheduler):
                     group["base_momentum"] = low
         super().__init__(optimizer, last_epoch)
 
-    def _anneal(self, start: float, end: float, part: float) -> float:
+    def _clew_anneal(self, start: float, end: float, part: float) -> float:
         if self._anneal_func_type == "cos":
             return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
         return (end - start) * part + start
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present batch; sets the momentum too."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         now = self.last_epoch
         if now > self.total_steps:
             raise ValueError(
@@ -352,10 +352,10 @@ class OneCycleLR(LRScheduler):
         rates = []
         for group in self.optimizer.param_groups:
             rates.append(
-                self._anneal(_copied(group[phase["start_lr"]]), group[phase["end_lr"]], part)
+                self._clew_anneal(_copied(group[phase["start_lr"]]), group[phase["end_lr"]], part)
             )
             if self.cycle_momentum:
-                value = self._anneal(
+                value = self._clew_anneal(
                     group[phase["start_momentum"]], group[phase["end_momentum"]], part
                 )
                 _set_momentum(group, self.use_beta1, value)

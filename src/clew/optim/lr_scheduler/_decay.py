@@ -21,7 +21,7 @@ class _LambdaSchedule(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, lr_lambda: _Lambda | list[_Lambda], last_epoch: int = -1
     ) -> None:
-        count = len(self._checked(optimizer).param_groups)
+        count = len(self._clew_checked(optimizer).param_groups)
         if isinstance(lr_lambda, (list, tuple)):
             if len(lr_lambda) != count:
                 raise ValueError(
@@ -67,7 +67,7 @@ class LambdaLR(_LambdaSchedule):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         return [f(self.last_epoch) * lr for f, lr in zip(self.lr_lambdas, self.base_lrs)]
 
 
@@ -89,10 +89,10 @@ class MultiplicativeLR(_LambdaSchedule):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         if self._is_initial:
-            return self._rates()
-        return [lr * f(self.last_epoch) for lr, f in zip(self._rates(), self.lr_lambdas)]
+            return self._clew_rates()
+        return [lr * f(self.last_epoch) for lr, f in zip(self._clew_rates(), self.lr_lambdas)]
 
 
 class StepLR(LRScheduler):
@@ -122,10 +122,10 @@ class StepLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
-            return self._rates()
-        return [lr * self.gamma for lr in self._rates()]
+            return self._clew_rates()
+        return [lr * self.gamma for lr in self._clew_rates()]
 
     def _get_closed_form_lr(self) -> list[Any]:
         factor = self.gamma ** (self.last_epoch // self.step_size)
@@ -163,11 +163,11 @@ class MultiStepLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         if self.last_epoch not in self.milestones:
-            return self._rates()
+            return self._clew_rates()
         factor = self.gamma ** self.milestones[self.last_epoch]
-        return [lr * factor for lr in self._rates()]
+        return [lr * factor for lr in self._clew_rates()]
 
     def _get_closed_form_lr(self) -> list[Any]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -204,12 +204,12 @@ class ConstantLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         if self.last_epoch == 0:
-            return [lr * self.factor for lr in self._rates()]
+            return [lr * self.factor for lr in self._clew_rates()]
         if self.last_epoch != self.total_iters:
-            return self._rates()
-        return [lr * (1.0 / self.factor) for lr in self._rates()]
+            return self._clew_rates()
+        return [lr * (1.0 / self.factor) for lr in self._clew_rates()]
 
     def _get_closed_form_lr(self) -> list[Any]:
         over = self.last_epoch >= self.total_iters
@@ -253,14 +253,14 @@ class LinearLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         if self.last_epoch == 0:
-            return [lr * self.start_factor for lr in self._rates()]
+            return [lr * self.start_factor for lr in self._clew_rates()]
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._rates()
+            return self._clew_rates()
         rise = self.end_factor - self.start_factor
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
-        return [lr * (1.0 + rise / before) for lr in self._rates()]
+        return [lr * (1.0 + rise / before) for lr in self._clew_rates()]
 
     def _get_closed_form_lr(self) -> list[Any]:
         rise = self.end_factor - self.start_factor
@@ -290,10 +290,10 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         if self._is_initial:
-            return self._rates()
-        return [lr * self.gamma for lr in self._rates()]
+            return self._clew_rates()
+        return [lr * self.gamma for lr in self._clew_rates()]
 
     def _get_closed_form_lr(self) -> list[Any]:
         return [lr * self.gamma**self.last_epoch for lr in self.base_lrs]
@@ -329,12 +329,12 @@ class PolynomialLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._rates()
+            return self._clew_rates()
         now = 1.0 - self.last_epoch / self.total_iters
         before = 1.0 - (self.last_epoch - 1) / self.total_iters
-        return [lr * (now / before) ** self.power for lr in self._rates()]
+        return [lr * (now / before) ** self.power for lr in self._clew_rates()]
 
     def _get_closed_form_lr(self) -> list[Any]:
         done = min(self.total_iters, self.last_epoch) / self.total_iters
@@ -367,19 +367,19 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
-        self._warn_outside_step()
+        self._clew_warn_outside_step()
         if self._is_initial:
-            return self._rates()
+            return self._clew_rates()
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
         epoch, half, low = self.last_epoch, self.T_max, self.eta_min
         if (epoch - 1 - half) % (2 * half) == 0:
             rise = (1 - math.cos(math.pi / half)) / 2
-            return [lr + (base - low) * rise for base, lr in zip(self.base_lrs, self._rates())]
+            return [lr + (base - low) * rise for base, lr in zip(self.base_lrs, self._clew_rates())]
         ratio = (1 + math.cos(math.pi * epoch / half)) / (
             1 + math.cos(math.pi * (epoch - 1) / half)
         )
-        return [ratio * (lr - low) + low for lr in self._rates()]
+        return [ratio * (lr - low) + low for lr in self._clew_rates()]
 
     def _get_closed_form_lr(self) -> list[Any]:
         wave = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
