@@ -154,7 +154,8 @@ def _sqrt(value: Any) -> Any:
 class _PerParameter(Optimizer):
     """An optimizer whose update treats every parameter by itself.
 
-    A subclass gives `_clew_init_state(group, param, state)` and `_clew_update(group, param, grad, state)`.
+    A subclass gives `_clew_init_state(group, param, state)` and
+    `_clew_update(group, param, grad, state)`; a program's own subclass must not meet these names.
     `_clew_added_options` are the options that checkpoints of older versions may lack.
     """
 

@@ -242,9 +242,8 @@ class SWALR(LRScheduler):
         anneal_strategy: Literal["cos", "linear"] = "cos",
         last_epoch: int = -1,
     ) -> None:
-        for rate, group in zip(
-            _per_group("SWALR: swa_lr", swa_lr, self._clew_checked(optimizer)), optimizer.param_groups
-        ):
+        rates = _per_group("SWALR: swa_lr", swa_lr, self._clew_checked(optimizer))
+        for rate, group in zip(rates, optimizer.param_groups):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
