@@ -256,7 +256,9 @@ class _PerParameter(Optimizer):
             self.state = whole
         return others + [owners[i] for i in left or ()]
 
-    def _clew_step_each(self, group: dict[str, Any], params: list[Tensor], differentiable: bool) -> None:
+    def _clew_step_each(
+        self, group: dict[str, Any], params: list[Tensor], differentiable: bool
+    ) -> None:
         """Updates parameters with tensor operations."""
         keeps_state = self._clew_keeps_state(group)
         with clew.set_grad_enabled(differentiable):
