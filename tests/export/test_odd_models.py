@@ -15,13 +15,10 @@ from clew.export import ExportError, export, load, save
 
 # What cannot be kept, and the line that the error names.
 REFUSED = {
-    "FilteredComprehension": "rows = .r \\* 2 for r in x if",
     "Walrus": "while .norm := x.norm",
-    "Closure": "if x.sum.. > 0",
     "Property": "return 1 if self.gain.sum",
     "Recursion": "if x.abs.*write it as a loop",
     "DictOfStates": "the string 'even' in one branch.*key = ",
-    "MatchCase": "match int",
     "Sorted": "values = sorted",
     "TryNan": "ValueError is raised at .*if x.sum.*the `try` at",
     "Strings": "'mode' is the string 'tanh'.*give it a value of one kind",

@@ -7,9 +7,9 @@ from typing import Any
 
 import clew
 from clew import Tensor
-from clew.export._conditions import Conditions, _both, _either, varies
+from clew.export._conditions import Conditions, _both, _either, given, varies
 from clew.export._errors import ExportError, here
-from clew.export._lists import ScanList, SymIter, SymRange, as_loop
+from clew.export._lists import Maybe, ScanList, SymIter, SymRange, as_loop, has_maybe, length_of
 from clew.export._symbols import SYMS, compute
 
 __all__ = ["BUILTINS", "Functions"]
@@ -17,6 +17,9 @@ __all__ = ["BUILTINS", "Functions"]
 
 class Functions(Conditions):
     """len(), range(), min() and others."""
+
+    listed: Any  # of Control
+    fresh: Any
 
     def _may_take(self, items: Any) -> None:
         """An iterator is about to go on, which a branch that is not taken must not do."""
@@ -40,9 +43,19 @@ class Functions(Conditions):
     def _some(self, items: Any, function: Any, goes_on: bool) -> Any:
         if isinstance(items, Tensor):
             return function(items)
+        if isinstance(items, ScanList):
+            rows = items.all_rows() != 0
+            return self.condition(rows.all() if goes_on else rows.any())
         found: Any = goes_on
         for x in items:
-            c = self.condition(x)
+            if type(x) is Maybe:
+                if goes_on:
+                    c = self.or_(given(self.not_(x.keep)), given(x.value))
+                else:
+                    c = self.and_(given(x.keep), given(x.value))
+                c = self.condition(c)
+            else:
+                c = self.condition(x)
             if type(c) not in SYMS:
                 if c is not goes_on:
                     return c
@@ -61,6 +74,8 @@ class Functions(Conditions):
             return shape[0] if len(shape) else len(x)
         if isinstance(x, (SymIter, ScanList)):
             return x.length()
+        if has_maybe(x):
+            return length_of(x)
         return len(x)
 
     def _range(self, *args: Any) -> Any:
@@ -85,6 +100,8 @@ class Functions(Conditions):
     def _extreme(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and hasattr(type(args[0]), "__next__"):
             args = (list(args[0]),)
+        if len(args) == 1 and isinstance(args[0], ScanList) and not kwargs:
+            return self._extreme(function, args[0].all_rows())
         several = len(args) == 1 and isinstance(args[0], (tuple, list))
         if len(args) == 1 and isinstance(args[0], Tensor) and args[0].dim() == 1 and not kwargs:
             return args[0].amax(0) if function is max else args[0].amin(0)
@@ -104,7 +121,18 @@ class Functions(Conditions):
 
     def _sum(self, x: Any, *start: Any, **named: Any) -> Any:
         if isinstance(x, ScanList):
-            return sum([*x.before, x.rows("stack").sum(0)], *start, **named)
+            return self._sum([*x.before, x.joined_rows.sum(0)], *start, **named)
+        if hasattr(type(x), "__next__"):
+            x = list(x)
+        if has_maybe(x):
+            total: Any = next(iter([*start, *named.values()]), 0)
+            for part in x:
+                if type(part) is Maybe:
+                    more, same = given((total + part.value,)), given((total,))
+                    (total,) = self._branch(part.keep, more, same, ("the sum",), here().line)
+                else:
+                    total = total + part
+            return total
         if not isinstance(x, Tensor) or as_loop(self.rec, x) is None:
             return sum(x, *start, **named)
         return sum([x.sum(0)], *start, **named)
@@ -113,6 +141,14 @@ class Functions(Conditions):
         if type(x) in SYMS:
             return compute("round", round, (x, *(d for d in digits if d is not None)))
         return round(x, *digits)
+
+    def _listed(self, kind: Any, *items: Any) -> Any:
+        if items and isinstance(items[0], ScanList):
+            return items[0]
+        if items and isinstance(items[0], SymIter):
+            return self.listed(items[0], lambda x: x)
+        made = kind(*items)
+        return self.fresh(made) if kind is list else made
 
     def _enumerate(self, x: Any, start: int = 0) -> Any:
         found = as_loop(self.rec, x)
@@ -155,6 +191,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     zip: Functions._zip,
     reversed: Functions._reversed,
     next: Functions._next,
+    list: lambda c, *a: c._listed(list, *a),
+    tuple: lambda c, *a: c._listed(tuple, *a),
     any: Functions._any,
     all: Functions._all,
     print: Functions._print,

@@ -10,14 +10,15 @@ from typing import Any
 from clew import Tensor
 from clew.export._errors import ExportError, here
 from clew.export._journal import UNBOUND, _is_number
-from clew.export._lists import ScanList
+from clew.export._lists import ScanList, has_maybe, length_of
+from clew.export._matching import Matching
 from clew.export._record import Recorder
 from clew.export._symbols import SYMS, SymBool, compute
 
-__all__ = ["Conditions", "varies"]
+__all__ = ["Conditions", "given", "varies"]
 
 
-class Conditions:
+class Conditions(Matching):
     """What `not`, `and`, `or`, comparisons and if-else ask."""
 
     rec: Recorder
@@ -41,6 +42,10 @@ class Conditions:
         """A plain bool, or a SymBool when data or a size decides."""
         if type(test) in SYMS:
             return test if type(test) is SymBool else compute("bool", bool, (test,))
+        if isinstance(test, ScanList):
+            return self.condition(test.length())
+        if has_maybe(test):
+            return self.condition(length_of(test))
         if isinstance(test, Tensor):
             if self.rec._depends((test,)):
                 found = self.rec.item(test)
@@ -154,7 +159,7 @@ class Conditions:
                 return value
             right = part()
             found = op(left, right)
-            value = found if value is True else self.and_(_given(value), _given(found))
+            value = found if value is True else self.and_(given(value), given(found))
             left = right
         return value
 
@@ -191,11 +196,13 @@ def _either(a: Any, b: Any) -> bool:
     return bool(a) or bool(b)
 
 
-def _given(x: Any) -> Callable[[], Any]:
+def given(x: Any) -> Callable[[], Any]:
     return lambda: x
 
 
 def varies(rec: Recorder, x: Any) -> bool:
+    if isinstance(x, ScanList) or has_maybe(x):
+        return True
     return type(x) in SYMS or (isinstance(x, Tensor) and rec._depends((x,)))
 
 

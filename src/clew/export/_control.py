@@ -9,6 +9,7 @@ import os
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,17 @@ import clew
 from clew import Tensor
 from clew.export._builtins import BUILTINS, Functions
 from clew.export._choices import callable_of, element
+from clew.export._conditions import given
 from clew.export._errors import ExportError, Place, here, is_library, is_standard
 from clew.export._inline import inlined, program_of
 from clew.export._ir import Block, Node
-from clew.export._journal import Journal, KindChanges
-from clew.export._lists import Appender, SymRange, as_loop
-from clew.export._merge import Merger
+from clew.export._journal import NOT_THERE, UNBOUND, Journal, KindChanges
+from clew.export._lists import Appender, Maybe, SymRange, as_loop
+from clew.export._merge import ELEMENT, Merger
 from clew.export._record import Recorder
 from clew.export._rewrite import convert
-from clew.export._symbols import SYMS, SymBool, compute, settle
+from clew.export._scopes import Cell
+from clew.export._symbols import SYMS, Poison, SymBool, compute, settle
 from clew.nn import Module
 
 __all__ = ["Control"]
@@ -40,6 +43,10 @@ class Control(Functions):
         self._made: dict[Any, Any] = {}
         self._depth = 0
         self._lists: list[Any] = []  # that a first round may change
+        self._local: dict[int, list[Any]] = {}  # lists made outside of any branch
+        self._globals: dict[Any, tuple[Cell, Any]] = {}  # what they were before
+        self._owned: dict[Any, tuple[Cell, int]] = {}  # since how many open branches they exist
+        self._seen: list[tuple[int, set[Any]]] = []  # what open branches keep, by their depth
 
     # ---- statements ----
 
@@ -143,20 +150,46 @@ class Control(Functions):
         """A list or dict that was just made."""
         if self.rec.journals:
             self.rec.journals[-1].fresh[id(made)] = made
+        elif type(made) is list:
+            self._local[id(made)] = made
         return made
 
-    def listed(self, items: Any, each: Any) -> Any:
-        """``[each(x) for x in items]``."""
+    def _is_local(self, x: Any) -> bool:
+        """Whether a list was made in this run of the model, which nobody else sees."""
+        return id(x) in self._local or any(id(x) in j.fresh for j in self.rec.journals)
+
+    def listed(self, items: Any, each: Any, keeps: Any = None) -> Any:
+        """``[each(x) for x in items if keeps(x)]``."""
         found = as_loop(self.rec, items)
         if found is None:
-            return self.fresh([each(x) for x in items])
+            return self.fresh(list(self._filtered(items, each, keeps)))
 
         def body(i: Any, v: Any) -> Any:
-            v[0].append(each(found.item(i)))
+            for made in self._filtered([found.item(i)], each, keeps):
+                v[0].append(made)
             return v
 
         name = ("the list",)
         return self._staged(found.length(), None, body, None, ([],), name, name)[0]
+
+    def generated(self, items: Any, each: Any, keeps: Any = None) -> Any:
+        """``(each(x) for x in items if keeps(x))``."""
+        if as_loop(self.rec, items) is not None:
+            return self.listed(items, each, keeps)
+        return self.fresh(self._filtered(iter(items), each, keeps))
+
+    def _filtered(self, items: Any, each: Any, keeps: Any) -> Iterator[Any]:
+        for x in items:
+            item, there = (x.value, x.keep) if type(x) is Maybe else (x, True)
+            asked = True if keeps is None else self.condition(keeps(item))
+            c: Any = self.and_(given(there), given(asked))
+            if type(c) not in SYMS:
+                if c:
+                    yield each(item)
+                continue
+            then = functools.partial(_alone, each, item)
+            (made,) = self._branch(c, then, given((UNBOUND,)), (ELEMENT,), here().line)
+            yield Maybe(made, c)
 
     # ---- calls ----
 
@@ -186,12 +219,12 @@ class Control(Functions):
             special = BUILTINS.get(function) if _hashable(function) else None
             if special is not None:
                 return special(self, *args, **kwargs)
-            if function is list or function is dict:
+            if function is dict:
                 return self.fresh(function(*args, **kwargs))
             if kind is types.BuiltinFunctionType:
                 owner = function.__self__
                 if self.rec.journals and isinstance(owner, (list, dict, set)):
-                    self._container(function, owner)
+                    self._container(function, owner, args)
                 math_name = f"math.{function.__name__}" if owner is math else ""
                 if math_name and any(type(a) in SYMS for a in args):
                     return compute(math_name, function, args)
@@ -212,17 +245,39 @@ class Control(Functions):
         """``items[index]``."""
         return element(self, items, index)
 
-    def _container(self, function: Any, owner: Any) -> None:
+    def _container(self, function: Any, owner: Any, args: Any) -> None:
         if function.__name__ in ("append", "extend", "insert", "pop", "update", "clear", "remove",
                                  "add", "setdefault"):  # fmt: skip
-            if id(owner) in self.rec.journals[-1].fresh or id(owner) in map(id, self._lists):
+            journal = self.rec.journals[-1]
+            if id(owner) in journal.fresh:
                 return
-            raise ExportError(
-                f"export: a {type(owner).__name__} changes inside an `if` or a loop that data "
-                f"decides ({function.__name__}), at {here()}\n"
-                f"  A list may grow by one append() in each round of a loop; otherwise write into "
-                f"a tensor, or use clew.where()."
-            )
+            grows = function.__name__ == "append" and journal.growth is not None
+            if grows and self._is_local(owner):
+                journal.grow(owner, args[0])
+            elif id(owner) not in map(id, self._lists):
+                raise self._changes(owner, function.__name__)
+
+    @staticmethod
+    def _changes(owner: Any, how: str) -> ExportError:
+        return ExportError(
+            f"export: a {type(owner).__name__} changes inside an `if` or a loop that data "
+            f"decides ({how}), at {here()}\n"
+            f"  A list may grow by append() in a loop or in a branch; otherwise write into "
+            f"a tensor, or use clew.where()."
+        )
+
+    def grow(self, target: Any, x: Any) -> None:
+        """A list, or what stands for it in a loop, grows by an element."""
+        journals = self.rec.journals
+        if type(target) is Appender:
+            target.append(x)
+            return
+        if journals and id(target) not in journals[-1].fresh:
+            if journals[-1].growth is not None:
+                journals[-1].grow(target, x)
+            elif id(target) not in map(id, self._lists):
+                raise self._changes(target, "append")
+        target.append(x)
 
     def converted(self, function: types.FunctionType) -> Any:
         """The function, rewritten if it is not a library's."""
@@ -238,30 +293,97 @@ class Control(Functions):
             self._made[key] = made
         return made
 
+    # ---- variables that functions share ----
+
+    def cell(self, name: str, reads: Callable[[], Any]) -> Cell:
+        """Where a variable is that an inner function or the module has, too."""
+        made = Cell(name, reads, UNBOUND)
+        if made.worldwide:
+            self._globals.setdefault(made.key, (made, made.get()))
+        return made
+
+    def restore_globals(self) -> None:
+        """Variables after `global` are what they were before the recording."""
+        for cell, value in self._globals.values():
+            cell.set(value)
+
+    def owns(self, cells: tuple[Cell, ...]) -> None:
+        """A call begins whose variables inner functions may assign."""
+        for x in cells:
+            self._owned[x.key] = (x, len(self.rec.journals))
+
+    def moves(self, cells: tuple[Cell, ...]) -> None:
+        """A variable of a function around this one, or of the module, is about to be assigned."""
+        for x in cells:
+            _, since = self._owned.get(x.key, (x, 0))
+            seen = {depth for depth, keys in self._seen if x.key in keys}
+            if seen.issuperset(range(since, len(self.rec.journals))):
+                continue
+            raise ExportError(
+                f"export: {x.name!r}, a variable of another function or of the module, is assigned "
+                f"inside an `if` or a loop that data decides, at {here()}\n"
+                f"  The function of that `if` or loop cannot see it: return the value, and assign "
+                f"it there."
+            )
+
+    @contextmanager
+    def _seeing(self, cells: tuple[Cell, ...]) -> Iterator[None]:
+        self._seen.append((len(self.rec.journals), {x.key for x in cells}))
+        try:
+            yield
+        finally:
+            self._seen.pop()
+
+    def _with_cells(self, function: Any, cells: tuple[Cell, ...], vals: Any = None) -> Any:
+        """A function of variables, the last of which are in cells, as are its last results."""
+
+        def run(*args: Any) -> Any:
+            given = list(args[-1] if vals is None else vals)
+            first = len(given) - len(cells)
+            for x, v in zip(cells, given[first:]):
+                x.set(v)
+            made = function(*args[:-1], given[:first]) if vals is None else function()
+            if not isinstance(made, (tuple, list)):  # a condition
+                return made
+            return (*made, *(x.get() for x in cells))
+
+        return run
+
     # ---- branches ----
 
     def if_(
-        self, test: Any, then: Any, other: Any, vals: Any, names: tuple[str, ...], line: int
-    ) -> Any:
+        self, test: Any, then: Any, other: Any, vals: Any, names: tuple[str, ...], line: int,
+        cells: tuple[Cell, ...] = (),
+    ) -> Any:  # fmt: skip
         """Both branches as functions of the variables that they assign."""
         c = self.condition(test)
         if type(c) not in SYMS:
             return (then if c else other)(*vals)
-        return self._branch(c, lambda: then(*vals), lambda: other(*vals), names, line)
+        return self._branch(c, lambda: then(*vals), lambda: other(*vals), names, line, cells)
 
-    def if_return(self, test: Any, then: Any, other: Any, vals: Any, line: int) -> Any:
+    def if_return(
+        self, test: Any, then: Any, other: Any, vals: Any, line: int, cells: tuple[Cell, ...] = ()
+    ) -> Any:
         """Branches that end the function."""
         c = self.condition(test)
         if type(c) not in SYMS:
             return (then if c else other)(*vals)
         got = self._branch(
-            c, lambda: (then(*vals),), lambda: (other(*vals),), ("the function's result",), line
-        )
+            c, lambda: (then(*vals),), lambda: (other(*vals),), ("the function's result",), line,
+            cells,
+        )  # fmt: skip
         return got[0]
 
     def _branch(
-        self, c: SymBool, then: Any, other: Any, names: tuple[str, ...], line: int
-    ) -> tuple[Any, ...]:
+        self, c: SymBool, then: Any, other: Any, names: tuple[str, ...], line: int,
+        cells: tuple[Cell, ...] = (),
+    ) -> tuple[Any, ...]:  # fmt: skip
+        if cells:
+            vals = [x.get() for x in cells]
+            then, other = (self._with_cells(f, cells, vals) for f in (then, other))
+            with self._seeing(cells):
+                got = self._branch(c, then, other, (*names, *(x.name for x in cells)), line)
+            return self._leave_cells(got, cells)
         rec = self.rec
         place = here()
         takes = [bool(v) for v in c.vals]
@@ -275,7 +397,7 @@ class Control(Functions):
         sides = []
         try:
             for wanted, function in ((True, then), (False, other)):
-                journal = Journal()
+                journal = Journal({})
                 rec.active = [a and t == wanted for a, t in zip(before, takes)]
                 block = Block()
                 rec.blocks.append(block)
@@ -300,6 +422,9 @@ class Control(Functions):
                 finally:
                     rec.blocks.pop()
                     rec.journals.pop()
+                    for grown, added in journal.grown():
+                        if type(grown) is list:
+                            del grown[len(grown) - len(added) :]
                 active = rec.active
                 written = journal.swap(_takers(takes, wanted))
                 sides.append((block, result, error, journal, written, active))
@@ -312,8 +437,11 @@ class Control(Functions):
             rec.guard(c, k == 0)
             rec.blocks[-1].nodes += sides[k][0].nodes
             sides[k][3].leave(rec.journals, place)
-            got: Any = sides[k][1]
-            return tuple(got)
+            for grown, added in sides[k][3].grown():
+                for x in added:
+                    self.grow(grown, x.value if x.keep is True else x)
+            left: Any = sides[k][1]
+            return tuple(left)
         for outer in rec.journals:
             for _, _, _, journal, _, _ in sides:
                 for key, (root, old) in journal.before.items():
@@ -322,16 +450,43 @@ class Control(Functions):
         merger = Merger(rec, node, takes, place)
         results: Any = (sides[0][1], sides[1][1])
         merged = tuple(merger.merge(a, b, name) for a, b, name in zip(*results, names))
+        grown = self._merged_growth(merger, *(side[3] for side in sides))
         rec.emit(node)
         for _, _, _, journal, _, _ in sides:
             journal.leave(rec.journals, place)
+        for target, x in grown:
+            self.grow(target, x)
         return merged
+
+    def _merged_growth(
+        self, merger: Merger, then: Journal, other: Journal
+    ) -> list[tuple[Any, Any]]:
+        """The elements by which lists have grown in a branch, or may have."""
+        found = []
+        lists = {id(x): x for x, _ in (*then.grown(), *other.grown())}
+        for key, target in lists.items():
+            for a, b in zip_longest(then.added(key), other.added(key), fillvalue=NOT_THERE):
+                value = merger.merge(a.value, b.value, ELEMENT)
+                if isinstance(value, Poison):
+                    value._fail()
+                keep = merger.merge(a.keep, b.keep, ELEMENT)
+                place = b.place if a is NOT_THERE else a.place
+                found.append((target, value if keep is True else Maybe(value, keep, place)))
+        return found
+
+    @staticmethod
+    def _leave_cells(got: Any, cells: tuple[Cell, ...]) -> Any:
+        """Gives the cells their values, which are the last; returns the others."""
+        first = len(got) - len(cells)
+        for x, v in zip(cells, got[first:]):
+            x.set(v)
+        return tuple(got[:first])
 
     # ---- loops ----
 
     def while_(
         self, test: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None, line: int,
-        grows: tuple[str, ...] = (),
+        grows: tuple[str, ...] = (), cells: tuple[Cell, ...] = (),
     ) -> Any:  # fmt: skip
         """A loop whose condition may be data."""
         vals = tuple(vals)
@@ -341,7 +496,7 @@ class Control(Functions):
             if type(c) in SYMS:
                 return self._staged(
                     None, c, lambda i, v: body(*v), lambda v: self.condition(test(*v)), vals, names,
-                    grows,
+                    grows, cells,
                 )  # fmt: skip
             if not c:
                 return vals
@@ -352,44 +507,54 @@ class Control(Functions):
 
     def for_(
         self, items: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None,
-        line: int, grows: tuple[str, ...] = (),
+        line: int, grows: tuple[str, ...] = (), cells: tuple[Cell, ...] = (),
     ) -> Any:  # fmt: skip
         """A loop over something whose length may be a size."""
         vals = tuple(vals)
         found = as_loop(self.rec, items)
-        if found is None:
-            self._may_take(items)
-            iterator = iter(items)
-            left = items if type(items) is range else None
-            for done, item in enumerate(iterator):
-                if broke is not None:
-                    b = vals[broke]
-                    if type(b) in SYMS or isinstance(b, Tensor):
-                        if left is not None and len(left) - done > 8:
-                            rest = left[done:]
-                            return self._staged_range(
-                                SymRange(rest.start, rest.stop, rest.step), body, vals, names,
-                                broke, grows,
-                            )  # fmt: skip
-                        vals = self.if_(
-                            self.not_(b), lambda *v, x=item: body(x, *v), lambda *v: v, vals,
-                            names, line,
+        if found is not None:
+            return self._staged_range(found, body, vals, names, broke, grows, cells)
+        self._may_take(items)
+        iterator = iter(items)
+        left = items if type(items) is range else None
+        for done, item in enumerate(iterator):
+            if broke is not None:
+                b = vals[broke]
+                if type(b) in SYMS or isinstance(b, Tensor):
+                    if left is not None and len(left) - done > 8:
+                        rest = left[done:]
+                        return self._staged_range(
+                            SymRange(rest.start, rest.stop, rest.step), body, vals, names,
+                            broke, grows, cells,
                         )  # fmt: skip
-                        continue
-                    if b:
-                        break
-                vals = tuple(body(item, *vals))
-            return vals
-        return self._staged_range(found, body, vals, names, broke, grows)
+                    goes_on = self.not_(b)
+                    if type(item) is Maybe:
+                        goes_on = self.and_(given(goes_on), given(item.keep))
+                        item = item.value
+                    vals = self.if_(
+                        goes_on, lambda *v, x=item: body(x, *v), lambda *v: v, vals,
+                        names, line, cells,
+                    )  # fmt: skip
+                    continue
+                if b:
+                    break
+            if type(item) is Maybe:
+                vals = self.if_(
+                    item.keep, lambda *v, x=item.value: body(x, *v), lambda *v: v, vals,
+                    names, line, cells,
+                )  # fmt: skip
+                continue
+            vals = tuple(body(item, *vals))
+        return vals
 
     def _staged_range(
         self, items: Any, body: Any, vals: Any, names: tuple[str, ...], broke: int | None,
-        grows: tuple[str, ...],
+        grows: tuple[str, ...], cells: tuple[Cell, ...],
     ) -> Any:  # fmt: skip
         count, item = items.length(), items.item
         if broke is None:
             return self._staged(
-                count, None, lambda i, v: body(item(i), *v), None, vals, names, grows
+                count, None, lambda i, v: body(item(i), *v), None, vals, names, grows, cells
             )  # fmt: skip
         before = self.condition(vals[broke])
         if type(before) not in SYMS and before:
@@ -403,15 +568,22 @@ class Control(Functions):
             return self.not_(v[broke])
 
         return self._staged(
-            count, start, lambda i, v: body(item(i), *v), goes_on, vals, names, grows
+            count, start, lambda i, v: body(item(i), *v), goes_on, vals, names, grows, cells
         )
 
     def _staged(
         self, trip: Any, cond: Any, body: Any, test: Any, vals: Any, names: tuple[str, ...],
-        grows: tuple[str, ...],
+        grows: tuple[str, ...], cells: tuple[Cell, ...] = (),
     ) -> Any:  # fmt: skip
         from clew.export._loops import Staged
 
+        if cells:
+            body = self._with_cells(body, cells)
+            test = test and self._with_cells(test, cells)
+            vals, names = (*vals, *(x.get() for x in cells)), (*names, *(x.name for x in cells))
+            with self._seeing(cells):
+                got = self._staged(trip, cond, body, test, vals, names, grows)
+            return self._leave_cells(got, cells)
         loop = Staged(self, trip, cond, body, test, tuple(vals), names, grows)
         try:
             return loop.run()
@@ -428,6 +600,9 @@ class Control(Functions):
         if cond is not None:
             self.rec.guard(cond, True)
         lists = [list(v) if n in grows and type(v) is list else v for v, n in zip(vals, names)]
+        for x in lists:
+            if type(x) is list:
+                self.fresh(x)
         self._lists += lists
         vals_before = vals
         try:
@@ -448,6 +623,10 @@ class Control(Functions):
         return Staged(
             self, trip, cond, lambda i, v: body(i + 1, v), test, vals, names, grows
         ).run()  # fmt: skip
+
+
+def _alone(function: Any, x: Any) -> tuple[Any]:
+    return (function(x),)
 
 
 def _takers(takes: list[bool], wanted: bool) -> Callable[[int], bool]:

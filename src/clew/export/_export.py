@@ -314,6 +314,7 @@ def _record_once(runner: _Runner, first: list[Tensor], second: list[Tensor]) -> 
             ) from None
         finally:
             rec.stop()
+            control.restore_globals()
         if rec.refusal is not None:
             raise rec.refusal
         rec.program.out_tree = _tree.flatten(

@@ -49,7 +49,7 @@ class Expressions(ast.NodeTransformer):
             return self._like(ask("fresh", node), node)
         return node
 
-    visit_List = visit_Dict = visit_GeneratorExp = _made
+    visit_List = visit_Dict = _made
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
@@ -58,19 +58,35 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        return self._each(node, "listed") or node
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        return self._each(node, "generated") or self._like(ask("fresh", node), node)
+
+    def _each(self, node: ast.ListComp | ast.GeneratorExp, what: str) -> ast.AST | None:
+        """``[f(x) for x in items if g(x)]`` as a call with functions of an item."""
         part = node.generators[0]
         target = part.target
         parts = target.elts if isinstance(target, ast.Tuple) else [target]
         names = [p.id for p in parts if isinstance(p, ast.Name)]
+        tests = [as_condition(test) for test in part.ifs]
         self.generic_visit(node)
-        odd = part.ifs or part.is_async or len(node.generators) > 1 or len(names) < len(parts)
+        odd = part.is_async or len(node.generators) > 1 or len(names) < len(parts)
         if odd or holds([node], ast.NamedExpr, ast.Await, ast.Yield):
-            return node
-        each: ast.expr = ast.Lambda(params(names), node.elt)
-        if isinstance(target, ast.Tuple):
-            item = ast.Starred(load("_clew_item"), ast.Load())
-            each = ast.Lambda(params(["_clew_item"]), ast.Call(each, [item], []))
-        return self._like(ask("listed", part.iter, each), node)
+            return None
+        functions = [node.elt]
+        if len(tests) == 1:
+            functions += part.ifs
+        elif tests:
+            functions.append(ask("and_", *map(thunk, part.ifs)))
+        given: list[ast.expr] = []
+        for body in functions:
+            each: ast.expr = ast.Lambda(params(names), body)
+            if isinstance(target, ast.Tuple):
+                item = ast.Starred(load("_clew_item"), ast.Load())
+                each = ast.Lambda(params(["_clew_item"]), ast.Call(each, [item], []))
+            given.append(each)
+        return self._like(ask(what, part.iter, *given), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         if holds([node], ast.NamedExpr, ast.Await, ast.Yield):

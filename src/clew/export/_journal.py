@@ -8,6 +8,7 @@ from typing import Any
 import clew
 from clew import Tensor
 from clew.export._errors import ExportError, Place
+from clew.export._lists import Maybe
 from clew.export._record import unseen
 from clew.export._symbols import SYMS, Poison, Sym, recorder
 
@@ -30,16 +31,32 @@ class _Unbound:
 
 
 UNBOUND = _Unbound()
+NOT_THERE = Maybe(UNBOUND, False)
 _NUMBERS = (bool, int, float)
 
 
 class Journal:
     """What a branch writes to, so that it can be taken back."""
 
-    def __init__(self) -> None:
+    def __init__(self, growth: dict[int, tuple[Any, list[Maybe]]] | None = None) -> None:
         self.before: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
         self.lists: dict[int, tuple[Any, Any]] = {}  # lists and dicts, and what they held
         self.fresh: dict[int, Any] = {}  # lists and dicts made within, which may change within
+        self.growth = growth  # of a branch: lists, and what append() has added
+
+    def grow(self, target: Any, x: Any) -> None:
+        """Notes that a list grows by an element in this branch."""
+        assert self.growth is not None
+        added = x if type(x) is Maybe else Maybe(x, True)
+        self.growth.setdefault(id(target), (target, []))[1].append(added)
+
+    def grown(self) -> list[tuple[Any, list[Maybe]]]:
+        """Lists, and what was added to each."""
+        return list((self.growth or {}).values())
+
+    def added(self, key: int) -> list[Maybe]:
+        """What was added to a list."""
+        return (self.growth or {}).get(key, (None, []))[1]
 
     def before_change(self, x: Any) -> None:
         """Notes what a list or dict holds."""
@@ -104,7 +121,7 @@ def _kind(x: Any) -> str:
         return f"a number ({x.kind})"
     if isinstance(x, str):
         return f"the string {x!r}"
-    if type(x) is Poison:
+    if issubclass(type(x), Poison):
         return "of no one kind"
     if isinstance(x, dict):
         return f"a dict of the keys {list(x)}"

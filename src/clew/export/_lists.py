@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import clew
 from clew import Tensor
 from clew.export._errors import ExportError, here
-from clew.export._symbols import SYMS, compute
+from clew.export._symbols import SYMS, Poison, compute, recorder
 
-__all__ = ["Appender", "ScanList", "SymIter", "SymRange", "as_loop"]
+__all__ = [
+    "Appender",
+    "Maybe",
+    "ScanList",
+    "SymIter",
+    "SymRange",
+    "as_loop",
+    "fixed_sizes",
+    "has_maybe",
+    "joined",
+    "length_of",
+]
 
 
 class SymIter:
@@ -52,9 +64,8 @@ def as_loop(rec: Any, items: Any) -> SymIter | None:
     if isinstance(items, SymIter):
         return items
     if isinstance(items, ScanList):
-        if items.before:
-            raise ExportError(f"export: a list that grew in a loop is run through at {here()}")
-        return SymIter(items.length(), lambda i: items.joined_rows[i])
+        rows = items.all_rows()
+        return SymIter(items.length(), lambda i: rows[i])
     if isinstance(items, Tensor) and id(items) in rec.known and items.dim():
         n = rec.shape(items)[0]
         if type(n) in SYMS:
@@ -62,19 +73,97 @@ def as_loop(rec: Any, items: Any) -> SymIter | None:
     return None
 
 
+class Maybe(Poison):
+    """An element of a list that is only there if data say so.
+
+    Args:
+        value: the element; where it is not there, something of its kind.
+        keep: whether it is there.
+    """
+
+    __slots__ = ("keep", "place", "value")
+    keep: Any
+    place: Any
+    value: Any
+
+    def __init__(self, value: Any, keep: Any, place: Any = None) -> None:
+        super().__init__(
+            f"export: data decide which elements a list has, since {place or here()}, and it is "
+            f"used as one of a known length\n  Its len(), sum(), any() and all(), a `for` "
+            f"statement over it, clew.stack() and clew.cat() are kept."
+        )
+        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "keep", keep)
+        object.__setattr__(self, "place", place or here())
+
+
+def has_maybe(items: Any) -> bool:
+    """Whether data decide which elements a list or a tuple has."""
+    return isinstance(items, (list, tuple)) and any(type(x) is Maybe for x in tuple(items))
+
+
+def length_of(items: Any) -> Any:
+    """How many elements such a list has."""
+    count: Any = sum(type(x) is not Maybe for x in items)
+    for x in items:
+        if type(x) is Maybe:
+            count = count + compute("int", int, (x.keep,))
+    return count
+
+
+def joined(
+    op: str, tensors: Any, dim: int = 0, *, out: Any = None, may_be_empty: bool = False
+) -> Tensor:
+    """stack() or cat() of such a list."""
+    items = tensors
+    if out is not None:
+        raise ExportError(f"export: {op}() with out= of a list that data filter, at {here()}")
+    values = [x.value if type(x) is Maybe else x for x in items]
+    keeps = [x.keep if type(x) is Maybe else True for x in items]
+    last = values[0].dim() if op == "stack" else values[0].dim() - 1
+    at = dim if dim >= 0 else dim + last + 1
+    for x in items:
+        if type(x) is Maybe:
+            fixed_sizes(x.value, at if op == "cat" else None)
+    whole = getattr(clew, op)(values, dim)
+    masks = [
+        clew.full((1 if op == "stack" else v.shape[at],), k) for v, k in zip(values, keeps)
+    ]  # fmt: skip
+    if not may_be_empty:
+        recorder().guard(compute("gt", operator.gt, (length_of(items), 0)), True)
+    return whole.movedim(at, 0)[clew.cat(masks)].movedim(0, at)
+
+
+def fixed_sizes(x: Any, but: int | None = None) -> None:
+    """Raises where an element that may be there has sizes that vary: what stands for it where it
+    is not there must have the same."""
+    sizes = list(recorder().held(x).value.sizes) if isinstance(x, Tensor) else []
+    if but is not None:
+        del sizes[but]
+    if None in sizes:
+        raise ExportError(
+            f"export: data decide whether a list has a tensor whose sizes vary ({sizes}), at "
+            f"{here()}\n  Fix these sizes, or append in both branches, with a mask beside it."
+        )
+
+
 class Appender:
     """A list inside a loop that is kept: it can only grow."""
 
     def __init__(self, before: list[Any], owner: Any) -> None:
         self.before, self.owner = before, owner
-        self.added: list[Any] = []
+        self.added: list[Any] = []  # a Maybe where data decide
 
     def append(self, x: Any) -> None:
         """Adds one element, once a round."""
-        if len(self.owner.rec.blocks) != self.owner.level:
+        rec = self.owner.rec
+        if len(rec.blocks) != self.owner.level:
+            if rec.journals[-1].growth is not None:
+                rec.journals[-1].grow(self, x)
+                return
             raise ExportError(
-                f"export: append() in an `if` inside a loop that is kept, at {here()}: each round "
-                f"must add one element; add a neutral one instead (zeros, a masked one)"
+                f"export: append() to a list of another loop, at {here()}; give the inner loop a "
+                f"list of its own, and append what is stacked of it"
             )
         self.added.append(x)
 
@@ -101,9 +190,10 @@ class Appender:
 class ScanList(list):
     """A list that a loop filled, as the tensor of its elements one behind the other."""
 
-    def __init__(self, before: list[Any], rows: Tensor, count: Any) -> None:
+    def __init__(self, before: list[Any], rows: Tensor, count: Any, filtered: bool = False) -> None:
         super().__init__(before)
         self.before, self.joined_rows, self._count = before, rows, count
+        self._filtered = filtered  # it may be empty though the loop has run
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -111,7 +201,7 @@ class ScanList(list):
 
     def length(self) -> Any:
         """Its length."""
-        return self._count + len(self.before)
+        return self._count + length_of(self.before)
 
     def joined(self, op: str, dim: int = 0, *, out: Any = None) -> Tensor:
         """stack() or cat() of the elements."""
@@ -121,30 +211,52 @@ class ScanList(list):
         if op == "stack":
             whole = rows if at == 0 else rows.movedim(0, at)
             if self.before:
-                whole = clew.cat([clew.stack(self.before, at), whole], at)
+                whole = clew.cat([self._first("stack", at), whole], at)
             return whole
         moved = rows if at == 0 else rows.movedim(0, at)
         whole = moved.flatten(at, at + 1)
-        return clew.cat([*self.before, whole], at) if self.before else whole
+        return clew.cat([self._first("cat", at), whole], at) if self.before else whole
+
+    def _first(self, op: str, at: int) -> Tensor:
+        """The elements from before the loop."""
+        if has_maybe(self.before):
+            return joined(op, self.before, at, may_be_empty=True)
+        made: Tensor = getattr(clew, op)(self.before, at)
+        return made
 
     def rows(self, op: str, dim: int = 0) -> Tensor:
         """The elements that the loop made. Where there are none, the loop cannot say of what size
         they would be; those before it can."""
         rows = self.joined_rows
+        if self._filtered and (not self.before or has_maybe(self.before)):
+            recorder().guard(compute("gt", operator.gt, (self.length(), 0)), True)
         if not self.before:
             return rows
-        sizes = list(self.before[0].shape)
+        first = self.before[0]
+        sizes = list((first.value if type(first) is Maybe else first).shape)
         if op != "stack" and sizes:
             at = dim % len(sizes)
             sizes[at] = rows.shape[1 + at]
-        return rows.reshape(rows.shape[0], *sizes)
+        return self.rows_like(sizes)
+
+    def rows_like(self, sizes: Any) -> Tensor:
+        """The elements that the loop made, of these sizes even where there are none."""
+        made: Tensor = self.joined_rows.reshape(self.joined_rows.shape[0], *sizes)
+        return made
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, int) and index < 0:
-            return self.joined_rows[index]
-        if self.before or not isinstance(index, int):
-            raise ExportError(f"export: an element of a list that grew in a loop, at {here()}")
-        return self.joined_rows[index]
+        if not isinstance(index, int):
+            raise ExportError(f"export: a part of a list that grew in a loop, at {here()}")
+        return self.all_rows()[index]
+
+    def all_rows(self) -> Tensor:
+        """The elements, as many as there are."""
+        if not self.before:
+            return self.joined_rows
+        values = [x.value if type(x) is Maybe else x for x in self.before]
+        if not all(isinstance(v, Tensor) for v in values):
+            raise ExportError(f"export: a list that grew in a loop is run through at {here()}")
+        return clew.cat([self._first("stack", 0), self.rows_like(values[0].shape)])
 
     def __iter__(self) -> Any:
         raise ExportError(

@@ -10,7 +10,7 @@ from clew.export._code import interpret_loop
 from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, Value
 from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind
-from clew.export._lists import Appender, ScanList
+from clew.export._lists import Appender, Maybe, ScanList, fixed_sizes
 from clew.export._record import Held, Recorder, unseen
 from clew.export._stand_ins import _shape_of
 from clew.export._symbols import SYMS, Poison, SymInt
@@ -155,7 +155,7 @@ class Staged:
                 journal.spoil(x, self.place)
             starts = {i: _copied(given[i]) for i in order}  # the body may change lists
             appenders = {}
-            for i in grown:
+            for i in sorted(grown):
                 appenders[i] = given[i] = Appender(self.vals[i], self)
             self.level = len(rec.blocks)
             got = list(self.body(SymInt(counter, [0] * rec.runs), given))
@@ -166,22 +166,8 @@ class Staged:
             if self.test is not None:
                 c = self.test(list(got))
                 goes_on = rec.stored(c) if type(c) in SYMS else bool(c)
-            scans = []
-            for i, a in appenders.items():
-                if len(a.added) != 1:
-                    raise ExportError(
-                        f"export: {self.names[i]!r} grows by {len(a.added)} elements in a round "
-                        f"of the loop at {self.place}; one is kept"
-                    )
-                x = a.added[0]
-                if type(x) in SYMS or type(x) in (int, float, bool):
-                    x = clew.full((), x)
-                if not isinstance(x, Tensor):
-                    raise ExportError(
-                        f"export: {self.names[i]!r} grows by {_kind(x)} in each round of the loop "
-                        f"at {self.place}; tensors and numbers are kept"
-                    )
-                scans.append(rec.held(x).value)
+            scans: list[Value] = []
+            parts = {i: self._parts(a.added, self.names[i], scans) for i, a in appenders.items()}
         finally:
             rec.blocks.pop()
             rec.journals.pop()
@@ -195,11 +181,29 @@ class Staged:
         cond = None if self.cond is None else rec.stored(self.cond)
         trip = None if self.trip is None else rec.stored(self.trip)
         node = Node("loop", (trip, cond, tuple(self.inits)), place=self.place, blocks=[block])
-        after = self._after(node, order, starts, grown, scans)
+        after = self._after(node, order, starts, parts, scans)
         for i in grown:
             journal.before_change(self.vals[i])
         journal.leave(rec.journals, self.place)
         return after
+
+    def _parts(self, added: list[Any], name: str, scans: list[Value]) -> list[bool]:
+        """What a list grows by in a round; of each element, whether data decide that it does."""
+        rec = self.rec
+        for x in added:
+            value = x.value if type(x) is Maybe else x
+            if type(value) in SYMS or type(value) in (int, float, bool):
+                value = clew.full((), value)
+            if not isinstance(value, Tensor):
+                raise ExportError(
+                    f"export: {name!r} grows by {_kind(value)} in each round of the loop at "
+                    f"{self.place}; tensors and numbers are kept"
+                )
+            scans.append(rec.held(value).value)
+            if type(x) is Maybe:
+                fixed_sizes(value)
+                scans.append(rec.held(clew.full((), x.keep)).value)
+        return [type(x) is Maybe for x in added]
 
     def _shapes_of_unbound(self, order: list[int], given: list[Any], grown: Any) -> dict[int, Any]:
         """What variables are after a round that have no value before the loop."""
@@ -303,8 +307,9 @@ class Staged:
         )
 
     def _after(
-        self, node: Node, order: list[int], starts: dict[int, Any], grown: set[int], scans: Any
-    ) -> tuple[Any, ...]:
+        self, node: Node, order: list[int], starts: dict[int, Any], parts: dict[int, list[bool]],
+        scans: Any,
+    ) -> tuple[Any, ...]:  # fmt: skip
         rec = self.rec
         body = node.blocks[0]
         for p, e in zip(body.params[1:], body.results[1]):
@@ -338,12 +343,31 @@ class Staged:
         vals = list(self.vals)
         for i in order:
             vals[i] = self._result(starts[i], outputs)
-        for i in sorted(grown):
-            o = next(outputs)
-            rows = self._tensor(o)
-            count = rec.shape(rows)[0]
-            vals[i] = ScanList(list(self.vals[i]), rows, count)
+        for i, filtered in parts.items():
+            rows, masks = [], []
+            for data_decide in filtered:
+                rows.append(self._tensor(next(outputs)))
+                masks.append(self._tensor(next(outputs)) if data_decide else None)
+            vals[i] = self._grown(list(self.vals[i]), rows, masks)
         return tuple(vals)
+
+    def _grown(self, before: list[Any], rows: list[Tensor], masks: list[Any]) -> ScanList:
+        """A list with what the rounds have added."""
+        whole = rows[0]
+        if len(rows) > 1:
+            try:
+                whole = clew.stack(rows, 1).flatten(0, 1)
+            except RuntimeError as e:
+                raise ExportError(
+                    f"export: a list grows by tensors of different sizes in a round of the loop at "
+                    f"{self.place}: {e}"
+                ) from e
+        decided = any(m is not None for m in masks)
+        if decided:
+            one = next(m for m in masks if m is not None)
+            masks = [clew.ones_like(one) if m is None else m for m in masks]
+            whole = whole[masks[0] if len(rows) == 1 else clew.stack(masks, 1).flatten(0, 1)]
+        return ScanList(before, whole, self.rec.shape(whole)[0], decided)
 
     def _note_writes(self, journal: Journal, body: Block, run: int) -> None:
         from clew.export._ir import values_in, written

@@ -16,7 +16,9 @@ from clew.export._record import Recorder, unseen
 from clew.export._stand_ins import _shape_of
 from clew.export._symbols import SYMS, Poison, SymBool, SymFloat, SymInt
 
-__all__ = ["KINDS", "Merger"]
+__all__ = ["ELEMENT", "KINDS", "Merger"]
+
+ELEMENT = "the element that a list grows by"
 
 KINDS = {"int": SymInt, "float": SymFloat, "bool": SymBool}
 
@@ -32,7 +34,7 @@ class Merger:
         if a is b:
             return a
         a, b = (x.item() if isinstance(x, np.generic) else x for x in (a, b))
-        if name.startswith("_clew_value") and (a is UNBOUND or b is UNBOUND):
+        if (name.startswith("_clew_value") or name == ELEMENT) and (a is UNBOUND or b is UNBOUND):
             # A value to return, where nothing is returned: anything of its kind will do.
             from clew.export._loops import placeholder
 

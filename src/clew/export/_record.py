@@ -19,6 +19,7 @@ from clew._base.overriding import TorchFunctionMode
 from clew.export import _symbols
 from clew.export._errors import ExportError, Place, here
 from clew.export._ir import Block, Node, Program, Value
+from clew.export._lists import has_maybe, joined
 from clew.export._names import (
     added,
     canonical,
@@ -167,7 +168,7 @@ class Recorder(StandIns, TorchFunctionMode):
             return slice(*(self.stored(t) for t in (tree.start, tree.stop, tree.step)))
         if kind is dict:
             return {k: self.stored(v) for k, v in tree.items()}
-        if kind is Poison:
+        if issubclass(kind, Poison):
             tree._fail()
         if isinstance(tree, np.generic):
             return tree.item()
@@ -257,6 +258,9 @@ class Recorder(StandIns, TorchFunctionMode):
         if op in ("stack", "cat", "concat") and args and hasattr(args[0], "joined"):
             with self:
                 return args[0].joined(op, *args[1:], **kwargs)
+        if op in ("stack", "cat", "concat") and args and has_maybe(args[0]):
+            with self:
+                return joined("stack" if op == "stack" else "cat", *args, **kwargs)
         if op in ("eq", "ne") and len(args) == 2 and args[1] is None:
             return func(*args)
         at = inplace_at(op)
@@ -294,7 +298,7 @@ class Recorder(StandIns, TorchFunctionMode):
 
     def record(self, op: str, func: Any, args: Any, kwargs: Any) -> Any:
         """Runs a call in every run and records it."""
-        if any(type(a) is Poison for a in args):
+        if any(issubclass(type(a), Poison) for a in args):
             self.stored(args)
         place = here()
         stored, named = self.stored(tuple(args)), self.stored(kwargs)

@@ -15,10 +15,12 @@ import linecache
 import sys
 import textwrap
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from clew.export._expressions import Expressions, as_condition
+from clew.export._patterns import without_match
+from clew.export._scopes import Scope, declarations, scope_of, undeclared
 from clew.export._syntax import (
     CF,
     appended,
@@ -183,12 +185,24 @@ class _Rewriter:
         self._count = 0
         self._size = 0
         self._own: set[str] = set()
+        self._scope = Scope(set(), set(), {})
 
     def function(self, body: list[ast.stmt], parameters: Iterable[str]) -> list[ast.stmt]:
-        if holds(body, ast.Global, ast.Nonlocal):
-            raise _TooLarge
+        """The statements of a function, rewritten."""
+        body = without_match(body)
         self._own = {*parameters, *stored(body)}
-        return self.seq([*body, self.at(ast.Return(ast.Constant(None)), body[-1])], None)
+        self._scope = scope = scope_of(body, self._own)
+        end = self.at(ast.Return(ast.Constant(None)), body[-1])
+        made = self.seq([*undeclared(body), end], None)
+        mine = sorted(scope.shared - {*parameters} - {*scope.declared})
+        first: list[ast.stmt] = declarations(scope.declared, scope)
+        if mine:  # assigned in functions that are made of branches, but variables of this one
+            nothing = ast.Assign([store_name(n) for n in mine], ast.Constant(None))
+            first.append(ast.If(ast.Constant(False), [nothing], []))
+        moved = sorted(scope.moved - {*scope.declared})
+        if moved:
+            first.append(ast.Expr(ask("owns", self.cells(moved))))
+        return [*(self.at(s, body[0]) for s in first), *made]
 
     def seq(self, stmts: list[ast.stmt], loop: _Loop | None) -> list[ast.stmt]:
         out: list[ast.stmt] = []
@@ -197,6 +211,7 @@ class _Rewriter:
             self._size += 1
             if self._size > _LIMIT:
                 raise _TooLarge
+            out += self.moves(s)
             if isinstance(s, ast.Return):
                 value = self.expr(s.value) if s.value else ast.Constant(None)
                 if loop is None:
@@ -240,11 +255,34 @@ class _Rewriter:
                 locate(n, like)
         return node
 
+    def moves(self, s: ast.stmt) -> list[ast.stmt]:
+        """What is asked before a statement assigns a variable of a function around this one."""
+        if isinstance(s, (ast.If, ast.While, ast.For, ast.With, ast.Try)):
+            return []
+        names = [n for n in stored([s]) if n in self._scope.declared]
+        return [self.at(ast.Expr(ask("moves", self.cells(names))), s)] if names else []
+
+    def changed(
+        self, stmts: Sequence[ast.AST], more: Iterable[str] = ()
+    ) -> tuple[list[str], list[str]]:
+        """The variables that statements change: of this function alone, and shared ones."""
+        names = stored(stmts, self._own)
+        names += [n for n in more if n not in names]
+        shared = [n for n in names if n in self._scope.shared or n not in self._own]
+        if holds(stmts, ast.Call):
+            shared += sorted(self._scope.moved - {*shared})
+        return [n for n in names if n not in shared], shared
+
+    def cells(self, names: list[str]) -> ast.expr:
+        """Where shared variables are."""
+        return tuple_of([ask("cell", ast.Constant(n), thunk(load(n))) for n in names])
+
     def defined(self, name: str, names: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
+        first = declarations(stored(body), self._scope)
         return ast.FunctionDef(
             name=name,
             args=params(names),
-            body=body or [ast.Pass()],
+            body=[*first, *body] or [ast.Pass()],
             decorator_list=[],
             **_NO_TYPES,
         )
@@ -257,35 +295,21 @@ class _Rewriter:
         return tuple_of([ast.Constant(n) for n in names])
 
     def plain_if(self, s: ast.If, loop: _Loop | None) -> list[ast.stmt]:
-        names = stored([*s.body, *s.orelse], self._own)
-        self._count += 1
-        k = self._count
-        test = self.test(s.test)
-        ends = ast.Return(tuple_of([load(n) for n in names]))
-        then = self.defined(f"_clew_then_{k}", names, [*self.seq(s.body, loop), ends])
-        other = self.defined(f"_clew_else_{k}", names, [*self.seq(s.orelse, loop), ends])
-        call = ask(
-            "if_", test, load(then.name), load(other.name), self.current(names),
-            self.names(names), ast.Constant(s.lineno),
-        )  # fmt: skip
-        done: ast.stmt = ast.Expr(call)
-        if names:
-            done = ast.Assign([tuple_of([store_name(n) for n in names], ast.Store())], call)
-        return [self.at(x, s) for x in (then, other, done)]
+        return self._branches(s, *self.changed([*s.body, *s.orelse]), loop)
 
     def leaving_if(self, s: ast.If, rest: list[ast.stmt], loop: _Loop | None) -> list[ast.stmt]:
         if loop is not None:
             whole = ast.If(s.test, [*s.body, *rest], [*s.orelse, *copy.deepcopy(rest)])
             ast.copy_location(whole, s)
-            names = stored([*whole.body, *whole.orelse], self._own)
+            names, shared = self.changed([*whole.body, *whole.orelse])
             flags = [loop.broke]
             if holds([*whole.body, *whole.orelse], ast.Return):
                 flags += [loop.returned, loop.value]
             names += [n for n in flags if n not in names]
-            return self._branches(whole, names, loop)
+            return self._branches(whole, names, shared, loop)
         whole = ast.If(s.test, [*s.body, *rest], [*s.orelse, *copy.deepcopy(rest)])
         ast.copy_location(whole, s)
-        names = stored([*whole.body, *whole.orelse], self._own)
+        names, shared = self.changed([*whole.body, *whole.orelse])
         self._count += 1
         k = self._count
         test = self.test(s.test)
@@ -293,11 +317,13 @@ class _Rewriter:
         other = self.defined(f"_clew_else_{k}", names, self.seq(whole.orelse, None))
         call = ask(
             "if_return", test, load(then.name), load(other.name), self.current(names),
-            ast.Constant(s.lineno),
+            ast.Constant(s.lineno), self.cells(shared),
         )  # fmt: skip
         return [self.at(x, s) for x in (then, other, ast.Return(call))]
 
-    def _branches(self, s: ast.If, names: list[str], loop: _Loop) -> list[ast.stmt]:
+    def _branches(
+        self, s: ast.If, names: list[str], shared: list[str], loop: _Loop | None
+    ) -> list[ast.stmt]:
         self._count += 1
         k = self._count
         test = self.test(s.test)
@@ -306,9 +332,11 @@ class _Rewriter:
         other = self.defined(f"_clew_else_{k}", names, [*self.seq(s.orelse, loop), ends])
         call = ask(
             "if_", test, load(then.name), load(other.name), self.current(names),
-            self.names(names), ast.Constant(s.lineno),
+            self.names(names), ast.Constant(s.lineno), self.cells(shared),
         )  # fmt: skip
-        done = ast.Assign([tuple_of([store_name(n) for n in names], ast.Store())], call)
+        done: ast.stmt = ast.Expr(call)
+        if names:
+            done = ast.Assign([tuple_of([store_name(n) for n in names], ast.Store())], call)
         return [self.at(x, s) for x in (then, other, done)]
 
     def loop(self, s: ast.While | ast.For) -> tuple[list[ast.stmt], list[ast.stmt]]:
@@ -319,9 +347,9 @@ class _Rewriter:
         leaves = holds(s.body, ast.Break) or jumps(s.body, False)
         returns = jumps(s.body, False)
         assigned = [s.target, *s.body] if isinstance(s, ast.For) else [s.test, *s.body]
-        names = stored(assigned, self._own)
-        names += [n for n in appended(s.body) if n not in names]
-        grows = self.names(list(dict.fromkeys(appended(s.body))))
+        growing = list(dict.fromkeys(appended(s.body)))
+        names, shared = self.changed(assigned, growing)
+        grows = self.names(growing)
         out: list[ast.stmt] = []
         if leaves:
             names.append(loop.broke)
@@ -343,6 +371,7 @@ class _Rewriter:
             call = ask(
                 "while_", load(asked.name), load(body.name), self.current(names),
                 self.names(names), broke, line, grows,
+                self.cells(shared),
             )  # fmt: skip
         else:
             item = f"_clew_item_{k}"
@@ -354,6 +383,7 @@ class _Rewriter:
             call = ask(
                 "for_", self.expr(s.iter), load(body.name), self.current(names),
                 self.names(names), broke, line, grows,
+                self.cells(shared),
             )  # fmt: skip
         if names:
             out.append(ast.Assign([tuple_of([store_name(n) for n in names], ast.Store())], call))
@@ -374,16 +404,12 @@ class _Rewriter:
     def other(self, s: ast.stmt, loop: _Loop | None) -> ast.stmt:
         """A statement of another kind: its expressions change, and the blocks in it."""
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if isinstance(s, ast.FunctionDef) and not holds(
-                s.body, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal
-            ):  # fmt: skip
-                mine, self._first = self._first, (s.args.args[0].arg if s.args.args else "")
-                own = self._own
-                self._own = {a.arg for a in ast.walk(s.args) if isinstance(a, ast.arg)}
-                self._own |= set(stored(s.body))
-                end = self.at(ast.Return(ast.Constant(None)), s.body[-1])
-                s.body = self.seq([*s.body, end], None)
-                self._first, self._own = mine, own
+            if isinstance(s, ast.FunctionDef) and not holds(s.body, ast.Yield, ast.YieldFrom):
+                inner = _Rewriter(s.args.args[0].arg if s.args.args else "")
+                inner._size = self._size
+                s.body = inner.function(s.body, [a.arg for a in ast.walk(s.args)
+                                                 if isinstance(a, ast.arg)])  # fmt: skip
+                self._size = inner._size
             return s
         if isinstance(s, ast.Raise):
             if s.exc is not None:
@@ -395,7 +421,7 @@ class _Rewriter:
             return self.at(ast.Expr(asked), s)
         if isinstance(s, (ast.With, ast.Try)):
             return self.guarded(s, loop)
-        if isinstance(s, (ast.While, ast.For, ast.Match)):
+        if isinstance(s, (ast.While, ast.For)):
             return s  # kept as it is: a decision of data in it raises
         if isinstance(s, ast.Delete) and all(isinstance(t, ast.Name) for t in s.targets):
             names = [t.id for t in s.targets if isinstance(t, ast.Name)]

@@ -1,0 +1,330 @@
+"""`match`, `global`, `nonlocal`, closures and filtered lists in exported programs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import export_models as models
+import numpy as np
+import pytest
+from test_kept_python import B, check, kept, rows
+
+import clew
+from clew.export import Dim, ExportError, export
+
+ONE = ({0: B},)
+EXAMPLE = (clew.ones(4, 3),)
+
+
+# ---- match ----
+
+
+def test_match_on_numbers_that_data_give():
+    def f(x):
+        k = int(x.sum().abs()) % 4
+        match k:
+            case 0:
+                y = x * 2
+            case 1 | 2 if x.sum() > 0:
+                y = x - 5
+            case n if n > 2:
+                return -x * n
+            case _:
+                y = x + k
+        return y + 1
+
+    example = clew.ones(4, 3)
+    kept(f, (example,), [(x * s,) for (x,) in rows(1, 3, 6) for s in (0.1, 1.0, -3.0)], ONE)
+
+
+def test_match_on_shapes():
+    def f(x):
+        match x.shape:
+            case (n,):
+                return x * n
+            case (1, width):
+                return x * width
+            case (n, width) if n > 4:
+                return x[:4] * width
+            case (n, *others):
+                return x * n + len(others)
+
+    kept(f, (clew.randn(4, 3),), rows(1, 2, 4, 5, 9), ONE)
+    kept(f, (clew.randn(4),), [(clew.randn(7),)], ONE)
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    y: float
+
+
+def test_match_on_structures():
+    def f(x, mode):
+        match mode:
+            case {"scale": s, **others} if others:
+                x = x * s
+            case {"scale": s}:
+                x = x * -s
+            case Point(0, y=b) | Point(x=b):
+                x = x + b
+            case [first, *_, last]:
+                x = x * first + last
+            case str(name):
+                x = x * len(name)
+            case None:
+                pass
+        return x
+
+    expected = {
+        4.0: {"scale": 4.0, "more": 1}, -2.0: {"scale": 2.0}, 6.0: Point(0, 5.0),
+        4.5: Point(3.5, 5.0), 11.0: [2, 0, 9], 3.0: "abc", 1.0: None, 7.0: (7.0, 0.0),
+    }  # fmt: skip
+    for value, mode in expected.items():
+        program = export(models.Net(lambda x, m=mode: f(x, m)), (clew.ones(2),)).module()
+        np.testing.assert_allclose(program(clew.ones(2)), [value, value])
+
+
+def test_match_leaves_a_loop():
+    def f(x):
+        total = clew.zeros(3)
+        for row in x:
+            match int(row.sum()):
+                case 0:
+                    continue
+                case n if n > 4:
+                    break
+                case 3:
+                    total = total + row
+                case _:
+                    total = total - row
+        return total
+
+    x = clew.tensor([[1.0, 1, 1], [0, 0, 0], [1, 0, 1], [3, 3, 3], [1, 1, 1]])
+    kept(f, (x,), [(x[1:],), (x[:3],), (x.flip(0),), (x[1:2],)], ONE)
+
+
+# ---- variables of other functions ----
+
+
+def test_a_closure_reads_what_a_branch_assigned():
+    def f(x):
+        scale = 1.0
+        times = lambda v: v * scale
+        y = x + 1
+        if x.sum() > 100:
+            scale = 3.0
+            y = times(x)
+            if x.max() > 50:
+                scale = scale + 1
+                y = y + times(x)
+        return y, times(x)
+
+    others = [(clew.full((n, 3), v),) for n in (2, 4) for v in (30.0, 60.0, -3.0)]
+    kept(f, EXAMPLE, others, ONE)
+
+
+def test_a_closure_reads_what_a_plain_branch_assigned():
+    def f(x, flag=True):
+        scale = 1.0
+
+        def times(v):
+            return v * scale
+
+        if flag:
+            scale = 3.0
+            x = times(x)
+        for k in range(2):
+            scale = k + 2.0
+            x = times(x)
+        return x
+
+    check(f)
+
+
+def test_nonlocal_variables_are_kept():
+    def f(x):
+        total, count = clew.zeros(3), 0
+
+        def add(row):
+            nonlocal total, count
+            if row.sum() > 0:
+                total = total + row
+                count += 1
+                return row
+            return row * 0
+
+        last = clew.zeros(3)
+        for row in x:
+            last = last + add(row)
+        if count > 1:
+            add(total)
+        return total, count, last
+
+    check(f)
+
+
+def test_a_variable_that_the_branch_cannot_see():
+    def each(x, function):
+        for row in x:
+            function(row.sum())
+
+    def f(x):
+        total = clew.zeros(())
+
+        def add(v):
+            nonlocal total
+            total = total + v
+
+        each(x, add)
+        return total
+
+    with pytest.raises(ExportError, match=r"'total', a variable of another.*total = total \+ v"):
+        export(models.Net(f), EXAMPLE, dynamic_shapes=ONE)
+
+    def once(x):
+        total = clew.zeros(())
+
+        def add(v):
+            nonlocal total
+            total = total + v
+
+        for k in range(2):
+            add(x.sum() + k)
+        if x.sum() > 0:
+            total = total * 2
+        return total
+
+    check(once)
+
+
+CALLS = 0
+NAMES: list[str] = []
+
+
+def test_global_variables_are_afterwards_what_they_were():
+    def f(x):
+        global CALLS
+        CALLS = 1
+        if x.sum() > 0:
+            CALLS = 2
+            x = x * 2
+        for _ in range(2):
+            NAMES.append("x")
+        return x * CALLS
+
+    check(f)
+    assert type(CALLS) is int
+
+
+# ---- lists whose length data decide ----
+
+
+@pytest.mark.filterwarnings("ignore:onnx.export. the program relies")
+def test_append_in_a_branch_of_a_loop():
+    def f(x):
+        kept, both, ends, n = [], [], [clew.zeros(3)], 0
+        for row in x:
+            if row.sum() > 0:
+                kept.append(row * 2)
+                both.append(row)
+                if row[0] > 0.5:
+                    ends.append(row + 1)
+                    ends.append(row + 2)
+            else:
+                both.append(-row)
+            n = n + 1
+        both = clew.stack(both)
+        ends = clew.stack(ends)
+        if not kept:
+            return clew.zeros(1, 3), both, ends, n
+        return clew.stack(kept), both, ends, len(kept)
+
+    check(f)
+    program = export(models.Net(f), EXAMPLE, dynamic_shapes=ONE).module()
+    assert program(clew.full((2, 3), -1.0))[0].shape == (1, 3)
+
+
+@pytest.mark.filterwarnings("ignore:onnx.export. the program relies")
+def test_the_first_round_may_add_nothing():
+    def f(x):
+        best, kept = None, []
+        for row in x:
+            value = row.max()
+            best = value if best is None else clew.maximum(best, value)
+            if value > 0.5:
+                kept.append(row)
+        return best, len(kept), sum(r.sum() for r in kept) if len(kept) > 0 else clew.zeros(())
+
+    check(f)
+
+
+@pytest.mark.filterwarnings("ignore:onnx.export. the program relies")
+def test_filtered_comprehensions():
+    def f(x):
+        rows = [r * 2 for r in x if r.sum() > 0]
+        total = sum(r[0] for r in x if r[1] > 0 and r[2] > -1)
+        some = any(v > 1 for v in x[0]), all(r.sum() < 3 for r in x)
+        last = clew.stack([r for r in [x[0], x[-1], x[0] + x[-1]] if r.sum() < 1] + [x[0]])
+        if len(rows) > 1:
+            return clew.stack(rows), total + some[0], last * some[1]
+        return clew.zeros(1, 3), total + some[0], last * some[1]
+
+    check(f)
+
+
+@pytest.mark.filterwarnings("ignore:onnx.export. the program relies")
+def test_lists_of_a_known_number_of_elements():
+    def f(x):
+        outs, flags = [x[0]], []
+        for k in range(3):
+            x = x * 1.5 - 0.5
+            if x.sum() > 0:
+                outs.append(x[0] + k)
+            if x.max() > 1:
+                flags.append(x.max())
+            else:
+                flags.append(x.min())
+        total = x.sum()
+        for o in outs:
+            total = total + o.sum()
+            if total > 20:
+                break
+        wide = clew.cat([o[None] for o in outs]) if len(outs) > 2 else clew.zeros(1, 3)
+        return clew.stack(outs), clew.stack(flags), total, wide, len(outs)
+
+    check(f)
+
+
+def test_what_a_list_of_data_s_length_cannot_do():
+    def f(x):
+        outs = [x[0]]
+        if x.sum() > 0:
+            outs.append(x[1])
+        return outs[-1] * 2
+
+    match = r"(?s)data decide which elements a list has, since .*outs.append\(x\[1\]\).*len\(\)"
+    with pytest.raises(ExportError, match=match):
+        export(models.Net(f), EXAMPLE)
+    with pytest.raises(ExportError, match=r"data decide which elements a list has"):
+        export(models.Net(lambda x: [r for r in [x[0], x[1]] if r.sum() > 0]), EXAMPLE)
+
+    def sized(x):
+        outs = []
+        for row in x:
+            if row.sum() > 0:
+                outs.append(row[: int(row.abs().sum())])
+        return len(outs)
+
+    with pytest.raises(ExportError, match=r"tensor whose sizes vary"):
+        export(models.Net(sized), EXAMPLE, dynamic_shapes=ONE)
+
+    def inner(x):
+        outs = []
+        for row in x:
+            for v in row:
+                outs.append(v)
+        return clew.stack(outs)
+
+    with pytest.raises(ExportError, match=r"append\(\) to a list of another loop"):
+        export(models.Net(inner), (clew.ones(4, 3),), dynamic_shapes=({0: B, 1: Dim("w")},))
