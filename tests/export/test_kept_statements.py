@@ -328,3 +328,104 @@ def test_what_a_list_of_data_s_length_cannot_do():
 
     with pytest.raises(ExportError, match=r"append\(\) to a list of another loop"):
         export(models.Net(inner), (clew.ones(4, 3),), dynamic_shapes=({0: B, 1: Dim("w")},))
+
+
+# ---- generators ----
+
+
+def halves(x, limit):
+    while x.norm() > limit:
+        yield x
+        x = x * 0.5
+
+
+def positive(x):
+    yield x[0]
+    for row in x:
+        if row.sum() > 0:
+            yield row
+    yield from (r * 2 for r in [x[0], x[-1]])
+
+
+@pytest.mark.filterwarnings("ignore:onnx.export. the program relies")
+def test_generators_in_which_data_decide():
+    def f(x):
+        total = clew.zeros(3)
+        for h in halves(x, 0.7):
+            total = total + h.sum(0)
+        best = max(row.max() for row in x)
+        return total, clew.stack(list(positive(x))), sum(r.sum() for r in positive(x)), best
+
+    check(f)
+
+
+def test_generators_that_no_list_replaces():
+    def f(x):
+        steps = halves(x, 0.7)
+        return next(steps) + next(steps)
+
+    with pytest.raises(ExportError, match=r"while x.norm\(\) > limit"):
+        export(models.Net(f), EXAMPLE)
+
+    def talks(x):
+        got = yield x
+        if x.sum() > 0:
+            yield got
+
+    def g(x):
+        steps = talks(x)
+        next(steps)
+        return steps.send(x * 2)
+
+    with pytest.raises(ExportError, match=r"if x.sum\(\) > 0"):
+        export(models.Net(g), EXAMPLE)
+
+
+@pytest.mark.filterwarnings("ignore:onnx.export. the program relies")
+def test_lists_that_grow_behind_their_loop():
+    def f(x):
+        outs, ends = [], []
+        for row in x:
+            outs.append(row)
+        outs.append(x[0] * 2)
+        more = [x[0], *[x[-1]], *outs, *x] + [x[0] + 1]
+        for k in range(x.shape[0]):
+            outs.append(x[k] - 1)
+        for row in x:
+            if row.sum() > 0:
+                ends.append(row)
+        ends.extend([x[0], x[-1]])
+        rest = clew.stack(more[1:]), clew.stack(outs[::-1]), outs[1], outs[-2], len(outs[:2])
+        return clew.stack(outs), clew.stack(ends), len(ends), *rest
+
+    check(f)
+
+
+def test_other_uses_of_a_list_that_grew():
+    uses = (
+        lambda outs: outs.pop(), lambda outs: outs.reverse(), lambda outs: outs * 2,
+        lambda outs: outs == [1], lambda outs: outs.copy(), lambda outs: outs.insert(0, 1),
+    )  # fmt: skip
+    for use in uses:
+
+        def f(x, use=use):
+            outs = []
+            for row in x:
+                outs.append(row)
+            return use(outs)
+
+        with pytest.raises(ExportError, match="used in another way"):
+            export(models.Net(f), EXAMPLE, dynamic_shapes=ONE)
+
+
+def test_assignments_in_conditions():
+    def f(x):
+        n = 0
+        while (norm := x.norm()) > 1:
+            x = x * 0.5
+            n += 1
+        if (top := x.max()) > 0 and top < norm:
+            return x * top, n
+        return x - top, n
+
+    check(f)

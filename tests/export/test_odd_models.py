@@ -15,7 +15,6 @@ from clew.export import ExportError, export, load, save
 
 # What cannot be kept, and the line that the error names.
 REFUSED = {
-    "Walrus": "while .norm := x.norm",
     "Property": "return 1 if self.gain.sum",
     "Recursion": "if x.abs.*write it as a loop",
     "DictOfStates": "the string 'even' in one branch.*key = ",

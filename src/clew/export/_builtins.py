@@ -145,7 +145,7 @@ class Functions(Conditions):
     def _listed(self, kind: Any, *items: Any) -> Any:
         if items and isinstance(items[0], ScanList):
             return items[0]
-        if items and isinstance(items[0], SymIter):
+        if items and as_loop(self.rec, items[0]) is not None:
             return self.listed(items[0], lambda x: x)
         made = kind(*items)
         return self.fresh(made) if kind is list else made

@@ -34,6 +34,11 @@ class Conditions(Matching):
             return UNBOUND
 
     @staticmethod
+    def given(value: Any) -> Callable[[], Any]:
+        """The first part of an `and` or an `or`, where it assigns a variable."""
+        return lambda: value
+
+    @staticmethod
     def unbound() -> Any:
         """A variable without a value."""
         return UNBOUND

@@ -23,7 +23,7 @@ from clew.export._errors import ExportError, Place, here, is_library, is_standar
 from clew.export._inline import inlined, program_of
 from clew.export._ir import Block, Node
 from clew.export._journal import NOT_THERE, UNBOUND, Journal, KindChanges
-from clew.export._lists import Appender, Maybe, SymRange, as_loop
+from clew.export._lists import Appender, Maybe, ScanList, SymRange, as_loop
 from clew.export._merge import ELEMENT, Merger
 from clew.export._record import Recorder
 from clew.export._rewrite import convert
@@ -37,8 +37,9 @@ __all__ = ["Control"]
 class Control(Functions):
     """The functions behind `if`, `while`, `for` and calls, for one recording."""
 
-    def __init__(self, rec: Recorder) -> None:
+    def __init__(self, rec: Recorder, listed: frozenset[types.CodeType] = frozenset()) -> None:
         self.rec = rec
+        self._listed_codes = listed  # generators that are to return lists
         rec.control = self
         self._made: dict[Any, Any] = {}
         self._depth = 0
@@ -172,6 +173,16 @@ class Control(Functions):
         name = ("the list",)
         return self._staged(found.length(), None, body, None, ([],), name, name)[0]
 
+    def spread(self, *parts: Any) -> Any:
+        """``[*a, *b]``."""
+        parts = tuple(self._listed(list, p) if as_loop(self.rec, p) else p for p in parts)
+        if not any(isinstance(p, ScanList) for p in parts):
+            return self.fresh([x for p in parts for x in p])
+        whole: Any = []
+        for p in parts:
+            whole = whole + (p if isinstance(p, ScanList) else list(p))
+        return whole
+
     def generated(self, items: Any, each: Any, keeps: Any = None) -> Any:
         """``(each(x) for x in items if keeps(x))``."""
         if as_loop(self.rec, items) is not None:
@@ -289,7 +300,7 @@ class Control(Functions):
             if own or is_standard(file):
                 made = function
             else:
-                made = convert(function, self)
+                made = convert(function, self, function.__code__ in self._listed_codes)
             self._made[key] = made
         return made
 

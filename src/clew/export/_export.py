@@ -13,6 +13,7 @@ from clew import Tensor
 from clew.export import _tree
 from clew.export._control import Control
 from clew.export._errors import ExportError, is_library
+from clew.export._generators import deciding
 from clew.export._inline import inlined, program_of
 from clew.export._ir import Program, prune
 from clew.export._listing import name_values
@@ -280,7 +281,7 @@ def _record_varying(
     """Records; sizes of Dim.AUTO that the program cannot be written for are fixed."""
     while True:
         try:
-            return _record_once(runner, first, second), second
+            return _record_listing(runner, first, second), second
         except ExportError:
             if not sizes.hints & set(sizes.now):
                 raise
@@ -288,11 +289,31 @@ def _record_varying(
             second = runner.again(first, sizes)
 
 
-def _record_once(runner: _Runner, first: list[Tensor], second: list[Tensor]) -> Program:
+def _record_listing(runner: _Runner, first: list[Tensor], second: list[Tensor]) -> Program:
+    """Records; generators in which data decide return lists then."""
+    listed: frozenset[Any] = frozenset()
+    before: ExportError | None = None
+    while True:
+        try:
+            return _record_once(runner, first, second, listed)
+        except Exception as e:
+            code = deciding(e) if isinstance(e, ExportError) else None
+            if code is None or code in listed:
+                # What reads the generator may need one: then the first error says more.
+                if before is not None and not isinstance(e, ExportError):
+                    raise before from e
+                raise
+            before = before or e  # type: ignore[assignment]
+            listed |= {code}
+
+
+def _record_once(
+    runner: _Runner, first: list[Tensor], second: list[Tensor], listed: frozenset[Any]
+) -> Program:
     module, spec, restore = runner.module, runner.spec, runner.restore
     names = {id(t): (kind, name) for kind, name, t in parameters_of(module)}
     rec = Recorder(names, 2, runner.keep_added)
-    control = Control(rec)
+    control = Control(rec, listed)
     inputs = []
     for k, (a, b) in enumerate(zip(first, second)):
         pair = [a.detach().clone(), b.detach().clone()]

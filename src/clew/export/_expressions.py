@@ -49,7 +49,16 @@ class Expressions(ast.NodeTransformer):
             return self._like(ask("fresh", node), node)
         return node
 
-    visit_List = visit_Dict = _made
+    visit_Dict = _made
+
+    def visit_List(self, node: ast.List) -> ast.AST:
+        starred = any(isinstance(e, ast.Starred) for e in node.elts)
+        if not starred or not isinstance(node.ctx, ast.Load):
+            return self._made(node)
+        self.generic_visit(node)
+        parts = [e.value if isinstance(e, ast.Starred) else ast.Tuple([e], ast.Load())
+                 for e in node.elts]  # fmt: skip
+        return self._like(ask("spread", *parts), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
@@ -89,13 +98,16 @@ class Expressions(ast.NodeTransformer):
         return self._like(ask(what, part.iter, *given), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        if holds([node], ast.NamedExpr, ast.Await, ast.Yield):
+        if holds(node.values[1:], ast.NamedExpr) or holds([node], ast.Await, ast.Yield):
             return node
+        named = holds(node.values[:1], ast.NamedExpr)
         self.generic_visit(node)
         what = "and_" if isinstance(node.op, ast.And) else "or_"
         if not hasattr(node, "_clew_asked"):
             what += "value"
-        return self._like(ask(what, *map(thunk, node.values)), node)
+        first, *rest = node.values
+        given = ask("given", first) if named else thunk(first)
+        return self._like(ask(what, given, *map(thunk, rest)), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         as_condition(node)

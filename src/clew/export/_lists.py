@@ -192,7 +192,8 @@ class ScanList(list):
 
     def __init__(self, before: list[Any], rows: Tensor, count: Any, filtered: bool = False) -> None:
         super().__init__(before)
-        self.before, self.joined_rows, self._count = before, rows, count
+        self.joined_rows: Any = rows
+        self.before, self._count = before, count
         self._filtered = filtered  # it may be empty though the loop has run
 
     @classmethod
@@ -245,14 +246,17 @@ class ScanList(list):
         return made
 
     def __getitem__(self, index: Any) -> Any:
-        if not isinstance(index, int):
-            raise ExportError(f"export: a part of a list that grew in a loop, at {here()}")
-        return self.all_rows()[index]
+        rows = self.all_rows()
+        if isinstance(index, slice):
+            cut = rows.flip(0) if index == slice(None, None, -1) else rows[index]
+            return ScanList([], cut, recorder().shape(cut)[0], True)
+        return rows[index]
 
     def all_rows(self) -> Tensor:
         """The elements, as many as there are."""
         if not self.before:
-            return self.joined_rows
+            found: Tensor = self.joined_rows
+            return found
         values = [x.value if type(x) is Maybe else x for x in self.before]
         if not all(isinstance(v, Tensor) for v in values):
             raise ExportError(f"export: a list that grew in a loop is run through at {here()}")
@@ -268,4 +272,64 @@ class ScanList(list):
         return int(self.length().__index__())
 
     def append(self, x: Any) -> None:
-        raise ExportError(f"export: a list that grew in a loop grows again, at {here()}")
+        """One more element, behind the loop."""
+        if recorder().journals:
+            raise ExportError(
+                f"export: a list that grew in a loop grows again in an `if` or another loop that "
+                f"data decides, at {here()}; give that a list of its own"
+            )
+        more = self._with([x], False)
+        self.joined_rows, self._count = more.joined_rows, more._count
+        self.before, self._filtered = [], False
+        super().clear()
+
+    def spoil(self, place: Any) -> None:
+        """Reading it raises from now on: another loop has made another list of it."""
+        self.joined_rows = Poison(
+            f"export: a list that grows in a second loop, at {place}, is read through another "
+            f"name; use the variable that is appended to"
+        )
+
+    def extend(self, items: Any) -> None:
+        """Further elements."""
+        for x in items:
+            self.append(x)
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, False)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._with(other, True)
+
+    def __iadd__(self, other: Any) -> Any:
+        return self._with(other, False)
+
+    def _with(self, other: Any, in_front: bool) -> ScanList:
+        """A list of these elements and of others."""
+        rows = self.all_rows()
+        if isinstance(other, ScanList):
+            more = other.all_rows()
+        else:
+            parts = [x if isinstance(x, Tensor) else clew.full((), x) for x in other]
+            if not parts:
+                return self
+            more = clew.stack(parts)
+        if more.dtype != rows.dtype:
+            raise ExportError(
+                f"export: a list that grew in a loop gets elements of another dtype, at {here()}"
+            )
+        if not isinstance(other, ScanList):  # of what size rows are that are not there
+            rows = rows.reshape(rows.shape[0], *more.shape[1:])
+        both = clew.cat([more, rows] if in_front else [rows, more])
+        return ScanList([], both, recorder().shape(both)[0])
+
+    def _refused(self, *args: Any, **kwargs: Any) -> Any:
+        raise ExportError(
+            f"export: a list that grew in a loop is used in another way than to append, to index, "
+            f"to add, to stack or in a `for` statement, at {here()}"
+        )
+
+    pop = insert = remove = clear = reverse = sort = index = count = copy = _refused
+    __contains__ = __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _refused
+    __mul__ = __rmul__ = __imul__ = __setitem__ = __delitem__ = __reversed__ = _refused
+    __hash__ = None

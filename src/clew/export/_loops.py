@@ -71,7 +71,9 @@ class Staged:
         before = list(rec.active)
         vals = list(self.vals)
         for i, v in enumerate(vals):
-            if type(v) is list and self.names[i] in self.grows:
+            if type(v) in (list, ScanList) and self.names[i] in self.grows:
+                if type(v) is ScanList and rec.journals:
+                    v.append(None)  # raises
                 grown.add(i)
         for _ in range(2):
             journal = Journal()
@@ -183,7 +185,10 @@ class Staged:
         node = Node("loop", (trip, cond, tuple(self.inits)), place=self.place, blocks=[block])
         after = self._after(node, order, starts, parts, scans)
         for i in grown:
-            journal.before_change(self.vals[i])
+            if isinstance(self.vals[i], ScanList):
+                self.vals[i].spoil(self.place)
+            else:
+                journal.before_change(self.vals[i])
         journal.leave(rec.journals, self.place)
         return after
 
@@ -348,7 +353,11 @@ class Staged:
             for data_decide in filtered:
                 rows.append(self._tensor(next(outputs)))
                 masks.append(self._tensor(next(outputs)) if data_decide else None)
-            vals[i] = self._grown(list(self.vals[i]), rows, masks)
+            first = self.vals[i]
+            if isinstance(first, ScanList):
+                vals[i] = first + self._grown([], rows, masks)
+            else:
+                vals[i] = self._grown(list(first), rows, masks)
         return tuple(vals)
 
     def _grown(self, before: list[Any], rows: list[Tensor], masks: list[Any]) -> ScanList:

@@ -48,10 +48,10 @@ def _ask_number(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
         what = getattr(func, "__name__", "").strip("_")
         raise ExportError(
             f"export: {what}() makes a Python value of data at {here()}\n"
-            f"  Only functions whose source is at hand, without `global` and `nonlocal`, keep such "
-            f"decisions, and no generators, filtered comprehensions, `match` statements or, before "
-            f"Python 3.11, lambdas: write `if`, `while` or `for` in a function, or use "
-            f"clew.where()."
+            f"  Only functions and methods whose source is at hand keep such decisions, and no "
+            f"properties, comprehensions of dicts, of sets and of several `for`, generators that "
+            f"are sent values or asked for the next one, or, before Python 3.11, lambdas: write "
+            f"`if`, `while` or `for` in a function, or use clew.where()."
         )
     found = rec.item(args[0])
     kind = {"__bool__": bool, "__float__": float}.get(func.__name__, int)

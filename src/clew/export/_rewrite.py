@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from clew.export._expressions import Expressions, as_condition
+from clew.export._generators import as_list
 from clew.export._patterns import without_match
 from clew.export._scopes import Scope, declarations, scope_of, undeclared
 from clew.export._syntax import (
@@ -60,10 +61,16 @@ def convertible(fn: Any) -> bool:
     return isinstance(fn, types.FunctionType) and _code(fn) is not None
 
 
-def convert(fn: Any, control: Any) -> Any:
-    """The rewritten function, which asks ``control``; the function itself where it cannot be."""
+def convert(fn: Any, control: Any, listed: bool = False) -> Any:
+    """The rewritten function, which asks ``control``; the function itself where it cannot be.
+
+    Args:
+        fn: a function.
+        control: what it asks.
+        listed: a generator function becomes one that returns a list; else it stays as it is.
+    """
     code = _code(fn)
-    if code is None:
+    if code is None or (inspect.isgeneratorfunction(fn) and not listed):
         return fn
     own = dict(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
     cells = tuple(types.CellType(control) if n == CF else own[n] for n in code.co_freevars)
@@ -78,7 +85,7 @@ def _code(fn: types.FunctionType) -> types.CodeType | None:
     key = fn.__code__
     if key not in _codes:
         _codes[key] = None
-        if not key.co_flags & _FLAGS:
+        if not key.co_flags & _FLAGS or inspect.isgeneratorfunction(fn):
             try:
                 _codes[key] = _rewritten(fn)
             except (OSError, TypeError, SyntaxError, IndentationError, _TooLarge, RecursionError):
@@ -103,6 +110,11 @@ def _rewritten(fn: types.FunctionType) -> types.CodeType | None:
     first_name = every[0].arg if every else ""
     every += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
     names = [a.arg for a in every]
+    if inspect.isgeneratorfunction(fn):
+        yielding = as_list(definition.body)
+        if yielding is None:
+            return None
+        definition.body = yielding
     definition.body = _Rewriter(first_name).function(definition.body, names)
     free = list(fn.__code__.co_freevars)
     factory = ast.FunctionDef(
@@ -341,6 +353,12 @@ class _Rewriter:
 
     def loop(self, s: ast.While | ast.For) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """The loop, and the statements that then say whether the function ends."""
+        if isinstance(s, ast.While) and holds([s.test], ast.NamedExpr) and not s.orelse:
+            # What the condition assigns is then a variable of the body.
+            both = isinstance(s.test, ast.BoolOp) and isinstance(s.test.op, ast.And)
+            tests = s.test.values if both else [s.test]  # type: ignore[attr-defined]
+            leave = [ast.If(ast.UnaryOp(ast.Not(), t), [ast.Break()], []) for t in tests]
+            s = self.at(ast.While(ast.Constant(True), [*leave, *s.body], []), s)
         self._count += 1
         k = self._count
         loop = _Loop(k)
