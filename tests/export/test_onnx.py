@@ -407,20 +407,6 @@ def test_parts_whose_sizes_are_elements():
     both(f, (x, clew.tensor(3)), (x, clew.tensor(1)), (x, clew.tensor(5)))
 
 
-def test_writes_to_buffers_warn():
-    class Counter(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.register_buffer("count", clew.zeros(()))
-
-        def forward(self, x):
-            self.count += 1
-            return x * self.count
-
-    with pytest.warns(UserWarning, match="writes to count; an ONNX file keeps nothing"):
-        exported(Counter(), clew.ones(3))
-
-
 def test_arguments_that_must_be_constants_name_the_line():
     def f(x):
         return x.sum(dim=0 if x.shape[0] > 3 else 1).sum()

@@ -131,6 +131,13 @@ class Control(Functions):
         Journal.spoil(target, here())
         return made
 
+    def augmented(self, target: Any, name: str, value: Any, how: str) -> None:
+        """``target.name += value``; a tensor that is written in place stays the attribute."""
+        old = getattr(target, name)
+        made = _AUGMENTED[how](old, value)
+        if made is not old or not isinstance(old, Tensor):
+            setattr(self.may_store(target, name), name, made)
+
     def extended(self, target: Any, added: Any) -> Any:
         """``target += added``; returns what the variable then is."""
         journals = self.rec.journals

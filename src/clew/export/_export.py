@@ -15,7 +15,7 @@ from clew.export._control import Control
 from clew.export._errors import ExportError, is_library
 from clew.export._generators import deciding
 from clew.export._inline import inlined, program_of
-from clew.export._ir import Program, prune
+from clew.export._ir import Program, prune, values_in, written
 from clew.export._listing import name_values
 from clew.export._module import ProgramModule, parameters_of, rest_name, run_names
 from clew.export._program import ExportedProgram
@@ -159,8 +159,41 @@ def _leaf_names(spec: Any, names: list[str]) -> list[str]:
     return found
 
 
+def _keep_buffers(runner: _Runner, rec: Recorder, result: Any) -> Any:
+    """Buffers for which forward() has assigned other tensors of the same size get their values;
+    returns the result, whose parts that are such buffers stay what they were."""
+    replaced = []
+    for name, old, now in runner.state.replaced():
+        if isinstance(now, Tensor) and now is not old:
+            a, b = rec.held(old), rec.held(now)
+            shapes = {tuple(_shape_of(t)) for t in (*a.runs, *b.runs)}
+            if len(shapes) == 1 and now.dtype == old.dtype and not b.loose:
+                replaced.append((old, now.clone()))
+                runner.copied.add(name)
+    if not replaced:
+        return result
+    memory = {old._storage_key() for old, _ in replaced}
+
+    def kept(x: Any) -> Any:
+        if isinstance(x, Tensor):
+            return x.clone() if x._storage_key() in memory else x
+        if isinstance(x, dict):
+            return {k: kept(v) for k, v in x.items()}
+        if isinstance(x, tuple) and hasattr(x, "_fields"):
+            return type(x)(*map(kept, x))
+        return type(x)(map(kept, x)) if type(x) in (tuple, list) else x
+
+    result = kept(result)
+    with clew.no_grad():
+        for old, now in replaced:
+            old.copy_(now)
+    return result
+
+
 class _Runner:
     """Runs the model as it is, on copies."""
+
+    copied: set[str]  # attributes that the program keeps though they are assigned
 
     def __init__(self, module: Module, spec: Any, state: State, keep_added: bool) -> None:
         self.module, self.spec, self.state = module, spec, state
@@ -188,7 +221,7 @@ class _Runner:
         try:
             self._run(first)
             self.state.restore_buffers()
-            changed = self.state.changed()
+            changed = [n for n in self.state.changed() if n not in self.copied]
             if not changed:
                 return []
             try:
@@ -312,6 +345,7 @@ def _record_once(
 ) -> Program:
     module, spec, restore = runner.module, runner.spec, runner.restore
     names = {id(t): (kind, name) for kind, name, t in parameters_of(module)}
+    runner.copied = set()
     rec = Recorder(names, 2, runner.keep_added)
     control = Control(rec, listed)
     inputs = []
@@ -328,6 +362,7 @@ def _record_once(
         try:
             with rec:
                 result = module(*args, **kwargs)
+                result = _keep_buffers(runner, rec, result)
         except RecursionError:
             raise ExportError(
                 "export: data decides how deep a recursion goes; write it as a loop over an array "
@@ -420,6 +455,7 @@ def prove(
             f"  A program keeps what is written into a buffer in place (buffer.copy_(x)), and no "
             f"attributes: register a buffer, or take the value as an argument and return it."
         )
+    _prove_state(runner, program, first, second)
     for tensors in pool:
         expected: list[Any] = []
         wanted = runner.results.get(id(tensors))
@@ -447,6 +483,42 @@ def prove(
         _tree.flatten(whole, got, "the result", _is_leaf)
         _compare(expected, got, tensors)
         yield tensors, results
+
+
+def _prove_state(
+    runner: _Runner, program: Program, first: list[Tensor], second: list[Tensor]
+) -> None:
+    """Compares two runs one after the other, where the program changes what the model keeps."""
+    kept = {v.id for v in program.kept}
+    if not any(v.id in kept for n in program.walk() for v in values_in(written(n))):
+        return
+    module = ProgramModule(program)
+
+    def one_after_the_other(run: Callable[[list[Tensor]], Any]) -> list[Any]:
+        leaves: list[Any] = []
+        runner.restore()
+        try:
+            for tensors in (first, second):
+                clew.manual_seed(_SEED)
+                made: list[Any] = []
+                with clew.no_grad():
+                    _tree.flatten(run(tensors), made, "the result", _is_leaf)
+                leaves += [x.clone() if isinstance(x, Tensor) else x for x in made]
+        finally:
+            runner.restore()
+        return leaves
+
+    try:
+        expected = one_after_the_other(runner._run)
+    except Exception:
+        return  # the model takes the second example only as a first one
+    try:
+        got = one_after_the_other(lambda tensors: module._run(*[t.clone() for t in tensors]))
+        _compare(expected, got, second)
+    except (ExportError, RuntimeError) as e:
+        raise ExportError(
+            f"export: a second run of the program is not the model's second run: {e}"
+        ) from e
 
 
 def _is_leaf(x: Any) -> bool:

@@ -449,6 +449,12 @@ class _Rewriter:
             if isinstance(s.target, ast.Name) and s.target.id in self._own:
                 made = ask("extended", load(s.target.id), self.expr(s.value))
                 return self.at(assign(s.target.id, made), s)
+        if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Attribute):
+            made = ask(
+                "augmented", self.expr(s.target.value), ast.Constant(s.target.attr),
+                self.expr(s.value), ast.Constant(type(s.op).__name__),
+            )  # fmt: skip
+            return self.at(ast.Expr(made), s)
         if isinstance(s, (ast.Assign, ast.AugAssign)):
             name = next(iter(elements(s)), None)
             if name in self._own and not (isinstance(s, ast.Assign) and is_apart(s)):

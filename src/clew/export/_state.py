@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import clew
+from clew import Tensor
 from clew.nn import Module
 
 __all__ = ["State", "quiet_state"]
@@ -36,6 +37,16 @@ class State:
             for name, x in table.items()
             if type(x) in (dict, list, set) and (name == "_buffers" or name not in _OF_MODULES)
         ]
+
+    def replaced(self) -> Iterator[tuple[str, Tensor, Any]]:
+        """Buffers for which others were assigned: attribute, the buffer, and what it is now."""
+        held = {id(x): content for x, content in self._held}
+        for m, table in self._tables:
+            before = held[id(table["_buffers"])]
+            for name, now in m._buffers.items():
+                old = before.get(name)
+                if isinstance(old, Tensor) and now is not old:
+                    yield f"{type(m).__name__}.{name}", old, now
 
     def restore(self) -> None:
         """All of it is as it was."""

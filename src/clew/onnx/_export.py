@@ -19,6 +19,7 @@ from clew.nn import Module
 from clew.onnx._aliases import check_aliases
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._package import need_onnx
+from clew.onnx._state import carried_state
 
 __all__ = ["ONNXProgram", "export"]
 
@@ -32,10 +33,15 @@ class ONNXProgram:
         model_proto: the file's content, of the onnx package.
         exported_program: what it was written from.
         checks: conditions on sizes that the program relies on and that a file cannot check.
+        state: of buffers that a run changes: the input that a buffer is, and the output that says
+            what it is afterwards.
     """
 
-    def __init__(self, model: Any, program: ExportedProgram, checks: list[str]) -> None:
+    def __init__(
+        self, model: Any, program: ExportedProgram, checks: list[str], state: dict[str, str]
+    ) -> None:
         self.model_proto, self.exported_program, self.checks = model, program, checks
+        self.state = state
 
     def save(self, destination: Any) -> None:
         """Writes the file.
@@ -198,7 +204,7 @@ def export(
         onnx.checker.check_model(written)
     except onnx.checker.ValidationError as e:
         raise OnnxExporterError(f"onnx.export: internal error, the file is not valid: {e}") from e
-    _verify(written, program)
+    _verify(written, program, [v.source[1] for v in carried_state(program._program) if v.source])
     checks = list(dict.fromkeys(builder.guards))
     if checks:
         warnings.warn(
@@ -207,10 +213,11 @@ def export(
             stacklevel=user_level(),
         )
     if builder.state:
+        pairs = ", ".join(f"{o} to {i}" for i, o in builder.state.items())
         warnings.warn(
-            f"onnx.export: the model writes to {', '.join(builder.state)}; an ONNX file keeps "
-            f"nothing between runs, and each starts with what is stored. Take such a tensor as an "
-            f"argument and return it where the next run needs it.",
+            f"onnx.export: forward() changes {', '.join(builder.state)}, and an ONNX file keeps "
+            f"nothing between runs: give the outputs behind the model's own to the next run as "
+            f"inputs ({pairs}), which start with what is stored. clew.onnx.load() does so.",
             stacklevel=user_level(),
         )
     left_out = _constants(program._program.out_tree)
@@ -220,7 +227,7 @@ def export(
             f"file: its outputs are the tensors and the numbers that vary, in order",
             stacklevel=user_level(),
         )
-    made = ONNXProgram(written, program, checks)
+    made = ONNXProgram(written, program, checks, dict(builder.state))
     if f is not None:
         made.save(f)
     if verbose:
@@ -255,8 +262,14 @@ def _from_axes(axes: Any, model: Any, args: Any, names: Any) -> Any:
     return tuple(shapes)
 
 
-def _verify(model: Any, program: ExportedProgram) -> None:
-    """Compares the file with the program on every example."""
+def _verify(model: Any, program: ExportedProgram, state: list[str]) -> None:
+    """Compares the file with the program on every example.
+
+    Args:
+        model: the file's content.
+        program: what it was written from.
+        state: names of the tensors whose values are further outputs.
+    """
     from clew.onnx._draws import DRAWS
 
     session = session_of(model)
@@ -272,10 +285,13 @@ def _verify(model: Any, program: ExportedProgram) -> None:
                 f"onnx.export: the file fails for inputs of the shapes "
                 f"{[list(t.shape) for t in tensors]}: {e}"
             ) from e
-        for k, (a, b) in enumerate(zip(expected, got)):
+        ends = _state_after(inner, tensors, state) if state else []
+        for k, (a, b) in enumerate(zip([*expected, *ends], got)):
             if not isinstance(a, Tensor):
                 a = clew.tensor(a, dtype=b.dtype)
             if random:
+                if k >= len(expected):
+                    continue
                 fixed = getattr(inner.body.results[k], "sizes", ())
                 fits = a.dim() == b.dim() and a.dtype == b.dtype
                 # What is drawn may decide the sizes that vary.
@@ -285,7 +301,8 @@ def _verify(model: Any, program: ExportedProgram) -> None:
                         f"and the model's is {a.dtype.name}{list(a.shape)}"
                     )
                 continue
-            if isinstance(inner.body.results[k], Value) and inner.body.results[k].kind != "tensor":
+            like = inner.body.results[k] if k < len(expected) else None
+            if isinstance(like, Value) and like.kind != "tensor":
                 a = a.to(b.dtype)
             difference = difference_of(a, b, 1e-3)
             if difference:
@@ -293,3 +310,16 @@ def _verify(model: Any, program: ExportedProgram) -> None:
                     f"onnx.export: output {k} of the file differs from the model's for inputs of "
                     f"the shapes {[list(t.shape) for t in tensors]}: {difference}"
                 )
+
+
+def _state_after(program: Any, tensors: list[Tensor], names: list[str]) -> list[Tensor]:
+    """What tensors of the model are after a run."""
+    kept = [program.tensors[n] for n in names]
+    before = [t.detach().clone() for t in kept]
+    with clew.no_grad():
+        try:
+            ProgramModule(program)._run(*[t.detach().clone() for t in tensors])
+            return [t.detach().clone() for t in kept]
+        finally:
+            for t, old in zip(kept, before):
+                t.copy_(old)

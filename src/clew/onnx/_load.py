@@ -15,7 +15,7 @@ from clew.onnx import _operators_nn as _operators_nn  # they register what they 
 from clew.onnx import _operators_shape as _operators_shape
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._operators import OPERATORS, dtype_of
-from clew.onnx._package import PARAMETERS, need_onnx
+from clew.onnx._package import PARAMETERS, STATE, need_onnx
 
 __all__ = ["PARAMETERS", "OnnxModule", "load", "module_of"]
 
@@ -238,8 +238,23 @@ def _trained(model: Any) -> set[str] | None:
     return None
 
 
+def _state(model: Any, own: dict[str, str], outputs: list[str]) -> dict[str, str]:
+    """The tensors of the file that a run changes, and the outputs that say what they are then."""
+    for entry in model.metadata_props:
+        if entry.key == STATE:
+            found = json.loads(entry.value)
+            if not isinstance(found, dict) or not all(
+                n in own and o in outputs for n, o in found.items()
+            ):
+                raise OnnxExporterError("onnx.load: the file's list of buffers is damaged")
+            return found
+    return {}
+
+
 class OnnxModule(Module):
-    """A module that runs an ONNX graph."""
+    """A module that runs an ONNX graph. Buffers that a run changes, where clew wrote the file, are
+    kept for the next run.
+    """
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -259,7 +274,8 @@ class OnnxModule(Module):
             self._keep(name, tensor, trained is None or name in trained)
         graph.constants = {}
         self.input_names = [n for n in graph.inputs if n not in self._names]
-        self.output_names = list(graph.outputs)
+        self._state = _state(model, self._names, graph.outputs)
+        self.output_names = [n for n in graph.outputs if n not in self._state.values()]
         self._sizes = {i.name: _declared(i) for i in model.graph.input if i.name not in self._names}
 
     def _check(self, name: str, x: Any, named: dict[str, tuple[int, str]]) -> None:
@@ -327,5 +343,17 @@ class OnnxModule(Module):
         named: dict[str, tuple[int, str]] = {}
         for n in self.input_names:
             self._check(n, env[n], named)
-        results = self._graph.run(env)
+        kept = {own: env[own] for own in self._state}
+        env.update((own, t.clone()) for own, t in kept.items())
+        made = dict(zip(self._graph.outputs, self._graph.run(env)))
+        with clew.no_grad():
+            for own, output in self._state.items():
+                after = made[output]
+                if after.shape != kept[own].shape or after.dtype != kept[own].dtype:
+                    raise OnnxExporterError(
+                        f"onnx.load: {own!r} is {kept[own].dtype.name}{list(kept[own].shape)}, and "
+                        f"{after.dtype.name}{list(after.shape)} after a run"
+                    )
+                kept[own].copy_(after)
+        results = [made[n] for n in self.output_names]
         return results[0] if len(results) == 1 else tuple(results)

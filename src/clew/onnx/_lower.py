@@ -20,7 +20,8 @@ from clew import Tensor
 from clew.export._ir import Block, Node, Program, Value, writes
 from clew.onnx._bind import Bound, bind
 from clew.onnx._errors import OnnxExporterError
-from clew.onnx._package import PARAMETERS
+from clew.onnx._package import PARAMETERS, STATE
+from clew.onnx._state import carried_state
 
 __all__ = ["LOWERS", "Builder", "lowers"]
 
@@ -77,7 +78,7 @@ class Builder:
         self.names: dict[int, str] = {}
         self.override: dict[int, str] = {}
         self.guards: list[str] = []
-        self.state: dict[str, None] = {}  # names of kept tensors that the program writes
+        self.state: dict[str, str] = {}  # inputs that a run changes, and the outputs that say so
         self._count = 0
         self._constants: dict[Any, str] = {}
         self._taken: set[str] = set()
@@ -222,8 +223,6 @@ class Builder:
     def write(self, v: Value, name: str) -> None:
         """A value has been written; so have those that share its memory."""
         root = self.root(v)
-        if root.source is not None and root.source[0] in ("param", "buffer", "constant"):
-            self.state[root.source[1]] = None
         chain = [v]
         while chain[-1].id in self.parent:
             chain.append(self.parent[chain[-1].id][0])
@@ -504,6 +503,10 @@ class Builder:
             used[id(tensor)] = name
             self.bind_value(v, name)
             self.initializers.append(tensor_proto(tensor, name))
+        state = carried_state(program)
+        first = {v.id: self.name(v) for v in state}
+        for v in state:  # an input that need not be given
+            inputs.append(self.info(first[v.id], v))
         self._taken |= set(output_names or [])
         self.block(program.body)
         self._taken -= set(output_names or [])
@@ -519,6 +522,11 @@ class Builder:
             self.nodes.append(helper.make_node("Identity", [source], [name]))
             like = r if isinstance(r, Value) else Value(-1, kind)
             outputs.append(self.info(name, like))
+        for k, v in enumerate(state, len(outputs)):
+            name = self.fresh(given[k] if k < len(given) else f"{first[v.id]}_after")
+            self.nodes.append(helper.make_node("Identity", [self.name(v)], [name]))
+            outputs.append(self.info(name, v))
+            self.state[first[v.id]] = name
         needed = self._needed()
         graph = helper.make_graph(
             [n for n in self.constants if n.output[0] in needed] + self.nodes, "program", inputs,
@@ -534,7 +542,10 @@ class Builder:
             for v in program.kept
             if v.source is not None and v.source[0] == "param"
         ]
-        helper.set_model_props(model, {PARAMETERS: json.dumps(sorted(set(trained)))})
+        about = {PARAMETERS: json.dumps(sorted(set(trained)))}
+        if self.state:
+            about[STATE] = json.dumps(self.state)
+        helper.set_model_props(model, about)
         return model
 
     def _needed(self) -> set[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["PARAMETERS", "need_onnx"]
+__all__ = ["PARAMETERS", "STATE", "need_onnx"]
 
 # Metadata of a file that clew wrote: which of its initializers are parameters.
 PARAMETERS = "clew.parameters"
+# Which of its initializers a run changes, and the outputs that say what they are then.
+STATE = "clew.state"
 
 
 def need_onnx() -> Any:
