@@ -529,18 +529,6 @@ class Remembering(nn.Module):
         return x + self.seen["mean"]
 
 
-class Replacing(nn.Module):
-    """Puts another tensor in a buffer's place."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("total", clew.zeros(3))
-
-    def forward(self, x):
-        self.total = self.total + x.sum(0)
-        return x + self.total
-
-
 class Noting(nn.Module):
     """Keeps something that no run reads."""
 

@@ -86,7 +86,7 @@ def test_refused_with_the_line(name, example):
     assert "deciding_models.py:" in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["Counting.runs", "Remembering.seen", "Replacing.total"])
+@pytest.mark.parametrize("kind", ["Counting.runs", "Remembering.seen"])
 def test_what_a_model_keeps_in_attributes(kind):
     name, _, attribute = kind.partition(".")
     model = getattr(models, name)()

@@ -91,12 +91,27 @@ class Unread(nn.Module):
         return self.room + 1
 
 
+class Plain(nn.Module):
+    """Tensors that are no buffers."""
+
+    def __init__(self):
+        super().__init__()
+        self.total = clew.zeros(3)
+        self.rows = [clew.zeros(3), clew.zeros(3)]
+
+    def forward(self, x):
+        self.total += x
+        self.rows[1].add_(self.total)
+        return self.total * 2, self.rows[1] + 1
+
+
 X = clew.tensor
 CASES = {
     Counter: ([(clew.ones(3) * k,) for k in (1.0, 2.0, 3.0)], {"count"}),
     Assigned: ([(clew.randn(2, 3),) for _ in range(3)], {"mean", "steps"}),
     Cache: ([(clew.randn(1, 1, 4), X([k])) for k in range(4)], {"k", "v"}),
     Both: ([(X([1.0, 2.0]) * s,) for s in (1, -2, 3, 1)], {"hidden", "shown"}),
+    Plain: ([(clew.ones(3) * k,) for k in (1.0, 2.0)], {"constant_0", "constant_1"}),
     Unread: ([(clew.ones(3) * k,) for k in (1.0, 2.0)], set()),
 }
 
@@ -116,6 +131,8 @@ def test_runs_one_after_the_other(kind):
     inputs, state = CASES[kind]
     model = kind().eval()
     program = export(model, inputs[0])
+    assert kind is not Plain or not model.total.any()
+    assert not any(b.requires_grad for b in model.buffers())  # though some was written into it
     file = io.BytesIO()
     save(program, file)
     own = load(io.BytesIO(file.getvalue())).module()

@@ -452,8 +452,9 @@ def prove(
     if carried:
         raise ExportError(
             f"export: forward() keeps values from run to run in {', '.join(carried)}\n"
-            f"  A program keeps what is written into a buffer in place (buffer.copy_(x)), and no "
-            f"attributes: register a buffer, or take the value as an argument and return it."
+            f"  A program keeps buffers, which are written in place or get tensors of the same "
+            f"size, and no other attributes: register a buffer, or take the value as an argument "
+            f"and return it."
         )
     _prove_state(runner, program, first, second)
     for tensors in pool:

@@ -29,7 +29,9 @@ class State:
     """What a module has before it runs: buffers, attributes, and what the attributes hold."""
 
     def __init__(self, module: Module) -> None:
-        self._buffers = [(b, b.detach().clone()) for b in module.buffers()]
+        found = {id(b): b for b in (*module.buffers(), *_attributes(module))}
+        self._buffers = [(b, b.detach().clone()) for b in found.values()]
+        self._graded = {id(b): b.requires_grad for b, _ in self._buffers}
         self._tables = [(m, dict(vars(m))) for m in module.modules()]
         self._held = [
             (x, x.copy())
@@ -65,6 +67,8 @@ class State:
         """The tensors that were buffers have their values."""
         with clew.no_grad():
             for b, was in self._buffers:
+                if b.requires_grad and not self._graded[id(b)]:
+                    b.detach_()  # what was written into it has a history
                 if b.shape == was.shape:
                     b.copy_(was)
 
@@ -84,6 +88,15 @@ class State:
                     names = [name]
                 found += [f"{type(m).__name__}.{n}" for n in names]
         return found
+
+
+def _attributes(module: Module) -> Iterator[Tensor]:
+    """Tensors that are attributes, or stand in a list or a dict that is one."""
+    for m in module.modules():
+        for name, x in vars(m).items():
+            parts: Any = x.values() if type(x) is dict else x if type(x) is list else (x,)
+            if name not in _OF_MODULES:
+                yield from (t for t in parts if isinstance(t, Tensor))
 
 
 _OF_MODULES = frozenset(vars(Module()))
