@@ -481,3 +481,43 @@ def test_program_and_path(tmp_path):
     np.testing.assert_allclose(
         dict(loaded.named_parameters())["weight"].grad, model.weight.grad, rtol=1e-6
     )
+
+
+def test_transposed_convolutions_with_much_output_padding():
+    for n, padding, stride, more in (
+        (1, 0, 1, 2),
+        (1, 2, 2, 2),
+        (2, 1, (1, 2), (2, 1)),
+        (3, 0, 1, 1),
+    ):
+        function = getattr(F, f"conv_transpose{n}d")
+        w, bias = clew.randn(2, 3, *[3] * n), clew.randn(3)
+        options = {"stride": stride, "padding": padding, "output_padding": more, "dilation": 3}
+        x = clew.randn(1, 2, *[4] * n)
+        both(lambda x, f=function, w=w, c=bias, o=options: (f(x, w, c, **o), f(x[0], w, None, **o)),
+             (x,), (clew.randn(3, 2, *[4] * n),), shapes=({0: B},))  # fmt: skip
+
+
+def test_divisors():
+    x = clew.tensor([12, -18, 0, 7, 0, 1 << 40])
+    y = clew.tensor([8, 12, 5, 0, 0, 1 << 33])
+
+    def f(x, y):
+        small = x[:4].int()[:, None]
+        return clew.gcd(x, y), clew.lcm(x[:5], y[:5]), clew.gcd(small, y[:4].int())
+
+    both(f, (x, y), (y, x))
+    both(clew.gcd, (x[:0], y[:0]))
+    np.testing.assert_array_equal(clew.gcd(x, y), [4, 6, 5, 7, 0, 1 << 33])
+
+
+@pytest.mark.filterwarnings("ignore:onnx.export. the program relies")
+def test_covariances():
+    def f(x, weights, often):
+        both = clew.cov(x, aweights=weights, fweights=often)
+        return both, clew.cov(x, correction=0, aweights=weights)
+
+    weights = clew.tensor([0.5, 1.0, 2.0, 0.1])
+    often = clew.tensor([1, 2, 1, 3])
+    others = [(clew.randn(3, 4), weights.flip(0), often + 1)]
+    both(f, (clew.randn(3, 4), weights, often), *others)

@@ -79,6 +79,9 @@ class StandIns:
             if name.startswith(_ASKS_INT) and "int" not in table:
                 self._patched.append((table, "int", None))
                 table["int"] = _Whole
+            if name == "clew._ops.statistics":  # cov()
+                self._patched.append((table, "float", None))
+                table["float"] = _Real
             if name == "clew._ops.functions":  # equal(), allclose()
                 self._patched.append((table, "bool", None))
                 table["bool"] = _Truth
@@ -187,6 +190,12 @@ class _Truth(metaclass=_NumberKind):
     """bool, likewise."""
 
     own = bool
+
+
+class _Real(metaclass=_NumberKind):
+    """float, likewise."""
+
+    own = float
 
 
 @contextmanager

@@ -99,12 +99,29 @@ def _conv(b: Builder, a: Any) -> str:
 @lowers("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def _conv_transpose(b: Builder, a: Any) -> str:
     n = int(a.node.op[14])
+    stride, before, more = (listed(x, n) for x in (a.stride, a.padding, a.output_padding))
     rest = [b.name(a.bias)] if a.bias is not None else []
-    return unbatched(b, a.input, n, lambda x: b.op(
-        "ConvTranspose", x, b.name(a.weight), *rest, strides=listed(a.stride, n),
-        dilations=listed(a.dilation, n), group=a.groups, pads=listed(a.padding, n) * 2,
-        output_padding=listed(a.output_padding, n),
-        kernel_shape=[int(s) for s in a.weight.sizes[2:]]))  # fmt: skip
+    if any(m >= s for m, s in zip(more, stride)):
+        # More than ONNX takes: cut less at the ends, add zeros there, and then the bias.
+        cut = [min(p, m) for p, m in zip(before, more)]
+        zeros = [0] * (2 + n) + [0, 0] + [m - c for m, c in zip(more, cut)]
+        ends, more, rest = [p - c for p, c in zip(before, cut)], [0] * n, []
+    else:
+        ends, zeros = before, []
+
+    def work(x: str) -> str:
+        made = b.op(
+            "ConvTranspose", x, b.name(a.weight), *rest, strides=stride,
+            dilations=listed(a.dilation, n), group=a.groups, pads=[*before, *ends],
+            output_padding=more, kernel_shape=[int(s) for s in a.weight.sizes[2:]])  # fmt: skip
+        if zeros:
+            made = b.op("Pad", made, b.ints(*zeros))
+            if a.bias is not None:
+                shape = b.ints(-1, *[1] * n)
+                made = b.op("Add", made, b.op("Reshape", b.name(a.bias), shape))
+        return str(made)
+
+    return unbatched(b, a.input, n, work)
 
 
 # ---- pools ----

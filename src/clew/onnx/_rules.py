@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clew.onnx import (
+    _divisors,
     _indexing,
     _losses,
     _making,
@@ -20,5 +21,5 @@ from clew.onnx import (
 
 LOADED = (
     *(_indexing, _losses, _making, _math, _nn, _numbers, _recurrent, _reductions, _resizing),
-    *(_scans, _sets, _shape, _special),
+    *(_divisors, _scans, _sets, _shape, _special),
 )
