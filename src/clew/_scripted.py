@@ -7,6 +7,7 @@ A program needs an example of the arguments. That of a script is its first call,
 from __future__ import annotations
 
 import inspect
+import io
 import textwrap
 import types
 from collections.abc import Callable
@@ -14,9 +15,9 @@ from typing import Any
 
 from clew import Tensor
 
-__all__ = ["Example", "ScriptFunction", "makers", "source"]
+__all__ = ["Example", "ScriptFunction", "graph_of", "leaves_of", "makers", "source"]
 
-makers: dict[str, Callable[..., Any]] = {}  # jit's trace, once that is loaded
+makers: dict[str, Callable[..., Any]] = {}  # what jit makes programs with, once it is loaded
 _MOST = 1 << 24  # bytes of an example that is kept
 
 
@@ -30,10 +31,12 @@ class Example:
 
     def see(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Keeps the arguments, unless there are some or they are large."""
-        if self._asked or any(type(t).__name__.startswith("Sym") for t in _leaves((args, kwargs))):
+        if self._asked or any(
+            type(t).__name__.startswith("Sym") for t in leaves_of((args, kwargs))
+        ):
             return
         self._asked = True
-        tensors = [t for t in _leaves((args, kwargs)) if isinstance(t, Tensor)]
+        tensors = [t for t in leaves_of((args, kwargs)) if isinstance(t, Tensor)]
         if sum(t.numel() * t.element_size() for t in tensors) <= _MOST:
             self.args, self.kwargs = _copied(args), _copied(kwargs)
 
@@ -49,14 +52,21 @@ class Example:
                 f"once (with less than 16 MB), give script() example_inputs=[(x,)], or use "
                 f"jit.trace(); a state_dict() needs none"
             )
-        trace = makers["trace"]
-        return trace(called, self.args, example_kwarg_inputs=self.kwargs or None)
+        return makers["program"](called, self.args, self.kwargs)
 
 
-def _leaves(x: Any) -> list[Any]:
+def graph_of(traced: Any) -> Any:
+    """The calls of a program, with TorchScript's questions."""
+    from clew.export._script_graph import ScriptGraph
+
+    return ScriptGraph(traced._exported._program)
+
+
+def leaves_of(x: Any) -> list[Any]:
+    """What stands in tuples, lists and dicts."""
     if isinstance(x, dict):
         x = list(x.values())
-    return [y for part in x for y in _leaves(part)] if type(x) in (tuple, list) else [x]
+    return [y for part in x for y in leaves_of(part)] if type(x) in (tuple, list) else [x]
 
 
 def _copied(x: Any) -> Any:
@@ -125,7 +135,42 @@ class ScriptFunction:
     @property
     def graph(self) -> Any:
         """The calls of its program, which a first call gives."""
-        return self._example.program_of(self.__wrapped__, self.name).graph
+        return graph_of(self._example.program_of(self.__wrapped__, self.name))
+
+    @property
+    def inlined_graph(self) -> Any:
+        """The same: calls of other functions are calls of this program."""
+        return self.graph
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Any:
+        """The program's calls, after one with these arguments.
+
+        Args:
+            args: of the function.
+            kwargs: likewise.
+        """
+        self(*args, **kwargs)
+        return self.graph
+
+    @property
+    def schema(self) -> str:
+        """The name with the arguments."""
+        return f"{self.__name__}{inspect.signature(self.__wrapped__)}"
+
+    @property
+    def qualified_name(self) -> str:
+        """The name with its place."""
+        return f"__torch__.{self.__qualname__}"
+
+    def save_to_buffer(self, _extra_files: Any = None) -> bytes:
+        """What `save` writes.
+
+        Args:
+            _extra_files: further members of the file by name.
+        """
+        file = io.BytesIO()
+        self.save(file, _extra_files)
+        return file.getvalue()
 
     def save(self, f: Any, _extra_files: Any = None) -> None:
         """Stores its program, on the example of its first call.

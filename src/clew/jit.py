@@ -9,12 +9,16 @@ given.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import copy
+import functools
+import io
 import types
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, NoReturn
 
-from clew._scripted import Example, ScriptFunction, makers, source
+from clew._scripted import Example, ScriptFunction, graph_of, leaves_of, makers, source
 from clew.nn import Module
 
 __all__ = [
@@ -85,18 +89,57 @@ class ScriptModule(Module):
 
     def _program(self) -> Any:
         """What is stored."""
-        example = self.__dict__.get("_example") or Example()
+        example = _guess(self.__dict__.get("_example") or Example(), self)
         return example.program_of(self, type(self).__name__)
 
     @property
     def graph(self) -> Any:
         """The program's calls."""
-        return self._program().graph
+        return graph_of(self._program())
+
+    @property
+    def inlined_graph(self) -> Any:
+        """The same: calls of other modules are calls of this program."""
+        return self.graph
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Any:
+        """The program's calls, after one with these arguments.
+
+        Args:
+            args: of forward().
+            kwargs: likewise.
+        """
+        self(*args, **kwargs)
+        return self.graph
 
     @property
     def code(self) -> str:
         """The text of its forward()."""
         return source(type(self).forward)
+
+    @property
+    def code_with_constants(self) -> tuple[str, Any]:
+        """The text, and the constants: those that the text has."""
+        return self.code, types.SimpleNamespace(const_mapping={})
+
+    @property
+    def original_name(self) -> str:
+        """The name of the module's class."""
+        return str(self.__dict__.get("_original_name") or type(self).__name__)
+
+    @property
+    def _c(self) -> _Inner:
+        return _Inner(self)
+
+    def save_to_buffer(self, _extra_files: Any = None) -> bytes:
+        """What `save` writes.
+
+        Args:
+            _extra_files: further members of the file by name.
+        """
+        file = io.BytesIO()
+        save(self, file, _extra_files)
+        return file.getvalue()
 
     def save(self, f: Any, _extra_files: Any = None) -> None:
         """Stores the program of a traced module; see `save`.
@@ -115,14 +158,62 @@ def _see(module: Any, args: Any, kwargs: Any) -> None:
         module.__dict__.pop("_first").remove()
 
 
+def _guess(example: Example, module: Any) -> Example:
+    """The example; where there is none, of what the first layer takes, with a warning."""
+    from clew._base.provenance import user_level
+    from clew.export._guessing import guessed
+
+    if not example._asked:
+        found = guessed(module)
+        if found is not None:
+            example.see((found,), {})
+            warnings.warn(
+                f"jit: {type(module).__name__} was not called before its program was needed, which "
+                f"is now that of an input {found.dtype.name}{list(found.shape)}, as the first "
+                f"layer takes it, with sizes that vary where they may; call it first to choose "
+                f"another",
+                stacklevel=user_level(),
+            )
+    return example
+
+
+class _Inner:
+    """What PyTorch keeps below a ScriptModule, as far as programs ask it for graphs."""
+
+    def __init__(self, module: ScriptModule) -> None:
+        self._module = module
+
+    @property
+    def _method_names_of(self) -> list[str]:
+        return ["forward", *self._module.__dict__.get("_methods", [])]
+
+    def _method_names(self) -> list[str]:
+        """The methods that have a program."""
+        return self._method_names_of
+
+    def _get_method(self, name: str) -> Any:
+        if name not in self._method_names_of:
+            raise RuntimeError(f"Method '{name}' is not defined.")
+        return self._module if name == "forward" else self._module.__dict__[name]
+
+    def qualified_name(self) -> str:
+        """The name of its type."""
+        return f"__torch__.{self._module.original_name}"
+
+
 class RecursiveScriptModule(ScriptModule):
-    """What `load` returns: a module that runs a stored program."""
+    """What `script`, `trace` and `load` return."""
+
+
+class _Loaded(RecursiveScriptModule):
+    """A module that runs a stored program."""
 
     def _program(self) -> Any:
         return self
 
     def __init__(self, program: Any) -> None:
         from clew.export._module import ProgramModule
+        from clew.export._program import ExportedProgram
 
         super().__init__()
         self.__dict__["_exported"] = program
@@ -132,6 +223,24 @@ class RecursiveScriptModule(ScriptModule):
         for table in ("_parameters", "_buffers", "_modules"):
             self.__dict__[table] = getattr(inner, table)
         self.training = inner.training
+        for name, method in program._methods.items():
+            self._add_method(name, _Loaded(ExportedProgram(method)))
+
+    def _add_method(self, name: str, method: Any) -> None:
+        self.__dict__[name] = method
+        self.__dict__.setdefault("_methods", []).append(name)
+        own = dict(self.named_parameters()) | dict(self.named_buffers())
+        for kind, path, tensor in method._exported._tensors():
+            if kind == "constant" or path in own:
+                continue
+            *parts, last = path.split(".")
+            at: Module = self
+            for part in parts:
+                if part not in at._modules:
+                    at.add_module(part, Module())
+                at = at._modules[part]
+            register = at.register_parameter if kind == "param" else at.register_buffer
+            register(last, tensor)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program.
@@ -140,12 +249,9 @@ class RecursiveScriptModule(ScriptModule):
             args: as the examples were nested.
             kwargs: likewise.
         """
+        if self._exported._program.numbers:
+            return self._inner._general(args, kwargs)
         return self._inner.forward(*args, **kwargs)
-
-    @property
-    def graph(self) -> Any:
-        """The program's calls."""
-        return self._exported.graph
 
     @property
     def code(self) -> str:
@@ -155,7 +261,8 @@ class RecursiveScriptModule(ScriptModule):
     def __reduce__(self) -> Any:
         from clew.export._file import to_bytes
 
-        return _unpickled, (type(self), to_bytes(self._exported._program))
+        whole = to_bytes(self._exported._program, methods=self._exported._methods)
+        return _unpickled, (type(self), whole)
 
     def __deepcopy__(self, memo: Any) -> Any:
         function, args = self.__reduce__()
@@ -166,18 +273,33 @@ def _unpickled(kind: Any, data: bytes) -> Any:
     from clew.export._file import from_bytes
     from clew.export._program import ExportedProgram
 
-    return kind(ExportedProgram(from_bytes(data)[0]))
+    program, _, methods = from_bytes(data)
+    made = ExportedProgram(program)
+    made._methods = methods
+    return kind(made)
 
 
-class TopLevelTracedModule(RecursiveScriptModule):
+class TopLevelTracedModule(_Loaded):
     """What `trace` returns: a module that runs the program of its example."""
 
 
-class _Scripted(ScriptModule):
+class _TracedFunction(TopLevelTracedModule, ScriptFunction):
+    """What `trace` makes of a function; a module, too."""
+
+    _clew_wraps = False
+
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        return self.original_name
+
+
+class _Scripted(RecursiveScriptModule):
     """What `script` makes of a module: the same attributes, and a program once it was called."""
 
     _own: Any  # the module's class
     _kept: Example
+    _calls: dict[str, Example]  # of methods that are exported, too
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the module's own forward()."""
@@ -185,13 +307,17 @@ class _Scripted(ScriptModule):
             self._kept.see(args, kwargs)
         return super().forward(*args, **kwargs)
 
-    @property
-    def original_name(self) -> str:
-        """The name of the module's class."""
-        return type(self).__name__
-
     def _program(self) -> Any:
-        return self._kept.program_of(_plain(self), self.original_name)
+        plain = _plain(self)
+        _guess(self._kept, plain)
+        made = self._kept.program_of(plain, self.original_name)
+        made.__dict__["_original_name"] = self.original_name
+        for name, example in self._calls.items():
+            if example.args is not None:
+                method = example.program_of(_Method(plain, name), name)
+                made._add_method(name, method)
+                made._exported._methods[name] = method._exported._program
+        return made
 
     @property
     def code(self) -> str:
@@ -215,13 +341,33 @@ def _plain(module: Any) -> Any:
 def _scripted(module: Any) -> Any:
     own = type(module)
     if own not in _kinds:
-        table = {"__slots__": ("_kept",), "_own": own, "__doc__": own.__doc__}
+        table = {"__slots__": ("_kept", "_calls"), "_own": own, "__doc__": own.__doc__}
+        table |= {n: _seen(n, f) for n, f in _exported(own).items()}
         table |= {"__module__": own.__module__, "__qualname__": own.__qualname__}
         _kinds[own] = type(own.__name__, (_Scripted, own), table)
     made: Any = object.__new__(_kinds[own])
     made.__dict__ = module.__dict__
     type(made)._kept.__set__(made, Example())
+    type(made)._calls.__set__(made, {})
     return made
+
+
+def _exported(kind: type) -> dict[str, Any]:
+    """The methods of a class that `jit.export` marks."""
+    every = {n: f for c in reversed(kind.__mro__) for n, f in vars(c).items()}
+    return {n: f for n, f in every.items() if getattr(f, "_clew_exported", False)}
+
+
+def _seen(name: str, function: Any) -> Any:
+    """A method whose first call is its example."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_tracing():
+            self._calls.setdefault(name, Example()).see(args, kwargs)
+        return function(self, *args, **kwargs)
+
+    return method
 
 
 _kinds: dict[type, type] = {}
@@ -295,17 +441,40 @@ def trace(
     >>> traced(clew.ones(7, 3)).shape
     clew.Size([7, 2])
     """
-    if builtins.isinstance(func, RecursiveScriptModule):
+    if builtins.isinstance(func, _Loaded):
         return func
     program = _recorded(func, example_inputs, example_kwarg_inputs)
-    made = TopLevelTracedModule(program)
-    made.__dict__["original_name"] = getattr(func, "__name__", type(func).__name__)
+    alone = builtins.isinstance(func, (types.FunctionType, types.BuiltinFunctionType))
+    made = (_TracedFunction if alone else TopLevelTracedModule)(program)
+    made.__dict__["_original_name"] = getattr(func, "__name__", type(func).__name__)
     if check_inputs:
         _check(func, made, check_inputs, check_tolerance)
     return made
 
 
-makers["trace"] = trace
+def _program_of_script(called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The traced module of a script; numbers among its arguments are arguments of the program,
+    too, as far as that can be kept."""
+    from clew.export._errors import ExportError
+    from clew.export._module import run_names
+
+    if any(type(x) in (bool, int, float) for x in leaves_of((args, kwargs))):
+        wrapped = _OfNumbers(called, args, kwargs)
+        try:
+            made = trace(wrapped, wrapped.args, example_kwarg_inputs=wrapped.kwargs or None)
+        except (ExportError, RuntimeError, TypeError, ValueError, IndexError):
+            pass  # a number that must be known, as one of a dim
+        else:
+            program = made._exported._program
+            names = run_names(called.forward if builtins.isinstance(called, Module) else called)
+            program.input_names = [*names, *program.input_names[len(names) :]]
+            program.numbers = True
+            made.__dict__["_original_name"] = getattr(called, "__name__", type(called).__name__)
+            return made
+    return trace(called, args, example_kwarg_inputs=kwargs or None)
+
+
+makers["program"] = _program_of_script
 
 
 def _recorded(func: Any, example_inputs: Any, named: Any) -> Any:
@@ -361,9 +530,56 @@ def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) ->
     for name in inputs:
         if name != "forward":
             method = trace(_Method(mod, name), inputs[name], *args, **kwargs)
-            made.__dict__[name] = method
-            made.__dict__.setdefault("_methods", []).append(name)
+            made._add_method(name, method)
+            made._exported._methods[name] = method._exported._program
     return made
+
+
+class _OfNumbers(Module):
+    """Something that takes tensors of no dims where it was called with numbers."""
+
+    def __init__(self, called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__["_called"] = called
+        if builtins.isinstance(called, Module):
+            self.__dict__["_stands_for"] = called
+            self.training = called.training
+            for table in ("_parameters", "_buffers", "_modules"):
+                self.__dict__[table] = called.__dict__[table]
+        self.__dict__["_given"] = (args, kwargs)
+        self.args, self.kwargs = _swapped((args, kwargs), (args, kwargs), _as_tensor)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls it with numbers."""
+        from clew.export._symbols import _recorder
+
+        args, kwargs = _swapped(self._given, (args, kwargs), lambda n, x: x.item())
+        if _recorder:  # its branches are kept
+            return _recorder[-1].control.call(_plain_call(self._called), *args, **kwargs)
+        return _plain_call(self._called)(*args, **kwargs)
+
+
+def _plain_call(called: Any) -> Any:
+    return called.forward if builtins.isinstance(called, Module) else called
+
+
+def _as_tensor(number: Any, _: Any) -> Any:
+    import clew
+
+    return clew.tensor(number, dtype=clew.float64 if type(number) is float else None)
+
+
+def _swapped(like: Any, tree: Any, change: Callable[[Any, Any], Any]) -> Any:
+    """A tree with what stands where another has numbers changed."""
+    if type(like) in (bool, int, float):
+        return change(like, tree)
+    if builtins.isinstance(like, dict):
+        return {k: _swapped(like[k], v, change) if k in like else v for k, v in tree.items()}
+    if type(like) in (tuple, list) and len(like) == len(tree):
+        return type(like)(_swapped(a, b, change) for a, b in zip(like, tree))
+    if builtins.isinstance(like, tuple) and hasattr(like, "_fields"):
+        return type(like)(*(_swapped(a, b, change) for a, b in zip(like, tree)))
+    return tree
 
 
 class _Method(Module):
@@ -372,6 +588,7 @@ class _Method(Module):
     def __init__(self, module: Module, name: str) -> None:
         super().__init__()
         self.__dict__["_called"] = getattr(module, name)
+        self.__dict__["_stands_for"] = module
         for table in ("_parameters", "_buffers", "_modules"):
             self.__dict__[table] = module.__dict__[table]
 
@@ -395,7 +612,12 @@ def unused(fn: Any) -> Any:
 
 
 def export(fn: Any) -> Any:
-    """The function itself."""
+    """The function itself. A method that is marked so stands in the file of a scripted module,
+    if it was called."""
+    try:
+        fn._clew_exported = True
+    except AttributeError:  # of a builtin
+        pass
     return fn
 
 
@@ -469,6 +691,13 @@ class _Done:
         return True
 
 
+def _unwrap_optional(x: Any) -> Any:
+    """A value that is not None."""
+    if x is None:
+        raise AssertionError("Unwrapping null optional")
+    return x
+
+
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Calls the function at once; the result is what `wait` returns."""
     return _Done(func(*args, **kwargs))
@@ -477,6 +706,9 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def wait(future: Any) -> Any:
     """The result of a fork."""
     return future.wait()
+
+
+_fork, _wait = fork, wait
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
@@ -492,7 +724,7 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     """
     from clew.export import save as save_program
 
-    if builtins.isinstance(m, ScriptFunction):
+    if builtins.isinstance(m, ScriptFunction) and not builtins.isinstance(m, Module):
         m.save(f, _extra_files)
         return
     if not builtins.isinstance(m, ScriptModule):
@@ -502,10 +734,9 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
             "example_inputs=[(x,)]) returns, or store m.state_dict()"
         )
     program = m._program()
-    if "_methods" in program.__dict__:
-        raise RuntimeError(
-            f"jit.save: a file holds forward() alone; save {', '.join(program._methods)} apart"
-        )
+    name = program.__dict__.get("_original_name", "")
+    if name.isidentifier():
+        program._exported._program.name = name
     save_program(program._exported, f, extra_files=_extra_files)
 
 
@@ -524,7 +755,10 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, **kwargs: A
 
     if map_location is not None and "cpu" not in str(map_location):
         raise ValueError(f"jit.load: map_location must be the CPU; got {map_location!r}")
-    return RecursiveScriptModule(load_program(f, extra_files=_extra_files))
+    program = load_program(f, extra_files=_extra_files)
+    made = _Loaded(program)
+    made.__dict__["_original_name"] = program._program.name or "Module"
+    return made
 
 
 def is_script_module(obj: Any) -> bool:
@@ -548,6 +782,16 @@ def enable_onednn_fusion(enabled: bool) -> None:
 def onednn_fusion_enabled() -> bool:
     """False: there are no compiled graphs."""
     return False
+
+
+@contextlib.contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """Changes nothing: programs run as they are.
+
+    Args:
+        should_optimize: accepted.
+    """
+    yield
 
 
 _state = None

@@ -286,9 +286,10 @@ def test_several_methods():
         net.conv.weight.mul_(2)
     same(made(x), net(x))
     same(made.weighted(w), net.weighted(w))
-    with pytest.raises(RuntimeError, match="forward.. alone; save weighted apart"):
-        made.save(io.BytesIO())
-    made.weighted.save(io.BytesIO())
+    loaded = stored(made)
+    same(loaded.weighted(-w), net.weighted(-w))
+    assert loaded.weighted.conv.weight is loaded.conv.weight
+    same(copy.deepcopy(loaded).weighted(w), net.weighted(w))
 
 
 @jit.script_if_tracing
@@ -368,3 +369,129 @@ def test_loops_and_rows_of_a_program_within_another():
         x = sign * clew.rand(n, 3)
         for got, expected in zip(whole(x), (*inner(stacked(x)), stacked(stacked(x)))):
             same(got, expected)
+
+
+class Named(nn.Module):
+    """Attributes, an optional argument, and further methods."""
+
+    width: jit.Final[int]
+
+    def __init__(self):
+        super().__init__()
+        self.width = 8
+        self.fc = nn.Linear(4, 8)
+        self.register_buffer("calls", clew.zeros(()))
+
+    def forward(self, x, mask: Tensor | None = None, times: int = 1):
+        y = self.fc(x)
+        if mask is not None:
+            y = y * mask
+        for _ in range(times):
+            y = y + 1
+        return {"y": y, "n": times}
+
+    @jit.export
+    def extra(self, x, k: int = 2):
+        self.calls += 1
+        if k > 2:
+            return x * k + self.fc.weight.sum(), k
+        return x * self.calls, k
+
+    @jit.export
+    def count(self):
+        return self.calls * 1
+
+    @jit.export
+    def never(self, x):
+        return x
+
+
+def test_exported_methods_and_numbers_stand_in_the_file():
+    model = Named()
+    script = jit.script(model)
+    x = clew.randn(2, 4)
+    script(x, clew.ones(2, 8), times=2)
+    script.extra(x, 3)
+    script.count()
+    model.calls.zero_()
+    loaded = stored(script)
+    assert isinstance(loaded, jit.RecursiveScriptModule) and loaded.original_name == "Named"
+    assert isinstance(script, jit.RecursiveScriptModule) and script.width == 8
+    assert loaded._c._method_names() == ["forward", "extra", "count"] and not hasattr(
+        loaded, "never"
+    )
+    for times in (0, 1, 5):
+        a, b = (m(x, clew.ones(2, 8), times=times) for m in (loaded, model))
+        assert a["n"] == b["n"] == times
+        same(a["y"], b["y"])
+    for k in (1, 2, 3, 7):
+        a, b = loaded.extra(x, k), model.extra(x, k)
+        assert a[1] == b[1] == k
+        same(a[0], b[0])
+    assert float(loaded.calls) == float(loaded.count()) == float(model.calls) == 4
+    assert sorted(loaded.state_dict()) == sorted(model.state_dict())
+    assert model.calls.grad_fn is None and not model.calls.requires_grad
+    for other in (copy.deepcopy(loaded), pickle.loads(pickle.dumps(loaded))):
+        same(other.extra(x, 9)[0], model.extra(x, 9)[0])
+
+
+def test_functions_of_numbers():
+    @jit.script
+    def f(x, n: int, scale: float, flag: bool):
+        for i in range(n):
+            x = x + i
+        return x * scale if flag else x
+
+    x = clew.ones(2)
+    f(x, 3, 2.0, True)
+    loaded = jit.load(io.BytesIO(f.save_to_buffer()))
+    for args in ((0, 1.5, True), (5, 2.5, False), (2, -1.0, True)):
+        same(loaded(x, *args), f(x, *args))
+    with pytest.raises(TypeError, match="must be whole"):
+        loaded(x, 2.5, 1.0, True)
+
+    @jit.script
+    def summed(x, dim: int):
+        return x.sum(dim)
+
+    summed(clew.ones(2, 3), 1)
+    loaded = jit.load(io.BytesIO(summed.save_to_buffer()))
+    same(loaded(clew.ones(4, 3), 1), 3 * clew.ones(4))
+    same(loaded(clew.ones(4, 3), 0), 4 * clew.ones(3))
+
+
+def test_a_module_that_was_never_called():
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    with pytest.warns(UserWarning, match=r"Sequential was not called.*float32\[2, 3, 64, 64\]"):
+        loaded = stored(jit.script(net))
+    x = clew.randn(3, 3, 17, 23)
+    same(loaded(x), net(x))
+    with pytest.raises(RuntimeError, match="Bilinear has no program"), clew.no_grad():
+        stored(jit.script(nn.Bilinear(2, 2, 2)))
+
+
+def test_graphs_as_torchscript_asks_for_them():
+    @jit.script
+    def f(x):
+        y = x.relu() + 1
+        return y * 2 if y.sum() > 3 else y
+
+    f(clew.ones(2))
+    graph = f.inlined_graph
+    kinds = [n.kind() for n in graph.nodes()]
+    assert kinds[0] == "aten::relu" and "prim::If" in kinds
+    (branch,) = graph.findAllNodes("prim::If")
+    assert [n.kind() for n in next(branch.blocks()).nodes()] == ["aten::mul"]
+    assert graph.findNode("aten::relu").output().type() == "float32[?]"
+    assert graph.findNode("aten::mul", recurse=False) is None
+    assert [v.debugName() for v in graph.inputs()] == ["x"] and len(list(graph.outputs())) == 1
+    assert next(graph.outputs()).node() is branch and "relu" in str(graph)
+    assert next(branch.inputs()).node().kind() in kinds
+
+    traced = jit.trace(lambda x: x + 1, clew.ones(2))
+    assert isinstance(traced, jit.ScriptFunction) and isinstance(traced, jit.ScriptModule)
+    same(stored(traced)(clew.zeros(3)), clew.ones(3))
+    with jit.optimized_execution(False):
+        assert jit._wait(jit._fork(clew.neg, clew.ones(1))).item() == -1
+    with pytest.raises(AssertionError, match="null"):
+        jit._unwrap_optional(None)

@@ -429,3 +429,15 @@ def test_assignments_in_conditions():
         return x - top, n
 
     check(f)
+
+
+def test_a_model_without_arguments():
+    class Grid(clew.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = clew.nn.Parameter(clew.ones(3))
+
+        def forward(self):
+            return self.w * clew.arange(3)
+
+    kept(Grid(), (), [])

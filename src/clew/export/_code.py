@@ -285,7 +285,7 @@ def compile_program(
         writer.bound |= {"general": general, "none": NOT_GIVEN}
         missing = f"{names[-1]} is none or " if names else ""
         given = "".join(f"{n}, " for n in names)
-        writer.add(1, f"if {missing}more or named: return general(({given}*more), named)")
+        writer.add(1, f"if {missing}more or named: return general(({given}*more,), named)")
     _check_inputs(writer, program, refuse)
     if ties is not None:
         tie, pairs = ties

@@ -49,8 +49,20 @@ _FORMATS = {
 # ---- writing ----
 
 
-def to_bytes(program: Program, extra: dict[str, Any] | None = None) -> bytes:
-    """A program as a file's bytes."""
+def to_bytes(
+    program: Program,
+    extra: dict[str, Any] | None = None,
+    methods: dict[str, Program] | None = None,
+    shared: dict[int, str] | None = None,
+) -> bytes:
+    """A program as a file's bytes.
+
+    Args:
+        program: what is written.
+        extra: further members, strings or bytes.
+        methods: further programs of the same module, by name; each is a file in the file.
+        shared: names of tensors, by id, that stand in the file around this one.
+    """
     places: list[Any] = []
     seen: dict[Any, int] = {}
 
@@ -91,7 +103,12 @@ def to_bytes(program: Program, extra: dict[str, Any] | None = None) -> bytes:
         assert v.source is not None
         kind, name = v.source
         tensor = program.tensors[name]
-        if id(tensor) not in stored:
+        if id(tensor) in (shared or {}) and id(tensor) not in stored:
+            assert shared is not None
+            stored[id(tensor)] = len(tensors)
+            tensors.append([shared[id(tensor)]])
+            payload.append(b"")
+        elif id(tensor) not in stored:
             stored[id(tensor)] = len(tensors)
             tensors.append([tensor.dtype.name, [int(n) for n in tensor.shape],
                             bool(tensor.requires_grad)])  # fmt: skip
@@ -110,6 +127,8 @@ def to_bytes(program: Program, extra: dict[str, Any] | None = None) -> bytes:
         "dims": [{str(d): n for d, n in table.items()} for table in program.dims],
         "ranges": {n: list(r) for n, r in program.ranges.items()},
         "training": program.training,
+        **({"name": program.name} if program.name else {}),
+        **({"numbers": True} if program.numbers else {}),
         "places": places,
     }
     out = io.BytesIO()
@@ -117,6 +136,11 @@ def to_bytes(program: Program, extra: dict[str, Any] | None = None) -> bytes:
         _member(archive, "program.json", json.dumps(whole).encode())
         for i, data in enumerate(payload):
             _member(archive, f"tensors/{i}", data)
+        own = {id(t): name for name, t in program.tensors.items()}
+        for name, method in (methods or {}).items():
+            _member(archive, f"methods/{name}", to_bytes(method, shared=own))
+            taken = set(own.values())
+            own |= {id(t): n for n, t in method.tensors.items() if n not in taken}
         for name, content in (extra or {}).items():
             data = content.encode() if isinstance(content, str) else bytes(content)
             _member(archive, f"extra/{name}", data)
@@ -169,10 +193,18 @@ def _packed(tree: Any) -> Any:
 # ---- reading ----
 
 
-def from_bytes(data: bytes) -> tuple[Program, dict[str, bytes]]:
-    """The program of a file's bytes, and its further members."""
+def from_bytes(data: bytes) -> tuple[Program, dict[str, bytes], dict[str, Program]]:
+    """The program of a file's bytes, its further members, and the programs of further methods."""
     try:
-        return _Reader(data).program()
+        program, extra, methods = _Reader(data, {}).program()
+        found: dict[str, Program] = {}
+        shared = dict(program.tensors)
+        for name, content in methods.items():
+            if not name.isidentifier() or name[0] == "_":
+                raise ValueError(f"a method is called {name!r}")
+            found[name] = _Reader(content, shared).program()[0]
+            shared = {**found[name].tensors, **shared}
+        return program, extra, found
     except ExportError:
         raise
     except (
@@ -185,7 +217,8 @@ def from_bytes(data: bytes) -> tuple[Program, dict[str, bytes]]:
 
 
 class _Reader:
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, shared: dict[str, Any]) -> None:
+        self.shared = shared
         self.values: dict[int, Value] = {}
         self.members: dict[str, bytes] = {}
         self.budget = 4 * len(data) + 1024
@@ -209,7 +242,7 @@ class _Reader:
                 f"{_VERSION}"
             )
 
-    def program(self) -> tuple[Program, dict[str, bytes]]:
+    def program(self) -> tuple[Program, dict[str, bytes], dict[str, bytes]]:
         whole = self.whole
         p = Program()
         tensors = [self.tensor(i, t) for i, t in enumerate(whole["tensors"])]
@@ -241,9 +274,14 @@ class _Reader:
         p.ranges = {str(n): (int(r[0]), r[1] if r[1] is None else int(r[1]))
                     for n, r in whole["ranges"].items()}  # fmt: skip
         p.training = bool(whole["training"])
+        p.name = str(whole.get("name", ""))
+        p.numbers = whole.get("numbers") is True
         name_values(p)
-        extra = {k[6:]: v for k, v in self.members.items() if k.startswith("extra/")}
-        return p, extra
+        extra, methods = (
+            {k[len(place) :]: v for k, v in self.members.items() if k.startswith(place)}
+            for place in ("extra/", "methods/")
+        )
+        return p, extra, methods
 
     def count(self, spec: Any) -> int:
         if spec[0] == "leaf":
@@ -259,6 +297,9 @@ class _Reader:
         return i
 
     def tensor(self, index: int, about: Any) -> Tensor:
+        if len(about) == 1:
+            outer: Tensor = self.shared[about[0]]
+            return outer
         name, shape, grad = about
         dtype = _DTYPES[name]
         if not all(type(n) is int and 0 <= n < 2**48 for n in shape) or len(shape) > 64:

@@ -121,6 +121,8 @@ class Program:
         self.ranges: dict[str, tuple[int, int | None]] = {}
         self.dims: list[dict[int, str]] = []
         self.training = False
+        self.name = ""  # of the class that jit made it of
+        self.numbers = False  # tensors without dims among the inputs are given as numbers
 
     def walk(self) -> Iterator[Node]:
         """All nodes, those of branches and loops behind the node that they belong to."""

@@ -102,6 +102,17 @@ class ProgramModule(Module):
         return self._run(*self._leaves(tuple(a for a in args if a is not NOT_GIVEN), kwargs))
 
     def _leaves(self, args: Any, kwargs: Any) -> list[Any]:
+        """The program's inputs, of arguments as they were nested."""
+        leaves = self._unnested(args, kwargs)
+        if self._program.numbers:
+            for k, (v, x) in enumerate(zip(self._program.inputs, leaves)):
+                if type(x) in (bool, int, float) and v.kind == "tensor" and not v.sizes:
+                    if type(x) is float and not v.dtype.is_floating_point:
+                        raise TypeError(f"exported program: {v.name} must be whole; got {x!r}")
+                    leaves[k] = _scalar(x, v.dtype)
+        return leaves
+
+    def _unnested(self, args: Any, kwargs: Any) -> list[Any]:
         spec = self._program.in_tree
         names = self._program.input_names
         count, keys = len(spec[1][0][1]), spec[1][1][1]
@@ -143,6 +154,12 @@ class ProgramModule(Module):
     def __deepcopy__(self, memo: Any) -> Any:
         function, args = self.__reduce__()
         return function(*args)
+
+
+def _scalar(number: Any, dtype: Any) -> Tensor:
+    import clew
+
+    return clew.tensor(number, dtype=dtype)
 
 
 def _restored(data: bytes) -> ProgramModule:

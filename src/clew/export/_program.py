@@ -128,6 +128,7 @@ class ExportedProgram:
     def __init__(self, program: Program, example: Any = None) -> None:
         self._program = program
         self._examples: list[Any] = []
+        self._methods: dict[str, Program] = {}  # of further methods, for jit
         self.example_inputs = example
 
     @property

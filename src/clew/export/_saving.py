@@ -30,7 +30,7 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(f"export.save: expected an ExportedProgram; got {type(ep).__name__}")
-    data = to_bytes(ep._program, extra_files)
+    data = to_bytes(ep._program, extra_files, ep._methods)
     if hasattr(f, "write"):
         f.write(data)
         return
@@ -66,10 +66,12 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None) -> ExportedProgra
     else:
         with open(f, "rb") as file:
             data = file.read()
-    program, members = from_bytes(data)
+    program, members, methods = from_bytes(data)
     for name in extra_files or {}:
         if name not in members:
             raise ExportError(f"export.load: the file has no member {name!r}")
         assert extra_files is not None
         extra_files[name] = members[name]
-    return ExportedProgram(program)
+    made = ExportedProgram(program)
+    made._methods = methods
+    return made

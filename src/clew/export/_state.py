@@ -32,7 +32,10 @@ class State:
         found = {id(b): b for b in (*module.buffers(), *_attributes(module))}
         self._buffers = [(b, b.detach().clone()) for b in found.values()]
         self._graded = {id(b): b.requires_grad for b, _ in self._buffers}
-        self._tables = [(m, dict(vars(m))) for m in module.modules()]
+        every = list(module.modules())
+        if "_stands_for" in vars(module):
+            every += module._stands_for.modules()
+        self._tables = [(m, dict(vars(m))) for m in every]
         self._held = [
             (x, x.copy())
             for _, table in self._tables
