@@ -441,3 +441,47 @@ def test_a_model_without_arguments():
             return self.w * clew.arange(3)
 
     kept(Grid(), (), [])
+
+
+# ---- conditions of which a part must not run ----
+
+
+def test_the_second_part_of_a_condition_runs_only_where_the_first_lets_it():
+    def f(x):
+        i = j = 0
+        while i < x.shape[0] and x[i].sum() < 1:
+            i += 1
+        while not (j >= x.shape[0] or x[j, 0] > 0):
+            j += 1
+        n = int((x > 0).sum())
+        if n != 0 and 10 // n > 2:
+            return x * i, j
+        return x[:i].sum(0, keepdim=True), j
+
+    example = clew.tensor([[0.1, 0.2, -1], [1, 1, 1], [2, 2, 2]])
+    others = [(example * s,) for s in (0.1, -1.0, 9.0)] + rows(1, 2, 5)
+    kept(f, (example,), others, ONE)
+
+
+def test_a_list_of_elements_becomes_a_tensor_again():
+    def f(x):
+        return clew.tensor(x.sum(1).tolist()) * 2, clew.tensor((x > 0).sum(1).tolist())
+
+    check(f)
+
+
+class Rounds(clew.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        if x.sum() > 0:
+            return x.round()
+        return x.floor()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+def test_branches_of_an_autograd_function():
+    check(lambda x: Rounds.apply(x) + 1)
+    assert vars(Rounds)["forward"].__func__.__qualname__ == "Rounds.forward"

@@ -9,7 +9,8 @@ from typing import Any
 
 from clew import Tensor
 from clew.export._errors import ExportError, here
-from clew.export._journal import UNBOUND, _is_number
+from clew.export._ir import Block, Node, values_in
+from clew.export._journal import UNBOUND, Journal, _is_number
 from clew.export._lists import ScanList, has_maybe, length_of
 from clew.export._matching import Matching
 from clew.export._record import Recorder
@@ -122,8 +123,7 @@ class Conditions(Matching):
                     return value
                 value = part()
                 continue
-            kept = self.condition(value)
-            value = self._second(part, kept, "both", _both)
+            value = self._second(part, self.condition(value), True)
         return value
 
     def or_(self, *parts: Callable[[], Any]) -> Any:
@@ -138,15 +138,40 @@ class Conditions(Matching):
                     return value
                 value = part()
                 continue
-            kept = self.condition(value)
-            value = self._second(part, kept, "either", _either)
+            value = self._second(part, self.condition(value), False)
         return value
 
-    def _second(self, part: Any, kept: Any, name: str, function: Any) -> Any:
-        other = self.condition(part())
-        if type(other) not in SYMS:
-            other = bool(other)
-        return compute(name, function, (kept, other))
+    def _second(self, part: Callable[[], Any], first: SymBool, both: bool) -> Any:
+        """``first and part()``, or ``or``: where the first part decides alone, the second must not
+        run, as in ``i < len(x) and x[i] > 0``, unless it is a mere computation."""
+        rec = self.rec
+        block, active, journal = Block(), rec.active, Journal()
+        rec.blocks.append(block)
+        rec.journals.append(journal)
+        rec.active = [a and bool(v) is both for a, v in zip(active, first.vals)]
+        other: Any = None
+        try:
+            other = self.condition(part())
+            plain = all(map(_cannot_fail, block.nodes))
+        except ExportError:
+            raise
+        except Exception:
+            plain = False  # of the run in which it does not run
+        finally:
+            rec.blocks.pop()
+            rec.journals.pop()
+            rec.active = active
+            journal.swap(lambda run: False)
+        if plain:
+            for node in block.nodes:
+                rec.emit(node)
+            other = other if type(other) in SYMS else bool(other)
+            name, function = ("both", _both) if both else ("either", _either)
+            return compute(name, function, (first, other))
+        told = (f"the result of `{'and' if both else 'or'}`",)
+        more, ends = (lambda: (self.condition(part()),)), given((not both,))
+        sides = (more, ends) if both else (ends, more)
+        return self._branch(first, *sides, told, here().line)[0]
 
     def ifexp(self, test: Any, a: Callable[[], Any], b: Callable[[], Any], line: int) -> Any:
         """``a if test else b``."""
@@ -191,6 +216,23 @@ class Conditions(Matching):
         for k in items:
             found = compute("either", _either, (found, x == k))
         return found
+
+
+_PLAIN_CALLS = frozenset(
+    """
+    item size numel alias sum mean abs any all norm linalg.vector_norm neg isnan isfinite isinf
+    logical_not Tensor.any Tensor.all eq ne lt le gt ge mul add sub
+    """.split()
+)
+_MAY_FAIL = ("py.truediv", "py.floordiv", "py.mod", "py.pow", "py.lshift", "py.rshift", "py.math.")
+
+
+def _cannot_fail(node: Node) -> bool:
+    """Whether a call runs whatever the values are, and is cheap."""
+    if node.op.startswith("py."):
+        return not node.op.startswith(_MAY_FAIL)
+    tensors = [v for v in values_in((node.args, node.kwargs)) if v.kind == "tensor"]
+    return node.op in _PLAIN_CALLS and len(tensors) < 2
 
 
 def _both(a: Any, b: Any) -> bool:

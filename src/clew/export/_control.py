@@ -16,6 +16,7 @@ import numpy as np
 
 import clew
 from clew import Tensor
+from clew.autograd import Function
 from clew.export._builtins import BUILTINS, Functions
 from clew.export._choices import callable_of, element
 from clew.export._conditions import given
@@ -225,6 +226,9 @@ class Control(Functions):
         if kind is functools.partial:
             return self.call(function.func, *function.args, *args, **function.keywords, **kwargs)
         if kind is types.MethodType:
+            owner = function.__self__
+            if isinstance(owner, type) and issubclass(owner, Function):
+                return self._applied(owner, function, args, kwargs)
             inner = function.__func__
             if type(inner) is types.FunctionType:
                 return self.converted(inner)(function.__self__, *args, **kwargs)
@@ -258,6 +262,21 @@ class Control(Functions):
             if code is not None:
                 return self.converted(code)(function, *args, **kwargs)
         return function(*args, **kwargs)
+
+    def _applied(self, owner: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        """``Own.apply(x)`` of an autograd.Function, whose forward() is rewritten meanwhile."""
+        forward = owner.forward
+        own = vars(owner).get("forward")
+        if function.__name__ != "apply" or type(forward) is not types.FunctionType:
+            return function(*args, **kwargs)
+        owner.forward = staticmethod(self.converted(forward))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if own is None:
+                del owner.forward
+            else:
+                owner.forward = own
 
     def item(self, items: Any, index: Any) -> Any:
         """``items[index]``."""

@@ -28,8 +28,9 @@ __all__ = [
 class SymIter:
     """Items by number, as many as a size says."""
 
-    def __init__(self, count: Any, item: Callable[[Any], Any]) -> None:
+    def __init__(self, count: Any, item: Callable[[Any], Any], whole: Tensor | None = None) -> None:
         self._count, self.item = count, item
+        self.whole = whole  # the tensor whose elements these are
 
     def length(self) -> Any:
         """How many there are."""

@@ -70,7 +70,7 @@ def _ask_list(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
             if len(shape) == 1 and not library_asks():
                 from clew.export._lists import SymIter
 
-                return SymIter(shape[0], lambda i: rec.item(x.select(0, i)))
+                return SymIter(shape[0], lambda i: rec.item(x.select(0, i)), x)
             raise ExportError(
                 f"export: tolist() makes Python numbers of {len(shape)} dims whose sizes vary, at "
                 f"{here()}\n  Compute with the tensor instead, or run over it in a `for` statement."

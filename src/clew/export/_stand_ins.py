@@ -12,6 +12,7 @@ import clew
 from clew import _C, Tensor
 from clew.export import _symbols
 from clew.export._errors import ExportError, here, library_asks
+from clew.export._lists import SymIter
 from clew.export._names import (
     CREATION,
     WHOLE,
@@ -135,6 +136,8 @@ class StandIns:
         own = self
 
         def make(data: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(data, SymIter) and not own.inside:
+                return own._elements(data, kwargs.get("dtype") or (args[0] if args else None))
             if own.inside or own not in _modes() or not any(
                 type(a) in SYMS or isinstance(a, Tensor) for a in flat((data,))
             ):  # fmt: skip
@@ -144,6 +147,19 @@ class StandIns:
         make.__name__ = make.__qualname__ = name
         make._clew_own = function  # type: ignore[attr-defined]
         return make
+
+    @staticmethod
+    def _elements(data: SymIter, dtype: Any) -> Tensor:
+        """tensor() of the list that tolist() has made."""
+        if data.whole is None:
+            raise ExportError(f"export: a tensor is made of as many numbers as a size, at {here()}")
+        kind = data.whole.dtype
+        if dtype is None and kind.is_floating_point:
+            dtype = clew.get_default_dtype()
+        elif dtype is None and kind != clew.bool:
+            dtype = clew.int64
+        made: Tensor = data.whole.detach().clone().to(dtype or kind)
+        return made
 
     def _gather(self, data: Any, dtype: Any) -> Any:
         if isinstance(data, (tuple, list)):

@@ -13,7 +13,7 @@ from clew import Tensor
 from clew._base.provenance import user_level
 from clew.export._export import difference_of, record
 from clew.export._ir import Value
-from clew.export._module import ProgramModule
+from clew.export._module import ProgramModule, run_names
 from clew.export._program import ExportedProgram
 from clew.nn import Module
 from clew.onnx._aliases import check_aliases
@@ -191,7 +191,8 @@ def export(
         args = args if isinstance(args, tuple) else (args,)
         kwargs = dict(kwargs or {})
         if args and isinstance(args[-1], dict) and isinstance(model, Module) and not kwargs:
-            kwargs, args = args[-1], args[:-1]
+            if set(args[-1]) <= set(run_names(model.forward)[len(args) - 1 :]):
+                kwargs, args = args[-1], args[:-1]
         if dynamic_axes is not None:
             if dynamic_shapes is not None:
                 raise OnnxExporterError("onnx.export: give dynamic_shapes or dynamic_axes")
@@ -246,8 +247,6 @@ def _constants(spec: Any) -> list[Any]:
 
 
 def _from_axes(axes: Any, model: Any, args: Any, names: Any) -> Any:
-    from clew.export._module import run_names
-
     own = run_names(model.forward if isinstance(model, Module) else model)
     listed = list(names or own)
     shapes: list[Any] = [None] * len(args)
