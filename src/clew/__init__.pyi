@@ -326,9 +326,13 @@ from clew.array_api import unique_values as unique_values
 from clew.array_api import unstack as unstack
 from clew.array_api import vecdot as vecdot
 from clew._base.dtypes import jagged as jagged
+from clew._base.dtypes import sparse_bsc as sparse_bsc
+from clew._base.dtypes import sparse_bsr as sparse_bsr
 from clew._base.dtypes import sparse_coo as sparse_coo
 from clew._base.dtypes import sparse_csc as sparse_csc
 from clew._base.dtypes import sparse_csr as sparse_csr
+from clew.sparse import sparse_bsc_tensor as sparse_bsc_tensor
+from clew.sparse import sparse_bsr_tensor as sparse_bsr_tensor
 from clew.sparse import sparse_compressed_tensor as sparse_compressed_tensor
 from clew.sparse import sparse_coo_tensor as sparse_coo_tensor
 from clew.sparse import sparse_csc_tensor as sparse_csc_tensor

@@ -70,9 +70,10 @@ FUNCTIONS = {
         "cumulative_sum expand_dims isdtype matrix_transpose permute_dims take_along_axis "
         "unique_all unique_counts unique_inverse unique_values unstack vecdot"
     ),
-    "clew._base.dtypes": "jagged sparse_coo sparse_csc sparse_csr",
+    "clew._base.dtypes": "jagged sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr",
     "clew.sparse": (
-        "sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor"
+        "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor "
+        "sparse_csc_tensor sparse_csr_tensor"
     ),
     "clew.storage": (
         "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
@@ -104,8 +105,8 @@ METHODS = {
     ),
     "clew.sparse._construct": (
         "_indices _nnz ccol_indices coalesce col_indices crow_indices dense_dim indices "
-        "is_coalesced row_indices sparse_dim sparse_mask to_dense to_sparse to_sparse_coo "
-        "to_sparse_csc to_sparse_csr values"
+        "is_coalesced row_indices sparse_dim sparse_mask to_dense to_sparse to_sparse_bsc "
+        "to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values"
     ),
     "clew.nested._construct": "to_padded_tensor",
     "clew.storage": "_typed_storage storage",

@@ -198,7 +198,7 @@ def _device(kind: Any, index: Any = None) -> Any:
         return clew.device("cpu")  # one that this library does not have
 
 
-_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "jagged")
+_LAYOUTS = tuple("strided sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc jagged".split())
 
 
 def _layout(name: Any) -> Any:
@@ -220,9 +220,9 @@ def _rebuild_sparse(layout: Any, data: Any) -> Tensor:
             if rest[1:] == (True,):
                 made = made.coalesce() if not made.requires_grad else made._known_coalesced()
             return made
-        if layout in (clew.sparse_csr, clew.sparse_csc):
-            make = clew.sparse_csr_tensor if layout is clew.sparse_csr else clew.sparse_csc_tensor
-            return make(parts[0], parts[1], rest[0], tuple(rest[1]))
+        if layout in (clew.sparse_csr, clew.sparse_csc, clew.sparse_bsr, clew.sparse_bsc):
+            make = clew.sparse_compressed_tensor
+            return make(parts[0], parts[1], rest[0], tuple(rest[1]), layout=layout)
         if layout is clew.strided and rest == ("nested",):
             return clew.nested._strided.of_parts(*parts)
         if layout is clew.jagged and len(rest) == 2 and type(rest[1]) is int:

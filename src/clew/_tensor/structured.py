@@ -9,6 +9,7 @@ raises.
 # mypy: disable-error-code="override"
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
@@ -310,5 +311,5 @@ def as_text(named: list[tuple[str, Any]]) -> str:
     lines = []
     for name, value in named:
         text = f"{name}={value!r}"
-        lines.append(text.replace("\n", "\n" + " " * (len(name) + 8)))
+        lines.append(re.sub(r"\n(?=[^\n])", "\n" + " " * (len(name) + 8), text))
     return "tensor(" + ",\n       ".join(lines)

@@ -52,9 +52,7 @@ class _Layout(clew.layout):
         return hash(self._name)
 
 
-sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, _mkldnn = map(
-    _Layout, "sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc _mkldnn".split()
-)
+_mkldnn = _Layout("_mkldnn")
 
 
 def _scaled_mm(

@@ -1,4 +1,6 @@
-"""Sparse tensors: coordinates (COO) and compressed rows and columns (CSR, CSC)."""
+"""Sparse tensors: coordinates (COO), compressed rows and columns (CSR, CSC), also of blocks (BSR,
+BSC).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ from clew import _namespace
 from clew.sparse import _changes as _changes
 from clew.sparse import _rules as _rules
 from clew.sparse._construct import from_scipy as from_scipy
+from clew.sparse._construct import sparse_bsc_tensor as sparse_bsc_tensor
+from clew.sparse._construct import sparse_bsr_tensor as sparse_bsr_tensor
 from clew.sparse._construct import sparse_compressed_tensor as sparse_compressed_tensor
 from clew.sparse._construct import sparse_coo_tensor as sparse_coo_tensor
 from clew.sparse._construct import sparse_csc_tensor as sparse_csc_tensor

@@ -11,10 +11,13 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 from clew.sparse._batched import Batched, batched
+from clew.sparse._blocked import Blocked, blocked, blocks_of
 from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, constructors, coo
 
 __all__ = [
     "from_scipy",
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
     "sparse_compressed_tensor",
     "sparse_coo_tensor",
     "sparse_csc_tensor",
@@ -346,6 +349,131 @@ def sparse_csc_tensor(
     )
 
 
+def _of_blocks(
+    name: str, by_rows: bool, ends: Any, places: Any, values: Any, size: Any, **options: Any
+) -> Blocked:
+    """A matrix of blocks: a matrix of places for blocks, whose elements have two dims."""
+    wanted = _dtypes.sparse_bsr if by_rows else _dtypes.sparse_bsc
+    _check_options(name, options["device"], options.pop("layout"), wanted)
+    values = _as_values(name, values, options["dtype"], options["requires_grad"])
+    options.update(dtype=None, requires_grad=False, layout=None)
+    if values.dim() != 3:
+        raise NotImplementedError(
+            f"{name}: expected values of shape [blocks, rows, columns]; got {list(values.shape)}; "
+            "batches of such matrices and elements that have dims are not offered"
+        )
+    grid = None
+    if size is not None:
+        sizes, (a, b) = tuple(int(n) for n in size), (int(n) for n in values.shape[1:])
+        if len(sizes) != 2 or not a or not b or sizes[0] % a or sizes[1] % b:
+            raise RuntimeError(
+                f"{name}: size must be two multiples of the blocks' size, [{a}, {b}]; got "
+                f"{list(sizes)}"
+            )
+        grid = (sizes[0] // a, sizes[1] // b, a, b)
+    made = _compressed(name, by_rows, ends, places, values, grid, **options)
+    return blocked(made._pattern, made._elements, by_rows)
+
+
+def sparse_bsr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    layout: Any = None,
+) -> Blocked:
+    """A sparse matrix of dense blocks in compressed rows of blocks (BSR).
+
+    Args:
+        crow_indices: (rows of blocks + 1), int64 or int32: where each row of blocks begins, and the
+            last one ends.
+        col_indices: (blocks), in which column of blocks each is; they rise within a row.
+        values: (blocks, rows of a block, columns of a block).
+        size: rows and columns; without it the least that the indices fit in.
+        dtype: of the values; default: theirs.
+        device: None or "cpu".
+        pin_memory: without effect.
+        requires_grad: whether the matrix is a leaf that gets a gradient.
+        check_invariants: indices are always checked.
+        layout: None or clew.sparse_bsr.
+
+    Returns:
+        a sparse matrix over the tensors given; gradients flow to ``values``.
+
+    Raises:
+        RuntimeError: shapes do not fit, offsets decrease, an index is out of range.
+
+    >>> clew.sparse_bsr_tensor([0, 1], [1], [[[1.0, 2.0]]], (1, 4)).to_dense()
+    tensor([[0., 0., 1., 2.]])
+    """
+    return _of_blocks(
+        "sparse_bsr_tensor",
+        True,
+        crow_indices,
+        col_indices,
+        values,
+        size,
+        dtype=dtype,
+        device=device,
+        requires_grad=requires_grad,
+        layout=layout,
+    )
+
+
+def sparse_bsc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    layout: Any = None,
+) -> Blocked:
+    """A sparse matrix of dense blocks in compressed columns of blocks (BSC).
+
+    Args:
+        ccol_indices: (columns of blocks + 1), int64 or int32: where each column of blocks begins,
+            and the last one ends.
+        row_indices: (blocks), in which row of blocks each is; they rise within a column.
+        values: (blocks, rows of a block, columns of a block).
+        size: rows and columns; without it the least that the indices fit in.
+        dtype, device, pin_memory, requires_grad, check_invariants: as for
+            :func:`sparse_bsr_tensor`.
+        layout: None or clew.sparse_bsc.
+
+    Returns:
+        a sparse matrix over the tensors given; gradients flow to ``values``.
+
+    Raises:
+        RuntimeError: shapes do not fit, offsets decrease, an index is out of range.
+
+    >>> clew.sparse_bsc_tensor([0, 0, 1], [0], [[[1.0, 2.0]]], (1, 4)).to_dense()
+    tensor([[0., 0., 1., 2.]])
+    """
+    return _of_blocks(
+        "sparse_bsc_tensor",
+        False,
+        ccol_indices,
+        row_indices,
+        values,
+        size,
+        dtype=dtype,
+        device=device,
+        requires_grad=requires_grad,
+        layout=layout,
+    )
+
+
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -354,7 +482,7 @@ def sparse_compressed_tensor(
     *,
     layout: Any = None,
     **options: Any,
-) -> Compressed:
+) -> Any:
     """A sparse matrix of a compressed layout.
 
     Args:
@@ -362,7 +490,7 @@ def sparse_compressed_tensor(
         plain_indices: the places of the elements within.
         values: (elements).
         size: rows and columns.
-        layout: clew.sparse_csr or clew.sparse_csc.
+        layout: clew.sparse_csr, clew.sparse_csc, clew.sparse_bsr or clew.sparse_bsc.
         options: as for :func:`sparse_csr_tensor`.
 
     Returns:
@@ -375,13 +503,21 @@ def sparse_compressed_tensor(
     >>> m.to_dense()
     tensor([[2.]])
     """
-    if layout is _dtypes.sparse_csr:
-        return sparse_csr_tensor(compressed_indices, plain_indices, values, size, **options)
-    if layout is _dtypes.sparse_csc:
-        return sparse_csc_tensor(compressed_indices, plain_indices, values, size, **options)
+    for kind, make in _MAKERS.items():
+        if layout is kind:
+            return make(compressed_indices, plain_indices, values, size, **options)
     raise NotImplementedError(
-        f"sparse_compressed_tensor: layout must be clew.sparse_csr or clew.sparse_csc; got {layout}"
+        "sparse_compressed_tensor: layout must be clew.sparse_csr, clew.sparse_csc, "
+        f"clew.sparse_bsr or clew.sparse_bsc; got {layout}"
     )
+
+
+_MAKERS: dict[Any, Any] = {
+    _dtypes.sparse_csr: sparse_csr_tensor,
+    _dtypes.sparse_csc: sparse_csc_tensor,
+    _dtypes.sparse_bsr: sparse_bsr_tensor,
+    _dtypes.sparse_bsc: sparse_bsc_tensor,
+}
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:
@@ -536,16 +672,21 @@ def to_sparse(
 
     Args:
         args: the number of sparse dims, for the COO layout.
-        layout: clew.sparse_coo (default), clew.sparse_csr or clew.sparse_csc.
+        layout: clew.sparse_coo (default), clew.sparse_csr, clew.sparse_csc, clew.sparse_bsr or
+            clew.sparse_bsc.
         sparse_dim: the same as the first of args.
-        blocksize: None; layouts of blocks are not offered.
+        blocksize: rows and columns of a block, for layouts of blocks.
         dense_dim: how many dims, the last ones, are those of each element.
 
     >>> clew.eye(2).to_sparse(layout=clew.sparse_csr).crow_indices()
     tensor([0, 1, 2])
     """
+    if layout in (_dtypes.sparse_bsr, _dtypes.sparse_bsc):
+        if blocksize is None:
+            raise RuntimeError(f"to_sparse: give blocksize for layout {layout}")
+        return blocks_of("to_sparse", self, blocksize, dense_dim, layout is _dtypes.sparse_bsr)
     if blocksize is not None:
-        raise NotImplementedError("to_sparse: blocksize is not offered")
+        raise RuntimeError(f"to_sparse: blocksize is for layouts of blocks; got layout {layout}")
     if layout is None or layout is _dtypes.sparse_coo:
         if dense_dim is not None:
             if args or sparse_dim is not None:
@@ -559,8 +700,8 @@ def to_sparse(
     if layout is _dtypes.sparse_csc:
         return self.to_sparse_csc(dense_dim)
     raise NotImplementedError(
-        f"to_sparse: layout must be clew.sparse_coo, clew.sparse_csr or clew.sparse_csc; got "
-        f"{layout}"
+        "to_sparse: layout must be clew.sparse_coo, clew.sparse_csr, clew.sparse_csc, "
+        f"clew.sparse_bsr or clew.sparse_bsc; got {layout}"
     )
 
 
@@ -625,6 +766,32 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Compressed | Ba
     return compressed(found.pattern(), found._elements, False)
 
 
+def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Blocked:
+    """Those blocks of a matrix that have an element other than 0, in compressed rows of blocks.
+
+    Args:
+        blocksize: rows and columns of a block, which divide the matrix's.
+        dense_dim: None or 0.
+
+    >>> clew.eye(4).to_sparse_bsr((2, 2)).values().shape
+    clew.Size([2, 2, 2])
+    """
+    return blocks_of("to_sparse_bsr", self, blocksize, dense_dim, True)
+
+
+def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Blocked:
+    """Those blocks of a matrix that have an element other than 0, in compressed columns of blocks.
+
+    Args:
+        blocksize: rows and columns of a block, which divide the matrix's.
+        dense_dim: None or 0.
+
+    >>> clew.eye(4).to_sparse_bsc((2, 2)).row_indices()
+    tensor([0, 1])
+    """
+    return blocks_of("to_sparse_bsc", self, blocksize, dense_dim, False)
+
+
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor itself, which is dense already, in a dtype.
 
@@ -686,3 +853,4 @@ crow_indices, col_indices, ccol_indices, row_indices = map(
     _needs_sparse, "crow_indices col_indices ccol_indices row_indices".split()
 )
 constructors.update(coo=sparse_coo_tensor, csr=sparse_csr_tensor, csc=sparse_csc_tensor)
+constructors.update(bsr=sparse_bsr_tensor, bsc=sparse_bsc_tensor)

@@ -10,7 +10,7 @@ import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew.sparse import _batched, _products, _reductions
+from clew.sparse import _batched, _blocked, _products, _reductions
 from clew.sparse._construct import _at
 from clew.sparse._tensor import (
     Compressed,
@@ -106,9 +106,12 @@ def to_sparse(
     layout: Any = None,
     sparse_dim: Any = None,
     dense_dim: Any = None,
-    **options: Any,
+    blocksize: Any = None,
 ) -> Any:
-    if any(v is not None for v in options.values()):
+    if layout in (_dtypes.sparse_bsr, _dtypes.sparse_bsc) and blocksize is not None:
+        by_rows = layout is _dtypes.sparse_bsr
+        return (x.to_sparse_bsr if by_rows else x.to_sparse_bsc)(blocksize, dense_dim)
+    if blocksize is not None:
         return NotImplemented
     if dense_dim is not None and int(dense_dim) != x.dense_dim():
         return NotImplemented
@@ -465,6 +468,7 @@ RULES: dict[str, Any] = {
     "to_sparse_coo": to_coo,
     "to_sparse_csr": to_csr,
     "to_sparse_csc": to_csc,
+    **_blocked.block_rules(),
     "sparse_mask": sparse_mask,
     "add": add,
     "__radd__": lambda x, y: add(y, x),
@@ -499,6 +503,9 @@ RULES: dict[str, Any] = {
     **_reductions.RULES,
 }
 _Sparse._rules = RULES
+_blocked.Blocked._rules = _blocked.rules(
+    RULES, tuple(name for name in _ZERO_STAYS if hasattr(Tensor, name))
+)
 _batched.Batched._rules = _batched.rules(
     RULES, tuple(name for name in _ZERO_STAYS if hasattr(Tensor, name))
 )

@@ -1,0 +1,316 @@
+"""Sparse matrices of dense blocks, in compressed rows or columns of blocks (BSR, BSC)."""
+
+# mypy: disable-error-code="override"
+from __future__ import annotations
+
+from typing import Any
+
+import clew
+from clew._base import dtypes as _dtypes
+from clew._C import Tensor
+from clew.sparse._tensor import Coo, Pattern, _Sparse, compressed, constructors, coo
+
+__all__ = ["Blocked", "blocked", "blocks_of", "rules"]
+
+
+class Blocked(_Sparse):
+    """A matrix of blocks of one size, of which some are there. Few operations take it: those of
+    each element, products with dense matrices, and conversions.
+    """
+
+    _kind = "sparse tensors (clew.sparse_bsr, clew.sparse_bsc)"
+    _pattern: Pattern  # of the blocks; of the transposed matrix where columns are compressed
+    _by_rows: bool
+
+    layout = property(lambda self: _dtypes.sparse_bsr if self._by_rows else _dtypes.sparse_bsc)
+    is_sparse = property(lambda self: False)
+    is_sparse_csr = property(lambda self: False)
+
+    def _need(self, by_rows: bool, name: str) -> Pattern:
+        if self._by_rows is not by_rows:
+            wanted = "sparse_bsr" if by_rows else "sparse_bsc"
+            raise RuntimeError(
+                f"{name}: expected a tensor of layout {wanted}; got {self.layout}; convert with "
+                f".to_{wanted}()"
+            )
+        return self._pattern
+
+    def crow_indices(self) -> Tensor:
+        """Where each row of blocks begins, and the last one ends."""
+        return self._need(True, "crow_indices").crow
+
+    def col_indices(self) -> Tensor:
+        """The column of each block."""
+        return self._need(True, "col_indices").col
+
+    def ccol_indices(self) -> Tensor:
+        """Where each column of blocks begins, and the last one ends."""
+        return self._need(False, "ccol_indices").crow
+
+    def row_indices(self) -> Tensor:
+        """The row of each block."""
+        return self._need(False, "row_indices").col
+
+    def sparse_dim(self) -> int:
+        return 2
+
+    def dense_dim(self) -> int:
+        """How many dims each element has: none, blocks are no elements."""
+        return 0
+
+    def is_coalesced(self) -> bool:
+        """Whether places are named once; this layout's always are."""
+        return True
+
+    def _with(self, values: Tensor) -> Blocked:
+        return blocked(self._pattern, values, self._by_rows)
+
+    def places(self) -> tuple[Tensor, Tensor]:
+        """The row and the column of each block."""
+        p = self._pattern
+        return (p.rows(), p.col.long()) if self._by_rows else (p.col.long(), p.rows())
+
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of a block."""
+        return int(self._elements.shape[1]), int(self._elements.shape[2])
+
+    def _saved_parts(self) -> Any:
+        leaf = self._elements.detach().requires_grad_(self.requires_grad)
+        parts = (self._pattern.crow, self._pattern.col, leaf, tuple(self.shape))
+        return "sparse_bsr" if self._by_rows else "sparse_bsc", parts
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        names = (
+            ("crow_indices", "col_indices") if self._by_rows else ("ccol_indices", "row_indices")
+        )
+        parts = (self._pattern.crow, self._pattern.col)
+        return self._text([*zip(names, parts), ("values", self._elements)])
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        p, values = self._pattern, self._elements
+        args = (p.crow, p.col, values.detach(), tuple(self.shape), self._by_rows)
+        return _rebuild, (*args, values.requires_grad)
+
+
+def _rebuild(
+    crow: Any, col: Any, values: Any, shape: Any, by_rows: bool, requires_grad: bool
+) -> Blocked:
+    make = constructors["bsr" if by_rows else "bsc"]
+    made: Blocked = make(crow, col, values, shape, requires_grad=requires_grad)
+    return made
+
+
+def blocked(pattern: Pattern, values: Tensor, by_rows: bool) -> Blocked:
+    """A matrix of blocks, of parts that fit."""
+    rows, columns = pattern.shape if by_rows else pattern.shape[::-1]
+    shape = (rows * values.shape[1], columns * values.shape[2])
+    made: Blocked = Blocked._over(shape, values)
+    made._pattern, made._by_rows = pattern, by_rows
+    return made
+
+
+def _block_size(name: str, shape: Any, blocksize: Any) -> tuple[int, int]:
+    if isinstance(blocksize, int) and not isinstance(blocksize, bool):
+        blocksize = (blocksize, blocksize)
+    sizes = tuple(int(n) for n in blocksize)
+    if len(sizes) != 2 or min(sizes) < 1:
+        raise RuntimeError(f"{name}: blocksize must be two positive numbers; got {list(sizes)}")
+    if shape[0] % sizes[0] or shape[1] % sizes[1]:
+        raise RuntimeError(
+            f"{name}: tensor sparse size ({shape[0]},{shape[1]}) must be divisible by given "
+            f"blocksize ({sizes[0]},{sizes[1]})"
+        )
+    return sizes[0], sizes[1]
+
+
+def blocks_of(name: str, dense: Tensor, blocksize: Any, dense_dim: Any, by_rows: bool) -> Blocked:
+    """Those blocks of a dense matrix that have an element other than 0.
+
+    Args:
+        name: of the operation, for errors.
+        dense: the matrix.
+        blocksize: rows and columns of a block.
+        dense_dim: None or 0.
+        by_rows: compress rows of blocks, not columns.
+    """
+    if dense.dim() != 2 or dense_dim not in (None, 0):
+        raise NotImplementedError(
+            f"{name}: expected a matrix of numbers; got shape {list(dense.shape)} and dense_dim "
+            f"{dense_dim}; convert matrix by matrix"
+        )
+    a, b = _block_size(name, dense.shape, blocksize)
+    grid = dense.reshape(dense.shape[0] // a, a, dense.shape[1] // b, b).transpose(1, 2)
+    found: Any = grid.to_sparse_csr(dense_dim=2) if by_rows else grid.to_sparse_csc(dense_dim=2)
+    return blocked(found._pattern, found._elements, by_rows)
+
+
+def to_dense(x: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    grid = compressed(x._pattern, x._elements, x._by_rows).to_dense(dtype)
+    return grid.transpose(1, 2).reshape(tuple(x.shape))
+
+
+def to_coo(x: Any, sparse_dim: Any = None) -> Any:
+    """Every element of the blocks that are there, zeros among them."""
+    if sparse_dim not in (None, 2):
+        return NotImplemented
+    (a, b), (row, column) = x.block(), x.places()
+    rows = row[:, None, None] * a + clew.arange(a)[:, None]
+    columns = column[:, None, None] * b + clew.arange(b)
+    rows, columns = clew.broadcast_tensors(rows, columns)
+    ind = clew.stack([rows.flatten(), columns.flatten()])
+    return coo(ind, x._elements.flatten(), tuple(x.shape), False).coalesce()
+
+
+def to_layout(
+    x: Any,
+    *args: Any,
+    layout: Any = None,
+    blocksize: Any = None,
+    sparse_dim: Any = None,
+    dense_dim: Any = None,
+) -> Any:
+    if dense_dim not in (None, 0) or len(args) > 1:
+        return NotImplemented
+    if layout is None or layout is _dtypes.sparse_coo:
+        return to_coo(x, *(args or (sparse_dim,))) if blocksize is None else NotImplemented
+    if layout in (_dtypes.sparse_bsr, _dtypes.sparse_bsc):
+        return _to_blocks(x, blocksize, layout is _dtypes.sparse_bsr)
+    if blocksize is not None or layout not in (_dtypes.sparse_csr, _dtypes.sparse_csc):
+        return NotImplemented
+    return to_coo(x).to_sparse(layout=layout)
+
+
+def _to_blocks(x: Any, blocksize: Any, by_rows: bool) -> Any:
+    name = "to_sparse_bsr" if by_rows else "to_sparse_bsc"
+    size = x.block() if blocksize is None else _block_size(name, x.shape, blocksize)
+    if size != x.block():
+        raise RuntimeError(
+            f"{name}: conversion from {x.layout} with blocksize changed from {list(x.block())} to "
+            f"{list(size)} is not supported; convert with .to_dense() first"
+        )
+    if x._by_rows is by_rows:
+        return x
+    turned, order = x._pattern.turned()
+    return blocked(turned, x._elements.index_select(0, order), by_rows)
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """The product with a dense vector or matrix."""
+    if not isinstance(y, Blocked) and isinstance(x, Blocked) and not isinstance(y, _Sparse):
+        if y.dim() not in (1, 2):
+            return NotImplemented
+        if y.shape[0] != x.shape[1]:
+            raise RuntimeError(
+                f"matmul: shapes do not fit; got {list(x.shape)} and {list(y.shape)}"
+            )
+        if y.dim() == 1:
+            return matmul(x, y.unsqueeze(1)).squeeze(1)
+        (a, b), (row, column) = x.block(), x.places()
+        parts = y.reshape(y.shape[0] // b, b, y.shape[1]).index_select(0, column)
+        products = x._elements @ parts
+        zeros = products.new_zeros((x.shape[0] // a, a, y.shape[1]))
+        return zeros.index_add(0, row, products).reshape(x.shape[0], y.shape[1])
+    if isinstance(y, Blocked) and not isinstance(x, _Sparse):
+        if x.dim() == 1:
+            return matmul(transpose(y), x)
+        return matmul(transpose(y), x.t()).t() if x.dim() == 2 else NotImplemented
+    return NotImplemented
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    if isinstance(input, _Sparse):
+        return NotImplemented
+    product = matmul(mat1, mat2)
+    return product if product is NotImplemented else beta * input + alpha * product
+
+
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    if isinstance(input, _Sparse) or not isinstance(weight, Blocked):
+        return NotImplemented
+    flat = matmul(weight, input.reshape(-1, input.shape[-1]).t()).t()
+    out = flat.reshape(*input.shape[:-1], weight.shape[0])
+    return out if bias is None else out + bias
+
+
+def transpose(x: Any, dim0: int = 0, dim1: int = 1) -> Any:
+    if not all(-2 <= d < 2 for d in (dim0, dim1)):
+        raise IndexError(f"transpose: dims must be in [-2, 1]; got {dim0} and {dim1}")
+    if dim0 % 2 == dim1 % 2:
+        return x
+    return blocked(x._pattern, x._elements.transpose(1, 2), not x._by_rows)
+
+
+def total(x: Any, *args: Any, **options: Any) -> Any:
+    return NotImplemented if args or options else x._elements.sum()
+
+
+def rules(shared: dict[str, Any], elementwise: tuple[str, ...]) -> dict[str, Any]:
+    """What operations do with matrices of blocks.
+
+    Args:
+        shared: those of one compressed matrix.
+        elementwise: the names of those that only look at the elements.
+    """
+
+    def of_numbers(name: str) -> Any:
+        def rule(x: Any, y: Any) -> Any:
+            if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dim() and y.dim():
+                return NotImplemented
+            return shared[name](x, y)
+
+        return rule
+
+    def of_same(sign: int) -> Any:
+        def rule(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+            if not isinstance(x, Blocked) or not isinstance(y, Blocked):
+                return NotImplemented
+            if not x._has_places_of(y) or x.block() != y.block():
+                return NotImplemented
+            return x._with(x._elements + sign * alpha * y._elements)
+
+        return rule
+
+    return {
+        **{name: shared[name] for name in (*elementwise, "zero_", "detach_")},
+        **{name: of_numbers(name) for name in ("mul", "multiply", "div", "mul_", "div_")},
+        "add": of_same(1),
+        "sub": of_same(-1),
+        "sum": total,
+        "to_dense": to_dense,
+        "to_sparse": to_layout,
+        "to_sparse_coo": to_coo,
+        "to_sparse_csr": lambda x, dense_dim=None: to_layout(
+            x, layout=_dtypes.sparse_csr, dense_dim=dense_dim
+        ),
+        "to_sparse_csc": lambda x, dense_dim=None: to_layout(
+            x, layout=_dtypes.sparse_csc, dense_dim=dense_dim
+        ),
+        **block_rules(),
+        "matmul": matmul,
+        "__rmatmul__": lambda x, y: matmul(y, x),
+        "mm": matmul,
+        "mv": matmul,
+        "addmm": addmm,
+        "linear": linear,
+        "transpose": transpose,
+        "swapaxes": transpose,
+        "t": transpose,
+    }
+
+
+def block_rules() -> dict[str, Any]:
+    """Conversions to blocks of all sparse matrices."""
+
+    def rule(by_rows: bool) -> Any:
+        name = "to_sparse_bsr" if by_rows else "to_sparse_bsc"
+
+        def convert(x: Any, blocksize: Any, dense_dim: Any = None) -> Any:
+            if isinstance(x, Blocked):
+                return _to_blocks(x, blocksize, by_rows) if not dense_dim else NotImplemented
+            if x.dim() != 2 or (isinstance(x, Coo) and x.sparse_dim() != 2):
+                return NotImplemented
+            return blocks_of(name, x.to_dense(), blocksize, dense_dim, by_rows)
+
+        return convert
+
+    return {"to_sparse_bsr": rule(True), "to_sparse_bsc": rule(False)}

@@ -1,0 +1,142 @@
+"""Sparse matrices of dense blocks (BSR and BSC): making, conversions, products, gradients."""
+
+import io
+import pickle
+
+import numpy as np
+import pytest
+
+import clew
+
+DENSE = np.array([[1, 0, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0], [0, 0, 0, 3, 0, 0], [0, 0, 4, 0, 0, 5.0]])
+
+
+def dense(requires_grad=False):
+    return clew.tensor(DENSE, requires_grad=requires_grad)
+
+
+def test_rows_of_blocks():
+    m = dense().to_sparse_bsr((2, 3))
+    assert m.layout is clew.sparse_bsr and tuple(m.shape) == (4, 6) and m._nnz() == 3
+    assert (m.sparse_dim(), m.dense_dim(), m.is_sparse, m.is_sparse_csr) == (2, 0, False, False)
+    assert m.crow_indices().tolist() == [0, 1, 3] and m.col_indices().tolist() == [0, 0, 1]
+    assert m.values().tolist() == [
+        [[1, 0, 0], [0, 2, 0]],
+        [[0, 0, 0], [0, 0, 4]],
+        [[3, 0, 0], [0, 0, 5]],
+    ]
+    assert m.to_dense().tolist() == DENSE.tolist()
+    with pytest.raises(RuntimeError, match="expected a tensor of layout sparse_bsc"):
+        m.ccol_indices()
+
+
+def test_columns_of_blocks():
+    m = dense().to_sparse_bsc((2, 3))
+    assert m.layout is clew.sparse_bsc
+    assert m.ccol_indices().tolist() == [0, 2, 3] and m.row_indices().tolist() == [0, 1, 1]
+    assert m.values()[1].tolist() == [[0, 0, 0], [0, 0, 4]]
+    assert m.to_dense().tolist() == DENSE.tolist()
+    with pytest.raises(RuntimeError, match="expected a tensor of layout sparse_bsr"):
+        m.col_indices()
+
+
+@pytest.mark.parametrize("name", ["to_sparse_bsr", "to_sparse_bsc"])
+def test_conversions(name):
+    m = getattr(dense(), name)((2, 2))
+    layout = m.layout
+    for other in (dense().to_sparse(), dense().to_sparse_csr(), dense().to_sparse_csc()):
+        made = getattr(other, name)((2, 2))
+        assert made.layout is layout and made.values().tolist() == m.values().tolist()
+        made = other.to_sparse(layout=layout, blocksize=(2, 2))
+        assert made.layout is layout and made.to_dense().tolist() == DENSE.tolist()
+    assert getattr(m, name)((2, 2)) is m
+    for back in (m.to_sparse_csr(), m.to_sparse_csc(), m.to_sparse(), m.to_sparse_coo()):
+        assert back.to_dense().tolist() == DENSE.tolist() and back._nnz() == 4 * m._nnz()
+    turned = m.t()
+    assert turned.layout is not layout and turned.to_dense().tolist() == DENSE.T.tolist()
+    assert m.to_sparse_bsc((2, 2)).to_sparse_bsr((2, 2)).to_dense().tolist() == DENSE.tolist()
+
+
+def test_parts():
+    blocks = [[[1.0, 2.0]], [[3.0, 4.0]]]
+    m = clew.sparse_bsr_tensor([0, 1, 2], [1, 0], blocks)
+    assert m.to_dense().tolist() == [[0, 0, 1, 2], [3, 4, 0, 0]]
+    m = clew.sparse_bsc_tensor([0, 1, 2], [1, 0], blocks, (2, 4), dtype=clew.float64)
+    assert m.to_dense().tolist() == [[0, 0, 3, 4], [1, 2, 0, 0]] and m.dtype is clew.float64
+    m = clew.sparse_compressed_tensor([0, 1], [0], blocks[:1], (1, 2), layout=clew.sparse_bsr)
+    assert m.layout is clew.sparse_bsr and m.to_dense().tolist() == [[1, 2]]
+    with pytest.raises(RuntimeError, match="two multiples of the blocks' size"):
+        clew.sparse_bsr_tensor([0, 1, 2], [1, 0], blocks, (2, 5))
+    with pytest.raises(RuntimeError, match="col_indices must be in"):
+        clew.sparse_bsr_tensor([0, 1, 2], [1, 2], blocks, (2, 4))
+    with pytest.raises(NotImplementedError, match="expected values of shape"):
+        clew.sparse_bsr_tensor([0, 1, 2], [1, 0], [1.0, 2.0])
+
+
+def test_products_and_gradients():
+    rng = np.random.default_rng(0)
+    y, z, c = rng.normal(size=(6, 3)), rng.normal(size=(2, 4)), rng.normal(size=(4, 3))
+    for name in ("to_sparse_bsr", "to_sparse_bsc"):
+        d, right = dense(True), clew.tensor(y, requires_grad=True)
+        m = getattr(d, name)((2, 3))
+        np.testing.assert_allclose((m @ right[:, 0]).detach(), DENSE @ y[:, 0])
+        np.testing.assert_allclose((clew.tensor(z) @ m).detach(), z @ DENSE)
+        out = m @ right
+        np.testing.assert_allclose(out.detach(), DENSE @ y)
+        np.testing.assert_allclose(
+            clew.nn.functional.linear(clew.tensor(y.T), m, clew.ones(4, dtype=clew.float64))
+            .detach()
+            .numpy(),
+            y.T @ DENSE.T + 1,
+        )
+        (out * clew.tensor(c)).sum().backward()
+        np.testing.assert_allclose(right.grad, DENSE.T @ c)
+        there = np.kron([[1, 0], [1, 1]], np.ones((2, 3)))
+        np.testing.assert_allclose(d.grad, c @ y.T * there)
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        m @ clew.ones(5, 2)
+
+
+def test_arithmetic():
+    m = dense().to_sparse_bsr((2, 3))
+    assert (-m * 2).abs().to_dense().tolist() == (2 * DENSE).tolist()
+    assert (m + m - m / 2).to_dense().tolist() == (1.5 * DENSE).tolist()
+    assert m.sum().item() == 15.0
+    with pytest.raises(NotImplementedError, match=r"\.to_dense\(\)"):
+        m + dense()
+
+
+def test_a_text_and_files():
+    m = clew.eye(2).to_sparse_bsr((2, 1))
+    text = (
+        "tensor(crow_indices=tensor([0, 2]),\n       col_indices=tensor([0, 1]),\n"
+        "       values=tensor([[[1.],\n                       [0.]],\n\n"
+        "                      [[0.],\n                       [1.]]]), size=(2, 2), nnz=2, "
+        "layout=clew.sparse_bsr)"
+    )
+    assert repr(m) == text
+    assert repr(pickle.loads(pickle.dumps(m))) == text
+    file = io.BytesIO()
+    clew.save(m, file)
+    file.seek(0)
+    assert repr(clew.load(file)) == text
+
+
+@pytest.mark.parametrize(
+    "error, message, call",
+    [
+        (RuntimeError, "must be divisible by given", lambda: dense().to_sparse_bsr((3, 2))),
+        (RuntimeError, "two positive numbers", lambda: dense().to_sparse_bsc((0, 2))),
+        (NotImplementedError, "matrix by matrix", lambda: clew.ones(2, 2, 2).to_sparse_bsr(1)),
+        (RuntimeError, "give blocksize", lambda: dense().to_sparse(layout=clew.sparse_bsr)),
+        (RuntimeError, "layouts of blocks", lambda: dense().to_sparse(blocksize=(2, 2))),
+        (
+            RuntimeError,
+            "blocksize changed",
+            lambda: dense().to_sparse_bsr((2, 2)).to_sparse_bsr((2, 3)),
+        ),
+    ],
+)
+def test_refused(error, message, call):
+    with pytest.raises(error, match=message):
+        call()
