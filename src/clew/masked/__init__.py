@@ -1,6 +1,6 @@
 """Reductions and softmaxes that leave out the elements where a mask is false.
 
-Masked tensors as a type are not offered; these functions take the mask as an argument.
+Functions take the mask as an argument; a :class:`MaskedTensor` carries it along.
 """
 
 from __future__ import annotations
@@ -27,17 +27,25 @@ from clew.masked._statistics import softmax as softmax
 from clew.masked._statistics import softmin as softmin
 from clew.masked._statistics import std as std
 from clew.masked._statistics import var as var
+from clew.masked._tensor import MaskedTensor as MaskedTensor
+from clew.masked._tensor import as_masked_tensor as as_masked_tensor
+from clew.masked._tensor import is_masked_tensor as is_masked_tensor
+from clew.masked._tensor import masked_tensor as masked_tensor
 
 __all__ = [
+    "MaskedTensor",
     "amax",
     "amin",
     "argmax",
     "argmin",
+    "as_masked_tensor",
     "cumprod",
     "cumsum",
+    "is_masked_tensor",
     "log_softmax",
     "logaddexp",
     "logsumexp",
+    "masked_tensor",
     "mean",
     "median",
     "norm",
