@@ -1,8 +1,9 @@
-"""Models with weights of 8 bits: `quantize_dynamic`, and the marks that models carry."""
+"""Models with weights of fewer bits: `quantize_dynamic`, and the marks that models carry."""
 
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any, NamedTuple, NoReturn
 
 import clew
@@ -79,40 +80,48 @@ def quantize_dynamic(
     mapping: Any = None,
     inplace: bool = False,
 ) -> Any:
-    """A model whose Linear modules have weights of 8 bits.
+    """A model whose linear and recurrent modules have weights of 8 bits, or of 16.
+
+    The model itself stays of its class: only what it contains is replaced.
 
     Args:
         model: the model.
-        qconfig_spec: the classes or names of modules that are changed: Linear if None.
-        dtype: qint8.
+        qconfig_spec: the classes or names of modules that are changed; if None all of Linear, LSTM,
+            GRU, LSTMCell, GRUCell and RNNCell. Of others a warning tells that they stay as they
+            are.
+        dtype: qint8 or float16; qint8 if None.
         mapping: other classes for those of modules.
         inplace: change the model itself.
     """
-    from clew.ao.nn.quantized.dynamic import Linear
+    from clew.ao.nn.quantized import dynamic
 
-    if dtype not in (None, clew.qint8):
-        raise NotImplementedError(f"quantize_dynamic: dtype must be qint8; got {dtype}")
-    table = {nn.Linear: Linear, **(mapping or {})}
-    wanted = set(qconfig_spec or {nn.Linear})
-    for one in wanted:
-        if isinstance(one, type) and one not in table:
-            raise NotImplementedError(
-                f"quantize_dynamic: only Linear has a form of 8 bits; got {one.__name__}"
-            )
+    dtype = clew.qint8 if dtype is None else dtype
+    if dtype not in (clew.qint8, clew.float16):
+        raise NotImplementedError(f"quantize_dynamic: dtype must be qint8 or float16; got {dtype}")
+    own = {getattr(nn, name): getattr(dynamic, name) for name in dynamic.__all__}
+    table = {**own, **(mapping or {})}
+    wanted = set(own if qconfig_spec is None else qconfig_spec)
+    without = [one.__name__ for one in wanted if isinstance(one, type) and one not in table]
+    if without:
+        warnings.warn(
+            f"quantize_dynamic: there is no form of fewer bits for {', '.join(sorted(without))}; "
+            "such modules stay as they are",
+            stacklevel=2,
+        )
     made = model if inplace else copy.deepcopy(model)
 
-    def change(module: Any, path: str) -> None:
+    def change(module: Any, path: str, asked: bool) -> None:
         for name, child in list(module.named_children()):
             place = f"{path}.{name}" if path else name
             kind = type(child)
-            if kind in table and (kind in wanted or place in wanted):
-                setattr(module, name, table[kind].from_float(child))
+            within = asked or kind in wanted or place in wanted
+            if kind in table and within:
+                given = {"dtype": dtype} if table[kind] is own.get(kind) else {}
+                setattr(module, name, table[kind].from_float(child, **given))
             else:
-                change(child, place)
+                change(child, place, within)
 
-    if type(made) in table and type(made) in wanted:
-        return table[type(made)].from_float(made)
-    change(made, "")
+    change(made, "", "" in wanted)
     return made
 
 
