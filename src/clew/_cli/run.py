@@ -28,6 +28,7 @@ from clew import return_types
 from clew._base import dtypes as _dtypes
 from clew._base import provenance as _provenance
 from clew._namespace import nearest_name
+from clew._program import options as _options
 from clew.autograd import _ends
 
 # The release whose interface clew follows, for programs that ask.
@@ -338,6 +339,13 @@ def install() -> None:
     if "multiprocessing.spawn" in sys.modules:
         _patch_spawn(sys.modules["multiprocessing.spawn"])
     _complete_uncaught()
+    _options.graph_maker = _with_backend
+
+
+def _with_backend(*args: Any, **options: Any) -> Any:
+    from clew._torch._dynamo._graphs import with_backend
+
+    return with_backend(*args, **options)
 
 
 def become_torch() -> None:
@@ -359,6 +367,7 @@ def _tell_children() -> None:
 def uninstall() -> None:
     """Undoes `install` for imports to come; modules already imported stay with who has them."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
+    _options.graph_maker = None
     if getattr(sys.excepthook, "_of_torch", False):
         sys.excepthook = sys.excepthook._before  # type: ignore[attr-defined]
     clew.Tensor.__module__ = "clew"

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from typing import Any
 
 from clew import _C
-from clew._program.options import check_options
+from clew._program import options as _options
 from clew._program.region import LEAST, deferred
 from clew._program.report import Report, last_report
 from clew.nn.modules.module import Module
@@ -37,7 +37,8 @@ def compile(
         fullgraph: accepted: no graph ever breaks.
         dynamic: accepted: every shape is as good as every other.
         backend: accepted by name ("inductor", "eager", "aot_eager", "cudagraphs", "clew"): there is
-            one way to run. A function of one's own would be given graphs, which are not made.
+            one way to run. Under `clew run` also a function of one's own, which is given a graph of
+            the operations and example inputs.
         mode: accepted: one of "default", "reduce-overhead", "max-autotune" and
             "max-autotune-no-cudagraphs".
         options: settings of PyTorch's compiler, of which clew has none: empty or None.
@@ -65,7 +66,10 @@ def compile(
             options=options,
             disable=disable,
         )
-    check_options(backend=backend, mode=mode, options=options)
+    if _options.graph_maker is not None and not _options.own_backend(backend):
+        made = _options.graph_maker(model, backend, mode=mode, options=options)
+        return model if disable else made
+    _options.check_options(backend=backend, mode=mode, options=options)
     if disable:
         return model
     if isinstance(model, OptimizedModule):
@@ -171,11 +175,12 @@ class OptimizedModule(Module):
 
     Args:
         mod: the module.
+        dynamo_ctx: accepted.
     """
 
     _orig_mod: Module
 
-    def __init__(self, mod: Module) -> None:
+    def __init__(self, mod: Module, dynamo_ctx: Any = None) -> None:
         super().__init__()
         self._orig_mod = mod
         self.__dict__["_call"] = _C.Deferring(mod, LEAST)

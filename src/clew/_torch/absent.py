@@ -96,9 +96,7 @@ MODULES: dict[str, tuple[str, str]] = {
         "_sync_module_states _to_kwargs _verify_param_shape_across_processes "
         "_replace_by_prefix _apply_to_tensors",
     ),
-    "_dynamo.backends": (_COMPILER, ""),
     "_dynamo.backends.common": (_COMPILER, "aot_autograd"),
-    "_dynamo.backends.registry": (_COMPILER, "lookup_backend register_backend"),
     "_dynamo.testing": (_COMPILER, "CompileCounter CompileCounterWithBackend"),
     "_dynamo.symbolic_convert": (_COMPILER, ""),
     "_dynamo.variables": (_COMPILER, ""),

@@ -1,9 +1,11 @@
-"""The names by which programs steer PyTorch's compiler. Nothing is compiled through them: what they
-are given runs as Python, and questions whether something is being compiled are answered with no.
+"""The names by which programs steer PyTorch's compiler. Without a backend of the program's own
+nothing is compiled through them: what they are given runs as Python, and questions whether
+something is being compiled are answered with no.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +28,7 @@ __all__ = [
     "is_dynamo_supported",
     "is_inductor_supported",
     "list_backends",
+    "lookup_backend",
     "mark_dynamic",
     "mark_static",
     "mark_static_address",
@@ -53,9 +56,16 @@ def disable(fn: Any = None, recursive: bool = True, **kwargs: Any) -> Any:
     return _same if fn is None else fn
 
 
-def optimize(backend: Any = "eager", **kwargs: Any) -> Callable[[Any], Any]:
-    """A decorator that returns the function itself."""
-    return _same
+def optimize(backend: Any = "inductor", **kwargs: Any) -> Callable[[Any], Any]:
+    """A decorator that compiles a function with a backend.
+
+    Args:
+        backend: a name, or a function that takes a GraphModule and example inputs.
+        kwargs: accepted.
+    """
+    from clew._program.compiled import compile
+
+    return functools.partial(compile, backend=backend)
 
 
 def substitute_in_graph(original_fn: Any, **kwargs: Any) -> Callable[[Any], Any]:
@@ -120,13 +130,38 @@ def is_inductor_supported() -> bool:
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """None: an empty list."""
-    return []
+    """The names of backends that were registered.
+
+    Args:
+        exclude_tags: accepted.
+    """
+    from clew._torch._dynamo._graphs import backends
+
+    return sorted(backends)
 
 
 def register_backend(compiler_fn: Any = None, name: Any = None, tags: Any = ()) -> Any:
-    """The function itself, which nothing will call."""
-    return _same if compiler_fn is None else compiler_fn
+    """Gives a backend a name, by which `compile` finds it.
+
+    Args:
+        compiler_fn: takes a GraphModule and example inputs, gives a function; None for a decorator.
+        name: its name; the function's own if None.
+        tags: accepted.
+    """
+    from clew._torch._dynamo import _graphs
+
+    return _graphs.register_backend(compiler_fn, name, tags)
+
+
+def lookup_backend(compiler_fn: Any) -> Any:
+    """The backend of a name; a function itself.
+
+    Args:
+        compiler_fn: the name or the function.
+    """
+    from clew._torch._dynamo import _graphs
+
+    return _graphs.lookup_backend(compiler_fn)
 
 
 def reset() -> None:

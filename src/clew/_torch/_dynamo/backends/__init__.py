@@ -1,0 +1,1 @@
+"""Backends of `compile` that programs register."""
