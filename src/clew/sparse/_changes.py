@@ -7,7 +7,7 @@ from typing import Any
 import clew
 from clew import _C
 from clew._C import Tensor
-from clew.sparse import _products
+from clew.sparse._products import matmul as product
 from clew.sparse._rules import (
     _ZERO_STAYS,
     RULES,
@@ -258,14 +258,14 @@ def _batches(x: Any, y: Any) -> Any:
         raise RuntimeError(
             f"bmm: expected (b, n, m) and (b, m, p); got {list(x.shape)} and {list(y.shape)}"
         )
-    made = [_products.matmul(to_coo(a), b) for a, b in zip(_unbind(x), y.unbind(0))]
+    made = [product(to_coo(a), b) for a, b in zip(_unbind(x), y.unbind(0))]
     return clew.stack(made) if made else y.new_zeros((0, x.shape[1], y.shape[2]))
 
 
 def _matmul(x: Any, y: Any) -> Any:
     if isinstance(x, Coo) and isinstance(y, Tensor) and x.dim() == 3:
         return _batches(x, y)
-    return _products.matmul(x, y)
+    return product(x, y)
 
 
 RULES.update(
