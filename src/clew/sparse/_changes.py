@@ -8,6 +8,7 @@ import clew
 from clew import _C
 from clew._C import Tensor
 from clew.sparse._products import matmul as product
+from clew.sparse._reductions import sum as sum_over
 from clew.sparse._rules import (
     _ZERO_STAYS,
     RULES,
@@ -238,7 +239,7 @@ def _adjoint(x: Any) -> Any:
 
 
 def _sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    made: Any = clew.sparse.sum(x, dim, dtype)
+    made: Any = sum_over(x, dim, dtype)
     if not keepdim:
         return made
     gone = range(x.dim()) if dim is None else ([dim] if isinstance(dim, int) else dim)
