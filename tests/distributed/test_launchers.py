@@ -7,6 +7,8 @@ import sys
 import pytest
 from ranks import HERE, needs_mpi
 
+import clew
+
 pytestmark = needs_mpi
 
 PROGRAM = """
@@ -61,3 +63,11 @@ def test_a_module_of_torchs_that_is_not_there():
         check=False,
     )
     assert done.returncode == 1 and "clew has no 'torch.nowhere'" in done.stderr
+
+
+def test_what_can_be_shadowed():
+    from clew.distributed.algorithms import Joinable
+
+    assert issubclass(clew.nn.parallel.DistributedDataParallel, Joinable)
+    assert issubclass(clew.distributed.optim.ZeroRedundancyOptimizer, Joinable)
+    assert not issubclass(clew.nn.Linear, Joinable)

@@ -44,6 +44,13 @@ class Joinable(ABC):
         super().__init__()
         self._join_config = _JoinConfig.construct_disabled_join_config()
 
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:
+        # DistributedDataParallel is one without this file, which few programs load.
+        wanted = ("join_hook", "join_device", "join_process_group")
+        joins = cls is Joinable and all(hasattr(other, name) for name in wanted)
+        return True if joins else NotImplemented
+
     @abstractmethod
     def join_hook(self, **kwargs: Any) -> JoinHook:
         """The hook that shadows it.
