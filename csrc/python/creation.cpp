@@ -208,106 +208,91 @@ PyObject* get_device(PyObject*, PyObject*) { return device_object(default_device
 
 }  // namespace
 
+// What the options of all new_...() are.
+inline constexpr Text like_this =
+    "    dtype: element type; this tensor's when None.\n"
+    "    device: where the elements are; this tensor's device when None.\n"
+    "    requires_grad: whether operations on the result are recorded.\n"
+    "    layout: strided, the only one here.\n"
+    "    pin_memory: accepted without an effect.\n";
+
 std::span<const PyMethodDef> creation_methods() {
   static const PyMethodDef methods[] = {
       fast_method("new_zeros", new_zeros,
-                  "new_zeros($self, *size, dtype=None, device=None, requires_grad=False, "
-                  "layout=None, pin_memory=False)\n--\n\n"
-                  R"(A tensor of zeros with this one's dtype and device.
+                  joined<"new_zeros($self, *size, dtype=None, device=None, requires_grad=False, "
+                         "layout=None, pin_memory=False)\n--\n\n"
+                         R"(A tensor of zeros with this one's dtype and device.
 
 Args:
     size: the shape, as ints or as one tuple.
-    dtype: element type; this tensor's when None.
-    device: where the elements are; this tensor's device when None.
-    requires_grad: whether operations on the result are recorded.
-    layout: strided, the only one here.
-    pin_memory: accepted without an effect.
-
+)",
+                         like_this, R"(
 >>> clew.ones(2, dtype=clew.int64).new_zeros(3)
 tensor([0, 0, 0])
-)"),
+)">),
       fast_method("new_ones", new_ones,
-                  "new_ones($self, *size, dtype=None, device=None, requires_grad=False, "
-                  "layout=None, pin_memory=False)\n--\n\n"
-                  R"(A tensor of ones with this one's dtype and device.
+                  joined<"new_ones($self, *size, dtype=None, device=None, requires_grad=False, "
+                         "layout=None, pin_memory=False)\n--\n\n"
+                         R"(A tensor of ones with this one's dtype and device.
 
 Args:
     size: the shape, as ints or as one tuple.
-    dtype: element type; this tensor's when None.
-    device: where the elements are; this tensor's device when None.
-    requires_grad: whether operations on the result are recorded.
-    layout: strided, the only one here.
-    pin_memory: accepted without an effect.
-
+)",
+                         like_this, R"(
 >>> clew.zeros(2, dtype=clew.int64).new_ones(3)
 tensor([1, 1, 1])
-)"),
+)">),
       fast_method("new_empty", new_empty,
-                  "new_empty($self, *size, dtype=None, device=None, requires_grad=False, "
-                  "layout=None, pin_memory=False)\n--\n\n"
-                  R"(An uninitialised tensor with this one's dtype and device.
+                  joined<"new_empty($self, *size, dtype=None, device=None, requires_grad=False, "
+                         "layout=None, pin_memory=False)\n--\n\n"
+                         R"(An uninitialised tensor with this one's dtype and device.
 
 Args:
     size: the shape, as ints or as one tuple.
-    dtype: element type; this tensor's when None.
-    device: where the elements are; this tensor's device when None.
-    requires_grad: whether operations on the result are recorded.
-    layout: strided, the only one here.
-    pin_memory: accepted without an effect.
-
+)",
+                         like_this, R"(
 >>> clew.ones(2).new_empty(3, 4).shape
 clew.Size([3, 4])
-)"),
+)">),
       fast_method("new_full", new_full,
-                  "new_full($self, size, fill_value, *, dtype=None, device=None, "
-                  "requires_grad=False, layout=None, pin_memory=False)\n--\n\n"
-                  R"(A tensor of one number with this one's dtype and device.
+                  joined<"new_full($self, size, fill_value, *, dtype=None, device=None, "
+                         "requires_grad=False, layout=None, pin_memory=False)\n--\n\n"
+                         R"(A tensor of one number with this one's dtype and device.
 
 Args:
     size: the shape, as a tuple.
     fill_value: the number.
-    dtype: element type; this tensor's when None.
-    device: where the elements are; this tensor's device when None.
-    requires_grad: whether operations on the result are recorded.
-    layout: strided, the only one here.
-    pin_memory: accepted without an effect.
-
+)",
+                         like_this, R"(
 >>> clew.ones(2).new_full((3,), 7)
 tensor([7., 7., 7.])
-)"),
-      fast_method("new_empty_strided", new_empty_strided,
-                  "new_empty_strided($self, size, stride, *, dtype=None, device=None, "
-                  "requires_grad=False, layout=None, pin_memory=False)\n--\n\n"
-                  R"(An uninitialised tensor with given strides and this one's dtype and device.
+)">),
+      fast_method(
+          "new_empty_strided", new_empty_strided,
+          joined<"new_empty_strided($self, size, stride, *, dtype=None, device=None, "
+                 "requires_grad=False, layout=None, pin_memory=False)\n--\n\n"
+                 R"(An uninitialised tensor with given strides and this one's dtype and device.
 
 Args:
     size: the shape, as a tuple.
     stride: the steps between elements, one for each dim.
-    dtype: element type; this tensor's when None.
-    device: where the elements are; this tensor's device when None.
-    requires_grad: whether operations on the result are recorded.
-    layout: strided, the only one here.
-    pin_memory: accepted without an effect.
-
+)",
+                 like_this, R"(
 >>> clew.ones(2).new_empty_strided((2, 3), (1, 2)).stride()
 (1, 2)
-)"),
+)">),
       fast_method("new_tensor", new_tensor,
-                  "new_tensor($self, data, *, dtype=None, device=None, requires_grad=False, "
-                  "layout=None, pin_memory=False)\n--\n\n"
-                  R"(A tensor with the given data and this one's dtype and device.
+                  joined<"new_tensor($self, data, *, dtype=None, device=None, requires_grad=False, "
+                         "layout=None, pin_memory=False)\n--\n\n"
+                         R"(A tensor with the given data and this one's dtype and device.
 
 Args:
     data: numbers, nested lists of them, an array or a tensor; copied.
-    dtype: element type; this tensor's when None.
-    device: where the elements are; this tensor's device when None.
-    requires_grad: whether operations on the result are recorded.
-    layout: strided, the only one here.
-    pin_memory: accepted without an effect.
-
+)",
+                         like_this, R"(
 >>> clew.ones(2, dtype=clew.float64).new_tensor([1, 2])
 tensor([1., 2.], dtype=clew.float64)
-)"),
+)">),
   };
   return methods;
 }

@@ -1,11 +1,27 @@
 // Documentation of the creation functions, in the form that CPython reads signatures from.
-// May include: nothing.
+// May include: base/text.h.
 // Invariant: each text opens with "name(signature)\n--\n\n"; its example runs as it stands.
 #pragma once
+#include "base/text.h"
 
 namespace clew::python::docs {
 
-constexpr const char* zeros =
+// What several functions say of their options.
+inline constexpr Text out_option = "    out: a tensor to write into instead of making one.\n";
+inline constexpr Text dtype_default =
+    "    dtype: element type; the default dtype when not given.\n";
+inline constexpr Text dtype_of_values =
+    "    dtype: element type; found from the values when not given.\n";
+inline constexpr Text dtype_of_input = "    dtype: element type; input's when not given.\n";
+inline constexpr Text device_and_grad =
+    "    device: \"cpu\" or \"meta\" (shape only).\n"
+    "    requires_grad: whether operations on the result are recorded.\n";
+inline constexpr Text order_option = "    memory_format: order of the dims in memory.\n";
+inline constexpr Text layout_options =
+    "    layout: strided; the sparse ones have functions of their own.\n"
+    "    pin_memory: accepted without an effect.\n";
+
+constexpr const char* zeros = joined<
     "zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, "
     "requires_grad=False)\n"
     R"(--
@@ -14,13 +30,8 @@ Makes a tensor of zeros.
 
 Args:
     size: the shape, as ints or as one tuple.
-    out: a tensor to write into instead of making one.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, dtype_default, device_and_grad, layout_options, R"(
 Returns:
     A tensor of shape size.
 
@@ -28,9 +39,9 @@ Example:
     >>> clew.zeros(2, 3)
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
-)";
+)">;
 
-constexpr const char* ones =
+constexpr const char* ones = joined<
     "ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, "
     "requires_grad=False)\n"
     R"(--
@@ -39,22 +50,17 @@ Makes a tensor of ones.
 
 Args:
     size: the shape, as ints or as one tuple.
-    out: a tensor to write into instead of making one.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, dtype_default, device_and_grad, layout_options, R"(
 Returns:
     A tensor of shape size.
 
 Example:
     >>> clew.ones(2)
     tensor([1., 1.])
-)";
+)">;
 
-constexpr const char* empty =
+constexpr const char* empty = joined<
     "empty(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, "
     "requires_grad=False, memory_format=None)\n"
     R"(--
@@ -63,23 +69,17 @@ Makes a tensor whose elements are whatever the memory held.
 
 Args:
     size: the shape, as ints or as one tuple.
-    out: a tensor to write into instead of making one.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    memory_format: order of the dims in memory.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, dtype_default, device_and_grad, order_option, layout_options, R"(
 Returns:
     An uninitialised tensor of shape size.
 
 Example:
     >>> clew.empty(2, 3).shape
     clew.Size([2, 3])
-)";
+)">;
 
-constexpr const char* full =
+constexpr const char* full = joined<
     "full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, "
     "pin_memory=False, requires_grad=False)\n"
     R"(--
@@ -89,22 +89,17 @@ Makes a tensor that holds one value everywhere.
 Args:
     size: the shape, a tuple.
     fill_value: a number; it decides the dtype when none is given.
-    out: a tensor to write into instead of making one.
-    dtype: element type; found from the values when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, dtype_of_values, device_and_grad, layout_options, R"(
 Returns:
     A tensor of shape size.
 
 Example:
     >>> clew.full((2,), 7)
     tensor([7, 7])
-)";
+)">;
 
-constexpr const char* empty_strided =
+constexpr const char* empty_strided = joined<
     "empty_strided(size, stride, *, dtype=None, layout=None, device=None, "
     "pin_memory=False, requires_grad=False)\n"
     R"(--
@@ -114,21 +109,17 @@ Makes an uninitialised tensor with given strides.
 Args:
     size: the shape, a tuple.
     stride: for each dim the step in memory, in elements.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    dtype_default, device_and_grad, layout_options, R"(
 Returns:
     A tensor of shape size.
 
 Example:
     >>> clew.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
-)";
+)">;
 
-constexpr const char* zeros_like =
+constexpr const char* zeros_like = joined<
     "zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False, "
     "requires_grad=False, memory_format=None)\n"
     R"(--
@@ -137,22 +128,17 @@ Makes a tensor of zeros with the shape, dtype and device of another.
 
 Args:
     input: the tensor to be like.
-    dtype: element type; input's when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    memory_format: order of the dims in memory.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    dtype_of_input, device_and_grad, order_option, layout_options, R"(
 Returns:
     A tensor of input's shape.
 
 Example:
     >>> clew.zeros_like(clew.tensor([1, 2]))
     tensor([0, 0])
-)";
+)">;
 
-constexpr const char* ones_like =
+constexpr const char* ones_like = joined<
     "ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False, "
     "requires_grad=False, memory_format=None)\n"
     R"(--
@@ -161,22 +147,17 @@ Makes a tensor of ones with the shape, dtype and device of another.
 
 Args:
     input: the tensor to be like.
-    dtype: element type; input's when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    memory_format: order of the dims in memory.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    dtype_of_input, device_and_grad, order_option, layout_options, R"(
 Returns:
     A tensor of input's shape.
 
 Example:
     >>> clew.ones_like(clew.tensor([1.5, 2.5]))
     tensor([1., 1.])
-)";
+)">;
 
-constexpr const char* empty_like =
+constexpr const char* empty_like = joined<
     "empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False, "
     "requires_grad=False, memory_format=None)\n"
     R"(--
@@ -185,22 +166,17 @@ Makes a tensor of uninitialised elements with the shape, dtype and device of ano
 
 Args:
     input: the tensor to be like.
-    dtype: element type; input's when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    memory_format: order of the dims in memory.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    dtype_of_input, device_and_grad, order_option, layout_options, R"(
 Returns:
     A tensor of input's shape.
 
 Example:
     >>> clew.empty_like(clew.ones(2, 3)).shape
     clew.Size([2, 3])
-)";
+)">;
 
-constexpr const char* full_like =
+constexpr const char* full_like = joined<
     "full_like(input, fill_value, *, dtype=None, layout=None, device=None, "
     "pin_memory=False, requires_grad=False, memory_format=None)\n"
     R"(--
@@ -210,22 +186,17 @@ Makes a tensor that holds one value, with the shape, dtype and device of another
 Args:
     input: the tensor to be like.
     fill_value: a number.
-    dtype: element type; input's when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    memory_format: order of the dims in memory.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    dtype_of_input, device_and_grad, order_option, layout_options, R"(
 Returns:
     A tensor of input's shape.
 
 Example:
     >>> clew.full_like(clew.zeros(2), 3)
     tensor([3., 3.])
-)";
+)">;
 
-constexpr const char* arange =
+constexpr const char* arange = joined<
     "arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, "
     "device=None, pin_memory=False, requires_grad=False)\n"
     R"(--
@@ -236,24 +207,19 @@ Args:
     start: the first number; a lone argument is the end.
     end: the bound, left out.
     step: not zero.
-    out: a tensor to write into instead of making one.
-    dtype: element type; found from the values when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, dtype_of_values, device_and_grad, layout_options, R"(
 Returns:
     A one-dimensional tensor of ceil((end - start) / step) elements.
 
 Example:
     >>> clew.arange(1, 4)
     tensor([1, 2, 3])
-)";
+)">;
 
-constexpr const char* range =
-    "range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, "
-    "pin_memory=False, requires_grad=False)\n"
+constexpr const char* range = joined<
+    "range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, "
+    "device=None, pin_memory=False, requires_grad=False)\n"
     R"(--
 
 Makes the numbers start, start + step, ... up to end, which is included; prefer arange.
@@ -262,22 +228,17 @@ Args:
     start: the first number.
     end: the last number.
     step: not zero.
-    out: a tensor to write into instead of making one.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, dtype_default, device_and_grad, layout_options, R"(
 Returns:
     A one-dimensional tensor of floor((end - start) / step) + 1 elements.
 
 Example:
     >>> clew.range(1, 3)  # warns
     tensor([1., 2., 3.])
-)";
+)">;
 
-constexpr const char* linspace =
+constexpr const char* linspace = joined<
     "linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, "
     "pin_memory=False, requires_grad=False)\n"
     R"(--
@@ -288,22 +249,17 @@ Args:
     start: the first number.
     end: the last number.
     steps: how many.
-    out: a tensor to write into instead of making one.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, dtype_default, device_and_grad, layout_options, R"(
 Returns:
     A one-dimensional tensor of steps elements.
 
 Example:
     >>> clew.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
-)";
+)">;
 
-constexpr const char* logspace =
+constexpr const char* logspace = joined<
     "logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, "
     "device=None, pin_memory=False, requires_grad=False)\n"
     R"(--
@@ -315,24 +271,19 @@ Args:
     end: the last exponent.
     steps: how many.
     base: what is raised.
-    out: a tensor to write into instead of making one.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, dtype_default, device_and_grad, layout_options, R"(
 Returns:
     A one-dimensional tensor of steps elements.
 
 Example:
     >>> clew.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
-)";
+)">;
 
-constexpr const char* eye =
-    "eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, "
-    "requires_grad=False)\n"
+constexpr const char* eye = joined<
+    "eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, "
+    "pin_memory=False, requires_grad=False)\n"
     R"(--
 
 Makes a matrix with ones on the diagonal and zeros elsewhere.
@@ -340,13 +291,8 @@ Makes a matrix with ones on the diagonal and zeros elsewhere.
 Args:
     n: rows.
     m: columns; as many as rows when not given.
-    out: a tensor to write into instead of making one.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, dtype_default, device_and_grad, layout_options, R"(
 Returns:
     A tensor [n, m].
 
@@ -354,9 +300,9 @@ Example:
     >>> clew.eye(2)
     tensor([[1., 0.],
             [0., 1.]])
-)";
+)">;
 
-constexpr const char* tril_indices =
+constexpr const char* tril_indices = joined<
     "tril_indices(row, col, offset=0, *, dtype=None, layout=None, device=None, "
     "pin_memory=False)\n"
     R"(--
@@ -369,9 +315,8 @@ Args:
     offset: which diagonal bounds the triangle; 0 is the main one.
     dtype: element type, int64 at first.
     device: "cpu" or "meta" (shape only).
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    layout_options, R"(
 Returns:
     A tensor [2, count]: row numbers and column numbers.
 
@@ -379,9 +324,9 @@ Example:
     >>> clew.tril_indices(2, 2)
     tensor([[0, 1, 1],
             [0, 0, 1]])
-)";
+)">;
 
-constexpr const char* triu_indices =
+constexpr const char* triu_indices = joined<
     "triu_indices(row, col, offset=0, *, dtype=None, layout=None, device=None, "
     "pin_memory=False)\n"
     R"(--
@@ -394,9 +339,8 @@ Args:
     offset: which diagonal bounds the triangle; 0 is the main one.
     dtype: element type, int64 at first.
     device: "cpu" or "meta" (shape only).
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    layout_options, R"(
 Returns:
     A tensor [2, count]: row numbers and column numbers.
 
@@ -404,9 +348,9 @@ Example:
     >>> clew.triu_indices(2, 2)
     tensor([[0, 0, 1],
             [0, 1, 1]])
-)";
+)">;
 
-constexpr const char* tensor =
+constexpr const char* tensor = joined<
     "tensor(data, *, dtype=None, layout=None, device=None, pin_memory=False, "
     "requires_grad=False)\n"
     R"(--
@@ -415,12 +359,8 @@ Makes a tensor with a copy of data.
 
 Args:
     data: a number, nested sequences of numbers, a NumPy array or a tensor.
-    dtype: element type; found from the values when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    dtype_of_values, device_and_grad, layout_options, R"(
 Returns:
     A new leaf tensor.
 
@@ -428,9 +368,9 @@ Example:
     >>> clew.tensor([[1, 2], [3, 4]])
     tensor([[1, 2],
             [3, 4]])
-)";
+)">;
 
-constexpr const char* scalar_tensor =
+constexpr const char* scalar_tensor = joined<
     "scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, "
     "requires_grad=False)\n"
     R"(--
@@ -439,21 +379,17 @@ Makes a tensor without dims that holds a number.
 
 Args:
     s: the number.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    dtype_default, device_and_grad, layout_options, R"(
 Returns:
     A tensor of shape ().
 
 Example:
     >>> clew.scalar_tensor(3)
     tensor(3.)
-)";
+)">;
 
-constexpr const char* as_tensor =
+constexpr const char* as_tensor = joined<
     "as_tensor(data, dtype=None, device=None)\n"
     R"(--
 
@@ -461,8 +397,8 @@ Makes a tensor of data, sharing memory and history where that is possible.
 
 Args:
     data: what tensor() takes.
-    dtype: element type; found from the values when not given.
-    device: "cpu" or "meta" (shape only).
+)",
+    dtype_of_values, R"(    device: "cpu" or "meta" (shape only).
 
 Returns:
     data itself when it is a fitting tensor, else a tensor that shares or copies.
@@ -471,7 +407,7 @@ Example:
     >>> x = clew.ones(2)
     >>> clew.as_tensor(x) is x
     True
-)";
+)">;
 
 constexpr const char* frombuffer =
     "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n"
@@ -532,7 +468,7 @@ Example:
     tensor([1., 1.])
 )";
 
-constexpr const char* rand =
+constexpr const char* rand = joined<
     "rand(*size, out=None, generator=None, dtype=None, layout=None, device=None, "
     "pin_memory=False, requires_grad=False)\n"
     R"(--
@@ -541,14 +477,11 @@ Draws numbers evenly from [0, 1).
 
 Args:
     size: the shape, as ints or as one tuple.
-    out: a tensor to write into instead of making one.
-    generator: where the random numbers come from; the default generator when not given.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option,
+    R"(    generator: where the random numbers come from; the default generator when not given.
+)",
+    dtype_default, device_and_grad, layout_options, R"(
 Returns:
     A tensor of shape size.
 
@@ -556,9 +489,9 @@ Example:
     >>> g = clew.Generator().manual_seed(0)
     >>> clew.rand(2, generator=g)
     tensor([0.4963, 0.7682])
-)";
+)">;
 
-constexpr const char* randn =
+constexpr const char* randn = joined<
     "randn(*size, out=None, generator=None, dtype=None, layout=None, device=None, "
     "pin_memory=False, requires_grad=False)\n"
     R"(--
@@ -567,14 +500,11 @@ Draws numbers from the normal distribution with mean 0 and variance 1.
 
 Args:
     size: the shape, as ints or as one tuple.
-    out: a tensor to write into instead of making one.
-    generator: where the random numbers come from; the default generator when not given.
-    dtype: element type; the default dtype when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option,
+    R"(    generator: where the random numbers come from; the default generator when not given.
+)",
+    dtype_default, device_and_grad, layout_options, R"(
 Returns:
     A tensor of shape size.
 
@@ -582,9 +512,9 @@ Example:
     >>> g = clew.Generator().manual_seed(0)
     >>> clew.randn(2, generator=g)
     tensor([ 1.5410, -0.2934])
-)";
+)">;
 
-constexpr const char* rand_like =
+constexpr const char* rand_like = joined<
     "rand_like(input, *, generator=None, dtype=None, layout=None, device=None, "
     "pin_memory=False, requires_grad=False, memory_format=None)\n"
     R"(--
@@ -594,22 +524,17 @@ Draws numbers evenly from [0, 1) into a tensor like another.
 Args:
     input: the tensor to be like.
     generator: where the random numbers come from; the default generator when not given.
-    dtype: element type; input's when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    memory_format: order of the dims in memory.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    dtype_of_input, device_and_grad, order_option, layout_options, R"(
 Returns:
     A tensor of input's shape.
 
 Example:
     >>> clew.rand_like(clew.ones(2, 3)).shape
     clew.Size([2, 3])
-)";
+)">;
 
-constexpr const char* randn_like =
+constexpr const char* randn_like = joined<
     "randn_like(input, *, generator=None, dtype=None, layout=None, device=None, "
     "pin_memory=False, requires_grad=False, memory_format=None)\n"
     R"(--
@@ -619,22 +544,17 @@ Draws standard normal numbers into a tensor like another.
 Args:
     input: the tensor to be like.
     generator: where the random numbers come from; the default generator when not given.
-    dtype: element type; input's when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    memory_format: order of the dims in memory.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    dtype_of_input, device_and_grad, order_option, layout_options, R"(
 Returns:
     A tensor of input's shape.
 
 Example:
     >>> clew.randn_like(clew.ones(2, 3)).shape
     clew.Size([2, 3])
-)";
+)">;
 
-constexpr const char* randint =
+constexpr const char* randint = joined<
     "randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None, "
     "layout=None, device=None, pin_memory=False, requires_grad=False)\n"
     R"(--
@@ -646,13 +566,10 @@ Args:
     high: the bound, left out.
     size: the shape, a tuple.
     generator: where the random numbers come from; the default generator when not given.
-    out: a tensor to write into instead of making one.
-    dtype: element type, int64 at first.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, R"(    dtype: element type, int64 at first.
+)",
+    device_and_grad, layout_options, R"(
 Returns:
     A tensor of shape size.
 
@@ -660,11 +577,12 @@ Example:
     >>> g = clew.Generator().manual_seed(0)
     >>> clew.randint(10, (3,), generator=g)
     tensor([4, 9, 3])
-)";
+)">;
 
-constexpr const char* randint_like =
-    "randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=None, "
-    "device=None, pin_memory=False, requires_grad=False, memory_format=None)\n"
+constexpr const char* randint_like = joined<
+    "randint_like(input, low=0, high=None, *, generator=None, dtype=None, "
+    "layout=None, device=None, pin_memory=False, requires_grad=False, "
+    "memory_format=None)\n"
     R"(--
 
 Draws whole numbers evenly from [low, high) into a tensor like another.
@@ -674,22 +592,17 @@ Args:
     low: the smallest; a lone number is high.
     high: the bound, left out.
     generator: where the random numbers come from; the default generator when not given.
-    dtype: element type; input's when not given.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    memory_format: order of the dims in memory.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    dtype_of_input, device_and_grad, order_option, layout_options, R"(
 Returns:
     A tensor of input's shape.
 
 Example:
     >>> clew.randint_like(clew.zeros(2), 1)
     tensor([0., 0.])
-)";
+)">;
 
-constexpr const char* randperm =
+constexpr const char* randperm = joined<
     "randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, "
     "pin_memory=False, requires_grad=False)\n"
     R"(--
@@ -699,13 +612,10 @@ Draws an order of the numbers 0 to n - 1.
 Args:
     n: how many.
     generator: where the random numbers come from; the default generator when not given.
-    out: a tensor to write into instead of making one.
-    dtype: element type, int64 at first.
-    device: "cpu" or "meta" (shape only).
-    requires_grad: whether operations on the result are recorded.
-    layout: strided; the sparse ones have functions of their own.
-    pin_memory: accepted without an effect.
-
+)",
+    out_option, R"(    dtype: element type, int64 at first.
+)",
+    device_and_grad, layout_options, R"(
 Returns:
     A one-dimensional tensor of n elements.
 
@@ -713,6 +623,6 @@ Example:
     >>> g = clew.Generator().manual_seed(0)
     >>> clew.randperm(4, generator=g)
     tensor([0, 1, 3, 2])
-)";
+)">;
 
 }  // namespace clew::python::docs
