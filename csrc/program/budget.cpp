@@ -18,6 +18,7 @@ namespace clew::program {
 
 namespace {
 
+constexpr int64_t first_calls = 512;       // of a region that notes late, at most
 constexpr double file_bytes_per_ns = 0.5;  // written and read back
 constinit thread_local int regions = 0;    // budgets that this thread has open
 constinit bool notes_late = false;
@@ -105,8 +106,9 @@ void make_room(size_t nbytes) {
   Allocator& a = the_allocator;
   Budget& b = budget();
   const auto more = static_cast<int64_t>(nbytes);
-  if (notes_late && a.room_limit < b.limit) {
-    const bool on = modes.intercept & intercept_budget;
+  if (notes_late) {
+    const bool on = (modes.intercept & intercept_budget) && b.first_left == 0;
+    b.first_left = 0;
     if (regions > 0 && !on) note_calls();
     // Once more where this may be undone: somebody restores what was switched on before.
     const int64_t now = a.stats.live_bytes + more;
@@ -246,19 +248,27 @@ void forget_what_is_there() {
 
 }  // namespace
 
-uint64_t begin_budget(int64_t limit, SpillFile* file, bool note_at_once) {
+uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t note_first) {
   if (file) file->incref();
   open_regions().push_back({++last_region, limit, file, memory_stats().peak_bytes});
   reset_peak_memory_stats();
   budgets_open = static_cast<int>(open_regions().size());
   apply_regions();
   ++regions;
-  notes_late = !note_at_once;
+  notes_late = note_from > 0;
   const int64_t limit_now = budget().limit;
   the_allocator.make_room = make_room;
-  the_allocator.room_limit = note_at_once ? limit_now : limit_now / 2;
-  if (note_at_once) note_calls();
+  the_allocator.room_limit = notes_late ? std::min(note_from, limit_now) : limit_now;
+  budget().first_left = notes_late ? note_first : 0;
+  budget().first_least = note_first / first_calls;
+  if (!notes_late || note_first > 0) note_calls();
   return last_region;
+}
+
+void noted_first(int64_t nbytes) {
+  int64_t& left = budget().first_left;
+  left = std::max<int64_t>(left - std::max(nbytes, budget().first_least), 0);
+  if (left == 0) modes.intercept &= static_cast<uint8_t>(~intercept_budget);
 }
 
 void end_budget(uint64_t number) {
@@ -271,7 +281,10 @@ void end_budget(uint64_t number) {
   all.erase(at);
   apply_regions();
   if (file) file->decref();
-  if (--regions == 0) modes.intercept &= static_cast<uint8_t>(~intercept_budget);
+  if (--regions == 0) {
+    modes.intercept &= static_cast<uint8_t>(~intercept_budget);
+    budget().first_left = 0;
+  }
   the_allocator.room_limit = budget().limit;
   budgets_open = static_cast<int>(all.size());
   if (all.empty()) forget_what_is_there();

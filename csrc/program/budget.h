@@ -40,13 +40,18 @@ struct Budget {
   int64_t limit = INT64_MAX;  // of live bytes
   int64_t least = 0;          // results of fewer bytes are not noted
   SpillFile* file = nullptr;
+  // Where notes begin late: bytes of results that are still noted, and what a call takes at least.
+  int64_t first_left = 0, first_least = 0;
   BudgetCounts counts;
 };
 Budget& budget();
 
-// From now on; calls of this thread are noted at once, or from half of the limit on. With regions
-// around it the least limit holds. Returns the region's number.
-uint64_t begin_budget(int64_t limit, SpillFile* file, bool note_at_once);
+// From now on; calls of this thread are noted once so many bytes are live (0: at once), and the
+// first ones, up to `note_first` bytes of results and some hundred calls. With regions around it
+// the least limit holds. Returns the region's number.
+uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t note_first);
+// One of the first calls was noted, with results of so many bytes.
+void noted_first(int64_t nbytes);
 // Without another region what nobody needs any more is forgotten.
 void end_budget(uint64_t region);
 

@@ -334,6 +334,12 @@ void finish(Recipe* r, std::span<const Tensor> results) {
   r->cost = now() - r->began;
   spent_ns += r->cost;
   bool any = false;
+  if (budget().first_left > 0) {
+    int64_t nbytes = 0;
+    for (const Tensor& t : results)
+      if (t.defined()) nbytes += static_cast<int64_t>(t->storage->nbytes);
+    noted_first(nbytes);
+  }
   for (const Tensor& t : results) {
     Recipe::Output out;
     Storage* s = t.defined() ? t->storage : nullptr;

@@ -11,20 +11,20 @@ namespace clew::python {
 
 namespace {
 
-// _begin_budget(limit, file descriptor or -1, note_at_once) -> the region's number. The file is
-// used through a descriptor of its own.
+// _begin_budget(limit, file descriptor or -1, note_from, note_first) -> the region's number. The
+// file is used through a descriptor of its own.
 PyObject* begin(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    long long limit = 0;
-    int fd = -1, at_once = 1;
-    if (!PyArg_ParseTuple(args, "Lip", &limit, &fd, &at_once)) throw PythonError();
+    long long limit = 0, from = 0, first = 0;
+    int fd = -1;
+    if (!PyArg_ParseTuple(args, "LiLL", &limit, &fd, &from, &first)) throw PythonError();
     program::SpillFile* file = nullptr;
     if (fd >= 0) {
       const int own = dup(fd);
       if (own < 0) fail("memory_budget: the file for offloaded tensors cannot be opened again");
       file = new program::SpillFile(own);
     }
-    const uint64_t number = program::begin_budget(limit, file, at_once);
+    const uint64_t number = program::begin_budget(limit, file, from, first);
     if (file) file->decref();
     return checked(PyLong_FromUnsignedLongLong(number));
   });

@@ -491,6 +491,36 @@ def test_a_fraction_of_the_first_round():
     assert all(r.peak <= r.limit for r in reports[1:])
 
 
+@pytest.mark.parametrize("rows, most", [(64, 600), (4, 600), (512, 40)])
+def test_a_round_that_takes_more_than_those_before(rows, most):
+    """Those before needed no more than the limit, and hardly a call of theirs was noted."""
+    w, x = clew.randn(64, 64, requires_grad=True), clew.randn(rows, 64)
+    with clew.no_grad():
+        w.mul_(0.1)
+
+    def step(layers):
+        w.grad = None
+        h = x
+        for _ in range(layers):
+            h = clew.tanh(h @ w)
+        h.sum().backward()
+        return w.grad.clone()
+
+    few = most * 2 // 3
+    _, floor, peak = peak_of(lambda: step(few))
+    want = step(most)
+    limit, noted = peak + (peak - floor) // 50 + 50_000, []
+    for layers in (few, few, few, most, most, few):
+        before = clew._C._budget_counts()[8]
+        with clew.memory_budget(limit) as budget:
+            got = step(layers)
+        noted.append(clew._C._budget_counts()[8] - before)
+        assert budget.report().peak <= limit
+        if layers == most:
+            assert same(got, want) and budget.report().given_up > 0
+    assert max(noted[1:3]) < noted[0]
+
+
 def test_a_decorator():
     model, x = deep(16), clew.randn(512, 64)
     _, floor, peak = peak_of(stepping(model, x))

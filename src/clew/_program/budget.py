@@ -79,7 +79,8 @@ class _Line:
     """What the regions of one line of a program were like."""
 
     full_peak: int = 0  # without a limit
-    reached: bool = True  # whether the last one needed its limit
+    reached: bool = True  # whether the last one needed its limit, but for a little
+    peak: int = 0  # about that of the last ones
 
 
 class memory_budget:
@@ -165,10 +166,14 @@ class memory_budget:
         self._now = limit
         self._before = _C._budget_counts()
         fd = -1 if self._file is None else self._file.fileno()
-        # A line that never needed its limit pays nothing until half of it is reached.
-        self._region = _C._begin_budget(
-            _NO_LIMIT if limit is None else limit, fd, limit is not None and here.reached
-        )
+        if limit is None:
+            limit = _NO_LIMIT
+        # A line that did not need its limit pays nothing until more bytes are live than before.
+        # Where that is near the limit, what is made first can go should more be needed now.
+        late = self._now is None or not here.reached
+        note_from = min(max(limit // 2, here.peak), limit) if late else 0
+        note_first = limit // 2 if note_from > limit // 4 * 3 else 0
+        self._region = _C._begin_budget(limit, fd, note_from, note_first)
 
     def __enter__(self) -> memory_budget:
         frame = sys._getframe(1)
@@ -186,7 +191,9 @@ class memory_budget:
         self._report = self._count()
         self._region = None
         _C._end_budget(region)
-        here.reached = self._report.given_up > 0 or error is not None
+        report, limit = self._report, self._now or _NO_LIMIT
+        here.reached = report.given_up_bytes > limit // 20 or error is not None
+        here.peak = max(report.peak, here.peak * 15 // 16)
         if self._now is None and error is None:
             here.full_peak = max(here.full_peak, self._report.peak)
 
