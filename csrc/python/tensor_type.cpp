@@ -222,8 +222,11 @@ PyObject* get_shape(PyObject* o, void*) {
 PyObject* get_dtype(PyObject* o, void*) { return dtype_object(obj(o)->dtype); }
 PyObject* get_device(PyObject* o, void*) { return device_object(borrow(o).device()); }
 PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(obj(o)->shape->sizes.size()); }
+// A view made where nothing was recorded tells what its base does, as in PyTorch.
 PyObject* get_requires_grad(PyObject* o, void*) {
-  return PyBool_FromLong(borrow(o).requires_grad());
+  const Tensor t = borrow(o);
+  const bool follows = t->base && !is_batched(t) && is_inexact(t.dtype());
+  return PyBool_FromLong(t.requires_grad() || (follows && t.view_as_base().requires_grad()));
 }
 int set_requires_grad(PyObject* o, PyObject* value, void*) {
   return guarded_int([&] {

@@ -521,7 +521,8 @@ static double next_log_gamma(double a, Generator& g) {
     shift = std::log1p(-next_double(g)) / a;
     a += 1;
   }
-  double d = a - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  // A third in single precision, as PyTorch takes it, so that equal seeds give equal numbers.
+  double d = a - static_cast<double>(1.0f / 3.0f), c = 1 / std::sqrt(9 * d);
   for (;;) {
     double x = next_normal(g), root = 1 + c * x;
     if (root <= 0) continue;

@@ -267,7 +267,7 @@ constexpr OpDef lcm_op =
 void lerp_vjp(Vjp& c) {
   const Tensor& g = c.grad();
   if (c.needs(0)) c.set(0, g * conj(1 - operand(c, 2)));
-  if (c.needs(1)) c.set(1, g * conj(c.in(2)));
+  if (c.needs(1)) c.set(1, g * conj(operand(c, 2)));
   if (c.needs(2)) c.set(2, g * conj(c.in(1) - c.in(0)));
 }
 constexpr OpDef lerp_op = elementwise({

@@ -42,7 +42,7 @@ void constant_shape(const Call& c, OutSpecs& out) {
   for (int64_t p : a.pad) grows = grows || p > 0;
   if (grows) require_fits("pad", a.value, x.dtype());
   OutSpec& spec = out.add(x.dtype(), sizes);
-  if (x.is_contiguous()) return;
+  if (x.is_contiguous() || is_batched(x)) return;
   // What only cuts off is a copy of a part.
   spec.strides = grows ? format_strides(x, sizes) : kept_strides(alias(x, sizes, x.strides(), 0));
 }

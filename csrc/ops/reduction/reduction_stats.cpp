@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/warning.h"
 #include "kernels/reduce/reduce.h"
 #include "ops/batch_rules.h"
 #include "ops/elementwise/arithmetic.h"
@@ -48,7 +49,12 @@ template <bool WithMean> void var_shape(const Call& c, OutSpecs& out) {
   const Tensor& x = c.in[0];
   require(is_inexact(x.dtype()), c.name(), ": input must be floating point or complex; got ", x);
   require(!a.correction.is_complex(), c.name(), ": correction must be a real number");
-  Dims sizes = reduced_sizes(x.sizes(), mask_of(a.dim, x.ndim(), c.name()), a.keepdim);
+  const DimMask mask = mask_of(a.dim, x.ndim(), c.name());
+  Dims sizes = reduced_sizes(x.sizes(), mask, a.keepdim);
+  const int64_t count = reduced_count(x.sizes(), mask);
+  if (static_cast<double>(count) <= a.taken())
+    warn(concat(c.name(), "(): degrees of freedom is <= 0; correction should be less than the ",
+                count, " elements that each result is made of"));
   out.add(real_of(x.dtype()), sizes);
   if (WithMean) out.add(x.dtype(), sizes);
 }

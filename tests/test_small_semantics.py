@@ -1,0 +1,66 @@
+"""Small points in which programs of PyTorch's notice a difference."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import clew
+from clew.nn import functional as F
+
+
+def test_views_made_where_nothing_is_recorded_tell_what_their_base_does():
+    p = clew.nn.Parameter(clew.ones(2, 2))
+    with clew.no_grad():
+        views = [p.view(-1), p[0], p.t(), p.unsqueeze(0)]
+        others = [p.detach(), p.data, p.detach()[0], (p * 2)[0]]
+    assert all(v.requires_grad and v.grad_fn is None and v.is_leaf for v in views)
+    assert not any(t.requires_grad for t in others)
+    z = clew.ones(4)
+    half = z.chunk(2)[0]
+    assert not half.requires_grad
+    z.requires_grad_()
+    assert half.requires_grad
+    with pytest.raises(
+        RuntimeError, match="no_grad"
+    ):  # what they lack is said when it is asked for
+        (views[0] * 2).sum().backward()
+
+
+def test_a_complex_weight_keeps_its_digits_in_the_gradient_of_lerp():
+    a, b = (clew.ones(3, dtype=clew.complex128, requires_grad=True) for _ in range(2))
+    clew.lerp(a, b, 5.4 + 9j).sum().real.backward()
+    assert b.grad.tolist() == [5.4 - 9j] * 3 and a.grad.tolist() == [1 - 5.4 + 9j] * 3
+
+
+def test_gradients_of_padding_inside_vmap():
+    x = clew.randn(4, 3, dtype=clew.float64)
+
+    def padded(row):
+        return F.pad(row, (1, 2)) ** 2
+
+    got = clew.vmap(clew.func.jacrev(padded))(x)
+    want = clew.stack([clew.func.jacrev(padded)(row) for row in x])
+    assert clew.equal(got, want)
+    second = clew.func.hessian(lambda row: padded(row).sum())(x[0])
+    assert second.tolist() == (2 * clew.eye(3)).tolist()
+
+
+def test_gamma_draws_are_those_of_equal_seeds():
+    clew.manual_seed(0)
+    kind = clew.distributions.Gamma(*(clew.tensor(v, dtype=clew.float64) for v in (1.5, 2.1)))
+    assert kind.sample().item() == pytest.approx(1.78484142041654, rel=1e-15)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_too_few_elements_for_a_variance_warn(name):
+    function = getattr(clew, name)
+    with pytest.warns(UserWarning, match=rf"{name}\(\): degrees of freedom is <= 0"):
+        function(clew.ones(3, 1), 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        function(clew.ones(3, 1), 1, correction=0)
+        function(clew.ones(3, 2), 1)
+        with pytest.raises(UserWarning):
+            function(clew.ones(1))
