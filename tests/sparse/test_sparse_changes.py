@@ -218,6 +218,19 @@ def test_parts_are_printed_without_their_dtype():
     )
 
 
+def test_long_parts_are_broken_where_lines_are_full():
+    assert repr(clew.arange(3000.0).to_sparse()) == (
+        "tensor(indices=tensor([[   1,    2,    3,  ..., 2997, 2998, 2999]]),\n"
+        "       values=tensor([1.0000e+00, 2.0000e+00, 3.0000e+00,  ...,\n"
+        "                      2.9970e+03, 2.9980e+03, 2.9990e+03]),\n"
+        "       size=(3000,), nnz=2999, layout=clew.sparse_coo)"
+    )
+    assert repr(clew.tensor([1j, 0]).to_sparse()) == (
+        "tensor(indices=tensor([[0]]),\n       values=tensor([0.+1.j]),\n"
+        "       size=(2,), nnz=1, layout=clew.sparse_coo)"
+    )
+
+
 def test_momentum_with_sparse_gradients():
     table = clew.nn.Embedding(4, 2, sparse=True)
     start = np.arange(8.0, dtype="f4").reshape(4, 2)

@@ -13,7 +13,7 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 from clew._tensor.structured import Structured, as_text
-from clew._tensor.text import get_printoptions
+from clew._tensor.text import _contents, get_printoptions, printoptions
 
 __all__ = ["Compressed", "Coo", "Pattern", "coo", "is_same_pattern"]
 
@@ -85,9 +85,10 @@ class _Sparse(Structured):
         return self.adjoint()
 
     def _text(self, parts: list[tuple[str, Tensor]]) -> str:
-        text = as_text([(n, _Shown(p.detach())) for n, p in parts])
+        text = as_text([(n, _Shown(n, p.detach())) for n, p in parts])
         more = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
-        if self.dtype not in (_C.get_default_dtype(), _C.int64, _C.bool):
+        usual = _C.get_default_dtype()
+        if self.dtype not in (usual, usual.to_complex(), _C.int64, _C.bool):
             more.append(f"dtype={self.dtype}")
         more.append(f"layout={self.layout}")
         if self.grad_fn is not None:
@@ -109,17 +110,15 @@ class _Sparse(Structured):
 class _Shown:
     """A part as it is printed: its dtype is said once, of the whole; without elements, its size."""
 
-    def __init__(self, part: Tensor) -> None:
+    def __init__(self, name: str, part: Tensor) -> None:
         self._part = part
+        self._width = get_printoptions()["linewidth"] - len(name) - 8
 
     def __repr__(self) -> str:
         if not self._part.numel():
             return f"tensor([], size={tuple(self._part.shape)})"
-        text = repr(self._part)
-        dtype = f"dtype={self._part.dtype})"
-        return (
-            text[: -len(dtype)].rstrip().removesuffix(",") + ")" if text.endswith(dtype) else text
-        )
+        with printoptions(linewidth=self._width):
+            return f"tensor({_contents(self._part, 7)})"
 
 
 class Coo(_Sparse):
