@@ -73,6 +73,8 @@ BAD = [
     (lambda: X.numpy(), NotImplementedError, r"numpy: .*to_padded_tensor.*unbind"),
     (lambda: X.tolist(), NotImplementedError, "tolist: there is no rule"),
     (lambda: clew.fft.fft(X), NotImplementedError, "no rule for ragged tensors"),
+    (lambda: clew.max(X, X, X), TypeError, "no further arguments"),
+    (lambda: X.min(X, keepdim=True), TypeError, "no further arguments"),
     (lambda: clew.linalg.matrix_exp(X), RuntimeError, "square matrices"),
     (lambda: clew.add(X, X, out=V), NotImplementedError, "out= is not offered"),
     (lambda: X + V.to_sparse(), NotImplementedError, "no rule"),

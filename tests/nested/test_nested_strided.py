@@ -270,6 +270,7 @@ BAD = [
     (lambda: X.sort(), NotImplementedError, "sort: there is no rule"),
     (lambda: clew.stack([X, X]), NotImplementedError, "stack"),
     (lambda: clew.add(X, X, out=clew.ones(1)), NotImplementedError, "out= is not offered"),
+    (lambda: clew.max(X, X, 0), TypeError, "no further arguments"),
     (lambda: X.squeeze(1), RuntimeError, "size 1 in dim 1"),
     (lambda: X.view(3, -1), RuntimeError, "number of rows, 2"),
     (lambda: X.chunk(4, 1), RuntimeError, "same number of pieces"),

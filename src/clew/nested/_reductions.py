@@ -140,6 +140,8 @@ def _extreme(name: str, other: str) -> Any:
     def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
         second = args[0] if args else kwargs.get("other")
         if isinstance(second, Tensor):
+            if len(args) + len(kwargs) > 1:
+                raise TypeError(f"{name}: of two tensors takes no further arguments")
             return on_values(name, function(other), (x, second), {})
         return over(x, *args, **kwargs)
 
