@@ -312,6 +312,9 @@ def test_names_with_an_underscore():
     x = clew.nested.nested_tensor([clew.ones(2, 3), clew.zeros(1, 3)])
     assert x._nested_tensor_size().tolist() == [[2, 3], [1, 3]]
     assert x._values is x.values() and x._offsets.tolist() == [0, 2, 3]
+    assert (x._max_seqlen, x._min_seqlen, x._lengths) == (2, 1, None)
+    assert (x._get_max_seqlen(), x._get_min_seqlen()) == (2, 1)
+    assert x[:, :1]._lengths.tolist() == [1, 1]
     turned = x.transpose(1, 2)
     assert turned._nested_tensor_size().tolist() == [[3, 2], [3, 1]]
 

@@ -167,6 +167,24 @@ class NestedTensor(Structured):
     def _offsets(self) -> Tensor:
         return self._rows.offsets
 
+    @property
+    def _lengths(self) -> Tensor | None:
+        return self._rows.lengths
+
+    @property
+    def _max_seqlen(self) -> int:
+        return self._rows.longest
+
+    @property
+    def _min_seqlen(self) -> int:
+        return min(self._rows.counts, default=0)
+
+    def _get_max_seqlen(self) -> int:
+        return self._max_seqlen
+
+    def _get_min_seqlen(self) -> int:
+        return self._min_seqlen
+
     def _nested_tensor_size(self) -> Tensor:
         """(rows, dims without the batch) int64: the size of each row."""
         counts = clew.tensor(self._rows.counts, dtype=_C.int64)
