@@ -283,3 +283,19 @@ def test_scipy_rows_of_one_dim():
     hybrid = clew.ones(2, 2).to_sparse(1)
     with pytest.raises(TypeError, match="numbers"):
         clew.sparse.to_scipy(hybrid)
+
+
+def test_parts_are_checked_whatever_a_program_says():
+    check_parts = clew.sparse.check_sparse_tensor_invariants
+    assert check_parts.is_enabled()
+    check_parts.disable()
+    assert check_parts.is_enabled()
+    check_parts.enable()
+
+    @check_parts(enable=False)
+    def make_bad():
+        return clew.sparse_coo_tensor([[0, 5]], [1.0, 2.0], (3,))
+
+    for within in (check_parts(), check_parts(False)):
+        with within, pytest.raises(RuntimeError, match="found index 5"):
+            make_bad()

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 from clew import _namespace
 from clew.sparse import _changes as _changes
 from clew.sparse import _rules as _rules
+from clew.sparse._construct import (
+    check_sparse_tensor_invariants as check_sparse_tensor_invariants,
+)
 from clew.sparse._construct import from_scipy as from_scipy
 from clew.sparse._construct import sparse_bsc_tensor as sparse_bsc_tensor
 from clew.sparse._construct import sparse_bsr_tensor as sparse_bsr_tensor
@@ -27,6 +30,7 @@ from clew.sparse._reductions import sum as sum
 
 __all__ = [
     "addmm",
+    "check_sparse_tensor_invariants",
     "from_scipy",
     "log_softmax",
     "mm",

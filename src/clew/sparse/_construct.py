@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ContextDecorator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from clew.sparse._blocked import Blocked, blocked, blocks_of
 from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, constructors, coo
 
 __all__ = [
+    "check_sparse_tensor_invariants",
     "from_scipy",
     "sparse_bsc_tensor",
     "sparse_bsr_tensor",
@@ -55,6 +57,40 @@ def _check_options(name: str, device: Any, layout: Any, wanted: Any) -> None:
         raise NotImplementedError(f"{name}: sparse tensors are on the CPU; got device {device}")
     if layout is not None and layout is not wanted:
         raise ValueError(f"{name}: layout must be {wanted}; got {layout}")
+
+
+class check_sparse_tensor_invariants(ContextDecorator):
+    """Says in PyTorch whether the parts of sparse tensors are checked when these are made; a
+    switch, a context manager and a decorator. Here they always are, so that it changes nothing.
+
+    Args:
+        enable: without effect.
+
+    >>> clew.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        pass
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """True: parts are always checked."""
+        return True
+
+    @staticmethod
+    def enable() -> None:
+        """Without effect: parts are always checked."""
+
+    @staticmethod
+    def disable() -> None:
+        """Without effect: parts are always checked."""
+
+    def __enter__(self) -> check_sparse_tensor_invariants:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def sparse_coo_tensor(
