@@ -123,6 +123,12 @@ CASES = {
     "mean": (lambda x: x.mean(1), lambda r: r.mean(0), SHAPES),
     "amax": (lambda x: x.amax((1, 2)), lambda r: r.amax((0, 1)), SHAPES),
     "max": (lambda x: x.max(2).values, lambda r: r.max(1).values, SHAPES),
+    "norm": (lambda x: x.norm(dim=2), lambda r: r.norm(dim=1), SHAPES),
+    "normalize": (
+        lambda x: F.normalize(x, p=3.0, dim=-1),
+        lambda r: F.normalize(r, p=3.0, dim=-1),
+        SHAPES,
+    ),
     "cumsum": (lambda x: x.cumsum(1), lambda r: r.cumsum(0), SHAPES),
     "transpose": (lambda x: x.transpose(1, 2), lambda r: r.t(), SHAPES),
     "permute": (lambda x: x.permute(0, 2, 1), lambda r: r.t(), SHAPES),
@@ -160,7 +166,7 @@ def test_rows_and_their_gradients_to_second_order(name):
 def test_reductions_of_everything():
     x = nested(tensors())
     whole = clew.cat([r.reshape(-1) for r in tensors()])
-    for name in ("sum", "mean", "max", "amin", "std", "argmax"):
+    for name in ("sum", "mean", "max", "amin", "std", "argmax", "norm"):
         check(getattr(x, name)(), getattr(whole, name)())
     assert bool((x == x).all())
     assert clew.equal(x, x.clone())

@@ -13,7 +13,7 @@ from clew._C import Tensor
 from clew._tensor.structured import Structured
 from clew.nested import _pointwise
 from clew.nested._pointwise import function
-from clew.nested._strided import NestedRows, is_nested_rows, of_rows, row_dim
+from clew.nested._strided import NestedRows, _made, is_nested_rows, of_rows, row_dim
 
 __all__ = ["RULES"]
 
@@ -158,6 +158,23 @@ def _extreme(name: str, other: str) -> Any:
     return rule
 
 
+def _vector_norm(
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    def call(t: Tensor, dims: Any, keep: bool) -> Tensor:
+        return clew.linalg.vector_norm(t, ord, dims, keep, dtype=dtype)
+
+    if dim is None:
+        return call(x._elements, None, False)
+    given = dim if isinstance(dim, (tuple, list)) else (dim,)
+    over = tuple(row_dim("norm", x, d) - 1 for d in given)
+    return of_rows(_each_row("norm", lambda r: call(r, over, keepdim), x))
+
+
+def _norm(x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return _vector_norm(x, 2 if p in (None, "fro") else p, dim, keepdim, dtype=dtype)
+
+
 def _along(name: str) -> Any:
     fn = function(name)
 
@@ -189,8 +206,6 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def _rows_like(values: Tensor, shapes: Any) -> NestedRows:
-    from clew.nested._strided import _made
-
     return _made(tuple(shapes), values.reshape(-1))
 
 
@@ -430,6 +445,8 @@ RULES: dict[str, Any] = {
     **{n: _reduction(n, False) for n in "prod argmax argmin median".split()},
     **{n: _along(n) for n in "softmax log_softmax softmin cumsum cumprod logcumsumexp".split()},
     **{n: _pieces(n) for n in ("chunk", "split", "split_with_sizes")},
+    "norm": _norm,
+    "vector_norm": _vector_norm,
     "max": _extreme("max", "maximum"),
     "min": _extreme("min", "minimum"),
     "to": lambda x, *args, **kwargs: x.to(*args, **kwargs),
