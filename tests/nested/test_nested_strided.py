@@ -106,6 +106,11 @@ CASES = {
         SHAPES,
     ),
     "gelu": (lambda x: F.gelu(x), lambda r: F.gelu(r), SHAPES),
+    "rows of size 1": (
+        lambda x: x - x.amax(2, keepdim=True) * x.amin(1, keepdim=True),
+        lambda r: r - r.amax(1, keepdim=True) * r.amin(0, keepdim=True),
+        SHAPES,
+    ),
     "dense row": (lambda x: x * W[0] + W[1:], lambda r: r * W[0] + W[1:], WIDE),
     "linear": (lambda x: F.linear(x, W, W[:, 0]), lambda r: F.linear(r, W, W[:, 0]), WIDE),
     "matmul": (lambda x: x @ W.t(), lambda r: r @ W.t(), WIDE),
@@ -231,6 +236,11 @@ def test_writing():
     want = [((r + 1) * 2).clamp(min=0) for r in tensors()]
     want[0].zero_()
     check(kept, want)
+    y = nested(tensors())
+    y -= y.amax(2, keepdim=True)
+    check(y, [r - r.amax(1, keepdim=True) for r in tensors()])
+    with pytest.raises(RuntimeError, match="the result must have"):
+        x.amax(2, keepdim=True).sub_(x)
     x.copy_(nested(tensors()))
     check(x, tensors())
     check(clew.zeros_like(x), [r * 0 for r in tensors()])
@@ -260,6 +270,7 @@ X = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(4, 5)])
 RAGGED = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(4, 3)])
 BAD = [
     (lambda: X + X.mT, RuntimeError, "rows of the same sizes"),
+    (lambda: X + X[:1], RuntimeError, "same number of rows"),
     (lambda: X + clew.ones(3, 1, 1), RuntimeError, "each of 2 rows"),
     (lambda: X + RAGGED, NotImplementedError, "no rule for"),
     (lambda: RAGGED + X, NotImplementedError, "no rule for"),

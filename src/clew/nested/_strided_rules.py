@@ -53,12 +53,14 @@ def _on_elements(
     if not all(map(is_nested_rows, found)):
         return NotImplemented
     first: Any = found[0]
-    for x in found[1:]:
-        if x._shapes != first._shapes:
-            raise RuntimeError(
-                f"{name}: nested tensors must have rows of the same sizes; got "
-                f"{list(first._shapes)[:4]} and {list(x._shapes)[:4]}"
-            )
+    if any(x._shapes != first._shapes for x in found[1:]):
+        shapes = [_broadcast(name, rows) for rows in _rows_of_all(name, found)]
+        if writes and tuple(shapes) != first._shapes:
+            raise RuntimeError(f"{name}: the result must have the rows' sizes, {shapes[:4]}")
+        grown = {id(x): _grown(x, shapes) for x in found}
+        args = tuple(grown.get(id(a), a) for a in args)
+        kwargs = {k: grown.get(id(v), v) for k, v in kwargs.items()}
+        return _on_elements(name, call, args, kwargs, writes)
     spread = {
         id(a): _spread(name, a, first)
         for a in given
@@ -72,6 +74,33 @@ def _on_elements(
 
     made = call(*map(part, args), **{k: part(v) for k, v in kwargs.items()})
     return first if writes else first._with(made)
+
+
+def _rows_of_all(name: str, found: list[Any]) -> list[Any]:
+    """The shapes of each row in all of the tensors."""
+    if len(set(map(len, found))) > 1 or len({x.dim() for x in found}) > 1:
+        raise RuntimeError(
+            f"{name}: nested tensors must have the same number of rows and of dims; got "
+            f"{[list(x._shapes)[:4] for x in found]}"
+        )
+    return list(zip(*(x._shapes for x in found)))
+
+
+def _broadcast(name: str, shapes: Any) -> tuple[int, ...]:
+    try:
+        return tuple(clew.broadcast_shapes(*shapes))
+    except RuntimeError:
+        raise RuntimeError(
+            f"{name}: nested tensors must have rows of the same sizes, or of size 1; got rows of "
+            f"{[list(s) for s in shapes]}"
+        ) from None
+
+
+def _grown(x: NestedRows, shapes: list[tuple[int, ...]]) -> NestedRows:
+    """The rows broadcast to shapes."""
+    if x._shapes == tuple(shapes):
+        return x
+    return of_rows([r.expand(s) for r, s in zip(x.row_values(), shapes)])
 
 
 def _spread(name: str, dense: Tensor, x: NestedRows) -> Tensor:
