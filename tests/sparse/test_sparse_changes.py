@@ -299,3 +299,22 @@ def test_parts_are_checked_whatever_a_program_says():
     for within in (check_parts(), check_parts(False)):
         with within, pytest.raises(RuntimeError, match="found index 5"):
             make_bad()
+
+
+def test_indices_that_go_on_into_the_elements():
+    dense = np.arange(30.0).reshape(5, 3, 2) % 7
+    x = clew.tensor(dense).to_sparse(1)
+    for key in (
+        (1, 1),
+        (4, slice(1, None)),
+        (2, Ellipsis, 0),
+        (-1, 2, 1),
+        (3, clew.tensor([0, 2])),
+    ):
+        want = dense[tuple(k.numpy() if isinstance(k, clew.Tensor) else k for k in key)]
+        check(x[key], want)
+    y = clew.tensor(dense).to_sparse(2)
+    check(y[1, 2, 1], dense[1, 2, 1])
+    check(y[1, :, 0].to_dense(), dense[1, :, 0])
+    with pytest.raises(IndexError):
+        x[1, 3]

@@ -373,7 +373,7 @@ def getitem(x: Any, key: Any) -> Any:
     if len(keys) > x.dim():
         raise IndexError(f"too many indices for a tensor of {x.dim()} dims")
     dim = 0
-    for k in keys:
+    for i, k in enumerate(keys):
         if isinstance(k, slice):
             start, stop, step = k.indices(int(x.shape[dim]))
             if step < 1:
@@ -383,8 +383,8 @@ def getitem(x: Any, key: Any) -> Any:
             dim += 1
         elif isinstance(k, int) and not isinstance(k, bool):
             x = select(x, dim, k)
-            if not isinstance(x, _Sparse):
-                return x
+            if not isinstance(x, _Sparse):  # an element, which may be a dense tensor
+                return x[keys[i + 1 :]] if keys[i + 1 :] else x
         elif type(k) is Tensor and k.dim() == 1 and k.dtype in (_C.int64, _C.int32):
             if sum(isinstance(other, Tensor) for other in keys) > 1:
                 return NotImplemented
