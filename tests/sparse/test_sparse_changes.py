@@ -318,3 +318,20 @@ def test_indices_that_go_on_into_the_elements():
     check(y[1, :, 0].to_dense(), dense[1, :, 0])
     with pytest.raises(IndexError):
         x[1, 3]
+
+
+def test_dims_of_elements_are_joined_and_added():
+    dense = np.arange(24.0).reshape(3, 4, 2) % 5
+    other = np.arange(36.0).reshape(3, 4, 3) % 4
+    x, y = clew.tensor(dense).to_sparse(1), clew.tensor(other).to_sparse(1)
+    check(clew.cat([x, y], 2), np.concatenate([dense, other], 2), "coo")
+    check(clew.cat([y, x, x], -1), np.concatenate([other, dense, dense], 2), "coo")
+    for dim in range(4):
+        check(x.unsqueeze(dim), np.expand_dims(dense, dim), "coo")
+        check(clew.stack([x, x * 2], dim), np.stack([dense, dense * 2], dim), "coo")
+    values = clew.ones(1, 2, requires_grad=True)
+    z = clew.sparse_coo_tensor([[0]], values, (2, 2))
+    (clew.cat([z, z * 3], 1).to_dense() ** 2).sum().backward()
+    assert values.grad.tolist() == [[20.0, 20.0]]
+    with pytest.raises(RuntimeError, match="agree in all dims"):
+        clew.cat([x, x[:2]], 2)

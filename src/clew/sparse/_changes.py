@@ -152,8 +152,6 @@ def _stack(tensors: Any, dim: int = 0) -> Any:
                 f"{list(first.shape)} and {list(x.shape)}"
             )
     dim = _dim_of("stack", first, dim, 1)
-    if dim > first.sparse_dim():
-        return NotImplemented
     return cat([unsqueeze(x, dim) for x in tensors], dim)
 
 

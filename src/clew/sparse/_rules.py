@@ -401,8 +401,6 @@ def cat(tensors: Any, dim: int = 0) -> Any:
         return NotImplemented
     first = tensors[0]
     dim = _dim_of("cat", first, dim)
-    if dim >= first.sparse_dim():
-        return NotImplemented
     shape, inds = list(first.shape), []
     shape[dim] = 0
     for x in tensors:
@@ -412,10 +410,18 @@ def cat(tensors: Any, dim: int = 0) -> Any:
         ):
             raise RuntimeError("cat: sparse tensors must agree in all dims but the one joined")
         ind = x._ind.clone()
-        ind[dim] += shape[dim]
+        if dim < first.sparse_dim():
+            ind[dim] += shape[dim]
         inds.append(ind)
         shape[dim] += int(x.shape[dim])
-    values = clew.cat([x._elements for x in tensors])
+    parts = [x._elements for x in tensors]
+    if dim >= first.sparse_dim():  # each element gets zeros where the others' elements lie
+        behind, after = 0, 2 * (len(shape) - dim - 1)
+        for i, (x, part) in enumerate(zip(tensors, parts)):
+            end = behind + int(x.shape[dim])
+            pad = [0] * after + [behind, shape[dim] - end]
+            parts[i], behind = clew.nn.functional.pad(part, pad), end
+    values = clew.cat(parts)
     return coo(clew.cat(inds, 1), values, shape, False)
 
 
@@ -455,7 +461,8 @@ def unsqueeze(x: Any, dim: int) -> Any:
         return NotImplemented
     dim = _dim_of("unsqueeze", x, dim, 1)
     if dim > x.sparse_dim():
-        return NotImplemented
+        values = x._elements.unsqueeze(dim - x.sparse_dim() + 1)
+        return coo(x._ind, values, [*x.shape[:dim], 1, *x.shape[dim:]], x._coalesced)
     row = x._ind.new_zeros((1, x._nnz()))
     ind = clew.cat([x._ind[:dim], row, x._ind[dim:]])
     return coo(ind, x._elements, [*x.shape[:dim], 1, *x.shape[dim:]], x._coalesced)
