@@ -9,17 +9,50 @@ are more rules and faster ones.
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
 
 import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 from clew._tensor.structured import Structured
+from clew.nested._tensor import UnevenSize
+from clew.nested._tensor import _Shape as _RaggedShape
 
 __all__ = ["NestedRows", "is_nested_rows", "of_parts", "of_rows", "row_dim"]
 
 Shapes = tuple[tuple[int, ...], ...]
+
+
+class RowSizes(UnevenSize):
+    """A size in which rows differ.
+
+    Attributes:
+        sizes: that of each row.
+    """
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        self.sizes = sizes
+
+    def __repr__(self) -> str:
+        return "*"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowSizes) and self.sizes == other.sizes
+
+    def __hash__(self) -> int:
+        return hash(self.sizes)
+
+
+class _Shape(_RaggedShape):
+    """The sizes of a nested tensor; those in which rows differ are `RowSizes`."""
+
+    def numel(self) -> int:
+        rows = range(self[0])
+        return sum(
+            math.prod(s.sizes[i] if isinstance(s, RowSizes) else s for s in self[1:]) for i in rows
+        )
 
 
 class NestedRows(Structured):
@@ -30,6 +63,7 @@ class NestedRows(Structured):
     _kind = "nested tensors (clew.strided)"
     _remedy = ".to_padded_tensor(padding), or work on the rows of .unbind()"
     _shapes: Shapes
+    _mapped_by_length: ClassVar[Callable[..., Any]]  # clew.nested._strided_rules fills it
 
     layout = property(lambda self: _dtypes.strided)
     is_nested = property(lambda self: True)
@@ -69,31 +103,29 @@ class NestedRows(Structured):
 
     @property
     def shape(self) -> Any:
-        raise RuntimeError(
-            "shape: the rows of a nested tensor differ in their sizes; see .size(dim) for one that "
-            "they share, and ._nested_tensor_size() for all"
+        sizes = (tuple(column) for column in zip(*self._shapes))
+        return _Shape(
+            (len(self._shapes), *(c[0] if len(set(c)) == 1 else RowSizes(c) for c in sizes))
         )
 
-    def size(self, dim: int | None = None) -> int:
-        """A size that the rows share.
+    def size(self, dim: int | None = None) -> Any:
+        """The sizes, or one that the rows share.
 
         Args:
-            dim: which one.
+            dim: which one; all without it.
 
         Raises:
             RuntimeError: the rows differ in it.
         """
         if dim is None:
-            self.shape  # noqa: B018, raises
-        assert dim is not None
-        d = row_dim("size", self, dim, batch=True)
-        found = {len(self._shapes)} if d == 0 else {s[d - 1] for s in self._shapes}
-        if len(found) > 1:
+            return self.shape
+        found = self.shape[row_dim("size", self, dim, batch=True)]
+        if isinstance(found, RowSizes):
             raise RuntimeError(
-                f"size: the rows differ in dim {dim}: {sorted(found)[:8]}; see "
+                f"size: the rows differ in dim {dim}: {list(found.sizes)[:8]}; see "
                 "._nested_tensor_size()"
             )
-        return found.pop()
+        return found
 
     def numel(self) -> int:
         """How many elements the rows have."""

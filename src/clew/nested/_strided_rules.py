@@ -5,7 +5,7 @@ the elements of all rows where each is taken by itself.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import clew
 from clew import _C
@@ -141,14 +141,6 @@ def _detach_(x: Any) -> Any:
 
 def _is_same_size(x: Any, y: Any) -> bool:
     return is_nested_rows(x) and is_nested_rows(y) and x._shapes == y._shapes
-
-
-def _equal(x: Any, y: Any) -> bool:
-    return _is_same_size(x, y) and clew.equal(x._elements, y._elements)
-
-
-def _allclose(x: Any, y: Any, *args: Any, **kwargs: Any) -> bool:
-    return bool(clew.isclose(x, y, *args, **kwargs).all())
 
 
 # ---- reductions, and what goes along a dim ----
@@ -287,6 +279,28 @@ def _normed(name: str) -> Any:
         return x._with(fn(x._elements.view(-1, *shape), shape, *args, **kwargs).reshape(-1))
 
     return rule
+
+
+def _distance(name: str) -> Any:
+    """Losses between the elements of two tensors."""
+    fn = getattr(_C.ops, name)
+
+    def rule(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        if not (is_nested_rows(x) and is_nested_rows(y) and _need_dense(*args)):
+            return NotImplemented
+        if x._shapes != y._shapes:
+            raise RuntimeError(f"{name[1:]}: nested tensors must have rows of the same sizes")
+        made = fn(x._elements, y._elements, *args, **kwargs)
+        return x._with(made) if made.dim() else made
+
+    return rule
+
+
+def _mapped(*args: Any) -> NoReturn:
+    raise NotImplementedError(
+        "vmap: the rows of a nested tensor differ in several sizes, so that a function cannot run "
+        "once for many; call it with each row of .unbind()"
+    )
 
 
 def _attention(
@@ -481,12 +495,13 @@ RULES: dict[str, Any] = {
     "to": lambda x, *args, **kwargs: x.to(*args, **kwargs),
     "contiguous": lambda x, **kwargs: x,
     "detach_": _detach_,
-    "equal": _equal,
-    "allclose": _allclose,
     "is_same_size": _is_same_size,
     "size": lambda x, dim=None: x.size(dim),
     "numel": lambda x: x.numel(),
     "nelement": lambda x: x.numel(),
+    **{n: _distance(n) for n in ("_mse_loss", "_smooth_l1_loss", "_huber_loss")},
+    **{n: _distance(n) for n in ("_binary_cross_entropy", "_binary_cross_entropy_with_logits")},
+    "_distance": lambda *args: _on_elements("loss", _C.ops._distance, args, {}),
     "linear": _linear,
     "matmul": _matmul,
     "__rmatmul__": lambda x, y: _matmul(y, x),
@@ -511,5 +526,4 @@ RULES: dict[str, Any] = {
     **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
 }
 NestedRows._rules = RULES
-# Functions written in Python that look at shapes.
-NestedRows._whole = frozenset(("equal", "allclose"))
+NestedRows._mapped_by_length = staticmethod(_mapped)

@@ -21,10 +21,29 @@ _numbers = itertools.count(1)
 _C_SHAPE = vars(Tensor)["shape"]
 
 
-class RaggedSize:
+class UnevenSize:
+    """A size that differs from row to row: no number."""
+
+    _where = "._nested_tensor_size()"
+
+    def __index__(self, *other: object) -> int:
+        raise TypeError(
+            f"the size {self!r} of a ragged dim is another one in each row: see {self._where}, or "
+            "make the tensor dense with .to_padded_tensor(padding)"
+        )
+
+    __int__ = __float__ = __neg__ = __index__
+    __lt__ = __le__ = __gt__ = __ge__ = __index__
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __index__
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __index__
+
+
+class RaggedSize(UnevenSize):
     """The size of a ragged dim: another one in each row. Tensors of equal rows made from one
     another share it, and shapes for `view`, `reshape` and `expand` may contain it.
     """
+
+    _where = ".offsets()"
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -39,17 +58,6 @@ class RaggedSize:
     def __hash__(self) -> int:
         return hash(tuple(self._rows.counts))
 
-    def __index__(self, *other: object) -> int:
-        raise TypeError(
-            f"the size {self!r} of a ragged dim is another one in each row: see .offsets(), or "
-            "make the tensor dense with .to_padded_tensor(padding)"
-        )
-
-    __int__ = __float__ = __neg__ = __index__
-    __lt__ = __le__ = __gt__ = __ge__ = __index__
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __index__
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __index__
-
 
 class _Shape(tuple[Any, ...]):
     """The sizes of a ragged tensor; that of the ragged dim is a `RaggedSize`."""
@@ -59,7 +67,7 @@ class _Shape(tuple[Any, ...]):
 
     def __getitem__(self, key: Any) -> Any:
         got = super().__getitem__(key)
-        return _Shape(got) if isinstance(key, slice) else got
+        return type(self)(got) if isinstance(key, slice) else got
 
     def numel(self) -> int:
         rows = next(s._rows for s in self if isinstance(s, RaggedSize))

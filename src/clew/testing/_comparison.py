@@ -243,8 +243,8 @@ def _tensors(a: Any, b: Any, o: _Options) -> str | None:
     def mismatch(attribute: str, x: Any, y: Any) -> str:
         return f"The values for attribute '{attribute}' do not match: {x} != {y}."
 
-    if _sizes(a) != _sizes(b):
-        return mismatch("shape", _sizes(a), _sizes(b))
+    if a.shape != b.shape:
+        return mismatch("shape", a.shape, b.shape)
     if o.check_device and a.device != b.device:
         return mismatch("device", a.device, b.device)
     if o.check_dtype and a.dtype is not b.dtype:
@@ -268,12 +268,6 @@ def _tensors(a: Any, b: Any, o: _Options) -> str | None:
     if bool(close.all()):
         return None
     return _explain(a, b, close, rtol, atol)
-
-
-def _sizes(t: Any) -> Any:
-    """The shape, or those of all rows where they differ in several sizes."""
-    by_row = t.is_nested and t.layout is clew.strided
-    return t._nested_tensor_size().tolist() if by_row else t.shape
 
 
 def _elements(a: Any, b: Any) -> tuple[Tensor, Tensor] | None:
