@@ -179,13 +179,50 @@ def test_inference_mode_off_records_again():
 def test_multi_grad_hook_keeps_backward_calls_apart():
     a, b = leaf([1.0]), leaf([2.0])
     every, first = [], []
-    clew.autograd.graph.register_multi_grad_hook([a, b], lambda g: every.append(len(g)))
+    clew.autograd.graph.register_multi_grad_hook(
+        [a, b], lambda grads: every.append([g if g is None else g.item() for g in grads])
+    )
     clew.autograd.graph.register_multi_grad_hook([a, b], first.append, mode="any")
     (a * 2).sum().backward()
     (b * 5).sum().backward()
-    assert not every and len(first) == 2
+    assert every == [[2.0, None], [None, 5.0]] and len(first) == 2
     (a * b).sum().backward()
-    assert every == [2] and len(first) == 3
+    assert every[2:] == [[2.0, 1.0]] and len(first) == 3
+    (leaf([1.0]) * 2).sum().backward()
+    assert len(every) == 3
+
+
+def test_multi_grad_hook_in_a_backward_inside_another():
+    a, b = leaf([1.0]), leaf([2.0])
+    every, first = [], []
+    clew.autograd.graph.register_multi_grad_hook(
+        [a, b], lambda grads: every.append([g if g is None else g.item() for g in grads])
+    )
+    clew.autograd.graph.register_multi_grad_hook(
+        [a, b], lambda g: first.append(g.item()), mode="any"
+    )
+    middle, inner = a * 3, (b * 7).sum()
+    middle.register_hook(lambda g: inner.backward())
+    (middle + b * 5).sum().backward()
+    assert every == [[None, 7.0], [3.0, 5.0]]
+    assert len(first) == 2 and 7.0 in first
+
+
+def test_a_failed_backward_leaves_nothing_to_a_multi_grad_hook():
+    a, b = leaf([1.0]), leaf([2.0])
+    every = []
+    clew.autograd.graph.register_multi_grad_hook([a, b], lambda grads: every.append(grads))
+    b_twice = b * 2
+
+    def fail(grad):
+        raise ValueError("stop")
+
+    b_twice.register_hook(fail)
+    with pytest.raises(ValueError, match="stop"):
+        (b_twice + a).sum().backward()
+    assert not every
+    (a * 2).sum().backward()
+    assert [g if g is None else g.item() for g in every[0]] == [2.0, None]
 
 
 def test_more_outputs_than_sixteen_bits_count():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from clew import _C
 from clew._C import Node, Tensor
@@ -169,44 +171,67 @@ class allow_mutation_on_saved_tensors:
         """Does nothing: the copies go when the graph does."""
 
 
+class _GradientsOfOneBackward:
+    """What a multi-grad hook has seen in one backward."""
+
+    def __init__(self, count: int, wanted: int) -> None:
+        self.got: list[Tensor | None] = [None] * count
+        self.left = wanted
+        self.called = False
+
+
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
 ) -> Any:
     """Calls ``fn`` when the gradients of all (or, with mode 'any', the first) of ``tensors`` are
     computed.
 
+    A tensor that takes no part in a backward is not waited for: ``fn`` then runs when that backward
+    is over, with None in its place, if at least one of the others took part.
+
     >>> a, b = (clew.ones(1, requires_grad=True) for _ in range(2))
     >>> handle = clew.autograd.graph.register_multi_grad_hook(
-    ...     (a, b), lambda grads: print(len(grads))
+    ...     (a, b), lambda grads: print(grads)
     ... )
     >>> (a * b).sum().backward()
-    2
+    [tensor([1.]), tensor([1.])]
+    >>> (a * 3).sum().backward()
+    [tensor([3.]), None]
     """
+    from clew.autograd import _ends
+
     if mode not in ("all", "any"):
         raise ValueError(
             f"register_multi_grad_hook: expects mode to be one of ('all', 'any') but got {mode}"
         )
-    state: dict[str, Any] = {"got": [None] * len(tensors), "seen": 0, "task": None}
+    _ends.watch()
+    wanted = [i for i, t in enumerate(tensors) if t.requires_grad]
+    # By the backward's number; what waits for its end owns the value, so a failed one leaves none.
+    running: WeakValueDictionary[int, _GradientsOfOneBackward] = WeakValueDictionary()
 
     def catch(index: int) -> Callable[[Tensor], None]:
         def hook(grad: Tensor) -> None:
-            if state["task"] != _C._backward_id():
-                state.update(task=_C._backward_id(), got=[None] * len(tensors), seen=0)
-            if mode == "any":
-                if state["seen"] == 0:
-                    state["seen"] = 1
-                    fn(grad)
-                return
-            state["got"][index] = grad
-            state["seen"] += 1
-            if state["seen"] == wanted:
-                got, state["got"], state["seen"] = state["got"], [None] * len(tensors), 0
-                fn(got)
+            number = _ends.running()
+            call = running.get(number)
+            if call is None:
+                call = running[number] = _GradientsOfOneBackward(len(tensors), len(wanted))
+                _ends.at_end(functools.partial(finish, call), own=True)
+            call.got[index] = grad
+            call.left -= 1
+            if mode == "any" and not call.called:
+                call.called = True
+                fn(grad)
+            elif call.left == 0:
+                finish(call)
 
         return hook
 
-    wanted = sum(t.requires_grad for t in tensors)
-    handles = [t.register_hook(catch(i)) for i, t in enumerate(tensors) if t.requires_grad]
+    def finish(call: _GradientsOfOneBackward) -> None:
+        if not call.called:
+            call.called = True
+            fn(call.got)
+
+    handles = [tensors[i].register_hook(catch(i)) for i in wanted]
 
     class Handle:
         def remove(self) -> None:
