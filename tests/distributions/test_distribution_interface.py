@@ -347,3 +347,36 @@ def test_lkj_log_prob_of_three_dims_by_monte_carlo():
     flat, other = (D.LKJCholesky(3, clew.tensor(v, dtype=clew.float64)) for v in (1.0, 2.5))
     x = flat.sample((20000,))
     assert (other.log_prob(x) - flat.log_prob(x)).exp().mean() == pytest.approx(1, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: D.Normal(x, x),
+        lambda x: D.Beta(x, x + 1),
+        lambda x: D.Geometric(x),
+        lambda x: D.ContinuousBernoulli(x),
+        lambda x: D.VonMises(x, x),
+        lambda x: D.MultivariateNormal(x, clew.diag(x)),
+    ],
+)
+def test_checked_distributions_inside_vmap(make):
+    x = clew.tensor([[0.2, 0.3], [0.4, 0.5]])
+    value = clew.tensor([0.0, 1.0]) if isinstance(make(x[0]), D.Geometric) else x[1]
+    got = clew.vmap(lambda x: make(x).log_prob(value))(x)
+    assert clew.equal(got, clew.stack([make(row).log_prob(value) for row in x]))
+    clew.manual_seed(0)
+    inside = clew.vmap(lambda x: make(x).sample(), randomness="different")(x)
+    assert inside.shape == (2, 2) and not inside.isnan().any()
+    with pytest.raises(ValueError, match="parameter"):  # one bad sample is enough
+        clew.vmap(lambda x: make(x))(x - 0.3)
+
+
+def test_draws_inside_vmap_are_those_outside():
+    a = clew.tensor([[0.2, 0.3], [0.4, 0.5]])
+    for make in (lambda a: D.Gamma(a, 1.0), D.Dirichlet, lambda a: D.Normal(a, 1.0)):
+        clew.manual_seed(0)
+        outside, after = make(a).sample(), clew.rand(1)
+        clew.manual_seed(0)
+        inside = clew.vmap(lambda row: make(row).sample(), randomness="different")(a)  # noqa: B023
+        assert clew.equal(inside, outside) and clew.equal(clew.rand(1), after)

@@ -286,7 +286,8 @@ def _batched(concentration: Tensor) -> Tensor:
     """Inside vmap, the concentration of every sample, where they draw different numbers."""
     if not clew._C._vmap_depth():
         return concentration
-    return concentration + clew.randint(0, 1, ()).to(concentration.dtype)
+    # A random zero for every sample; no numbers, so that the generator stays where it is.
+    return concentration + clew.rand(0, dtype=concentration.dtype).sum()
 
 
 def standard_gamma(concentration: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 import clew
 from clew import Tensor
+from clew.distributions.utils import all_true
 
 __all__ = [
     "Constraint",
@@ -472,7 +473,7 @@ class _Symmetric(_Square):
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
-        if not symmetric.all():
+        if not all_true(symmetric):
             return symmetric
         return (clew.linalg.eigvalsh(value) >= 0).all(-1)
 
@@ -480,7 +481,7 @@ class _PositiveSemidefinite(_Symmetric):
 class _PositiveDefinite(_Symmetric):
     def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
-        if not symmetric.all():
+        if not all_true(symmetric):
             return symmetric
         return clew.linalg.cholesky_ex(value).info == 0
 

@@ -10,7 +10,7 @@ from clew import Size, Tensor
 from clew.distributions import constraints
 from clew.distributions._probs import ProbsOrLogits
 from clew.distributions.exp_family import ExponentialFamily
-from clew.distributions.utils import broadcast_all, clamp_probs
+from clew.distributions.utils import all_true, broadcast_all, clamp_probs
 from clew.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 __all__ = ["ContinuousBernoulli"]
@@ -47,7 +47,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
             self.logits = given
         else:
             check = ContinuousBernoulli._validate_args if validate_args is None else validate_args
-            if check and not self.arg_constraints["probs"].check(given).all():
+            if check and not all_true(self.arg_constraints["probs"].check(given)):
                 raise ValueError("The parameter probs has invalid values")
             self.probs = clamp_probs(given)
         self._lims = lims

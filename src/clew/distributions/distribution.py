@@ -9,7 +9,7 @@ import clew
 from clew import Size, Tensor
 from clew._base.provenance import user_level
 from clew.distributions import constraints
-from clew.distributions.utils import lazy_property
+from clew.distributions.utils import all_true, lazy_property
 
 __all__ = ["Distribution"]
 
@@ -95,7 +95,7 @@ class Distribution:
             ):
                 continue  # follows from the others
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not all_true(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape "
                     f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
@@ -213,7 +213,7 @@ class Distribution:
                 stacklevel=user_level(),
             )
             return
-        if not support.check(value).all():
+        if not all_true(support.check(value)):
             raise ValueError(
                 f"Expected value argument (Tensor of shape {tuple(value.shape)}) to be within the "
                 f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n"

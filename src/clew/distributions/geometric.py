@@ -8,7 +8,7 @@ import clew
 from clew import Tensor
 from clew.distributions import constraints
 from clew.distributions._probs import ProbsOrLogits
-from clew.distributions.utils import broadcast_all
+from clew.distributions.utils import all_true, broadcast_all
 from clew.nn.functional import binary_cross_entropy_with_logits
 
 __all__ = ["Geometric"]
@@ -42,7 +42,7 @@ class Geometric(ProbsOrLogits):
         else:
             self.probs = given
         super().__init__(given.shape, validate_args=validate_args)
-        if self._validate_args and probs is not None and not (given > 0).all():
+        if self._validate_args and probs is not None and not all_true(given > 0):
             raise ValueError(
                 f"Expected parameter probs (Tensor of shape {tuple(given.shape)}) of distribution "
                 f"{self!r} to be positive but found invalid values:\n{given}"

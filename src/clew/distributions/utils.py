@@ -8,7 +8,7 @@ from numbers import Number
 from typing import Any
 
 import clew
-from clew import Tensor
+from clew import _C, Tensor
 
 __all__ = [
     "broadcast_all",
@@ -21,6 +21,12 @@ __all__ = [
 ]
 
 euler_constant = 0.57721566490153286060
+
+
+def all_true(mask: Tensor) -> bool:
+    """Whether all elements are True; inside vmap those of all samples."""
+    levels = _C._levels(mask)
+    return bool((_C._show_levels(mask, levels) if levels else mask).all())
 
 
 def broadcast_all(*values: Tensor | float) -> tuple[Tensor, ...]:

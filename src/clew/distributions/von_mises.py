@@ -9,7 +9,7 @@ import clew
 from clew import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution
-from clew.distributions.utils import broadcast_all
+from clew.distributions.utils import all_true, broadcast_all
 
 __all__ = ["VonMises"]
 
@@ -76,7 +76,7 @@ class VonMises(Distribution):
             k, r = k.expand(shape), r.expand(shape)
             angle = clew.zeros(shape, dtype=clew.float64, device=k.device)
             done = clew.zeros(shape, dtype=clew.bool, device=k.device)
-            while not done.all():
+            while not all_true(done):
                 u1, u2, u3 = clew.rand((3,) + shape, dtype=clew.float64, device=k.device).unbind()
                 z = (math.pi * u1).cos()
                 f = ((1 + r * z) / (r + z)).clamp(min=-1, max=1)
