@@ -158,8 +158,16 @@ def test_a_spike_is_gone_back_to_with_the_targets_that_losses_got(tmp_path):
 
 
 def test_what_the_file_has_not_is_told(tmp_path):
-    loss = "loss = (head(out) - y[i]).square().mean()"
-    done, again = replayed(tmp_path, SLICED.replace("LOSS", loss))
+    # A model that reads a number of the program's.
+    scaled = """
+class Scaled(nn.Linear):
+    def forward(self, h):
+        return super().forward(h) * (1.0 if i != 17 else 40.0)
+head = Scaled(6, 1)
+"""
+    loss = "loss = nn.functional.mse_loss(head(out), y[i])"
+    text = SLICED.replace("head = nn.Linear(6, 1)\n", scaled).replace("y[17] *= 40\n", "")
+    done, again = replayed(tmp_path, text.replace("LOSS", loss))
     line = done.stdout.split("\n")[17].split()
     assert f"the loss is {again.stdout.split()[0]}, in the saved step it was {line[0]}" in (
         again.stderr
@@ -244,3 +252,100 @@ with torch.debug.record("crash.clew"):
     done, again = replayed(tmp_path, text)
     assert "ValueError: bad row; the step is saved" in done.stderr
     assert again.stdout.split("\n")[0] == done.stdout.split("\n")[6], again.stderr
+
+
+def test_a_target_by_hand_is_given_back(tmp_path):
+    for loss in (
+        "loss = (head(out) - y[i]).square().mean()",
+        "loss = (1 + i / 20) * torch.where(y[i] > 0, 2.0, 1.0).mul((y[i] - head(out)).abs()).mean()",
+    ):
+        done, again = replayed(tmp_path, SLICED.replace("LOSS", loss))
+        spike = done.stderr.partition("the loss is ")[2].split()[0]
+        assert again.returncode == 1 and again.stdout == "", again.stderr
+        assert f"clew replay: this is the step: the loss is {spike}" in again.stderr
+
+
+SCALED = """
+import torch
+from torch import nn
+torch.manual_seed(1)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=3)
+x = torch.randn(20, 8, 4)
+x[14] *= 100
+with torch.debug.record("crash.clew", steps=8):
+    for i in range(20):
+        loss = nn.functional.mse_loss(net(x[i]), x[i, :, :1])
+        opt.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(opt)
+        scaler.update()
+        print(scaler.get_scale())
+"""
+
+
+def test_the_factor_of_a_scaler_is_given_back(tmp_path):
+    done, again = replayed(tmp_path, SCALED)
+    assert done.stdout.split()[13] == "64.0" and "in step 14" in done.stderr
+    spike = done.stderr.partition("the loss is ")[2].split()[0]
+    assert again.returncode == 1 and again.stdout == "", again.stderr
+    assert f"clew replay: this is the step: the loss is {spike}" in again.stderr
+
+
+CRITIC = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+G, C = nn.Linear(3, 2), nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+og, oc = torch.optim.Adam(G.parameters(), 1e-3), torch.optim.Adam(C.parameters(), 1e-3)
+number = 0
+def fails(part):
+    global number
+    number += 1
+    if "WHERE" == part and number == AT:
+        raise KeyError(part)
+def critic_step():
+    real, z = torch.randn(8, 2), torch.randn(8, 3)
+    loss = C(G(z).detach()).mean() - C(real).mean()
+    print("critic", f"{loss.item():.6f}")
+    fails("critic")
+    oc.zero_grad(); loss.backward(); oc.step()
+def generator_step():
+    loss = -C(G(torch.randn(8, 3))).mean()
+    print("generator", f"{loss.item():.6f}")
+    fails("generator")
+    og.zero_grad(); loss.backward(); og.step()
+with torch.debug.record("crash.clew"):
+    LOOP
+"""
+NESTED = """
+    for i in range(8):
+        for _ in range(3):
+            critic_step()
+        generator_step()
+"""
+EVERY_THIRD = """
+    for i in range(24):
+        critic_step()
+        if i % 3 == 0:
+            generator_step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "where"),
+    [(NESTED, "generator"), (EVERY_THIRD, "critic"), (EVERY_THIRD, "generator")],
+)
+def test_a_critic_that_steps_more_often_than_the_generator(loop, where, tmp_path):
+    parts = ["critic" if i % 4 < 3 else "generator" for i in range(32)]
+    if loop == EVERY_THIRD:
+        parts = [p for i in range(8) for p in ("critic", "generator", "critic", "critic")]
+    at = next(i for i in range(13, 32) if parts[i] == where and parts[i - 1] == "critic")
+    text = CRITIC.replace("    LOOP", loop).replace("WHERE", where).replace("AT", str(at + 1))
+    done, again = replayed(tmp_path, text)
+    last = done.stdout.split("\n")[at]
+    assert last.startswith(where) and f"KeyError: '{where}'; the step is saved" in done.stderr
+    # The very numbers of the part that failed come again, before anything else that is not saved.
+    assert last in again.stdout.split("\n")[:4], (last, again.stdout[:300], again.stderr[-300:])
+    assert "something that it was computed from" not in again.stderr

@@ -6,6 +6,7 @@ program that replays them is the user's own, run again; no code is in the file.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import sys
@@ -16,6 +17,7 @@ import numpy as np
 
 import clew
 from clew import _C, Tensor
+from clew._insight.debug.doctor.run import call_key
 from clew._insight.debug.hooks import Patches
 from clew._insight.debug.observing import Observation
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Crash", "record", "replay"]
 
 SPIKE = 10.0  # times the median loss of the steps that are kept
+MANY_FIRST = 64  # of the first steps it is known what stepped in them
+UPCOMING = 8  # saved operands among which the next one is looked for
+_LEFT_OUT = -1  # in the place of an optimizer that a scaler did not let step
 
 
 LIVE = "\0live"  # stands for what is no data: in a replay it is what the program has there
@@ -76,6 +81,26 @@ def _losses() -> dict[str, Any]:
     return {name: getattr(module, name) for name in names}
 
 
+# Operations in which what a model gave meets data, as in a loss that is written by hand. Each is
+# also there in place.
+_MEETING = """
+    add sub mul div pow atan2 fmod remainder maximum minimum where lerp masked_fill masked_select
+    matmul mm mv bmm dot addmm index gather index_select take_along_dim scatter xlogy hypot
+    logaddexp distance mse_loss smooth_l1_loss huber_loss
+""".split()
+_MEETS = frozenset(prefix + name for name in _MEETING for prefix in ("", "_"))
+# Those of their names that take plain numbers, too.
+_TAKE_NUMBERS = frozenset(
+    ["add", "sub", "mul", "div", "where"]
+    + [f"__{r}{name}__" for r in ("", "r", "i") for name in ("add", "sub", "mul", "truediv")]
+)
+
+
+def _data_of(given: list[Any]) -> list[Tensor]:
+    """Of what an operation got, what no gradient flows through."""
+    return [t for t in given if isinstance(t, Tensor) and not t.requires_grad]
+
+
 def _nbytes(value: Any) -> int:
     from clew.utils._pytree import tree_leaves
 
@@ -116,12 +141,13 @@ def _set_random_state(state: dict[str, Any]) -> None:
 class record:
     """Keeps the last steps of training; when one goes wrong, saves it as a file.
 
-    A step ends with an optimizer's, where several step in turn with the last one's; the next begins
-    with the first batch or call of a model after it. It goes wrong by an exception,
+    A step is a round of the training loop: it begins where the first one began, with a batch or the
+    call of a model, after an optimizer's step. It goes wrong by an exception,
     by a loss that is NaN or infinite, or by one ten times the median of those kept. `clew replay
-    crash.clew train.py` runs the program again, gives its models, optimizers and random numbers the
-    state that they had, and to its first batch, models and functions of losses what they got in the
-    step; it ends where the step went wrong.
+    crash.clew train.py` runs the program again, gives its models, optimizers, scalers and random
+    numbers the state that they had, and to its first batch, models, functions of losses and what is
+    computed with the models' results the data that they got in the step; it ends where the step
+    went wrong.
 
     Args:
         path: of the file that is written.
@@ -162,14 +188,16 @@ class record:
         self._versions = _Versions()
         self._optimizers: list[Any] = []
         self._patches = Patches()
-        self._ended = False  # whether an optimizer's step has ended the last step
-        self._turn: list[Any] = []  # the optimizers in the order in which they step
-        self._whole = False  # whether those are all
+        self._stepped: list[int] = []  # the numbers of the optimizers that stepped in this step
+        self._anchor: Any = None  # the line that begins a step; "batch" for what a loader gives
+        self._first: list[list[int]] = []  # what stepped in each of the first steps
+        self._scalers: list[Any] = []  # in the order in which they were first used
         self.graphs: deque[Graph] = deque(maxlen=graphs)
         self._activations: Activations | None = None
         self._hooks: list[Any] = []  # those of the backward before
 
     def __enter__(self) -> record:
+        from clew.amp.grad_scaler import GradScaler
         from clew.nn.modules import _global
         from clew.optim import optimizer as module
         from clew.utils.data import dataloader
@@ -178,22 +206,25 @@ class record:
             if all(optimizer is not known for known in self._optimizers):
                 self._optimizers.append(optimizer)
             self.number += 1
-            self._ended = self._ends(optimizer)
+            number = next(i for i, o in enumerate(self._optimizers) if o is optimizer)
+            self._stepped.append(number)
 
         def given(original: Any, batches: Any) -> Any:
             # A new pass over a loader, as for validation, is a step of its own.
             new = batches._num_yielded == 0
             batch = original(batches)
-            if new or self._ended or not self._kept:
-                self._begin()
+            if new or self._begins("batch"):
+                self._begin("batch")
             self._kept[-1]["batches"].append(_copied(batch))
             return batch
 
         def called(args: Any, kwargs: Any) -> None:
             if not clew.is_grad_enabled():
                 return
-            if self._ended or not self._kept:
-                self._begin()
+            here = _C._here()
+            line = None if here is None else call_key(here)
+            if self._begins(line):
+                self._begin(line)
             step = self._kept[-1]
             if not step["called"]:
                 step["called"] = True
@@ -206,8 +237,25 @@ class record:
                 called(args, kwargs)
             return original(*args, **kwargs)
 
+        def scaled(original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            if scaler.is_enabled() and all(scaler is not known for known in self._scalers):
+                self._scalers.append(scaler)
+                for step in self._kept:  # it was not used before
+                    step["scalers"].append(scaler.state_dict())
+            return original(scaler, *args, **kwargs)
+
+        def updated(original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(scaler, *args, **kwargs)
+            if (
+                scaler.is_enabled() and not self._stepped
+            ):  # a step that was left out, for it has inf
+                self._stepped.append(_LEFT_OUT)
+            return result
+
         for name in _losses():
             self._patches.put(clew.nn.functional, name, judged)
+        self._patches.put(GradScaler, "scale", scaled)
+        self._patches.put(GradScaler, "update", updated)
         self._patches.undo.append(module.register_optimizer_step_post_hook(stepped).remove)
         self._patches.put(dataloader._Batches, "__next__", given)
         self._patches.undo.append(
@@ -221,7 +269,7 @@ class record:
             self._activations = Activations()
             hook = _global.register_module_forward_hook(self._activations.hook)
             self._patches.undo.append(hook.remove)
-        self._observation = Observation(self._shown, ())
+        self._observation = Observation(self._shown, _MEETS)
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -235,8 +283,14 @@ class record:
         ):
             self._save(f"{kind.__name__}: {error}")
 
-    def _shown(self, name: str, roots: list[Any], _: list[Any]) -> None:
-        """A backward begins: the loss is known."""
+    def _shown(self, name: str, roots: list[Any], got: list[Any]) -> None:
+        """A backward begins: the loss is known. Or an operation has run."""
+        if got:
+            if self._kept and got[0].requires_grad:
+                data = _data_of(roots)
+                if data and not _is_in_module():
+                    self._kept[-1]["operands"] += [t.detach().clone() for t in data]
+            return
         root = roots[0]
         if self._activations is not None and name != "grad":
             self._draw(roots)
@@ -273,17 +327,12 @@ class record:
             hook.remove()
         self._hooks = []
 
-    def _ends(self, optimizer: Any) -> bool:
-        """Whether a step is over: where several optimizers step in turn, with the last of them."""
-        known = any(optimizer is each for each in self._turn)
-        if not known:
-            self._turn.append(optimizer)
-        if not self._whole:
-            self._whole = known  # the first one's turn again: all are known
-            if known:
-                return len(self._turn) == 1
+    def _begins(self, line: Any) -> bool:
+        """Whether a step begins with this line's call."""
+        if not self._kept:
             return True
-        return optimizer is self._turn[-1]
+        again = len(set(self._stepped)) < len(self._stepped)  # another loop has begun
+        return bool(self._stepped) and (line == self._anchor or again)
 
     def _models(self) -> list[dict[str, Tensor]]:
         return [
@@ -308,16 +357,23 @@ class record:
             "parameters": [known.get(id(p)) or self._versions.copy(p) for p in params],
         }
 
-    def _begin(self) -> None:
-        self._ended = False
+    def _begin(self, line: Any) -> None:
+        if self._kept:
+            self._kept[-1]["stepped"] = self._stepped
+            if len(self._first) < MANY_FIRST:
+                self._first.append(self._stepped)
+        self._anchor = line
+        self._stepped = []
         self._kept.append(
             {
                 "number": self.number,
                 "models": self._models(),
                 "optimizers": [self._optimizer(o) for o in self._optimizers],
+                "scalers": [s.state_dict() for s in self._scalers],
                 "random": _random_state(),
                 "batches": [],
                 "inputs": [],
+                "operands": [],  # data that met what the models gave
                 "losses": [],  # of each backward
                 "called": False,
             }
@@ -325,17 +381,37 @@ class record:
         while len(self._kept) > 1 and sum(map(_nbytes, self._kept)) > self.limit:
             self._kept.popleft()
 
+    def _whole(self) -> dict[str, Any]:
+        """The last step, with those before it that the program comes through before it does what
+        failed: a generator's turn comes after some of its critic's."""
+        kept, now = list(self._kept), self._stepped
+        if not now or not self._first:
+            return kept[-1]
+        for before, first in enumerate(self._first):
+            if first[: len(now)] == now and len(first) > len(now):
+                last = kept[-before - 1 : -1]
+                fits = [step["stepped"] for step in last] == self._first[:before]
+                return _joined([*last, kept[-1]]) if fits else kept[-1]
+        return kept[-1]
+
     def _save(self, why: str) -> None:
         self.saved = why
         if not self._kept or Crash.open is not None:
             return  # a replay is no new crash
-        step = {k: v for k, v in self._kept[-1].items() if k != "called"}
+        step = {k: v for k, v in self._whole().items() if k not in ("called", "stepped")}
         step |= {"why": why, "program": sys.argv[0], "arguments": list(sys.argv[1:])}
         clew.save(step, self.path)
         print(
             f"clew: {why}; the step is saved, `clew replay {self.path}` goes back to it",
             file=sys.stderr,
         )
+
+
+def _joined(steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """Several steps as one, which begins where the first one does."""
+    lists = ("batches", "inputs", "operands", "losses")
+    whole = {name: [each for step in steps for each in step[name]] for name in lists}
+    return {**steps[0], **whole}
 
 
 def _params(optimizer: Any) -> list[Tensor]:
@@ -345,6 +421,11 @@ def _params(optimizer: Any) -> list[Tensor]:
 def _is_outermost() -> bool:
     here = _C._here()
     return here is None or not here[2]
+
+
+def _is_in_module() -> bool:
+    here = _C._here()
+    return here is not None and here[3] is not None
 
 
 class Crash:
@@ -362,14 +443,19 @@ class Crash:
         self._losses = list(self.step.get("losses", []))
         self._batches = list(self.step["batches"])
         self._inputs = list(self.step["inputs"])
+        self._operands = deque(self.step.get("operands", []))
+        self._scalers = list(self.step.get("scalers", []))
+        self._mode: Any = None
         self._done = False
         self._models: dict[int, Any] = {}  # those that have their state back, by their number
         self._states: list[Any] = list(self.step["optimizers"])  # those that are not given back yet
         self._optimizers: list[Any] = []
 
     def __enter__(self) -> Crash:
+        from clew.amp.grad_scaler import GradScaler
         from clew.nn.modules import _global
         from clew.optim.optimizer import Optimizer
+        from clew.overrides import TorchFunctionMode
         from clew.utils.data import dataloader
 
         def made(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
@@ -398,9 +484,33 @@ class Crash:
                 args, kwargs = _given_back(self._inputs.pop(0), (args, kwargs))
             return original(*args, **kwargs)
 
+        scalers: list[Any] = []  # those that were used
+
+        def scaled(original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._done and scaler.is_enabled() and all(scaler is not s for s in scalers):
+                scalers.append(scaler)
+                if self._scalers:
+                    scaler.load_state_dict(self._scalers.pop(0))
+            return original(scaler, *args, **kwargs)
+
+        crash = self
+
+        class Data(TorchFunctionMode):
+            """Gives operations that models' results go into the data of the saved step."""
+
+            def __torch_function__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                kwargs = kwargs or {}
+                if crash._done and crash._operands:
+                    args, kwargs = crash._with_data(func, args, kwargs)
+                return func(*args, **kwargs)
+
         for name in _losses():
             self._patches.put(clew.nn.functional, name, judged)
-
+        self._patches.put(GradScaler, "scale", scaled)
+        self._mode = Data()
+        self._mode.__enter__()
         self._patches.put(Optimizer, "__init__", made)
         self._patches.put(dataloader._Batches, "__next__", given)
         self._patches.undo.append(_global.register_module_forward_pre_hook(called).remove)
@@ -410,6 +520,7 @@ class Crash:
 
     def __exit__(self, *_: object) -> None:
         Crash.open = None
+        self._mode.__exit__(None, None, None)
         self._observation.close()
         self._patches.remove()
 
@@ -430,6 +541,42 @@ class Crash:
             )
         elif not self._losses and self.step["why"].startswith("the loss is"):
             raise RuntimeError(f"clew replay: this is the step: {self.step['why']}")
+
+    def _with_data(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """What an operation gets that is called outside of models: with the saved step's data in
+        the place of the program's, where it gets what gradients flow through."""
+        from clew.utils._pytree import tree_flatten, tree_unflatten
+
+        leaves, form = tree_flatten((args, kwargs))
+        if not clew.is_grad_enabled() or _is_in_module():
+            return args, kwargs
+        if not any(isinstance(t, Tensor) and t.requires_grad for t in leaves):
+            return args, kwargs
+        numbers = getattr(func, "__name__", "") in _TAKE_NUMBERS
+        found = [self._saved_for(leaf, numbers) for leaf in leaves]
+        args, kwargs = tree_unflatten(found, form)
+        return args, kwargs
+
+    def _saved_for(self, live: Any, numbers: bool) -> Any:
+        """The next of the saved data that fits what the program has."""
+        if isinstance(live, Tensor) and not live.requires_grad:
+            fits = [t.shape == live.shape and t.dtype == live.dtype for t in self._upcoming()]
+        elif numbers and type(live) in (int, float):
+            fits = [
+                t.dim() == 0 and t.is_floating_point() == isinstance(live, float)
+                for t in self._upcoming()
+            ]
+        else:
+            return live
+        if True not in fits:
+            return live
+        for _ in range(fits.index(True)):  # of operations that one call is made of
+            self._operands.popleft()
+        saved = self._operands.popleft()
+        return saved.clone() if isinstance(live, Tensor) else type(live)(saved.item())
+
+    def _upcoming(self) -> list[Tensor]:
+        return list(itertools.islice(self._operands, UPCOMING))
 
     def _restore(self, model: Any) -> None:
         """Gives a model that is called for the first time its state, which is that of the first
