@@ -203,6 +203,59 @@ def test_a_parameter_of_the_outermost_module_read_as_a_number():
     assert g.why("idle").kind == "not used" and "detach" not in g.why("idle").reason
 
 
+def test_a_sample_is_cut_off_where_it_is_drawn():
+    class Sampler(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean, self.scale, self.out = (nn.Linear(2, 2) for _ in range(3))
+
+        def forward(self, x):
+            # Normal compares what it gets, to check it.
+            spread = clew.distributions.Normal(self.mean(x), self.scale(x).exp())
+            return self.out(spread.sample()).sum()  # drawn
+
+    model = Sampler()
+    g = clew.graph(model(clew.ones(1, 2)))
+    for name in ("mean.weight", "scale.bias"):
+        answer = g.why(name)
+        assert answer.kind == "likely cut"
+        assert f"test_why.py:{line_of('drawn')}" in answer.reason, answer.reason
+        assert "through gt" not in answer.reason and "through eq" not in answer.reason
+
+
+def test_a_comparison_is_told_although_something_else_was_cut_off():
+    class Gated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate, self.out, self.base = (nn.Linear(2, 2) for _ in range(3))
+
+        def forward(self, x):
+            mask = self.gate(x) > 0  # compared
+            base = self.base(x).detach()
+            return clew.where(mask, self.out(x), base).sum()
+
+    model = Gated()
+    reason = clew.graph(model(clew.ones(1, 2))).why("gate.weight").reason
+    assert "gt, whose result has a dtype without gradients" in reason
+    assert f"test_why.py:{line_of('compared')}" in reason and "detach" not in reason
+
+
+def test_positions_have_no_gradient():
+    class Chooser(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.score, self.out = nn.Linear(3, 3), nn.Linear(2, 1)
+
+        def forward(self, x):
+            best = self.score(x).topk(2).indices  # positions
+            return self.out(x.gather(1, best)).sum()
+
+    model = Chooser()
+    answer = clew.graph(model(clew.ones(1, 3))).why("score.weight")
+    assert answer.kind == "likely cut" and "its indices have no gradient" in answer.reason
+    assert f"test_why.py:{line_of('positions')}" in answer.reason
+
+
 def test_a_result_that_was_cut_off():
     model = Two(lambda fc, x: fc(x))
     w = nn.Parameter(clew.ones(2))

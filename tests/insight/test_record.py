@@ -257,7 +257,7 @@ with torch.debug.record("crash.clew"):
 def test_a_target_by_hand_is_given_back(tmp_path):
     for loss in (
         "loss = (head(out) - y[i]).square().mean()",
-        "loss = (1 + i / 20) * torch.where(y[i] > 0, 2.0, 1.0).mul((y[i] - head(out)).abs()).mean()",
+        "loss = (1 + i / 20) * torch.where(y[i] > 0, 2.0, 1.0).mul(abs(y[i] - head(out))).mean()",
     ):
         done, again = replayed(tmp_path, SLICED.replace("LOSS", loss))
         spike = done.stderr.partition("the loss is ")[2].split()[0]

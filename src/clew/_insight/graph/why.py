@@ -241,6 +241,9 @@ def _gradient_note(graph: Graph, index: int, tensor: Tensor | None, below: list[
     )
 
 
+# A line that takes the positions of what it found, and not its values.
+_POSITIONS = re.compile(r"\.indices\b|\bargsort\(|\b(topk|sort|kthvalue|max|min)\([^()]*\)\[1\]")
+
 # What is not reached --------------------------------------------------------------------------
 
 _HOW = {
@@ -308,7 +311,7 @@ def _reason(
         text = f"likely it belongs to a part that was cut off: {cut_text(guess)}"
         return "likely cut", text, guess[2]
     if recorded is not None:
-        return _lost(graph, recorded)
+        return _lost(graph, recorded, cuts)
     last = f"; its last use that was not recorded: {cut_text(use)}" if use is not None else ""
     if owner is None:
         return "not used", f"no operation of this graph uses it{last}", None
@@ -362,7 +365,9 @@ def _was_called(graph: Graph, owner: str) -> bool:
     return any(t is not None and _use_in_this_round(graph, t) for t in mates)
 
 
-def _lost(graph: Graph, use: tuple[Any, int]) -> tuple[str, str, tuple[Any, ...] | None]:
+def _lost(
+    graph: Graph, use: tuple[Any, int], cuts: list[tuple[Any, ...]]
+) -> tuple[str, str, tuple[Any, ...] | None]:
     """What is said of a use that was recorded, and whose value did not reach the result."""
     place, number = use
     used = f"it was used at {place_text(place)}, but what was made there did not reach the result"
@@ -378,11 +383,26 @@ def _lost(graph: Graph, use: tuple[Any, int]) -> tuple[str, str, tuple[Any, ...]
         for leaving in leavings
         if leaving[3] is not None and (leaving[3][:2] == place[:2] or leaving[3][2] == place[2])
     ]
+    # A comparison may be that of a function which checks what it gets, and what was made in that
+    # line was cut off elsewhere.
+    line = _line_of(place)
+    made = [cut for cut in cuts if cut[3] is not None and _line_of(cut[3]) == line]
     for how, op, where, _, _ in near or leavings:
+        if made and not how and all(cut[2][:2] != where[:2] for cut in cuts):
+            text = f"{used}; likely it belongs to a part that was cut off: {cut_text(made[0])}"
+            return "likely cut", text, made[0][2]
         what = how or f"{op}, whose result has a dtype without gradients,"
         text = f"{used}; likely its value left the graph through {what} at {place_text(where)}"
         return "likely cut", text, where
+    if _POSITIONS.search(place_text(place)):
+        text = f"{used}; likely only its positions were used: its indices have no gradient"
+        return "likely cut", text, place
     return "not used", f"{used}: it was compared, overwritten or left unused", place
+
+
+def _line_of(place: tuple[Any, ...]) -> tuple[str, int]:
+    at = _provenance.Location(place[0], place[1])
+    return at.file, at.line
 
 
 def _called(graph: Graph) -> set[str | None]:
