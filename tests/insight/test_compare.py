@@ -223,3 +223,34 @@ def test_a_module_that_ran_twice_of_which_one_call_was_dumped():
     assert "in call 2" in found.operation and f":{line_of('the norm')}" in found.place
     found = clew.debug.compare(lambda: net(x), {"norm": second + 1})
     assert "in call 2" in found.operation
+
+
+def test_what_only_one_run_has_does_not_shift_the_inputs():
+    layer, x = nn.Linear(4, 3), clew.randn(5, 4)
+    found = clew.debug.compare(lambda: layer(x), lambda: layer(x + 0.5))
+    assert found.operation == "nn.functional.linear" and "already" not in found.evidence
+    assert "only the second run has add at " in found.evidence
+
+
+def test_what_an_operation_writes_did_not_differ_before():
+    def step(rate):
+        weight = clew.ones(3)
+        weight.add_(clew.arange(3.0), alpha=rate)
+
+    found = clew.debug.compare(lambda: step(0.1), lambda: step(0.2))
+    assert found.operation == "add" and "already" not in found.evidence
+
+
+def test_an_operation_that_is_missing_is_told():
+    keys = clew.randn(4, 4)
+
+    def attention(scaled):
+        scores = keys @ keys.T
+        if scaled:
+            scores = scores / 2.0  # the step in question
+        return scores.softmax(-1)
+
+    found = clew.debug.compare(lambda: attention(True), lambda: attention(False))
+    assert found.operation == "softmax"
+    assert "before it, only the first run has div at " in found.evidence
+    assert f"test_compare.py:{line_of('the step in question')}" in found.evidence

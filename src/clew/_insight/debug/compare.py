@@ -32,7 +32,7 @@ class Value(NamedTuple):
     occurrence: int
     array: Any
     dtype: str
-    given: tuple[tuple[str, Any, str], ...] = ()  # what it is, elements, dtype
+    given: tuple[tuple[int, str, Any, str], ...] = ()  # number, what it is, elements, dtype
 
     @property
     def line(self) -> Any:
@@ -70,7 +70,12 @@ class RecordedRun:
     def _note(self, name: str, given: list[Any], got: list[Any]) -> None:
         where = _C._here()
         least = _least_deferred()
-        inputs = tuple(self._given(i, t, least) for i, t in enumerate(given) if self._is_new(t))
+        written = {id(t) for t in got}  # in place: it is what the operation made of it
+        inputs = tuple(
+            self._given(i, t, least)
+            for i, t in enumerate(given)
+            if id(t) not in written and self._is_new(t)
+        )
         for t in got:
             if not isinstance(t, Tensor) or not (t.is_floating_point() or t.is_complex()):
                 continue
@@ -90,11 +95,11 @@ class RecordedRun:
         made = self._made.get(id(t))
         return made is None or made() is not t
 
-    def _given(self, number: int, t: Tensor, least: int | None) -> tuple[str, Any, str]:
+    def _given(self, number: int, t: Tensor, least: int | None) -> tuple[int, str, Any, str]:
         known = self._copies.get(id(t))
         if known is None or known[0] is not t or known[1] != t._version:
             known = self._copies[id(t)] = (t, t._version, self._kept(t, least))
-        return _told(number, t), known[2], t.dtype.name
+        return number, _told(number, t), known[2], t.dtype.name
 
     def _kept(self, t: Tensor, least: int | None) -> Any:
         if least is not None and t.numel() >= least:
@@ -123,7 +128,9 @@ class RecordedRun:
             return np.array(_array(kept.tensor)) if same else None
 
         self.values = [
-            v._replace(array=read(v.array), given=tuple((n, read(a), d) for n, a, d in v.given))
+            v._replace(
+                array=read(v.array), given=tuple((i, n, read(a), d) for i, n, a, d in v.given)
+            )
             for v in self.values
         ]
         outputs = {key: (read(kept), dtype) for key, (kept, dtype) in self.outputs.items()}
@@ -310,7 +317,7 @@ def _by_line(a: RecordedRun, b: RecordedRun, rtol: float | None) -> Difference |
         if told is not None:
             text, first, second = told
             place = v.place.text if v.place else ""
-            text += _already(v, other, rtol)
+            text += _already(v, other, rtol) + _alone_before(values, others, v, other)
             return Difference(v.operation, place, v.module, text, first, second)
     return _first_alone(values, others)
 
@@ -333,13 +340,33 @@ class _Lineless(Value):
 def _already(v: Value, other: Value, rtol: float | None) -> str:
     """What of an operation's inputs differs itself: then the cause lies before."""
     told = []
-    for (name, one, kind), (_, two, other_kind) in zip(v.given, other.given):
+    others = {number: (array, kind) for number, _, array, kind in other.given}
+    for number, name, one, kind in v.given:
+        two, other_kind = others.get(number, (None, ""))
         if one is None or two is None:
             continue
         if _differ(one, two, min_precise(kind, other_kind), rtol) is not None:
             told.append(name)
     verb = "differs" if len(told) == 1 else "differ"
     return f"; {' and '.join(told)} {verb} already" if told else ""
+
+
+def _alone_before(a: list[Value], b: list[Value], v: Value, other: Value) -> str:
+    """The operations that only one run has, between the last value that both have and the one that
+    differs: what is missing in the other run, as often as not."""
+    told = []
+    for run, others, last, name in ((a, b, v, "first"), (b, a, other, "second")):
+        keys = {each.key for each in others}
+        at = next(i for i, each in enumerate(run) if each is last)
+        alone: list[Value] = []
+        while at > 0 and run[at - 1].key not in keys:
+            at -= 1
+            alone.insert(0, run[at])
+        if alone:
+            where = f" at {alone[0].place.short}" if alone[0].place else ""
+            more = f" and {len(alone) - 1} more" if len(alone) > 1 else ""
+            told.append(f"only the {name} run has {alone[0].operation.lstrip('_')}{where}{more}")
+    return f"; before it, {', '.join(told)}" if told else ""
 
 
 def _first_alone(a: list[Value], b: list[Value]) -> Difference | None:
