@@ -121,7 +121,7 @@ def test_what_no_variable_holds():
         closure(clew.ones(200))
     names = {g.holding.kind: g.holding for g in found}
     assert names["unknown"].bytes == 1200
-    assert names["variables"].name == "hold['all'][0]" and names["variables"].bytes == 800
+    assert names["variables"].name == "hold['all'][...]" and names["variables"].bytes == 800
 
 
 @pytest.mark.skipif(
@@ -159,3 +159,56 @@ def test_an_allocation_that_fails_says_what_holds_memory():
         clew.empty(1 << 50, dtype=clew.uint8)
     assert "what holds memory" not in str(caught.value)
     assert re.search(r"this machine has \d+ GB in all", str(caught.value))
+
+
+class Keeper:
+    """Keeps tensors where no variable of the program leads."""
+
+    def __init__(self):
+        self.cache = {}
+
+
+def test_what_no_variable_leads_to_is_told_by_who_holds_it():
+    callbacks, keepers = [], {None: [Keeper()]}
+    arrays = []
+
+    def with_closure():
+        t = clew.ones(1000, 3)
+        callbacks.append(lambda: t.sum())
+
+    def in_an_object():
+        kept = keepers[None][0].cache
+        kept[len(kept)] = clew.ones(1000, 5)
+
+    def by_numpy():
+        arrays.append(clew.ones(1000, 7).numpy())
+
+    for step, holder in (
+        (with_closure, "held by a closure of "),
+        (in_an_object, "held by Keeper.cache[...]"),
+        (by_numpy, "held outside of Python's objects, as by a NumPy array"),
+    ):
+        step()
+        with clew.debug.leaks() as found:
+            step()
+        (growth,) = found
+        assert growth.holding.kind == "unknown" and holder in growth.holding.name, str(growth)
+    table = [h.name for h in clew.debug.memory() if h.kind == "unknown"]
+    closure = next(name for name in table if "[1000, 3]" in name)
+    assert "with_closure.<locals>.<lambda> at " in closure and "test_memory_table.py" in closure
+
+
+def test_a_dict_that_grows_is_one_row():
+    cache = {i: clew.ones(100) for i in range(4)}
+    with clew.debug.leaks() as found:
+        cache |= {i: clew.ones(100) for i in range(4, 8)}
+    assert [(g.holding.name, g.holding.tensors) for g in found] == [("cache[...]", 4)]
+    del cache
+
+
+def test_only_what_is_new_in_a_list_counts():
+    kept = [clew.ones(100), clew.ones(100)]
+    with clew.debug.leaks() as found:
+        kept += [clew.ones(100), clew.ones(100)]
+    assert [(g.holding.name, g.holding.bytes) for g in found] == [("kept[...]", 800)]
+    del kept

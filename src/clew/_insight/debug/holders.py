@@ -10,7 +10,7 @@ import sys
 import textwrap
 from collections import deque
 from collections.abc import Iterator
-from types import CodeType, FrameType
+from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any
 
 from clew import Tensor
@@ -211,3 +211,48 @@ _CONTAINERS = ("Sequential", "ModuleList")
 
 def _names_in(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def held_by(tensor: Tensor, besides: list[Any], depth: int = _DEPTH) -> str:
+    """Who holds a tensor that no variable leads to, in words that follow "held".
+
+    Args:
+        tensor: the tensor.
+        besides: a list that holds it, too, and is left out.
+        depth: of lists in lists.
+    """
+    found = _held_by(tensor, "", depth, {id(besides)})
+    return found or "outside of Python's objects, as by a NumPy array"
+
+
+def _held_by(held: Any, part: str, depth: int, ours: set[int]) -> str:
+    """The first owner that has a name: a function for its closure, an object for its attribute."""
+    owners = [
+        owner
+        for owner in gc.get_referrers(held)
+        if not isinstance(owner, FrameType) and id(owner) not in ours
+    ]
+    ours.add(id(owners))  # the next round finds this list, too
+    for owner in owners:
+        if isinstance(owner, CellType):
+            for closure in gc.get_referrers(owner):
+                for function in gc.get_referrers(closure) if isinstance(closure, tuple) else ():
+                    if isinstance(function, FunctionType):
+                        code = function.__code__
+                        line = Place(None, code.co_filename, code.co_firstlineno).short
+                        return f"by a closure of {function.__qualname__} at {line}"
+        fields = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
+        for name, value in list(fields.items()) if isinstance(fields, dict) else ():
+            if value is held:
+                return f"by {type(owner).__name__}.{name}{part}"
+    for owner in owners if depth else ():
+        if isinstance(owner, (list, tuple, set, dict, deque)):
+            # An object's attributes lie in a dict once somebody has asked for it.
+            for above in gc.get_referrers(owner) if isinstance(owner, dict) else ():
+                if getattr(above, "__dict__", None) is owner:
+                    name = next((k for k, v in owner.items() if v is held), "")
+                    return f"by {type(above).__name__}.{name}{part}"
+            found = _held_by(owner, "[...]", depth - 1, ours)
+            if found:
+                return found
+    return ""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gc
 import inspect
+import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from types import FrameType, TracebackType
 from typing import Any
 
 import clew
 from clew import _C, Tensor
+from clew._insight.debug.holders import held_by
 from clew._insight.graph.tables import amount, fit
 from clew._tensor.structured import Structured
 
@@ -19,6 +21,7 @@ __all__ = ["Growth", "Holding", "MemoryTable", "leaks", "memory", "memory_of"]
 
 _DEPTH = 4  # of containers in containers
 _MOST = 10_000  # items of one container that are looked at
+_NAMED = 4  # rows of what no variable leads to whose holders are looked for
 _KINDS = ("parameters", "gradients", "optimizer", "buffers", "saved", "variables", "unknown")
 
 
@@ -111,12 +114,18 @@ def _tensors_in(value: Any, name: str, depth: int = _DEPTH) -> Iterator[tuple[st
     if isinstance(value, Tensor):
         yield name, value
     elif depth and isinstance(value, dict):
+        word = f"{name}[...]" if len(value) > 3 and _are_numbered(value) else None
         for key, part in list(value.items())[:_MOST]:
-            yield from _tensors_in(part, f"{name}[{key!r}]", depth - 1)
+            yield from _tensors_in(part, word or f"{name}[{key!r}]", depth - 1)
     elif depth and isinstance(value, (list, tuple, set)):
         word = f"{name}[...]" if len(value) > 3 else None
         for i, part in enumerate(list(value)[:_MOST]):
             yield from _tensors_in(part, word or f"{name}[{i}]", depth - 1)
+
+
+def _are_numbered(value: dict[Any, Any]) -> bool:
+    """Whether the keys are no names."""
+    return not any(isinstance(key, str) for key in value)
 
 
 def _locals(frame: FrameType) -> dict[str, Any]:
@@ -202,7 +211,7 @@ def _count(frame: FrameType | None) -> _Count:
     for name, t in _variables(frame):
         count.add(t, "variables", name, _made_at(t))
     for t in alive:
-        count.add(t, "unknown", f"{t.dtype.name}{list(t.shape)}", _made_at(t))
+        count.add(t, "unknown", _shape_of(t), _made_at(t))
     return count
 
 
@@ -227,6 +236,27 @@ def kept_blocks() -> dict[int, tuple[str, int]]:
     return count.blocks
 
 
+def _shape_of(t: Tensor) -> str:
+    return f"{t.dtype.name}{list(t.shape)}"
+
+
+def _with_holders(holdings: Iterable[Holding], before: set[Any]) -> list[Holding]:
+    """The same, with a name for who holds what no variable leads to; of blocks that were not there
+    before, and of the first few rows."""
+    found = list(holdings)
+    unknown = [i for i, holding in enumerate(found) if holding.kind == "unknown"]
+    alive: list[Tensor] = _C._live_tensors() if unknown else []
+    for i in unknown[:_NAMED]:
+        holding = found[i]
+        for t in alive:
+            mine = (_shape_of(t), _made_at(t)) == (holding.name, holding.place)
+            if mine and t._storage_key() not in before:
+                holder = held_by(t, alive)
+                found[i] = replace(holding, name=f"{holding.name}, held {holder}")
+                break
+    return found
+
+
 def _made_at(t: Tensor) -> str:
     return _place_of(t.grad_fn.location) if t.grad_fn is not None else ""
 
@@ -249,7 +279,7 @@ def memory() -> MemoryTable:
     >>> next(h.name for h in table if h.kind == "saved" and h.bytes == 20_000)
     'Relu'
     """
-    return _count(sys._getframe(1)).table()
+    return MemoryTable(_with_holders(_count(sys._getframe(1)).table(), set()))
 
 
 def memory_of(frame: FrameType | None) -> MemoryTable:
@@ -281,6 +311,19 @@ class Growth:
         blocks = "1 block" if h.tensors == 1 else f"{h.tensors} blocks"
         what = f"{h.kind}: {h.name} grew by {amount(h.bytes, 'B')} in {blocks}"
         return f"{what}\n  made at {h.place}" if h.place else what
+
+
+def _by_container(
+    rows: dict[tuple[str, str, str], list[int]],
+) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """The rows with one for all numbered items of a list or dict: which of them have rows of their
+    own depends on how many there are."""
+    found: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for (kind, name, place), (nbytes, blocks) in rows.items():
+        key = kind, re.sub(r"\[[^'\"\]]*\]", "[...]", name) if kind == "variables" else name, place
+        before = found.get(key, (0, 0))
+        found[key] = before[0] + nbytes, before[1] + blocks
+    return found
 
 
 _REMEDIES = {
@@ -336,12 +379,15 @@ class leaks:
         gc.collect()
         after = _count(sys._getframe(1))
         growths = []
-        for key, (nbytes, blocks) in after.rows.items():
-            old_bytes, old_blocks = before.rows.get(key, (0, 0))
+        old = _by_container(before.rows)
+        for key, (nbytes, blocks) in _by_container(after.rows).items():
+            old_bytes, old_blocks = old.get(key, (0, 0))
             if nbytes > old_bytes and blocks > old_blocks:
                 holding = Holding(*key, nbytes - old_bytes, blocks - old_blocks)
-                growths.append(Growth(holding, _REMEDIES[holding.kind]))
-        self._growths = sorted(growths, key=lambda g: -g.holding.bytes)
+                growths.append(holding)
+        growths.sort(key=lambda holding: -holding.bytes)
+        named = _with_holders(growths, before.seen)
+        self._growths = [Growth(holding, _REMEDIES[holding.kind]) for holding in named]
 
     def __len__(self) -> int:
         return len(self._growths)
