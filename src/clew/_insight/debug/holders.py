@@ -241,16 +241,17 @@ def _held_by(held: Any, part: str, depth: int, ours: set[int]) -> str:
                         code = function.__code__
                         line = Place(None, code.co_filename, code.co_firstlineno).short
                         return f"by a closure of {function.__qualname__} at {line}"
-        fields = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
+        fields: Any = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
         for name, value in list(fields.items()) if isinstance(fields, dict) else ():
             if value is held:
                 return f"by {type(owner).__name__}.{name}{part}"
     for owner in owners if depth else ():
         if isinstance(owner, (list, tuple, set, dict, deque)):
             # An object's attributes lie in a dict once somebody has asked for it.
-            for above in gc.get_referrers(owner) if isinstance(owner, dict) else ():
+            items = list(owner.items()) if isinstance(owner, dict) else []
+            for above in gc.get_referrers(owner) if items else ():
                 if getattr(above, "__dict__", None) is owner:
-                    name = next((k for k, v in owner.items() if v is held), "")
+                    name = next((k for k, v in items if v is held), "")
                     return f"by {type(above).__name__}.{name}{part}"
             found = _held_by(owner, "[...]", depth - 1, ours)
             if found:

@@ -10,6 +10,7 @@ import itertools
 import math
 import random
 import sys
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -96,11 +97,6 @@ _TAKE_NUMBERS = frozenset(
 )
 
 
-def _data_of(given: list[Any]) -> list[Tensor]:
-    """Of what an operation got, what no gradient flows through."""
-    return [t for t in given if isinstance(t, Tensor) and not t.requires_grad]
-
-
 def _nbytes(value: Any) -> int:
     from clew.utils._pytree import tree_leaves
 
@@ -120,11 +116,16 @@ class _Versions:
         return known[2]
 
 
-def _random_state() -> dict[str, Any]:
-    version, words, gauss = random.getstate()
-    kind, keys, *rest = np.random.get_state()
+def _random_state() -> tuple[Any, ...]:
+    """The states of the generators, as they hand them out."""
+    return clew.get_rng_state(), random.getstate(), np.random.get_state()
+
+
+def _random_data(state: tuple[Any, ...]) -> dict[str, Any]:
+    """The same as data that a file can have."""
+    own, (version, words, gauss), (kind, keys, *rest) = state
     return {
-        "clew": clew.get_rng_state(),
+        "clew": own,
         "python": [version, list(words), gauss],
         "numpy": [str(kind), clew.from_numpy(np.asarray(keys, dtype=np.int64)), *rest],
     }
@@ -192,6 +193,9 @@ class record:
         self._anchor: Any = None  # the line that begins a step; "batch" for what a loader gives
         self._first: list[list[int]] = []  # what stepped in each of the first steps
         self._scalers: list[Any] = []  # in the order in which they were first used
+        # Of operands of this step, by identity: the tensor, its version and the copy.
+        self._copies: dict[int, tuple[weakref.ref[Tensor], int, Tensor]] = {}
+        self._bytes: deque[int] = deque(maxlen=steps)  # of each step that is kept
         self.graphs: deque[Graph] = deque(maxlen=graphs)
         self._activations: Activations | None = None
         self._hooks: list[Any] = []  # those of the backward before
@@ -215,7 +219,7 @@ class record:
             batch = original(batches)
             if new or self._begins("batch"):
                 self._begin("batch")
-            self._kept[-1]["batches"].append(_copied(batch))
+            self._keep("batches", _copied(batch))
             return batch
 
         def called(args: Any, kwargs: Any) -> None:
@@ -230,7 +234,7 @@ class record:
                 step["called"] = True
                 step["models"] = self._models()
                 step["random"] = _random_state()
-            step["inputs"].append([_copied(args), _copied(kwargs)])
+            self._keep("inputs", [_copied(args), _copied(kwargs)])
 
         def judged(original: Any, *args: Any, **kwargs: Any) -> Any:
             if _is_outermost():
@@ -286,10 +290,11 @@ class record:
     def _shown(self, name: str, roots: list[Any], got: list[Any]) -> None:
         """A backward begins: the loss is known. Or an operation has run."""
         if got:
-            if self._kept and got[0].requires_grad:
-                data = _data_of(roots)
+            if got[0].requires_grad and self._kept:
+                # What no gradient flows through.
+                data = [t for t in roots if t is not None and not t.requires_grad]
                 if data and not _is_in_module():
-                    self._kept[-1]["operands"] += [t.detach().clone() for t in data]
+                    self._kept[-1]["operands"] += map(self._copy_of, data)
             return
         root = roots[0]
         if self._activations is not None and name != "grad":
@@ -305,6 +310,14 @@ class record:
         elif len(self._losses) >= 5 and abs(loss) > SPIKE * abs(usual) > 0:
             self._save(f"the loss is {loss:.6g} in step {self.number}, the median is {usual:.6g}")
         self._losses.append(loss)
+
+    def _copy_of(self, t: Tensor) -> Tensor:
+        """A copy of what an operation got; one for all operations of a step that got the same."""
+        known = self._copies.get(id(t))
+        if known is None or known[0]() is not t or known[1] != t._version:
+            known = self._copies[id(t)] = (weakref.ref(t), t._version, t.detach().clone())
+            self._bytes[-1] += t.nbytes
+        return known[2]
 
     def _draw(self, roots: list[Any]) -> None:
         """Keeps the graph of a backward that begins, which fills in its gradients as it runs."""
@@ -357,6 +370,10 @@ class record:
             "parameters": [known.get(id(p)) or self._versions.copy(p) for p in params],
         }
 
+    def _keep(self, name: str, data: Any) -> None:
+        self._kept[-1][name].append(data)
+        self._bytes[-1] += _nbytes(data)
+
     def _begin(self, line: Any) -> None:
         if self._kept:
             self._kept[-1]["stepped"] = self._stepped
@@ -378,8 +395,12 @@ class record:
                 "called": False,
             }
         )
-        while len(self._kept) > 1 and sum(map(_nbytes, self._kept)) > self.limit:
+        self._copies.clear()
+        step = self._kept[-1]
+        self._bytes.append(_nbytes([step["models"], step["optimizers"]]))
+        while len(self._kept) > 1 and sum(self._bytes) > self.limit:
             self._kept.popleft()
+            self._bytes.popleft()
 
     def _whole(self) -> dict[str, Any]:
         """The last step, with those before it that the program comes through before it does what
@@ -400,6 +421,7 @@ class record:
             return  # a replay is no new crash
         step = {k: v for k, v in self._whole().items() if k not in ("called", "stepped")}
         step |= {"why": why, "program": sys.argv[0], "arguments": list(sys.argv[1:])}
+        step["random"] = _random_data(step["random"])
         clew.save(step, self.path)
         print(
             f"clew: {why}; the step is saved, `clew replay {self.path}` goes back to it",
