@@ -106,7 +106,7 @@ def tools(t: Any) -> dict[str, Callable[[], Any]]:
     with contextlib.suppress(AttributeError, ImportError):
         found["nan_watch"] = t.debug.nan_watch
         found["doctor"] = lambda: t.debug.doctor(quiet=True)
-        # Nothing goes wrong in these steps, and nothing is written.
+        # A loss that jumps is saved there.
         path = os.path.join(tempfile.gettempdir(), "bench.clew")
         found["record"] = lambda: t.debug.record(path)
         found["record(graphs=4)"] = lambda: t.debug.record(path, graphs=4)

@@ -344,6 +344,20 @@ def test_arrows_go_along_the_edges(show, tmp_path):
 
 
 @needs_browser
+def test_brackets_that_need_another_key_go_through_the_steps(show, tmp_path):
+    graphs, _ = recorded(tmp_path)
+    browser = show(graphs)
+    before = browser.run("clewViewer.time.at()")
+    # AltGr is Control and Alt together, and says so; a chord of the system's is not ours.
+    for extra, moved in (("modifierAltGraph: true, ", 1), ("", 1)):
+        browser.run(
+            "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '[', ctrlKey: true, "
+            f"altKey: true, {extra}bubbles: true}}))"
+        )
+        assert browser.run("clewViewer.time.at()") == before - moved
+
+
+@needs_browser
 def test_a_step_with_another_graph_is_drawn_anew(show, tmp_path):
     graphs, _ = recorded(
         tmp_path, change=lambda i, out: out.square().mean() if i % 2 else out.abs().sum()

@@ -743,7 +743,9 @@ const clewViewer = (() => {
       centre(event.target.dataset.key);
   });
   document.addEventListener("keydown", event => {
-    if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    // Where a bracket needs AltGr, that counts as Control and Alt together.
+    const chord = (event.ctrlKey || event.altKey) && !event.getModifierState("AltGraph");
+    if (event.target.matches("input, select") || chord || event.metaKey) return;
     const moves = {ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60]};
     const element = event.target.closest && event.target.closest(".box, .control");
     const onPage = event.target === document.body || canvas.contains(event.target);
