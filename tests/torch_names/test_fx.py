@@ -113,6 +113,26 @@ def test_a_tracer_decides_what_it_looks_into():
     assert clew.allclose(fx.GraphModule(model, graph)(x), model(x))
 
 
+def test_arguments_that_the_program_was_recorded_with():
+    def function(x, double, shift=None):
+        return x * 2 if double else x if shift is None else x + shift
+
+    traced = fx.symbolic_trace(function, concrete_args={"double": True, "shift": None})
+    assert [n.target for n in traced.graph.find_nodes(op="placeholder")] == [
+        "x",
+        "double_1",
+        "shift_2",
+    ]
+    traced.graph.eliminate_dead_code()
+    traced.recompile()
+    x = clew.tensor(3.0)
+    assert traced(x, True).item() == traced(x, True, None).item() == 6.0
+    with pytest.raises(AssertionError, match="double has been specialized to have value True"):
+        traced(x, False)
+    with pytest.raises(AssertionError, match="shift has been specialized to have value None"):
+        traced(x, True, 1.0)
+
+
 def test_operators_in_place_are_recorded_as_python_makes_them():
     class Net(nn.Module):
         def forward(self, x, y):

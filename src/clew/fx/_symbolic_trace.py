@@ -9,6 +9,7 @@ import inspect
 import math
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,7 @@ from clew._C import Tensor
 from clew._ops.einsum import einsum
 from clew.fx.graph import Graph
 from clew.fx.graph_module import GraphModule
-from clew.fx.node import map_aggregate
+from clew.fx.node import _side_effectful_functions, map_aggregate
 from clew.fx.proxy import Proxy, TracerBase
 
 __all__ = ["PH", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
@@ -227,6 +228,27 @@ class Tracer(TracerBase):
         if isinstance(concrete, tuple):
             concrete = dict(zip(names, concrete))
 
+        fixed = 0
+
+        def given_value(name: str, value: Any) -> Any:
+            """The value, after an input of its own that must be equal to it."""
+            nonlocal fixed
+            if isinstance(value, (tuple, list, dict)):
+                return value
+            fixed += 1
+            default = signature.parameters[name].default
+            given = () if default is inspect.Parameter.empty else (default,)
+            place = self.create_proxy("placeholder", f"{name}_{fixed}", given, {})
+            if value is None or isinstance(value, (bool, int, float, str)):
+                text = f"{name} has been specialized to have value {value} but got another value"
+                self.create_proxy("call_function", _assert_is, (place, value, text), {})
+            else:
+                warnings.warn(
+                    f"trace: nothing checks that {name} is what the program was recorded with",
+                    stacklevel=2,
+                )
+            return value
+
         def place(name: str) -> Any:
             if name in concrete and concrete[name] is not PH:
                 if isinstance(concrete[name], (tuple, list, dict)) and _holds_ph(concrete[name]):
@@ -234,7 +256,7 @@ class Tracer(TracerBase):
                         f"trace: concrete_args[{name!r}] holds unknown values inside a container; "
                         "give the whole argument or none of it"
                     )
-                return concrete[name]
+                return given_value(name, concrete[name])
             default = signature.parameters[name.lstrip("*")].default
             given = () if default is inspect.Parameter.empty else (default,)
             annotation = getattr(function, "__annotations__", {}).get(name)
@@ -328,6 +350,14 @@ class Tracer(TracerBase):
             _tracing -= 1
         _settle_parameters(self.graph)
         return self.graph
+
+
+def _assert_is(given: Any, value: Any, message: str) -> None:
+    """Raises where an input is not what a program was recorded with."""
+    assert given is value or given == value, message
+
+
+_side_effectful_functions.add(_assert_is)
 
 
 def _holds_ph(value: Any) -> bool:
