@@ -10,6 +10,7 @@ import pytest
 from test_kept_python import B, check, kept, rows
 
 import clew
+from clew import nn
 from clew.export import Dim, ExportError, export
 
 ONE = ({0: B},)
@@ -485,3 +486,76 @@ class Rounds(clew.autograd.Function):
 def test_branches_of_an_autograd_function():
     check(lambda x: Rounds.apply(x) + 1)
     assert vars(Rounds)["forward"].__func__.__qualname__ == "Rounds.forward"
+
+
+# ---- what is as long as a size ----
+
+
+@pytest.mark.filterwarnings("ignore:onnx.export. the program relies")
+def test_a_list_that_a_loop_in_a_branch_fills():
+    def f(x):
+        outs, more = [], [x[0]]
+        if x.sum() > 1:
+            for row in x:
+                outs.append(row * 2)
+                if row[0] > 0:
+                    more.append(row)
+        else:
+            k = 0
+            while k < 2 and x.max() < 0:
+                k += 1
+                outs.append(x[0] * k)
+        return len(outs), clew.stack(more), clew.stack(outs) if outs else x
+
+    check(f)
+
+
+def test_map_filter_unbind_and_keys():
+    def half(row):
+        return row / 2 if row.sum() > 0 else row
+
+    def f(x):
+        rows = clew.stack(list(map(half, x)))
+        last = x.unbind(0)
+        pairs = sum(map(lambda a, b: a @ b, x, x.flip(0)))
+        best = max(x.unbind(1), key=lambda v: v.sum().item())
+        least = min([x[0], x[-1], x.mean(0)], key=lambda v: float(v.norm()))
+        return rows, last[0] + last[-1], len(last), pairs, best, least
+
+    check(f)
+
+    def g(x):
+        kept = list(filter(lambda row: row.sum() > 0, x))
+        return clew.stack(kept) if kept else x[:1]
+
+    with pytest.warns(UserWarning, match="relies on"):
+        check(g)
+
+
+def test_sizes_that_only_the_other_branch_has():
+    def f(x):
+        if x.shape[0] > 3:
+            x = x[:3]
+        elif x.shape[0] == 1:
+            x = x.repeat(3, 1)
+        else:
+            x = clew.cat([x, clew.zeros(3 - x.shape[0], 3)])
+        return x.flatten()
+
+    check(f)
+
+
+def test_hooks_decide_too():
+    layer = nn.Linear(3, 3)
+    layer.register_forward_hook(lambda m, args, out: out * 2 if out.sum() > 0 else out)
+    layer.register_forward_pre_hook(lambda m, args: (args[0] + 1,) if args[0].sum() > 0 else None)
+    before = list(layer._forward_hooks.values())
+    with pytest.raises(ExportError, match="None in one branch|None in the other"):
+        export(layer, EXAMPLE)
+    layer._forward_pre_hooks.clear()
+    kept(layer, EXAMPLE, rows(1, 5, shift=2.0), ONE)
+    assert list(layer._forward_hooks.values()) == before
+
+
+def test_whole_numbers_are_shifted():
+    check(lambda x: x * ((x.shape[0] << 2) + (-x.shape[0] >> 1)))

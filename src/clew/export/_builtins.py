@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import clew
@@ -18,7 +19,9 @@ __all__ = ["BUILTINS", "Functions"]
 class Functions(Conditions):
     """len(), range(), min() and others."""
 
-    listed: Any  # of Control
+    call: Any  # of Control
+    listed: Any
+    generated: Any
     fresh: Any
 
     def _may_take(self, items: Any) -> None:
@@ -100,6 +103,8 @@ class Functions(Conditions):
     def _extreme(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and hasattr(type(args[0]), "__next__"):
             args = (list(args[0]),)
+        if len(args) == 1 and args[0] is not None and kwargs.keys() == {"key"}:
+            return self._extreme_by(function, args[0], kwargs["key"])
         if len(args) == 1 and isinstance(args[0], ScanList) and not kwargs:
             return self._extreme(function, args[0].all_rows())
         several = len(args) == 1 and isinstance(args[0], (tuple, list))
@@ -118,6 +123,28 @@ class Functions(Conditions):
         for p in parts[1:]:
             value = compute(function.__name__, function, (value, self.number(p)))
         return value
+
+    def _extreme_by(self, function: Any, items: Any, key: Any) -> Any:
+        """min() or max() by a key: the first of those that are equal."""
+        if as_loop(self.rec, items) is not None or has_maybe(items):
+            raise ExportError(
+                f"export: {function.__name__}(key=...) of what varies in length, at {here()}; "
+                f"write it as a `for` statement"
+            )
+        items = list(items)
+        if not items:
+            return function(items, key=key)
+        best, top = items[0], self.call(key, items[0])
+        for x in items[1:]:
+            found = self.call(key, x)
+            c = self.condition(found > top if function is max else found < top)
+            if type(c) not in SYMS:
+                best, top = (x, found) if c else (best, top)
+                continue
+            names = (f"the {function.__name__}imum", "its key")
+            sides = given((x, found)), given((best, top))
+            best, top = self._branch(c, *sides, names, here().line)
+        return best
 
     def _sum(self, x: Any, *start: Any, **named: Any) -> Any:
         if isinstance(x, ScanList):
@@ -149,6 +176,18 @@ class Functions(Conditions):
             return self.listed(items[0], lambda x: x)
         made = kind(*items)
         return self.fresh(made) if kind is list else made
+
+    def _map(self, function: Any, *items: Any) -> Any:
+        loops = [x for x in map(partial(as_loop, self.rec), items) if x is not None]
+        if len(items) == 1 and loops:
+            return self.listed(loops[0], partial(self.call, function))
+        if loops:
+            return self.listed(self._zip(*items), lambda parts: self.call(function, *parts))
+        return map(partial(self.call, function), *items)
+
+    def _filter(self, function: Any, items: Any) -> Any:
+        keeps = (lambda x: x) if function is None else partial(self.call, function)
+        return self.generated(items, lambda x: x, keeps)
 
     def _enumerate(self, x: Any, start: int = 0) -> Any:
         found = as_loop(self.rec, x)
@@ -191,6 +230,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     zip: Functions._zip,
     reversed: Functions._reversed,
     next: Functions._next,
+    map: Functions._map,
+    filter: Functions._filter,
     list: lambda c, *a: c._listed(list, *a),
     tuple: lambda c, *a: c._listed(tuple, *a),
     any: Functions._any,

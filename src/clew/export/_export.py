@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -386,6 +387,7 @@ def _rewritten_modules(module: Module, control: Control) -> Iterator[None]:
     """The forward methods of the user's own classes, rewritten meanwhile."""
     replaced: list[tuple[Any, str, Any]] = []
     added: list[Any] = []
+    hooks: list[tuple[Any, Any, Any]] = []
     seen: set[type] = set()
     try:
         for m in module.modules():
@@ -414,12 +416,19 @@ def _rewritten_modules(module: Module, control: Control) -> Iterator[None]:
                 if made is not forward:
                     replaced.append((cls, "forward", forward))
                     cls.forward = made  # type: ignore[attr-defined]
+            for table in ("_forward_pre_hooks", "_forward_hooks"):
+                for key, hook in list((vars(m).get(table) or {}).items()):
+                    if isinstance(hook, types.FunctionType):
+                        hooks.append((vars(m)[table], key, hook))
+                        vars(m)[table][key] = control.converted(hook)
             if isinstance(m, FunctionModule):
                 function = m._function
                 replaced.append((m, "_function", function))
                 m._function = lambda *a, _f=function, **k: control.call(_f, *a, **k)
         yield
     finally:
+        for found, key, hook in hooks:
+            found[key] = hook
         for owner, name, value in reversed(replaced):
             setattr(owner, name, value)
         for m in added:

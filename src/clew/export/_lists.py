@@ -36,6 +36,11 @@ class SymIter:
         """How many there are."""
         return self._count
 
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, int):
+            raise ExportError(f"export: a part of what is as long as a size, at {here()}")
+        return self.item(index if type(index) in SYMS or index >= 0 else self.length() + index)
+
     def __iter__(self) -> Any:
         raise ExportError(
             f"export: something as long as a size is run through at {here()} where no loop can be "
@@ -203,7 +208,10 @@ class ScanList(list):
 
     def length(self) -> Any:
         """Its length."""
-        return self._count + length_of(self.before)
+        count = self._count
+        if count is None:
+            count = recorder().shape(self.joined_rows)[0]
+        return count + length_of(self.before)
 
     def joined(self, op: str, dim: int = 0, *, out: Any = None) -> Tensor:
         """stack() or cat() of the elements."""

@@ -12,6 +12,7 @@ from clew import Tensor
 from clew.export._errors import ExportError, Place
 from clew.export._ir import Node, Value
 from clew.export._journal import UNBOUND, _is_number, _kind
+from clew.export._lists import ScanList
 from clew.export._record import Recorder, unseen
 from clew.export._stand_ins import _shape_of
 from clew.export._symbols import SYMS, Poison, SymBool, SymFloat, SymInt
@@ -63,6 +64,8 @@ class Merger:
             finally:
                 self.rec.blocks.pop()
             return self._tensors(a if ta else made, made if ta else b, name)
+        if ScanList in (type(a), type(b)) and isinstance(a, list) and isinstance(b, list):
+            return self._lists(a, b, name)
         for kind in (tuple, list):
             if isinstance(a, kind) and isinstance(b, kind) and len(a) == len(b):
                 parts = [self.merge(x, y, name) for x, y in zip(a, b)]
@@ -86,6 +89,26 @@ class Merger:
             f"export: {name!r} is {_kind(a)} after one branch and {_kind(b)} after the other, of "
             f"the `if` at {self.place}; give it a value of one kind before the `if`"
         )
+
+    def _lists(self, a: list[Any], b: list[Any], name: str) -> Any:
+        """A list that a loop of a branch has filled."""
+        from clew.export._loops import placeholder
+
+        rows: list[Any] = [None, None]
+        full = 0 if isinstance(a, ScanList) else 1
+        for k in (full, 1 - full):
+            x = (a, b)[k]
+            self.rec.blocks.append(self.node.blocks[k])
+            try:
+                if not isinstance(x, ScanList):
+                    x = ScanList(x, placeholder(self.rec, rows[full]), 0)
+                rows[k] = x.all_rows()
+            finally:
+                self.rec.blocks.pop()
+        made = self._tensors(rows[0], rows[1], name)
+        if isinstance(made, Poison):
+            return made
+        return ScanList([], made, None, True)
 
     def _tensors(self, a: Tensor, b: Tensor, name: str) -> Any:
         rec = self.rec

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from clew._base.overriding import TorchFunctionMode
 from clew.export import _symbols
 from clew.export._errors import ExportError, Place, here
 from clew.export._ir import Block, Node, Program, Value
-from clew.export._lists import has_maybe, joined
+from clew.export._lists import SymIter, has_maybe, joined
 from clew.export._names import (
     added,
     canonical,
@@ -334,7 +334,7 @@ class Recorder(StandIns, TorchFunctionMode):
         finally:
             self.inside = before
         if failed:
-            self._stand_in(op, results, failed, place)
+            self._stand_in(op, func, args, kwargs, results, failed, place)
         sized = "::" in op and self._sized_by_data(op, args, kwargs, results[0])
         return self._outputs(op, args, kwargs, stored, named, results, place, sized)
 
@@ -352,9 +352,16 @@ class Recorder(StandIns, TorchFunctionMode):
                 given = operation._given_schema.bind(*given)
             return fake_results(operation, *given, tree_leaves(result))[1] > 0
 
-    def _stand_in(self, op: str, results: list[Any], failed: list[int], place: Place) -> None:
+    def _stand_in(
+        self, op: str, func: Any, args: Any, kwargs: Any, results: list[Any], failed: list[int],
+        place: Place,
+    ) -> None:  # fmt: skip
         """A run that is only there to see a branch which it does not take borrows a result."""
         good = [r for run, r in enumerate(results) if run not in failed]
+        if not good and op in _MAKERS:
+            with suppress(Exception):  # of a size that is negative where the branch is not taken
+                given = [self.in_run(x, 0) for x in (tuple(args), kwargs)]
+                good = [func(*_whole_sizes(given[0]), **_whole_sizes(given[1]))]
         if not good:
             raise ExportError(
                 f"export: {op} at {place} cannot be run on the example's values, which take the "
@@ -382,6 +389,10 @@ class Recorder(StandIns, TorchFunctionMode):
             return None
         several = isinstance(first, (tuple, list))
         parts = [list(r) if several else [r] for r in results]
+        if op == "unbind" and any(len(p) != len(parts[0]) for p in parts):
+            dim = named.get("dim", args[1] if len(args) > 1 else 0)
+            with self:
+                return SymIter(self.shape(args[0])[dim], lambda i: args[0].select(dim, i))
         if any(len(p) != len(parts[0]) for p in parts):
             raise ExportError(
                 f"export: {op} gives as many tensors as a size says ({[len(p) for p in parts]}), "
@@ -500,6 +511,24 @@ def unseen(rec: Recorder) -> Iterator[None]:
         yield
     finally:
         _state.modes, rec.inside = modes, before
+
+
+# Calls whose arguments are sizes.
+_MAKERS = frozenset(
+    """
+    zeros ones full empty rand randn randint Tensor.new_zeros Tensor.new_ones Tensor.new_full
+    Tensor.new_empty randperm eye
+    """.split()
+)
+
+
+def _whole_sizes(tree: Any) -> Any:
+    """Arguments with 0 for each size that is negative."""
+    if type(tree) is int:
+        return max(tree, 0)
+    if isinstance(tree, dict):
+        return {k: _whole_sizes(v) for k, v in tree.items()}
+    return type(tree)(map(_whole_sizes, tree)) if type(tree) in (tuple, list) else tree
 
 
 _ITEM = vars(Tensor)["item"]

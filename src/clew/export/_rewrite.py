@@ -279,7 +279,9 @@ class _Rewriter:
     ) -> tuple[list[str], list[str]]:
         """The variables that statements change: of this function alone, and shared ones."""
         names = stored(stmts, self._own)
-        names += [n for n in more if n not in names]
+        loops = [n for s in stmts for n in ast.walk(s) if isinstance(n, (ast.For, ast.While))]
+        names += [n for n in (*more, *appended(loops)) if n not in names]
+        names = list(dict.fromkeys(names))
         shared = [n for n in names if n in self._scope.shared or n not in self._own]
         if holds(stmts, ast.Call):
             shared += sorted(self._scope.moved - {*shared})

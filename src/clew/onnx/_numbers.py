@@ -52,6 +52,11 @@ def _number(b: Builder, a: Any) -> str:
         return b.op("Sub", parts[0], b.op("Mul", whole, parts[1]))
     if name == "pow":
         return b.op("Pow", *parts)
+    if name in ("lshift", "rshift"):
+        power = b.op("Pow", b.const(2, np.int64), parts[1])
+        if name == "lshift":
+            return b.op("Mul", parts[0], power)
+        return b.op("Div", b.op("Sub", parts[0], b.op("Mod", parts[0], power)), power)
     if name in _NUMBER:
         return b.op(_NUMBER[name], *parts)
     if name in ("neg", "abs"):
