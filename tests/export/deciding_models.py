@@ -350,11 +350,6 @@ def parts_of_as_many_rows(x):
     return sum(p.sum() for p in parts) * x
 
 
-@of(STOPPED)
-def each_of_as_many_rows(x):
-    return sum(r * (k + 1) for k, r in enumerate(x[x.sum(1) > 0].unbind()))
-
-
 class Kind(IntEnum):
     A = 0
     B = 1

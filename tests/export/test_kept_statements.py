@@ -559,3 +559,41 @@ def test_hooks_decide_too():
 
 def test_whole_numbers_are_shifted():
     check(lambda x: x * ((x.shape[0] << 2) + (-x.shape[0] >> 1)))
+
+
+@pytest.mark.filterwarnings("ignore:onnx.export. the program relies")
+def test_the_sum_of_no_tensors_has_other_dims():
+    def f(x):
+        rows = enumerate(x[x.sum(1) > 0].unbind())
+        return sum(r * (k + 1) for k, r in rows), sum(r.sum() for r in x if r.sum() > 0)
+
+    x = clew.ones(4, 3)
+    kept(f, (x,), [(clew.cat([x, -x]),), (x[:1],)], ONE)
+    program = export(models.Net(f), (x,), dynamic_shapes=ONE).module()
+    with pytest.raises(RuntimeError, match=r"sum\(r \* \(k \+ 1\).*its condition is True"):
+        program(-x)
+
+    def g(x):
+        return sum(r for r in [x[0], x[-1]] if r.sum() > 0) * 2
+
+    kept(g, (x,), [(3 * x,)])
+    with pytest.raises(RuntimeError, match="its condition is True"):
+        export(models.Net(g), (x,)).module()(-x)
+
+
+def test_a_list_of_a_branch_within_a_branch():
+    def f(x):
+        outs, a = [], x * 1.0
+        if x.sum() > 1:
+            outs.append(a[0])
+            if x.max() > 2:
+                k = 0
+                while k < 3 and a.sum() > 0:
+                    k += 1
+                    outs.append(a[0] * k)
+                    a = a - 0.5
+        else:
+            a = a + 1
+        return a, len(outs), sum(o.sum() for o in outs)
+
+    check(f)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -148,11 +149,16 @@ class Functions(Conditions):
 
     def _sum(self, x: Any, *start: Any, **named: Any) -> Any:
         if isinstance(x, ScanList):
+            if not (start or named or x.before) and x.joined_rows.dim() > 1:
+                self._not_empty(x)
             return self._sum([*x.before, x.joined_rows.sum(0)], *start, **named)
         if hasattr(type(x), "__next__"):
             x = list(x)
         if has_maybe(x):
             total: Any = next(iter([*start, *named.values()]), 0)
+            first = x[0].value if type(x[0]) is Maybe else x[0]
+            if not (start or named) and isinstance(first, Tensor) and first.dim():
+                self._not_empty(x)
             for part in x:
                 if type(part) is Maybe:
                     more, same = given((total + part.value,)), given((total,))
@@ -163,6 +169,16 @@ class Functions(Conditions):
         if not isinstance(x, Tensor) or as_loop(self.rec, x) is None:
             return sum(x, *start, **named)
         return sum([x.sum(0)], *start, **named)
+
+    def _not_empty(self, items: Any) -> None:
+        """The sum of no tensors is the number 0, of no dims: the program checks that there are
+        some, where data decide that."""
+        count = items.length() if isinstance(items, ScanList) else length_of(items)
+        if isinstance(items, ScanList) and not items.filtered:
+            if type(count) not in SYMS or tuple(count.vals) not in self.rec.by_data:
+                return
+        if type(count) in SYMS:
+            self.rec.guard(compute("gt", operator.gt, (count, 0)), True)
 
     def _round(self, x: Any, *digits: Any) -> Any:
         if type(x) in SYMS:

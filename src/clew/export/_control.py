@@ -459,11 +459,11 @@ class Control(Functions):
                 finally:
                     rec.blocks.pop()
                     rec.journals.pop()
-                    for grown, added in journal.grown():
-                        if type(grown) is list:
-                            del grown[len(grown) - len(added) :]
                 active = rec.active
                 written = journal.swap(_takers(takes, wanted))
+                for grown, added in journal.grown():
+                    if type(grown) is list:
+                        del grown[len(grown) - len(added) :]
                 sides.append((block, result, error, journal, written, active))
         finally:
             rec.active = before
@@ -502,6 +502,8 @@ class Control(Functions):
         found = []
         lists = {id(x): x for x, _ in (*then.grown(), *other.grown())}
         for key, target in lists.items():
+            if key in then.lists or key in other.lists:
+                continue  # a loop in the branch has made another list of it
             for a, b in zip_longest(then.added(key), other.added(key), fillvalue=NOT_THERE):
                 value = merger.merge(a.value, b.value, ELEMENT)
                 if isinstance(value, Poison):

@@ -200,7 +200,7 @@ class ScanList(list):
         super().__init__(before)
         self.joined_rows: Any = rows
         self.before, self._count = before, count
-        self._filtered = filtered  # it may be empty though the loop has run
+        self.filtered = filtered  # it may be empty though the loop has run
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -238,7 +238,7 @@ class ScanList(list):
         """The elements that the loop made. Where there are none, the loop cannot say of what size
         they would be; those before it can."""
         rows = self.joined_rows
-        if self._filtered and (not self.before or has_maybe(self.before)):
+        if self.filtered and (not self.before or has_maybe(self.before)):
             recorder().guard(compute("gt", operator.gt, (self.length(), 0)), True)
         if not self.before:
             return rows
@@ -289,7 +289,7 @@ class ScanList(list):
             )
         more = self._with([x], False)
         self.joined_rows, self._count = more.joined_rows, more._count
-        self.before, self._filtered = [], False
+        self.before, self.filtered = [], False
         super().clear()
 
     def spoil(self, place: Any) -> None:
