@@ -275,3 +275,64 @@ def test_onnx_calls_that_do_not_fit_are_named():
     module = clew.onnx.load(file_of("Transpose", ["x"], perm=[3]))
     with pytest.raises(ExportError, match="Transpose, which makes 'y0' of 'x', fails"):
         module(clew.ones(2))
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    @clew.jit.export
+    def more(self, x, k: int):
+        return self.fc(x) * k
+
+
+def test_sizes_of_no_input():
+    batch = clew.export.Dim("batch")
+    data = data_of(nn.Linear(3, 2), (clew.ones(2, 3),), dynamic_shapes=({0: batch},))
+    for dims in ([{}, {"0": "batch"}], [{"2": "batch"}], [{"-1": "batch"}], [{"x": "batch"}]):
+        with pytest.raises(ExportError, match="damaged"):
+            load(io.BytesIO(rewritten(data, lambda w, d=dims: w.update(dims=d))))
+
+
+def test_damaged_methods():
+    script = clew.jit.script(Twice())
+    script(clew.ones(2, 3)), script.more(clew.ones(2, 3), 2)
+    data = script.save_to_buffer()
+    assert clew.jit.load(io.BytesIO(data)).more(clew.ones(4, 3), 5).shape == (4, 3)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {n: archive.read(n) for n in archive.namelist()}
+    inner = members["methods/more"]
+
+    def unknown(whole):
+        whole["tensors"][0] = ["no.such.tensor"]
+
+    def unshared(whole):
+        whole["tensors"][0] = ["fc.weight"]
+
+    for changed in (
+        {"methods/more": b"nothing"},
+        {"methods/more": rewritten(inner, unknown)},
+        {"methods/_more": inner},
+        {"methods/a b": inner},
+        {"program.json": json.dumps(json.loads(members["program.json"]) | {"name": 3}).encode()},
+        {"program.json": rewritten_json(members["program.json"], unshared)},
+    ):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            for name, content in (members | changed).items():
+                archive.writestr(name, content)
+        if b'"name": 3' in changed.get("program.json", b""):
+            assert clew.jit.load(io.BytesIO(out.getvalue())).original_name == "3"
+            continue
+        with pytest.raises(ExportError, match="damaged"):
+            clew.jit.load(io.BytesIO(out.getvalue()))
+
+
+def rewritten_json(data, change):
+    whole = json.loads(data)
+    change(whole)
+    return json.dumps(whole).encode()

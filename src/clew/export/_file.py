@@ -271,6 +271,9 @@ class _Reader:
             raise ValueError("the tree of arguments is malformed")
         p.input_names = [str(n) for n in whole["names"]]
         p.dims = [{int(d): str(n) for d, n in table.items()} for table in whole["dims"]]
+        places = [(i, d) for i, table in enumerate(p.dims) for d in table]
+        if any(i >= len(p.inputs) or not 0 <= d < len(p.inputs[i].sizes) for i, d in places):
+            raise ValueError("a size that varies is of no input")
         p.ranges = {str(n): (int(r[0]), r[1] if r[1] is None else int(r[1]))
                     for n, r in whole["ranges"].items()}  # fmt: skip
         p.training = bool(whole["training"])
