@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 
 import export_models
+import numpy as np
 import pytest
 from test_kept_python import agree, kept, leaves
 
 import clew
 from clew.export import Dim, ExportError, export, load, save
+
+ANY = ({0: Dim("n", min=1)},)
 
 
 def written_after_a_choice(x):
@@ -139,3 +142,51 @@ def test_shared_tensors(function):
 def test_tensors_of_ones_own(function):
     for example in (clew.rand(4, 3), -clew.rand(4, 3)):
         kept(export_models.Net(function), (example,), [(x,) for x in inputs()], SHAPES)
+
+
+def test_what_branches_within_branches_pass_on():
+    def passes(x):
+        a, b = x * 1.0, x + 0.5
+        if x.sum() > 2:
+            b = (a if x[0] > 1 else x) if x[0] > 1 else (-a if x[0] > 1 else clew.tanh(x))
+        a.mul_(0.5)
+        return a, b
+
+    def in_a_loop(x):
+        a, b = x * 1.0, x + 0.5
+        for row in x:
+            if row > 0:
+                b = a if row > 1 else b * 2
+        a.mul_(0.5)
+        return a, b
+
+    def swapped(x):
+        a, b = x * 1.0, x + 0.5
+        for row in x:
+            if row > 0:
+                a, b = (b, a) if row > 1 else (a, b)
+        a.mul_(0.5)
+        return a, b
+
+    for f in (passes, in_a_loop, swapped):
+        with pytest.raises(ExportError, match="may have passed on"):
+            clew.onnx.export(export_models.Net(f), (clew.randn(3),), dynamic_shapes=ANY)
+
+
+def test_writes_within_branches_of_loops_are_no_such():
+    def f(x):
+        total = clew.zeros(())
+        for row in x:
+            if row > 0:
+                y = row.clone()
+                if row > 1:
+                    y += 1
+                y *= 2
+            else:
+                y = row * 0.5
+            total = total + y
+        return total
+
+    made = clew.onnx.export(export_models.Net(f), (clew.randn(3),), dynamic_shapes=ANY)
+    for x in (clew.randn(5) * 2, clew.ones(1), -clew.ones(2)):
+        np.testing.assert_allclose(made(x)[0], f(x), rtol=1e-5)

@@ -75,9 +75,27 @@ class _Reading:
     def tie(self, a: Any, b: Any, at: int, path: Path) -> None:
         """Two values may be one tensor, from a call on."""
         if isinstance(a, Value) and isinstance(b, Value) and a.kind == b.kind == "tensor":
-            x, y = self.root(a), self.root(b)
-            self.ties.setdefault(x, []).append((y, at, path))
-            self.ties.setdefault(y, []).append((x, at, path))
+            self.tie_roots(self.root(a), self.root(b), at, path)
+
+    def tie_roots(self, x: int, y: int, at: int, path: Path) -> None:
+        """Likewise, of what the values look at."""
+        self.ties.setdefault(x, []).append((y, at, path))
+        self.ties.setdefault(y, []).append((x, at, path))
+
+    def passed(self, v: Any, inner: tuple[int, int]) -> tuple[set[int], set[int]]:
+        """What a value of a block may be by way of the branches and loops in it: tensors from
+        outside of the block, and others of its own."""
+        around: set[int] = set()
+        own: set[int] = set()
+        pending = [self.root(v)] if isinstance(v, Value) and v.kind == "tensor" else []
+        while pending:
+            for other, _, _ in self.ties.get(pending.pop(), ()):
+                if inner not in self.home.get(other, ()):
+                    around.add(other)
+                elif other not in own:
+                    own.add(other)
+                    pending.append(other)
+        return around, own
 
     def outside(self, v: Any, inner: tuple[int, int]) -> bool:
         """Whether a block did not make a value."""
@@ -89,6 +107,9 @@ class _Reading:
             for o, r in zip(node.outputs, b.results):
                 if self.outside(r, (at, k)):
                     self.tie(o, r, at, path)
+                else:
+                    for other in self.passed(r, (at, k))[0]:
+                        self.tie_roots(o.id, other, at, path)
 
     def tie_loop(self, node: Node, path: Path, at: int) -> None:
         """A variable is in the first round what it was before, and behind a loop of no round."""
@@ -101,8 +122,14 @@ class _Reading:
             if self.outside(e, (at, 0)):
                 self.tie(o, e, at, path)
                 self.tie(p, e, at, path)
-            elif isinstance(e, Value) and self.root(e) in starts and self.root(e) != p.id:
-                self.tie(o, starts[self.root(e)], at, path)
+                continue
+            around, own = self.passed(e, (at, 0))
+            for other in around:
+                self.tie_roots(o.id, other, at, path)
+                self.tie_roots(p.id, other, at, path)
+            if isinstance(e, Value):
+                for q in ({self.root(e)} | own) & starts.keys() - {p.id}:
+                    self.tie(o, starts[q], at, path)
 
     def tied(self, root: int, at: int, path: Path) -> set[int]:
         """All that may be the same tensor at a call, but itself."""
