@@ -133,48 +133,90 @@ default_pg_timeout = datetime.timedelta(minutes=30)
 
 
 def is_available() -> bool:
-    """Whether there are process groups: yes."""
+    """Whether there are process groups: yes.
+
+    Example:
+        >>> clew.distributed.is_available()
+        True
+    """
     return True
 
 
 def is_gloo_available() -> bool:
-    """Whether the backend "gloo" may be named: yes; it is MPI for several processes."""
+    """Whether the backend "gloo" may be named: yes; it is MPI for several processes.
+
+    Example:
+        >>> clew.distributed.is_gloo_available()
+        True
+    """
     return True
 
 
 def is_mpi_available() -> bool:
-    """Whether there is MPI."""
+    """Whether mpi4py is installed, which groups of several processes need.
+
+    Example:
+        >>> clew.distributed.is_mpi_available() in (True, False)
+        True
+    """
     import importlib.util
 
     return importlib.util.find_spec("mpi4py") is not None
 
 
 def is_nccl_available() -> bool:
-    """Whether there is NCCL: no."""
+    """Whether there is NCCL: no.
+
+    Example:
+        >>> clew.distributed.is_nccl_available()
+        False
+    """
     return False
 
 
 def is_ucc_available() -> bool:
-    """Whether there is UCC: no."""
+    """Whether there is UCC: no.
+
+    Example:
+        >>> clew.distributed.is_ucc_available()
+        False
+    """
     return False
 
 
 def is_xccl_available() -> bool:
-    """Whether there is XCCL: no."""
+    """Whether there is XCCL: no.
+
+    Example:
+        >>> clew.distributed.is_xccl_available()
+        False
+    """
     return False
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend may be named.
+    """Whether a backend is there: "gloo" always, "mpi" where mpi4py is installed, no other.
 
     Args:
-        backend: its name.
+        backend: its name, in any case.
+
+    Example:
+        >>> clew.distributed.is_backend_available("gloo")
+        True
+        >>> clew.distributed.is_backend_available("ucc")
+        False
     """
     return backend.lower() in ("gloo", "mpi") and (backend.lower() == "gloo" or is_mpi_available())
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether torchrun started this process."""
+    """Whether torchrun started this process: whether TORCHELASTIC_RUN_ID is set.
+
+    Example:
+        >>> import os
+        >>> clew.distributed.is_torchelastic_launched() == ("TORCHELASTIC_RUN_ID" in os.environ)
+        True
+    """
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 

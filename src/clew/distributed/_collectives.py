@@ -63,20 +63,26 @@ def _give(work: Work, async_op: bool) -> Work | None:
 def all_reduce(
     tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Combines the processes' tensors, in place on all of them.
+    """Combines the processes' tensors elementwise, in place on every process.
 
     Args:
-        tensor: any shape; float16 and bfloat16 are combined in float32.
-        op: a ReduceOp.
-        group: the group; that of all processes if None.
-        async_op: give a `Work` at once instead of waiting.
+        tensor: any shape, the same on all processes, and on the CPU; it gets the result. float16
+            and bfloat16 are combined in float32.
+        op: a `ReduceOp`; AVG divides the sum by the number of processes.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
 
     Example:
-        >>> import clew
-        >>> clew.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2)
-        >>> clew.distributed.all_reduce(x)
-        >>> clew.distributed.destroy_process_group()
+        >>> dist.all_reduce(x)
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
     """
     found = _of(group)
     _arrays.expect("all_reduce", tensor)
@@ -96,7 +102,31 @@ def reduce(
     async_op: bool = False,
     group_dst: Any = None,
 ) -> Any:
-    """Combines the processes' tensors at one of them; the others' stay as they were."""
+    """Combines the processes' tensors elementwise at one process.
+
+    Args:
+        tensor: any shape, the same on all processes. At the destination it gets the result.
+        dst: the global rank of the destination.
+        op: a `ReduceOp`.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+        group_dst: the destination's rank in the group, instead of `dst`.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Raises:
+        ValueError: if not exactly one of `dst` and `group_dst` is given.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2)
+        >>> dist.reduce(x, dst=0)
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     _arrays.expect("reduce", tensor)
     if found is None:
@@ -116,7 +146,30 @@ def broadcast(
     async_op: bool = False,
     group_src: Any = None,
 ) -> Any:
-    """Sends one process's tensor to all."""
+    """Copies the tensor of one process to all processes of the group.
+
+    Args:
+        tensor: what is sent at the source, what is filled elsewhere; one shape and dtype on all.
+        src: the global rank of the source.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+        group_src: the source's rank in the group, instead of `src`.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Raises:
+        ValueError: if not exactly one of `src` and `group_src` is given.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.arange(3)
+        >>> dist.broadcast(x, src=0)
+        >>> x
+        tensor([0, 1, 2])
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     _arrays.expect("broadcast", tensor)
     if found is None:
@@ -139,7 +192,30 @@ def _gather_all(name: str, group: ProcessGroup, targets: Any, tensor: Tensor) ->
 def all_gather(
     tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Gives every process all tensors, in a list by rank."""
+    """Collects the tensors of all processes in a list, on every process.
+
+    Args:
+        tensor_list: one tensor for each process, by rank in the group; filled.
+        tensor: what this process gives. The tensors may differ in size between processes; every
+            process gives places of the right sizes.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Raises:
+        ValueError: if the list's length is not the group's size, or a size or dtype does not fit.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> parts = [clew.zeros(2)]
+        >>> dist.all_gather(parts, clew.tensor([1.0, 2.0]))
+        >>> parts
+        [tensor([1., 2.])]
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     _arrays.expect("all_gather", tensor)
     if found is None:
@@ -170,7 +246,27 @@ def _gather_uneven(group: ProcessGroup, targets: list[Tensor], tensor: Tensor) -
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Gives every process all tensors, joined along the first dim or stacked."""
+    """Collects the tensors of all processes in one tensor, on every process.
+
+    Args:
+        output_tensor: filled with the tensors by rank: joined along the first dim, (n * d, ...), or
+            stacked, (n, d, ...), for n processes.
+        input_tensor: what this process gives, (d, ...); one shape and dtype on all.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> whole = clew.zeros(2)
+        >>> dist.all_gather_into_tensor(whole, clew.tensor([1.0, 2.0]))
+        >>> whole
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     _arrays.expect("all_gather_into_tensor", output_tensor, input_tensor)
     if found is None:
@@ -200,7 +296,30 @@ def gather(
     async_op: bool = False,
     group_dst: Any = None,
 ) -> Any:
-    """Gives one process all tensors."""
+    """Collects the tensors of all processes in a list, at one process.
+
+    Args:
+        tensor: what this process gives; one shape and dtype on all.
+        gather_list: at the destination, one tensor for each process, by rank in the group; filled.
+            None elsewhere.
+        dst: the global rank of the destination; the group's first process if neither it nor
+            `group_dst` is given.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+        group_dst: the destination's rank in the group, instead of `dst`.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> parts = [clew.zeros(2)]
+        >>> dist.gather(clew.ones(2), parts, dst=0)
+        >>> parts
+        [tensor([1., 1.])]
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     _arrays.expect("gather", tensor)
     if found is None:
@@ -226,7 +345,30 @@ def scatter(
     async_op: bool = False,
     group_src: Any = None,
 ) -> Any:
-    """Gives each process one of a process's tensors."""
+    """Gives each process one tensor of a list that one process has.
+
+    Args:
+        tensor: filled with the tensor for this process.
+        scatter_list: at the source, one tensor for each process, by rank in the group. None
+            elsewhere.
+        src: the global rank of the source; the group's first process if neither it nor `group_src`
+            is given.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+        group_src: the source's rank in the group, instead of `src`.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mine = clew.zeros(2)
+        >>> dist.scatter(mine, [clew.tensor([3.0, 4.0])], src=0)
+        >>> mine
+        tensor([3., 4.])
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     _arrays.expect("scatter", tensor)
     if found is None:
@@ -251,7 +393,27 @@ def reduce_scatter(
     group: Any = None,
     async_op: bool = False,
 ) -> Any:
-    """Combines the processes' lists; each gets an item."""
+    """Combines the processes' lists item by item; process i gets item i.
+
+    Args:
+        output: filled with the combined item for this process.
+        input_list: one tensor for each process, by rank in the group, like `output`.
+        op: a `ReduceOp`.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mine = clew.zeros(2)
+        >>> dist.reduce_scatter(mine, [clew.ones(2)])
+        >>> mine
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     import clew
 
     found = _of(group)
@@ -267,7 +429,27 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Combines the processes' tensors; each gets a part."""
+    """Combines the processes' tensors elementwise; each process gets its part of the result.
+
+    Args:
+        output: filled with this process's part, (d, ...).
+        input: what this process gives, (n * d, ...) or (n, d, ...) for n processes.
+        op: a `ReduceOp`.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mine = clew.zeros(2)
+        >>> dist.reduce_scatter_tensor(mine, clew.ones(2))
+        >>> mine
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     _arrays.expect("reduce_scatter_tensor", output, input)
     if found is None:
@@ -294,7 +476,29 @@ def all_to_all(
     group: Any = None,
     async_op: bool = False,
 ) -> Any:
-    """Sends a tensor from each process to each; sizes may differ."""
+    """Sends item j of this process's list to process j, from every process at once.
+
+    Args:
+        output_tensor_list: filled: item i comes from process i.
+        input_tensor_list: what is sent; the items may differ in size.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Raises:
+        ValueError: if a list's length is not the group's size, or the dtypes differ.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> got = [clew.zeros(2)]
+        >>> dist.all_to_all(got, [clew.ones(2)])
+        >>> got
+        [tensor([1., 1.])]
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     if found is None:
         return None
@@ -314,7 +518,31 @@ def all_to_all_single(
     group: Any = None,
     async_op: bool = False,
 ) -> Any:
-    """Sends a part of the first dim from each process to each."""
+    """Cuts a tensor along its first dim and sends part j to process j, from every process at once.
+
+    Args:
+        output: filled with the parts that came, by rank, joined along the first dim.
+        input: what is sent.
+        output_split_sizes: how many rows come from each process; equal parts if None.
+        input_split_sizes: how many rows go to each process; equal parts if None.
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Raises:
+        ValueError: if the rows cannot be split so, or the dtypes differ.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> got = clew.zeros(2)
+        >>> dist.all_to_all_single(got, clew.tensor([5.0, 6.0]))
+        >>> got
+        tensor([5., 6.])
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     _arrays.expect("all_to_all_single", output, input)
     if found is None:
@@ -363,7 +591,22 @@ def _exchange(
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
-    """Waits until all processes have come here."""
+    """Waits until all processes of the group have called it.
+
+    Args:
+        group: the group; the one of all processes if None.
+        async_op: True returns a Work at once, whose `wait()` completes the operation.
+        device_ids: not used: tensors are on the CPU.
+
+    Returns:
+        None, or a `Work` if `async_op` is True. A process outside the group does nothing.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.barrier()
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     if found is None:
         return None
@@ -372,15 +615,22 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Waits until all processes have come here, and names those that did not.
+    """Waits until all processes have called it, and names those that did not.
 
     Args:
-        group: the group.
-        timeout: most time to wait; the group's if None.
-        wait_all_ranks: name all that are missing instead of the first.
+        group: the group; the one of all processes if None.
+        timeout: the longest wait, a timedelta; the group's limit if None.
+        wait_all_ranks: name all missing processes instead of the first.
 
     Raises:
-        RuntimeError: at rank 0 of the group, naming who is missing; at the others after the limit.
+        RuntimeError: at rank 0 of the group, naming who is missing; at the others after twice the
+            limit.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.monitored_barrier()
+        >>> dist.destroy_process_group()
     """
     found = _of(group)
     if found is None or found.size() == 1:

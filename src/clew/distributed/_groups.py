@@ -23,6 +23,13 @@ class Backend(str):
 
     Args:
         name: such as "gloo".
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.Backend("GLOO")
+        'gloo'
+        >>> dist.Backend.MPI
+        'mpi'
     """
 
     UNDEFINED = "undefined"
@@ -74,15 +81,23 @@ begin: dict[str, Callable[..., Any]] = {}
 
 
 class ProcessGroup:
-    """A group of processes that this one is a member of.
+    """A group of processes that this one is a member of; `new_group` makes them.
 
     Args:
         comm: its communicator.
-        ranks: the members' ranks in the group of all, in this group's order.
-        name: of the group.
-        backend: the name that the program asked for.
-        timeout: how long an operation may take.
+        ranks: the members' global ranks, in this group's order.
+        name: the group's name.
+        backend: the backend's name that the program asked for.
+        timeout: how long an operation may take, a timedelta.
         desc: what the group is for.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> group: dist.ProcessGroup = dist.group.WORLD
+        >>> group.rank(), group.size(), group.name()
+        (0, 1, 'gloo')
+        >>> dist.destroy_process_group()
     """
 
     def __init__(
@@ -122,18 +137,41 @@ class ProcessGroup:
             self._unchecked = -1
 
     def allreduce(self, tensors: Any, opts: Any = ReduceOp.SUM) -> Any:
-        """Begins `all_reduce` of a tensor."""
+        """Starts `all_reduce` of a tensor.
+
+        Args:
+            tensors: a tensor, or a list of which the first is taken.
+            opts: a `ReduceOp`, or an object that has one as `reduceOp`.
+
+        Returns:
+            A `Work`.
+        """
         one = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
         return begin["all_reduce"](one, getattr(opts, "reduceOp", opts), self, async_op=True)
 
     def broadcast(self, tensors: Any, root: Any = 0) -> Any:
-        """Begins `broadcast` of a tensor."""
+        """Starts `broadcast` of a tensor.
+
+        Args:
+            tensors: a tensor, or a list of which the first is taken.
+            root: the source's rank in the group, or an object that has it as `rootRank`.
+
+        Returns:
+            A `Work`.
+        """
         one = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
         root = getattr(root, "rootRank", root)
         return begin["broadcast"](one, group=self, group_src=root, async_op=True)
 
     def barrier(self, opts: Any = None) -> Any:
-        """Begins `barrier`."""
+        """Starts `barrier`.
+
+        Args:
+            opts: not used.
+
+        Returns:
+            A `Work`.
+        """
         return begin["barrier"](self, async_op=True)
 
     def __repr__(self) -> str:
@@ -152,7 +190,13 @@ _state = _State()
 
 
 class GroupMember:
-    """Marks of membership in a group."""
+    """What tells members of a group from others: `new_group` gives others `NON_GROUP_MEMBER`.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.GroupMember.NON_GROUP_MEMBER
+        -100
+    """
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER = -100
@@ -169,7 +213,17 @@ class _GroupMeta(type):
 
 
 class group(metaclass=_GroupMeta):
-    """The group of all processes, as `group.WORLD`."""
+    """Holds the group of all processes, as `group.WORLD`; None before `init_process_group`.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.group.WORLD is None
+        True
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.group.WORLD.size()
+        1
+        >>> dist.destroy_process_group()
+    """
 
 
 def _say_once(text: str) -> None:
@@ -270,10 +324,20 @@ def init_process_group(
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Forgets a group, or all.
+    """Frees a group, or all groups; `init_process_group` may be called again afterwards.
 
     Args:
         group: the group; all if None or the group of all processes.
+
+    Raises:
+        ValueError: if there is no group of all processes.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.destroy_process_group()
+        >>> dist.is_initialized()
+        False
     """
     default = _get_default_group()
     if group is None or group is default:
@@ -295,12 +359,30 @@ def _free(group: ProcessGroup) -> None:
 
 
 def abort_process_group(group: Any = None) -> None:
-    """Ends all processes of a group, this one included."""
+    """Ends all processes of a group at once, this one included, through MPI's Abort.
+
+    Args:
+        group: the group; the one of all processes if None.
+
+    A group of one process without MPI has nothing to end: the call does nothing.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.distributed_c10d.abort_process_group()
+        >>> dist.destroy_process_group()
+    """
     (_of(group) or _get_default_group())._comm.abort(1)
 
 
 def is_initialized() -> bool:
-    """Whether there is a group of all processes."""
+    """Whether there is a group of all processes.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.is_initialized()
+        False
+    """
     return _state.default is not None
 
 
@@ -338,19 +420,59 @@ def _of(group: Any) -> ProcessGroup | None:
 
 
 def get_rank(group: Any = None) -> int:
-    """The place of this process in a group; -1 where it is no member."""
+    """The rank of this process in a group; -1 if it is not a member.
+
+    Args:
+        group: the group; the one of all processes if None.
+
+    Raises:
+        ValueError: before `init_process_group`.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_rank()
+        0
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     return -1 if found is None else found.rank()
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many processes a group has; -1 where this process is no member."""
+    """How many processes a group has; -1 if this process is not a member.
+
+    Args:
+        group: the group; the one of all processes if None.
+
+    Raises:
+        ValueError: before `init_process_group`.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_world_size()
+        1
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     return -1 if found is None else found.size()
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The place of this process on its machine."""
+    """The rank of this process among those of its machine, from the variable LOCAL_RANK.
+
+    Args:
+        fallback_rank: the result where LOCAL_RANK is not set.
+
+    Raises:
+        RuntimeError: where LOCAL_RANK is not set and there is no `fallback_rank`.
+
+    Example:
+        >>> import clew.distributed as dist, os
+        >>> "LOCAL_RANK" in os.environ or dist.get_node_local_rank(fallback_rank=0) == 0
+        True
+    """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is None:
@@ -359,23 +481,71 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_backend(group: Any = None) -> Backend:
-    """The backend of a group."""
+    """The name of a group's backend, as the program gave it.
+
+    Args:
+        group: the group; the one of all processes if None.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_backend()
+        'gloo'
+        >>> dist.destroy_process_group()
+    """
     return (_of(group) or _get_default_group())._backend
 
 
 def get_backend_config(group: Any = None) -> str:
-    """The backend of a group by kind of device."""
+    """A group's backend by kind of device, "cpu:name".
+
+    Args:
+        group: the group; the one of all processes if None.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.distributed_c10d.get_backend_config()
+        'cpu:gloo'
+        >>> dist.destroy_process_group()
+    """
     return f"cpu:{get_backend(group)}"
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
-    """The places of a group's processes in the group of all."""
+    """The global ranks of a group's processes; empty if this process is not a member.
+
+    Args:
+        group: the group; the one of all processes if None.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_process_group_ranks()
+        [0]
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     return [] if found is None else list(found.ranks)
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """The place in the group of all of a process in a group."""
+    """The global rank of the process that has a rank in a group.
+
+    Args:
+        group: the group; the one of all processes if None.
+        group_rank: the rank in the group.
+
+    Raises:
+        ValueError: if the group has no such rank, or this process is not a member.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_global_rank(dist.group.WORLD, 0)
+        0
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     if found is None or not 0 <= group_rank < found.size():
         raise ValueError(f"distributed.get_global_rank: no rank {group_rank} in {found}")
@@ -383,7 +553,22 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """The place in a group of a process in the group of all."""
+    """The rank in a group of the process that has a global rank.
+
+    Args:
+        group: the group; the one of all processes if None.
+        global_rank: the rank among all processes.
+
+    Raises:
+        ValueError: if the process is not in the group, or this one is not a member.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_group_rank(dist.group.WORLD, 0)
+        0
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     if found is None or global_rank not in found.ranks:
         raise ValueError(f"distributed.get_group_rank: rank {global_rank} is not in {found}")
@@ -399,19 +584,29 @@ def new_group(
     group_desc: str | None = None,
     device_id: Any = None,
 ) -> Any:
-    """Makes a group of some processes; all processes call it.
+    """Makes a group of some processes; all processes call it, in the same order.
 
     Args:
-        ranks: the members' ranks in the group of all; all if None.
-        timeout: how long an operation may take; as the group of all if None.
+        ranks: the members' global ranks; all if None. The group's order is ascending.
+        timeout: how long an operation may take, a timedelta; as the group of all if None.
         backend: as the group of all if None.
         pg_options: must be None.
-        use_local_synchronization: only the members call it.
+        use_local_synchronization: True where only the members call it.
         group_desc: what it is for.
-        device_id: not used.
+        device_id: not used: tensors are on the CPU.
 
     Returns:
         The group, or `GroupMember.NON_GROUP_MEMBER` where this process is not in it.
+
+    Raises:
+        ValueError: if the ranks are not distinct ranks of the group of all.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.new_group([0]).size()
+        1
+        >>> dist.destroy_process_group()
     """
     default = _get_default_group()
     if pg_options is not None:
@@ -440,17 +635,30 @@ def new_group(
 def new_subgroups(
     group_size: Any = None, group: Any = None, timeout: Any = None, backend: Any = None, **args: Any
 ) -> tuple[Any, list[Any]]:
-    """Groups of equal size, of neighbouring ranks.
+    """Makes groups of equal size, each of consecutive ranks.
 
     Args:
-        group_size: how many processes each has; those of one machine if None.
+        group_size: how many processes each has; if None, as many as one machine has (the variable
+            LOCAL_WORLD_SIZE), or all.
         group: must be None.
         timeout: as in `new_group`.
         backend: as in `new_group`.
         args: further options of `new_group`.
 
     Returns:
-        The group of this process, and all groups.
+        The group of this process, and a list with a place for each group (`NON_GROUP_MEMBER` for
+        those that this process is not in).
+
+    Raises:
+        ValueError: if the number of processes is no multiple of `group_size`.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mine, groups = dist.new_subgroups(1)
+        >>> mine.ranks, len(groups)
+        ([0], 1)
+        >>> dist.destroy_process_group()
     """
     if group is not None:
         raise NotImplementedError("new_subgroups: group must be None")
@@ -465,16 +673,25 @@ def new_subgroups(
 def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Any, timeout: Any = None, backend: Any = None, **args: Any
 ) -> tuple[Any, list[Any]]:
-    """Groups of the ranks that are listed.
+    """Makes a group of each list of ranks.
 
     Args:
-        ranks_per_subgroup_list: the ranks of each group.
+        ranks_per_subgroup_list: lists of global ranks.
         timeout: as in `new_group`.
         backend: as in `new_group`.
         args: further options of `new_group`.
 
     Returns:
-        The group of this process (None where it is in none), and all groups.
+        The group of this process (None where it is in none), and a list with a place for each group
+        (`NON_GROUP_MEMBER` for those that this process is not in).
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mine, groups = dist.new_subgroups_by_enumeration([[0]])
+        >>> mine is groups[0]
+        True
+        >>> dist.destroy_process_group()
     """
     groups = [new_group(ranks, timeout, backend, **args) for ranks in ranks_per_subgroup_list]
     mine = [g for g in groups if isinstance(g, ProcessGroup)]
@@ -484,13 +701,23 @@ def new_subgroups_by_enumeration(
 def split_group(
     parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, **args: Any
 ) -> Any:
-    """Makes groups of a group's processes.
+    """Makes a group of each list of ranks within a group.
 
     Args:
-        parent_pg: the group; that of all processes if None.
-        split_ranks: lists of ranks in it.
+        parent_pg: the group; the one of all processes if None.
+        split_ranks: lists of ranks in that group.
         timeout: as in `new_group`.
         args: must be empty.
+
+    Returns:
+        The group of this process; None where it is in none.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.split_group(split_ranks=[[0]]).size()
+        1
+        >>> dist.destroy_process_group()
     """
     if args or split_ranks is None:
         raise NotImplementedError(f"split_group: expected split_ranks and no {sorted(args)}")

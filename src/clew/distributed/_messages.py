@@ -40,7 +40,29 @@ class _WithStatus:
 def isend(
     tensor: Tensor, dst: Any = None, group: Any = None, tag: int = 0, group_dst: Any = None
 ) -> Any:
-    """Begins to send a tensor to a process."""
+    """Starts to send a tensor to another process.
+
+    Args:
+        tensor: any shape, on the CPU; leave it unchanged until the Work is complete.
+        dst: the global rank of the receiver.
+        group: the group; the one of all processes if None.
+        tag: a number that tells messages apart; `irecv` must give the same.
+        group_dst: the receiver's rank in the group, instead of `dst`.
+
+    Returns:
+        A `Work`; None in a process outside the group.
+
+    Raises:
+        ValueError: if the receiver is this process, or there is no other process.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.isend(clew.ones(2), dst=0)
+        Traceback (most recent call last):
+        ValueError: distributed.send: there is no other process to send to or receive from
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     _arrays.expect("isend", tensor)
     if found is None:
@@ -54,7 +76,29 @@ def isend(
 def irecv(
     tensor: Tensor, src: Any = None, group: Any = None, tag: int = 0, group_src: Any = None
 ) -> Any:
-    """Begins to receive a tensor from a process, or from anyone if none is named."""
+    """Starts to receive a tensor from another process.
+
+    Args:
+        tensor: filled once the Work is complete; it has the sent tensor's size and dtype.
+        src: the global rank of the sender; any sender if neither it nor `group_src` is given.
+        group: the group; the one of all processes if None.
+        tag: the number that the sender gave.
+        group_src: the sender's rank in the group, instead of `src`.
+
+    Returns:
+        A `Work`, whose `source_rank()` names the sender; None in a process outside the group.
+
+    Raises:
+        ValueError: if the sender is this process, or there is no other process.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.irecv(clew.zeros(2), src=0)
+        Traceback (most recent call last):
+        ValueError: distributed.send: there is no other process to send to or receive from
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     _arrays.expect("irecv", tensor)
     if found is None:
@@ -85,7 +129,26 @@ def _peer(name: str, group: ProcessGroup, rank: Any, group_rank: Any) -> int:
 def send(
     tensor: Tensor, dst: Any = None, group: Any = None, tag: int = 0, group_dst: Any = None
 ) -> None:
-    """Sends a tensor to a process."""
+    """Sends a tensor to another process, and waits until that is done.
+
+    Args:
+        tensor: any shape, on the CPU.
+        dst: the global rank of the receiver.
+        group: the group; the one of all processes if None.
+        tag: a number that tells messages apart; `recv` must give the same.
+        group_dst: the receiver's rank in the group, instead of `dst`.
+
+    Raises:
+        ValueError: if the receiver is this process, or there is no other process.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.send(clew.ones(2), dst=0)
+        Traceback (most recent call last):
+        ValueError: distributed.send: there is no other process to send to or receive from
+        >>> dist.destroy_process_group()
+    """
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
@@ -94,7 +157,29 @@ def send(
 def recv(
     tensor: Tensor, src: Any = None, group: Any = None, tag: int = 0, group_src: Any = None
 ) -> int:
-    """Receives a tensor from a process, or from anyone; gives the sender's rank."""
+    """Receives a tensor from another process, and waits until it is there.
+
+    Args:
+        tensor: filled; it has the sent tensor's size and dtype.
+        src: the global rank of the sender; any sender if neither it nor `group_src` is given.
+        group: the group; the one of all processes if None.
+        tag: the number that the sender gave.
+        group_src: the sender's rank in the group, instead of `src`.
+
+    Returns:
+        The sender's global rank; -1 in a process outside the group.
+
+    Raises:
+        ValueError: if the sender is this process, or there is no other process.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.recv(clew.zeros(2), src=0)
+        Traceback (most recent call last):
+        ValueError: distributed.send: there is no other process to send to or receive from
+        >>> dist.destroy_process_group()
+    """
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -106,12 +191,20 @@ class P2POp:
     """One message of `batch_isend_irecv`.
 
     Args:
-        op: isend or irecv.
+        op: `isend` or `irecv`.
         tensor: what is sent or filled.
-        peer: the other process.
-        group: the group of both.
-        tag: tells messages apart.
-        group_peer: the other process's place in the group.
+        peer: the global rank of the other process.
+        group: the group of both; the one of all processes if None.
+        tag: a number that tells messages apart.
+        group_peer: the other process's rank in the group, instead of `peer`.
+
+    Raises:
+        ValueError: if `op` is another function.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.P2POp(dist.isend, clew.ones(2), peer=1).peer
+        1
     """
 
     def __init__(
@@ -130,7 +223,21 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Begins to send and receive messages."""
+    """Starts several messages, in the order of the list.
+
+    Args:
+        p2p_op_list: a `P2POp` for each message.
+
+    Returns:
+        A `Work` for each message.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.batch_isend_irecv([])
+        []
+        >>> dist.destroy_process_group()
+    """
     return [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]
 
 
@@ -160,7 +267,24 @@ def _share(group: ProcessGroup, name: str, data: Any) -> list[Any]:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Gives every process all objects, pickled."""
+    """Collects the objects of all processes in a list, on every process.
+
+    Args:
+        object_list: a list as long as the group's size; filled by rank in the group.
+        obj: what this process gives; anything that pickles.
+        group: the group; the one of all processes if None.
+
+    Objects are pickled: only receive them from processes that you trust.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> got = [None]
+        >>> dist.all_gather_object(got, {"loss": 0.5})
+        >>> got
+        [{'loss': 0.5}]
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     if found is None:
         return
@@ -181,7 +305,27 @@ def gather_object(
     group: Any = None,
     group_dst: Any = None,
 ) -> None:
-    """Gives one process all objects, pickled."""
+    """Collects the objects of all processes in a list, at one process.
+
+    Args:
+        obj: what this process gives; anything that pickles.
+        object_gather_list: at the destination, a list as long as the group's size; filled by rank.
+        dst: the global rank of the destination; the group's first process if neither it nor
+            `group_dst` is given.
+        group: the group; the one of all processes if None.
+        group_dst: the destination's rank in the group, instead of `dst`.
+
+    Objects are pickled: only receive them from processes that you trust.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> got = [None]
+        >>> dist.gather_object("a", got)
+        >>> got
+        ['a']
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     if found is None:
         return
@@ -210,7 +354,27 @@ def broadcast_object_list(
     device: Any = None,
     group_src: Any = None,
 ) -> None:
-    """Sends one process's objects to all, pickled."""
+    """Copies the objects of one process to all processes of the group.
+
+    Args:
+        object_list: what is sent at the source; replaced by it elsewhere.
+        src: the global rank of the source; the group's first process if neither it nor `group_src`
+            is given.
+        group: the group; the one of all processes if None.
+        device: not used: objects travel as bytes on the CPU.
+        group_src: the source's rank in the group, instead of `src`.
+
+    Objects are pickled: only receive them from processes that you trust.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> items = [1, "a"]
+        >>> dist.broadcast_object_list(items, src=0)
+        >>> items
+        [1, 'a']
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     if found is None:
         return
@@ -231,7 +395,27 @@ def scatter_object_list(
     group: Any = None,
     group_src: Any = None,
 ) -> None:
-    """Gives each process one of a process's objects, pickled."""
+    """Gives each process one object of a list that one process has.
+
+    Args:
+        scatter_object_output_list: a list whose first item becomes this process's object.
+        scatter_object_input_list: at the source, one object for each process, by rank in the group.
+        src: the global rank of the source; the group's first process if neither it nor `group_src`
+            is given.
+        group: the group; the one of all processes if None.
+        group_src: the source's rank in the group, instead of `src`.
+
+    Objects are pickled: only receive them from processes that you trust.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mine = [None]
+        >>> dist.scatter_object_list(mine, ["a"], src=0)
+        >>> mine
+        ['a']
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     if found is None:
         return
@@ -255,7 +439,26 @@ def send_object_list(
     group_dst: Any = None,
     use_batch: bool = False,
 ) -> None:
-    """Sends objects to a process, pickled."""
+    """Sends a list of objects to another process, and waits until that is done.
+
+    Args:
+        object_list: what is sent; anything that pickles.
+        dst: the global rank of the receiver.
+        group: the group; the one of all processes if None.
+        device: not used: objects travel as bytes on the CPU.
+        group_dst: the receiver's rank in the group, instead of `dst`.
+        use_batch: not used: each message is sent on its own.
+
+    Objects are pickled: only receive them from processes that you trust.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.send_object_list(["a"], dst=0)
+        Traceback (most recent call last):
+        ValueError: distributed.send: there is no other process to send to or receive from
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     if found is None:
         return
@@ -274,7 +477,29 @@ def recv_object_list(
     group_src: Any = None,
     use_batch: bool = False,
 ) -> int:
-    """Receives objects from a process, pickled; gives the sender's rank."""
+    """Receives a list of objects from another process, and waits until it is there.
+
+    Args:
+        object_list: replaced by what came.
+        src: the global rank of the sender; here it must be named.
+        group: the group; the one of all processes if None.
+        device: not used: objects travel as bytes on the CPU.
+        group_src: the sender's rank in the group, instead of `src`.
+        use_batch: not used: each message is received on its own.
+
+    Returns:
+        The sender's global rank; -1 in a process outside the group.
+
+    Objects are pickled: only receive them from processes that you trust.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.recv_object_list([None], src=0)
+        Traceback (most recent call last):
+        ValueError: distributed.send: there is no other process to send to or receive from
+        >>> dist.destroy_process_group()
+    """
     found = _of(group)
     if found is None:
         return -1
@@ -290,7 +515,24 @@ def recv_object_list(
 
 
 def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Any:
-    """How processes find each other: yields (store, rank, world size)."""
+    """Yields what processes need to find each other; here they have found each other already.
+
+    Args:
+        url: not used.
+        rank, world_size: not used.
+        kwargs: not used.
+
+    Yields:
+        (store, rank, world size) of the group of all processes.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> store, rank, size = next(dist.distributed_c10d.rendezvous("env://"))
+        >>> rank, size
+        (0, 1)
+        >>> dist.destroy_process_group()
+    """
     from clew.distributed._groups import _get_default_store
 
     default = _get_default_group()

@@ -16,9 +16,16 @@ default_pg_timeout = datetime.timedelta(minutes=30)
 
 
 class Store:
-    """What processes tell each other: keys and bytes.
+    """A table of keys and bytes that processes share: HashStore, FileStore, TCPStore, PrefixStore.
 
-    Subclasses say where the table is: `_change(function)` calls a function with the table, alone.
+    Subclasses define `_change(name, *args)`, which carries out one operation while no other runs.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> store: dist.Store = dist.HashStore()
+        >>> store.set("lr", "0.1")
+        >>> store.get("lr")
+        b'0.1'
     """
 
     def __init__(self) -> None:
@@ -28,56 +35,125 @@ class Store:
         raise NotImplementedError("Store: use HashStore, FileStore, TCPStore or PrefixStore")
 
     def set(self, key: str, value: Any) -> None:
-        """Tells a value."""
+        """Stores a value.
+
+        Args:
+            key: its key.
+            value: bytes; something else is stored as the bytes of its `str`.
+        """
         self._change("set", key, value if isinstance(value, bytes) else str(value).encode())
 
     def get(self, key: str) -> bytes:
-        """A value, once it was told; raises after the store's time limit."""
+        """The value of a key; waits until it is there.
+
+        Args:
+            key: its key.
+
+        Returns:
+            Bytes.
+
+        Raises:
+            RuntimeError: after the store's time limit.
+        """
         self.wait([key])
         value: bytes = self._change("get", key)
         return value
 
     def add(self, key: str, amount: int) -> int:
-        """Adds to a number and gives it."""
+        """Adds to a number that the store keeps under a key, 0 at first.
+
+        Args:
+            key: its key.
+            amount: what is added.
+
+        Returns:
+            The sum.
+        """
         return int(self._change("add", key, amount))
 
     def append(self, key: str, value: Any) -> None:
-        """Adds bytes to the end of a value."""
+        """Adds bytes to the end of a value, empty at first.
+
+        Args:
+            key: its key.
+            value: bytes; something else is taken as the bytes of its `str`.
+        """
         self._change("append", key, value if isinstance(value, bytes) else str(value).encode())
 
     def check(self, keys: list[str]) -> bool:
-        """Whether all were told."""
+        """Whether all keys have values, without waiting.
+
+        Args:
+            keys: their names.
+        """
         return bool(self._change("check", list(keys)))
 
     def compare_set(self, key: str, expected: Any, desired: Any) -> bytes:
-        """Tells a value if the present one is as expected; gives the one that is there then."""
+        """Stores a value if the present one is as expected.
+
+        Args:
+            key: its key.
+            expected: the value that must be there; empty also stands for a key without one.
+            desired: the new value.
+
+        Returns:
+            The value after the call; `expected` where the key has none and `expected` is not empty.
+        """
         old, new = (v if isinstance(v, bytes) else str(v).encode() for v in (expected, desired))
         value: bytes = self._change("compare_set", key, old, new)
         return value
 
     def delete_key(self, key: str) -> bool:
-        """Forgets a value; says whether there was one."""
+        """Removes a key.
+
+        Args:
+            key: its name.
+
+        Returns:
+            Whether it was there.
+        """
         return bool(self._change("delete_key", key))
 
     def num_keys(self) -> int:
-        """How many values there are."""
+        """How many keys there are."""
         return int(self._change("num_keys"))
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
-        """Several values."""
+        """The values of several keys; waits for each.
+
+        Args:
+            keys: their names.
+        """
         return [self.get(key) for key in keys]
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
-        """Tells several values."""
+        """Stores several values, one after another.
+
+        Args:
+            keys: their keys.
+            values: one for each key.
+        """
         for key, value in zip(keys, values):
             self.set(key, value)
 
     def set_timeout(self, timeout: datetime.timedelta) -> None:
-        """How long waits may take."""
+        """Sets the longest wait of `get` and `wait`.
+
+        Args:
+            timeout: a timedelta.
+        """
         self.timeout = timeout
 
     def wait(self, keys: list[str], timeout: Any = None) -> None:
-        """Waits until all were told; raises after the time limit."""
+        """Waits until all keys have values.
+
+        Args:
+            keys: their names.
+            timeout: the longest wait, a timedelta; the store's if None.
+
+        Raises:
+            RuntimeError: after that time.
+        """
         limit = (timeout or self.timeout).total_seconds()
         end = time.monotonic() + limit
         while not self.check(keys):
@@ -114,7 +190,16 @@ def _apply(table: dict[str, bytes], name: str, args: Any) -> Any:
 
 
 class HashStore(Store):
-    """A store of this process's threads."""
+    """A store in memory, shared by the threads of this process.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> store = dist.HashStore()
+        >>> store.add("steps", 2), store.add("steps", 3)
+        (2, 5)
+        >>> store.check(["steps", "lr"])
+        False
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,11 +222,18 @@ def _decode(value: Any) -> Any:
 
 
 class FileStore(Store):
-    """A store in a file, for the processes that see it.
+    """A store in a file, shared by the processes that can open it.
 
     Args:
-        file_name: the file, which is made.
-        world_size: how many processes use it; kept.
+        file_name: its path; the file is made by the first write.
+        world_size: how many processes use it; kept as an attribute only.
+
+    Example:
+        >>> import clew.distributed as dist, os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "store")
+        >>> dist.FileStore(path).set("lr", "0.1")
+        >>> dist.FileStore(path).get("lr")
+        b'0.1'
     """
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
@@ -162,16 +254,28 @@ class FileStore(Store):
 
 
 class TCPStore(Store):
-    """A store that one process serves to the others, over multiprocessing's connections.
+    """A store that one process keeps and serves to the others, over `multiprocessing.connection`.
 
     Args:
-        host_name: where the master is.
-        port: its port; 0 for any free one.
+        host_name: the machine of the serving process.
+        port: its port; 0 for any free one, which `port` of the serving store then tells.
         world_size: how many processes use it; None for any number.
         is_master: whether this process serves it.
-        timeout: how long waits may take.
-        wait_for_workers: wait until world_size processes have connected.
-        args: further options of PyTorch's server, of which there is no use.
+        timeout: how long waits may take, a timedelta.
+        wait_for_workers: wait until `world_size` processes have connected.
+        args: further options of PyTorch's server, which are not used.
+
+    Raises:
+        RuntimeError: if nobody serves the address, or too few processes come, within the time
+            limit.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> store = dist.TCPStore("127.0.0.1", is_master=True)
+        >>> client = dist.TCPStore("127.0.0.1", store.port)
+        >>> store.set("lr", "0.1")
+        >>> client.get("lr")
+        b'0.1'
     """
 
     def __init__(
@@ -242,6 +346,13 @@ class PrefixStore(Store):
     Args:
         prefix: the prefix.
         store: the other store.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> table = dist.HashStore()
+        >>> dist.PrefixStore("a", table).set("lr", "0.1")
+        >>> table.get("a/lr")
+        b'0.1'
     """
 
     def __init__(self, prefix: str, store: Store) -> None:

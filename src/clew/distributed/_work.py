@@ -92,15 +92,23 @@ def wait_for(test: Callable[[], Any], group: Any, what: str, limit: float | None
 
 
 class Work:
-    """An operation that was begun: `wait()` completes it.
+    """An operation that was started and that `wait()` completes; `async_op=True` gives one.
 
     Args:
         group: its process group.
         what: its name.
         requests: what to ask whether it is complete.
         finish: what is left to do on this rank then.
-        result: the tensors it fills.
+        result: the tensors that it fills.
         keep: what must stay alive meanwhile.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> work: dist.Work = dist.all_reduce(clew.ones(2), async_op=True)
+        >>> work.wait()
+        True
+        >>> dist.destroy_process_group()
     """
 
     def __init__(

@@ -12,20 +12,21 @@ __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
 class DeviceMesh:
-    """A grid of processes.
+    """A grid of processes, with a group along each of its dims.
 
     Args:
         device_type: "cpu".
-        mesh: the ranks in their places; all processes give the same.
+        mesh: the global ranks in their places; all processes give the same.
         mesh_dim_names: names of the dims.
-        args: accepted.
+        args: not used.
 
     Example:
-        >>> from clew.distributed import destroy_process_group
-        >>> mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "model"))
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mesh = DeviceMesh("cpu", [[0]], mesh_dim_names=("data", "model"))
         >>> mesh.size(), mesh["data"].ndim
         (1, 1)
-        >>> destroy_process_group()
+        >>> dist.destroy_process_group()
     """
 
     def __init__(
@@ -142,13 +143,26 @@ class DeviceMesh:
 def init_device_mesh(
     device_type: str, mesh_shape: Any, *, mesh_dim_names: Any = None, **args: Any
 ) -> DeviceMesh:
-    """A grid of all processes.
+    """Makes a grid of all processes, by rank; begins the group of all if there is none.
 
     Args:
         device_type: "cpu".
-        mesh_shape: its sizes, whose product is the number of processes.
+        mesh_shape: its sizes, whose product is the number of processes; one may be -1.
         mesh_dim_names: names of the dims.
-        args: accepted.
+        args: not used.
+
+    Returns:
+        A `DeviceMesh`.
+
+    Raises:
+        RuntimeError: if the processes do not fill a grid of these sizes.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "model"))
+        >>> mesh.shape, mesh.get_coordinate()
+        ((1, 1), [0, 0])
+        >>> dist.destroy_process_group()
     """
     sizes = (mesh_shape,) if isinstance(mesh_shape, int) else tuple(mesh_shape)
     if not c10d.is_initialized():
