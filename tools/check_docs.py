@@ -143,6 +143,16 @@ def parameters(value: object) -> list[str]:
     return [n for n in found.parameters if n not in COMMON and not n.startswith("_")]
 
 
+def takes_anything(value: object) -> bool:
+    """Whether the signature is (*args, **kwargs), of a function that passes them on."""
+    try:
+        found = list(inspect.signature(value).parameters.values())  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    kinds = {p.kind for p in found if p.name not in ("self", "cls")}
+    return kinds == {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+
+
 def is_record(value: object) -> bool:
     """Whether a class is an exception, an enumeration or a number of named fields."""
     return isinstance(value, type) and (
@@ -205,7 +215,7 @@ def faults(named: Named) -> Iterator[Finding]:
         missing, odd = set(wanted) - set(told) - {"input"}, set(told) - set(wanted) - first
         if missing:
             yield Finding("args", path, f"not told: {', '.join(sorted(missing))}")
-        if odd:
+        if odd and not takes_anything(value):
             yield Finding("args", path, f"no such parameter: {', '.join(sorted(odd))}")
         if gives_something(value) and not (RETURNS.search(text) or SAYS_WHAT.match(text)):
             yield Finding("returns", path, "no Returns:")

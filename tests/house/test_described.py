@@ -20,13 +20,13 @@ ROOT = Path(__file__).resolve().parents[2]
 # Here arguments, results and examples are not yet told of everywhere.
 LATER = """
 accelerator ao array_api autograd.profiler autograd.profiler_util backends cpu cuda debug
-distributed export fx hub jit library mps multiprocessing nn.attention nn.parallel onnx ops
+export fx hub jit library mps multiprocessing nn.attention nn.parallel onnx ops
 overrides profiler utils
 """.split()
 
 # Base classes and registries, shown by what is made of them.
 SHOWN_BY_OTHERS = """
-DisableTorchFunction Tensor TypedStorage distributed.DeviceMesh distributions.Distribution
+DisableTorchFunction Tensor TypedStorage distributions.Distribution
 distributions.Transform distributions.constraint_registry.ConstraintRegistry
 distributions.constraints.Constraint fx.GraphModule nn.utils.parametrize.ParametrizationList
 nn.utils.prune.PruningContainer nn.utils.rnn.PackedSequence optim.Optimizer
@@ -137,6 +137,18 @@ Returns:
 )
 def test_each_rule(doc, kinds):
     assert described("turned", doc) == kinds
+
+
+def test_who_passes_all_on_may_tell_of_what_is_passed_on():
+    def passes(*args: Any, **kwargs: Any) -> None: ...
+    def takes(*args: Any, dims: Any = None) -> None: ...
+
+    passes.__doc__ = takes.__doc__ = "Does it.\n\nArgs:\n    dim: where.\n\n>>> passes(takes)"
+    kinds = [
+        [f.why for f in check_docs.faults(check_docs.Named(f"clew.{f.__name__}", f, clew))]
+        for f in (passes, takes)
+    ]
+    assert kinds == [[], ["not told: dims", "no such parameter: dim"]]
 
 
 def test_repeated_texts_are_found():

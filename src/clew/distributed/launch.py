@@ -19,6 +19,11 @@ def main(args: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: 0, or 1 where a rank failed.
+
+    Example:
+        >>> main(["--nproc-per-node", "many", "train.py"])
+        Traceback (most recent call last):
+        SystemExit: clew launch: --nproc-per-node must be a number or auto; got 'many'
     """
     parser = get_args_parser()
     parser.add_argument("--use-env", "--use_env", action="store_true")

@@ -24,7 +24,13 @@ _GRACE = 3.0  # seconds in which ranks may say that they end
 
 
 def get_args_parser() -> argparse.ArgumentParser:
-    """The options: torchrun's, and clew's own."""
+    """The parser of `clew launch`: torchrun's options and clew's own.
+
+    Example:
+        >>> parsed = get_args_parser().parse_args(["-n", "2", "train.py", "--lr", "0.1"])
+        >>> parsed.nproc_per_node, parsed.script, parsed.arguments
+        ('2', 'train.py', ['--lr', '0.1'])
+    """
     p = argparse.ArgumentParser(
         prog="clew launch", description="start the ranks of a program through MPI"
     )
@@ -63,7 +69,19 @@ def get_args_parser() -> argparse.ArgumentParser:
 
 
 def find_mpiexec() -> str:
-    """The launcher beside this Python, or on the PATH."""
+    """The path of `mpiexec`: the one beside this Python, or the first on the PATH.
+
+    Raises:
+        SystemExit: if there is none; its text says how to install MPI.
+
+    Example:
+        >>> try:
+        ...     name = os.path.basename(find_mpiexec())
+        ... except SystemExit:  # MPI is not installed
+        ...     name = "mpiexec"
+        >>> name
+        'mpiexec'
+    """
     beside = os.path.join(os.path.dirname(sys.executable), "mpiexec")
     found = beside if os.access(beside, os.X_OK) else shutil.which("mpiexec")
     if found is None:
@@ -80,13 +98,18 @@ def _ranks(text: str) -> int:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Starts ranks and waits for them.
+    """Starts the ranks of a program and waits for them.
 
     Args:
-        args: the words after `clew launch`.
+        args: the words after `clew launch`; those of this process if None.
 
     Returns:
-        The exit status: 0, or 1 where a rank failed.
+        The exit status: 0, 1 where a rank failed, or 130 after Ctrl+C.
+
+    Example:
+        >>> main(["--nproc-per-node", "many", "train.py"])
+        Traceback (most recent call last):
+        SystemExit: clew launch: --nproc-per-node must be a number or auto; got 'many'
     """
     return run(get_args_parser().parse_args(args))
 
@@ -95,10 +118,18 @@ def run(parsed: argparse.Namespace) -> int:
     """Starts ranks as parsed options say, and waits for them.
 
     Args:
-        parsed: what `get_args_parser` parsed.
+        parsed: what `get_args_parser()` parsed.
 
     Returns:
-        The exit status: 0, or 1 where a rank failed.
+        The exit status: 0, 1 where a rank failed, or 130 after Ctrl+C.
+
+    Raises:
+        SystemExit: if the options do not fit together, or MPI is missing.
+
+    Example:
+        >>> run(get_args_parser().parse_args(["--nnodes", "2", "train.py"]))
+        Traceback (most recent call last):
+        SystemExit: clew launch: --nnodes 2 needs as many --hosts; got []
     """
     nodes = int(str(parsed.nnodes).split(":")[-1])
     hosts = [h for h in parsed.hosts.split(",") if h]

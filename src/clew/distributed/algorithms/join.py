@@ -12,7 +12,18 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 
 
 class JoinHook:
-    """What a process does for one object after its last batch."""
+    """What a process does for one object after its last batch.
+
+    Example:
+        >>> class Counts(JoinHook):
+        ...     batches = 0
+        ...     def main_hook(self):
+        ...         self.batches += 1
+        >>> hook = Counts()
+        >>> hook.main_hook()
+        >>> hook.batches
+        1
+    """
 
     def main_hook(self) -> None:
         """Shadows the collectives of one batch of the others."""
@@ -36,8 +47,19 @@ class _JoinConfig(NamedTuple):
 
 
 class Joinable(ABC):
-    """An object whose collectives can be shadowed. It calls `Join.notify_join_context(self)` before
-    those of each batch.
+    """An object whose collectives can be shadowed, as `Join` needs it.
+
+    It calls `Join.notify_join_context(self)` before the collectives of each batch. Objects of other
+    classes with these methods, such as DistributedDataParallel, do as well.
+
+    Example:
+        >>> class Sums(Joinable):
+        ...     join_device = clew.device("cpu")
+        ...     join_process_group = None  # that of all processes
+        ...     def join_hook(self, **kwargs):
+        ...         return JoinHook()
+        >>> type(Sums().join_hook()).__name__
+        'JoinHook'
     """
 
     def __init__(self) -> None:

@@ -186,11 +186,21 @@ def _is_ours(name: str) -> bool:
 
 
 def async_save(state_dict: dict[str, Any], **options: Any) -> Future[list[Entry]]:
-    """`save` that gives a `concurrent.futures.Future`; the state is written when this returns.
+    """Saves like `save`, and gives the result in a `concurrent.futures.Future`.
 
     Args:
         state_dict: as of `save`.
         options: as of `save`.
+
+    Returns:
+        A Future that is complete: unlike PyTorch's, the call writes everything before it returns.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     future = async_save({"w": clew.ones(2)}, checkpoint_id=folder)
+        >>> len(future.result())
+        1
     """
     done: Future[list[Entry]] = Future()
     done.set_result(save(state_dict, **options))
@@ -267,6 +277,15 @@ def load(
 
     Raises:
         CheckpointException: it failed on some rank; raised on all.
+
+    Example:
+        >>> import tempfile
+        >>> state = {"w": clew.zeros(2), "step": 0}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = save({"w": clew.ones(2), "step": 7}, checkpoint_id=folder)
+        ...     load(state, checkpoint_id=folder)
+        >>> state
+        {'w': tensor([1., 1.]), 'step': 7}
     """
     folder = _folder(checkpoint_id, storage_reader, "load")
     _default("load: planner", planner, DefaultLoadPlanner)

@@ -6,11 +6,24 @@ __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner"]
 
 
 class DefaultSavePlanner:
-    """The way that `save` takes.
+    """Options of `save`; there is only one way to save here.
 
     Args:
         flatten_state_dict: must be True.
         flatten_sharded_tensors: must be True.
+
+    Raises:
+        NotImplementedError: if either is False.
+
+    Example:
+        >>> import tempfile
+        >>> from clew.distributed import checkpoint
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     entries = checkpoint.save(
+        ...         {"w": clew.ones(2)}, checkpoint_id=folder, planner=DefaultSavePlanner()
+        ...     )
+        >>> len(entries)
+        1
     """
 
     def __init__(
@@ -21,12 +34,26 @@ class DefaultSavePlanner:
 
 
 class DefaultLoadPlanner:
-    """The way that `load` takes.
+    """Options of `load`.
 
     Args:
         flatten_state_dict: must be True.
         flatten_sharded_tensors: must be True.
-        allow_partial_load: leave what the checkpoint lacks as it is.
+        allow_partial_load: leave unchanged what the checkpoint lacks, instead of raising.
+
+    Raises:
+        NotImplementedError: if either of the first two is False.
+
+    Example:
+        >>> import tempfile
+        >>> from clew.distributed import checkpoint
+        >>> state = {"w": clew.zeros(2), "new": clew.zeros(1)}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = checkpoint.save({"w": clew.ones(2)}, checkpoint_id=folder)
+        ...     planner = DefaultLoadPlanner(allow_partial_load=True)
+        ...     checkpoint.load(state, checkpoint_id=folder, planner=planner)
+        >>> state
+        {'w': tensor([1., 1.]), 'new': tensor([0.])}
     """
 
     def __init__(

@@ -19,6 +19,16 @@ class FileSystemWriter:
         cache_staged_state_dict: accepted.
         overwrite: replace the checkpoint that is there, which stays until the new one is whole; if
             False, a folder with anything in it raises.
+
+    Example:
+        >>> import tempfile
+        >>> from clew.distributed import checkpoint
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     entries = checkpoint.save(
+        ...         {"w": clew.ones(2)}, storage_writer=FileSystemWriter(folder)
+        ...     )
+        >>> len(entries)
+        1
     """
 
     def __init__(
@@ -40,6 +50,16 @@ class FileSystemReader:
 
     Args:
         path: the folder.
+
+    Example:
+        >>> import tempfile
+        >>> from clew.distributed import checkpoint
+        >>> state = {"w": clew.zeros(2)}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = checkpoint.save({"w": clew.ones(2)}, checkpoint_id=folder)
+        ...     checkpoint.load(state, storage_reader=FileSystemReader(folder))
+        >>> state
+        {'w': tensor([1., 1.])}
     """
 
     def __init__(self, path: Any) -> None:

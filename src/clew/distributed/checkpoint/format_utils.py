@@ -83,11 +83,27 @@ def dcp_to_torch_save(
 def torch_save_to_dcp(
     torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]
 ) -> None:
-    """Writes what `save` wrote as a checkpoint that any number of processes loads.
+    """Turns a file that `clew.save` wrote into a checkpoint that any number of processes can load.
 
     Args:
-        torch_save_path: the file; what it has is not executed.
-        dcp_checkpoint_dir: the folder; is made.
+        torch_save_path: the file, with a dict in it; loaded with `weights_only=True`, so no code in
+            it runs.
+        dcp_checkpoint_dir: the folder to write; made if there is none.
+
+    Raises:
+        TypeError: if the file holds no dict.
+
+    Example:
+        >>> import os, tempfile
+        >>> from clew.distributed import checkpoint
+        >>> state = {"w": clew.zeros(3, dtype=clew.int64)}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     one, many = os.path.join(folder, "one.pt"), os.path.join(folder, "many")
+        ...     clew.save({"w": clew.arange(3)}, one)
+        ...     torch_save_to_dcp(one, many)
+        ...     checkpoint.load(state, checkpoint_id=many)
+        >>> state
+        {'w': tensor([0, 1, 2])}
     """
     state = clew.load(torch_save_path, weights_only=True)
     if not isinstance(state, dict):

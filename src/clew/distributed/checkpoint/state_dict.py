@@ -92,12 +92,21 @@ def _only_first(state: dict[str, Any], options: StateDictOptions) -> dict[str, A
 def get_model_state_dict(
     model: Any, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
-    """A model's state, under the names that it has without a wrapper.
+    """A model's state, under the names that its parameters have without a wrapper.
 
     Args:
-        model: a model, perhaps in DistributedDataParallel or by `fully_shard`.
+        model: a model, perhaps in DistributedDataParallel or changed by `fully_shard`.
         submodules: must be None.
-        options: what it looks like.
+        options: a StateDictOptions.
+
+    Returns:
+        A dict of tensors, detached; DTensors stay distributed unless the options say
+        `full_state_dict`.
+
+    Example:
+        >>> state = get_model_state_dict(nn.Linear(2, 1))
+        >>> sorted(state)
+        ['bias', 'weight']
     """
     if submodules is not None:
         raise NotImplementedError("get_model_state_dict: submodules must be None")
@@ -161,6 +170,12 @@ def get_optimizer_state_dict(
         optimizers: one or several.
         submodules: must be None.
         options: what it looks like.
+
+    Example:
+        >>> model = nn.Linear(2, 1)
+        >>> state = get_optimizer_state_dict(model, clew.optim.Adam(model.parameters()))
+        >>> sorted(state["state"]["weight"])
+        ['exp_avg', 'exp_avg_sq', 'step']
     """
     if submodules is not None:
         raise NotImplementedError("get_optimizer_state_dict: submodules must be None")
@@ -197,7 +212,23 @@ def get_state_dict(
     submodules: Any = None,
     options: StateDictOptions | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A model's state and its optimizers'; arguments as of `get_optimizer_state_dict`."""
+    """A model's state and its optimizers' state, each under the parameters' names.
+
+    Args:
+        model: as of `get_model_state_dict`.
+        optimizers: one or several.
+        submodules: must be None.
+        options: a StateDictOptions.
+
+    Returns:
+        What `get_model_state_dict` and `get_optimizer_state_dict` give.
+
+    Example:
+        >>> model = nn.Linear(2, 1)
+        >>> own, steps = get_state_dict(model, clew.optim.SGD(model.parameters(), lr=0.1))
+        >>> sorted(own), steps["param_groups"][0]["params"]
+        (['bias', 'weight'], ['weight', 'bias'])
+    """
     return (
         get_model_state_dict(model, submodules=submodules, options=options),
         get_optimizer_state_dict(model, optimizers, submodules=submodules, options=options),
@@ -224,15 +255,22 @@ def _like(value: Any, own: Any) -> Any:
 def set_model_state_dict(
     model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
-    """Gives a model a state, of whole tensors or of distributed ones.
+    """Loads a state into a model; whole tensors are cut where the model's are distributed.
 
     Args:
-        model: the model.
-        model_state_dict: the state.
-        options: what it looks like.
+        model: a model, perhaps in DistributedDataParallel or changed by `fully_shard`.
+        model_state_dict: the state, of whole tensors or of distributed ones.
+        options: a StateDictOptions.
 
     Returns:
-        The names that were missing, and those that were too many.
+        `missing_keys` and `unexpected_keys`, as of `Module.load_state_dict`.
+
+    Example:
+        >>> model = nn.Linear(2, 1, bias=False)
+        >>> set_model_state_dict(model, {"weight": clew.ones(1, 2)})
+        <All keys matched successfully>
+        >>> model.weight.tolist()
+        [[1.0, 1.0]]
     """
     options = options or StateDictOptions()
     if options.broadcast_from_rank0:
@@ -250,13 +288,24 @@ def set_optimizer_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> None:
-    """Gives optimizers their state.
+    """Loads the state that `get_optimizer_state_dict` gave into optimizers.
 
     Args:
         model: the model.
-        optimizers: one or several.
-        optim_state_dict: what `get_optimizer_state_dict` gave.
-        options: what it looks like.
+        optimizers: one or several, made of the model's parameters.
+        optim_state_dict: the state, under the parameters' names.
+        options: a StateDictOptions.
+
+    Raises:
+        RuntimeError: if `strict` and the state lacks a parameter.
+
+    Example:
+        >>> model = nn.Linear(2, 1)
+        >>> saved = get_optimizer_state_dict(model, clew.optim.SGD(model.parameters(), lr=0.5))
+        >>> optimizer = clew.optim.SGD(model.parameters(), lr=0.1)
+        >>> set_optimizer_state_dict(model, optimizer, saved)
+        >>> optimizer.param_groups[0]["lr"]
+        0.5
     """
     options = options or StateDictOptions()
     if options.broadcast_from_rank0:
@@ -294,7 +343,25 @@ def set_state_dict(
     optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
 ) -> Any:
-    """Gives a model and its optimizers their state; arguments as of the two functions for them."""
+    """Loads states into a model and its optimizers.
+
+    Args:
+        model: as of `set_model_state_dict`.
+        optimizers: one or several.
+        model_state_dict: the model's state.
+        optim_state_dict: the optimizers' state.
+        options: a StateDictOptions.
+
+    Returns:
+        `missing_keys` and `unexpected_keys` of the model.
+
+    Example:
+        >>> model = nn.Linear(2, 1)
+        >>> optimizer = clew.optim.SGD(model.parameters(), lr=0.1)
+        >>> own, steps = get_state_dict(model, optimizer)
+        >>> set_state_dict(model, optimizer, model_state_dict=own, optim_state_dict=steps)
+        <All keys matched successfully>
+    """
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found

@@ -26,6 +26,16 @@ def load_state_dict(
         coordinator_rank: must be 0.
         no_dist: this process loads by itself.
         planner: None, or a DefaultLoadPlanner.
+
+    Example:
+        >>> import tempfile
+        >>> from clew.distributed import checkpoint
+        >>> state = {"w": clew.zeros(2)}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = checkpoint.save({"w": clew.ones(2)}, checkpoint_id=folder)
+        ...     load_state_dict(state, checkpoint.FileSystemReader(folder))
+        >>> state
+        {'w': tensor([1., 1.])}
     """
     if coordinator_rank != 0:
         raise NotImplementedError("load_state_dict: coordinator_rank must be 0")

@@ -29,6 +29,15 @@ def save_state_dict(
 
     Returns:
         What was written.
+
+    Example:
+        >>> import tempfile
+        >>> from clew.distributed import checkpoint
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = checkpoint.FileSystemWriter(folder)
+        ...     entries = save_state_dict({"w": clew.ones(2)}, writer)
+        >>> len(entries)
+        1
     """
     if coordinator_rank != 0:
         raise NotImplementedError("save_state_dict: coordinator_rank must be 0")

@@ -257,7 +257,17 @@ class _Unshard(clew.autograd.Function):
 
 
 class UnshardHandle:
-    """What `unshard(async_op=True)` gives."""
+    """What `unshard(async_op=True)` gives, to wait for.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> model = fully_shard(nn.Linear(4, 2))
+        >>> handle: UnshardHandle = model.unshard(async_op=True)
+        >>> handle.wait()
+        >>> type(model.weight) is DTensor
+        False
+        >>> dist.destroy_process_group()
+    """
 
     def __init__(self, group: Any) -> None:
         self._group = group
@@ -269,7 +279,15 @@ class UnshardHandle:
 
 
 class FSDPModule:
-    """What a module is, too, after `fully_shard`."""
+    """The class that `fully_shard` adds to a module's own.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> model = fully_shard(nn.Linear(4, 2))
+        >>> isinstance(model, FSDPModule), isinstance(model, nn.Linear)
+        (True, True)
+        >>> dist.destroy_process_group()
+    """
 
     _fsdp_group: Any
 
@@ -420,6 +438,17 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
     Args:
         module: what `fully_shard` returned; others are left alone.
         method_name: its name.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> class Net(nn.Linear):
+        ...     def logits(self, x):
+        ...         return self(x).log_softmax(-1)
+        >>> model = fully_shard(Net(4, 2))
+        >>> register_fsdp_forward_method(model, "logits")
+        >>> model.logits(clew.ones(1, 4)).shape
+        clew.Size([1, 2])
+        >>> dist.destroy_process_group()
     """
     if not isinstance(module, FSDPModule):
         return

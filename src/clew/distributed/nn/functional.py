@@ -140,45 +140,144 @@ class _Exchange(_Function):
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The processes' tensors combined, on all; only sums and means have the gradient.
+    """Combines the processes' tensors elementwise; gradients are combined by the same operation.
+
+    Args:
+        tensor: any shape, the same on all processes; not changed.
+        op: a `ReduceOp`. Only SUM and AVG have right gradients.
+        group: the group; the one of all processes if None.
+
+    Returns:
+        The result, on every process.
 
     Example:
-        >>> import clew
-        >>> clew.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2, requires_grad=True)
         >>> all_reduce(x * 3).sum().backward()
-        >>> x.grad.tolist()
-        [3.0, 3.0]
-        >>> clew.distributed.destroy_process_group()
+        >>> x.grad
+        tensor([3., 3.])
+        >>> dist.destroy_process_group()
     """
     return _AllReduce.apply(_group(group), op, tensor)
 
 
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
-    """All processes' tensors."""
+    """Collects the tensors of all processes, on every process; gradients are summed and sent back.
+
+    Args:
+        tensor: any shape, the same on all processes.
+        group: the group; the one of all processes if None.
+
+    Returns:
+        A tuple of the tensors, by rank in the group.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> all_gather(x)[0].sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _AllGather.apply(_group(group), tensor)
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
-    """One process's tensor."""
+    """Copies the tensor of one process to all; the sum of the gradients goes to that process.
+
+    Args:
+        tensor: one shape and dtype on all processes; not changed.
+        src: the global rank of the source.
+        group: the group; the one of all processes if None.
+
+    Returns:
+        The source's tensor.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> broadcast(x, src=0).sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     found = _group(group)
     return _Broadcast.apply(found, get_group_rank(found, src), tensor)
 
 
 def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The processes' tensors combined, at one of them."""
+    """Combines the processes' tensors at one process, whose gradient goes to all.
+
+    Args:
+        tensor: any shape, the same on all processes; not changed.
+        dst: the global rank of the destination.
+        op: a `ReduceOp`. Only SUM has right gradients.
+        group: the group; the one of all processes if None.
+
+    Returns:
+        The result at the destination; elsewhere a copy of the process's own tensor.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> reduce(x, dst=0).sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     found = _group(group)
     return _Reduce.apply(found, get_group_rank(found, dst), op, tensor)
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
-    """All processes' tensors, at one of them; zeros at the others."""
+    """Collects the tensors of all processes at one process; each one's gradient is sent back to it.
+
+    Args:
+        tensor: any shape, the same on all processes.
+        dst: the global rank of the destination.
+        group: the group; the one of all processes if None.
+
+    Returns:
+        A tuple of the tensors, by rank in the group; of zeros at the other processes.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> gather(x, dst=0)[0].sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     found = _group(group)
     return _Gather.apply(found, get_group_rank(found, dst), tensor)
 
 
 def scatter(tensors: Any, src: int = 0, group: Any = None) -> Tensor:
-    """One of a process's tensors for each."""
+    """Gives each process one tensor of one process's list, which gets their gradients.
+
+    Args:
+        tensors: one for each process, by rank in the group, of one shape; those of the source
+            count, and the others give tensors of that shape.
+        src: the global rank of the source.
+        group: the group; the one of all processes if None.
+
+    Returns:
+        The tensor for this process.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> scatter([x], src=0).sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     found = _group(group)
     return _Scatter.apply(found, get_group_rank(found, src), *tensors)
 
@@ -186,14 +285,51 @@ def scatter(tensors: Any, src: int = 0, group: Any = None) -> Tensor:
 def reduce_scatter(
     output: Tensor, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
-    """The processes' lists combined; one item for each."""
+    """Combines the processes' lists item by item; process i gets item i. Gradients are collected.
+
+    Args:
+        output: not used: PyTorch's place for the result.
+        input_list: one tensor for each process, by rank in the group, of one shape.
+        op: a `ReduceOp`. Only SUM has right gradients.
+        group: the group; the one of all processes if None.
+
+    Returns:
+        The item for this process.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> reduce_scatter(clew.empty(2), [x]).sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _ReduceScatter.apply(_group(group), op, clew.stack(list(input_list)))
 
 
 def all_to_all(
     output_tensor_list: Any, input_tensor_list: Any, group: Any = None
 ) -> tuple[Tensor, ...]:
-    """A tensor from each process for each."""
+    """Sends item j of this process's list to process j; gradients go the other way.
+
+    Args:
+        output_tensor_list: tensors of the shapes that come, by rank; not changed.
+        input_tensor_list: what is sent, by rank; the items may differ in size.
+        group: the group; the one of all processes if None.
+
+    Returns:
+        A tuple of the tensors that came, by rank.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> all_to_all([clew.empty(2)], [x])[0].sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     given, wanted = list(input_tensor_list), list(output_tensor_list)
     flat = clew.cat([t.reshape(-1) for t in given])
     sizes, counts = [t.numel() for t in given], [t.numel() for t in wanted]
@@ -208,7 +344,27 @@ def all_to_all_single(
     input_split_sizes: Any = None,
     group: Any = None,
 ) -> Tensor:
-    """A part of the first dim from each process for each."""
+    """Cuts a tensor along its first dim and sends part j to process j; gradients go the other way.
+
+    Args:
+        output: a tensor with as many rows as come; not changed.
+        input: what is sent.
+        output_split_sizes: how many rows come from each process; equal parts if None.
+        input_split_sizes: how many rows go to each process; equal parts if None.
+        group: the group; the one of all processes if None.
+
+    Returns:
+        The parts that came, by rank, joined along the first dim.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> all_to_all_single(clew.empty(2), x).sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     found = _group(group)
     n = found.size()
     sizes = list(input_split_sizes or [input.shape[0] // n] * n)

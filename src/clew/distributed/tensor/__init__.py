@@ -52,37 +52,89 @@ def _made(make: Callable[..., clew.Tensor], *given: Any, **options: Any) -> DTen
 
 
 def zeros(*size: Any, **options: Any) -> DTensor:
-    """Zeros.
+    """A distributed tensor of zeros.
 
     Args:
         size: of the whole.
         options: by name: `requires_grad`, whether it takes a gradient; `dtype`; `layout`, None or
             `clew.strided`; `device_mesh`, one of all processes if None; `placements`, how it lies
             along each dim of the mesh, replicated if None.
+
+    Returns:
+        A DTensor.
+
+    Example:
+        >>> mesh = init_device_mesh("cpu", (1,))
+        >>> zeros(2, 3, device_mesh=mesh, placements=[Shard(0)]).placements
+        (Shard(dim=0),)
+        >>> clew.distributed.destroy_process_group()
     """
     return _made(clew.zeros, _sizes(size), **options)
 
 
 def ones(*size: Any, **options: Any) -> DTensor:
-    """Ones; arguments as of `zeros`."""
+    """A distributed tensor of ones; arguments as of `zeros`.
+
+    Example:
+        >>> ones(2).full_tensor()
+        tensor([1., 1.])
+        >>> clew.distributed.destroy_process_group()
+    """
     return _made(clew.ones, _sizes(size), **options)
 
 
 def empty(*size: Any, **options: Any) -> DTensor:
-    """Anything; arguments as of `zeros`."""
+    """A distributed tensor of any numbers; arguments as of `zeros`.
+
+    Example:
+        >>> empty(2, 3).shape
+        clew.Size([2, 3])
+        >>> clew.distributed.destroy_process_group()
+    """
     return _made(clew.empty, _sizes(size), **options)
 
 
 def full(size: Any, fill_value: Any, **options: Any) -> DTensor:
-    """One value everywhere; the other arguments as of `zeros`."""
+    """A distributed tensor of one value everywhere.
+
+    Args:
+        size: of the whole.
+        fill_value: the value.
+        options: as of `zeros`.
+
+    Example:
+        >>> full((2,), 3.0).full_tensor()
+        tensor([3., 3.])
+        >>> clew.distributed.destroy_process_group()
+    """
     return _made(clew.full, size, fill_value, **options)
 
 
 def rand(*size: Any, **options: Any) -> DTensor:
-    """Uniform numbers, the first process's; arguments as of `zeros`."""
+    """A distributed tensor of uniform numbers in [0, 1), drawn by the first process.
+
+    Args:
+        size: of the whole.
+        options: as of `zeros`.
+
+    Example:
+        >>> rand(2, 3).shape
+        clew.Size([2, 3])
+        >>> clew.distributed.destroy_process_group()
+    """
     return _made(clew.rand, _sizes(size), **options)
 
 
 def randn(*size: Any, **options: Any) -> DTensor:
-    """Normal numbers, the first process's; arguments as of `zeros`."""
+    """A distributed tensor of standard normal numbers, drawn by the first process.
+
+    Args:
+        size: of the whole.
+        options: as of `zeros`.
+
+    Example:
+        >>> randn(2, 3).shape
+        clew.Size([2, 3])
+        >>> clew.distributed.destroy_process_group()
+    """
     return _made(clew.randn, _sizes(size), **options)

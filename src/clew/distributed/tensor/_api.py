@@ -42,7 +42,8 @@ class DTensor(Tensor):
 
     What a process holds is this object's own memory, so optimizers and initialisation in place work
     on it. An operation moves what has to be moved, computes on each process's part, and says how
-    the result lies.
+    the result lies. `DTensor.from_local` and `distribute_tensor` make one; `data` and `device`, which
+    the class takes as `Tensor` does, leave out where the parts lie.
 
     Example:
         >>> from clew.distributed.tensor import DTensor, Shard, init_device_mesh
@@ -109,6 +110,9 @@ class DTensor(Tensor):
         Args:
             grad_placements: how the part's gradient lies, where that is not how the part lies:
                 `Partial()` where the part is replicated and each process computes something else.
+
+        Returns:
+            A plain tensor.
         """
         local = part_of(self)
         if grad_placements is None:
@@ -345,6 +349,13 @@ def distribute_module(
             parameters. What it leaves is replicated.
         input_fn: called with the module, its inputs, and the mesh, before the module.
         output_fn: called with the module, its output, and the mesh, after it.
+
+    Example:
+        >>> from clew.distributed.tensor import init_device_mesh
+        >>> net = distribute_module(nn.Linear(2, 1), init_device_mesh("cpu", (1,)))
+        >>> net.weight.placements
+        (Replicate(),)
+        >>> clew.distributed.destroy_process_group()
     """
     mesh = _whole_mesh(device_mesh)
     for name, part in module.named_modules():

@@ -8,7 +8,12 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """How a tensor lies along one dim of a mesh: `Shard`, `Replicate` or `Partial`."""
+    """How a tensor lies along one dim of a mesh: `Shard`, `Replicate` or `Partial`.
+
+    Example:
+        >>> [isinstance(p, Placement) for p in (Shard(0), Replicate(), Partial())]
+        [True, True, True]
+    """
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether it is cut, along a dim."""

@@ -24,9 +24,14 @@ class GradBucket:
 
     Args:
         index: its place in the order.
-        flat: the gradients' elements.
-        parameters: whose.
-        last: whether it is the last one.
+        flat: the gradients' elements, side by side.
+        parameters: whose gradients they are.
+        last: whether it is the last bucket of a backward.
+
+    Example:
+        >>> bucket = GradBucket(0, clew.arange(3.0), [clew.zeros(2), clew.zeros(1)], last=True)
+        >>> bucket.gradients()
+        [tensor([0., 1.]), tensor([2.])]
     """
 
     def __init__(self, index: int, flat: Any, parameters: list[Any], last: bool) -> None:

@@ -26,11 +26,22 @@ def _mean(group: Any, tensor: Any) -> Any:
 
 
 def allreduce_hook(process_group: Any, bucket: Any) -> Any:
-    """The mean, as without a hook.
+    """Averages the gradients over the processes, as DistributedDataParallel does without a hook.
 
     Args:
-        process_group: the group; that of all processes if None.
-        bucket: a GradBucket.
+        process_group: the group; the one of all processes if None.
+        bucket: a GradBucket; its elements are overwritten.
+
+    Returns:
+        A Future of the averaged elements.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
+        >>> allreduce_hook(None, bucket).wait()
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
     """
     return _mean(process_group, bucket.buffer())
 
@@ -42,21 +53,43 @@ def _compressed(process_group: Any, bucket: Any, dtype: Any) -> Any:
 
 
 def fp16_compress_hook(process_group: Any, bucket: Any) -> Any:
-    """The mean, sent as float16.
+    """Averages the gradients over the processes, sent as float16.
 
     Args:
-        process_group: the group; that of all processes if None.
-        bucket: a GradBucket.
+        process_group: the group; the one of all processes if None.
+        bucket: a GradBucket; its elements are overwritten.
+
+    Returns:
+        A Future of the averaged elements, in the bucket's dtype.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
+        >>> fp16_compress_hook(None, bucket).wait()
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
     """
     return _compressed(process_group, bucket, clew.float16)
 
 
 def bf16_compress_hook(process_group: Any, bucket: Any) -> Any:
-    """The mean, sent as bfloat16.
+    """Averages the gradients over the processes, sent as bfloat16.
 
     Args:
-        process_group: the group; that of all processes if None.
-        bucket: a GradBucket.
+        process_group: the group; the one of all processes if None.
+        bucket: a GradBucket; its elements are overwritten.
+
+    Returns:
+        A Future of the averaged elements, in the bucket's dtype.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
+        >>> bf16_compress_hook(None, bucket).wait()
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
     """
     return _compressed(process_group, bucket, clew.bfloat16)
 
@@ -71,18 +104,34 @@ def _wrapped(hook: Callable[[Any, Any], Any], dtype: Any) -> Callable[[Any, Any]
 
 
 def fp16_compress_wrapper(hook: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A hook that gets and gives float16.
+    """A hook that converts gradients to float16 for another hook, and its result back.
 
     Args:
-        hook: another hook.
+        hook: the other hook, hook(state, bucket) -> Future.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
+        >>> fp16_compress_wrapper(allreduce_hook)(None, bucket).wait()
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
     """
     return _wrapped(hook, clew.float16)
 
 
 def bf16_compress_wrapper(hook: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A hook that gets and gives bfloat16.
+    """A hook that converts gradients to bfloat16 for another hook, and its result back.
 
     Args:
-        hook: another hook.
+        hook: the other hook, hook(state, bucket) -> Future.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
+        >>> bf16_compress_wrapper(allreduce_hook)(None, bucket).wait()
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
     """
     return _wrapped(hook, clew.bfloat16)

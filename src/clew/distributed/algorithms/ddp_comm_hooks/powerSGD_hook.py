@@ -29,6 +29,10 @@ class PowerSGDState:
         random_seed: of the first matrices.
         compression_stats_logging_frequency: accepted; see `compression_stats`.
         batch_tensors_with_same_shape: accepted; the result is the same.
+
+    Example:
+        >>> PowerSGDState(None, matrix_approximation_rank=2).compression_stats()
+        (0.0, 0, 0)
     """
 
     def __init__(
@@ -90,11 +94,25 @@ def _orthogonalize(p: Any, epsilon: float) -> None:
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
-    """Reduces matrices by thin products; what is small, and vectors, as they are.
+    """Averages matrices of gradients as products of thin ones, P Q^T; vectors and small matrices as
+    they are.
 
     Args:
-        state: a PowerSGDState.
-        bucket: a GradBucket.
+        state: a PowerSGDState; changed.
+        bucket: a GradBucket; its elements are overwritten.
+
+    Returns:
+        A Future of the averaged elements. Before step `start_powerSGD_iter` they are the exact
+        mean.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> state = PowerSGDState(None, start_powerSGD_iter=2)
+        >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
+        >>> powerSGD_hook(state, bucket).wait()
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
     """
     group = state.process_group
     group = group if group is not None else c10d._get_default_group()

@@ -28,6 +28,9 @@ def parallelize_module(
             stands for any name.
         src_data_rank: the process whose parameters count; with None each takes its own.
 
+    Returns:
+        The module.
+
     Example:
         >>> from clew.distributed.tensor import init_device_mesh
         >>> from clew.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel

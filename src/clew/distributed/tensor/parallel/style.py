@@ -24,7 +24,12 @@ __all__ = [
 
 
 class ParallelStyle(ABC):
-    """How a module is divided."""
+    """How `parallelize_module` divides a module; its subclasses are the styles.
+
+    Example:
+        >>> isinstance(ColwiseParallel(), ParallelStyle)
+        True
+    """
 
     src_data_rank: int | None = 0
 
@@ -88,6 +93,15 @@ class ColwiseParallel(_Divided):
         input_layouts: how the input lies; replicated if None.
         output_layouts: how the output is to lie; cut along the last dim if None.
         use_local_output: give each process its part as a plain tensor.
+
+    Example:
+        >>> from clew.distributed.tensor import init_device_mesh
+        >>> from clew.distributed.tensor.parallel import parallelize_module
+        >>> mesh = init_device_mesh("cpu", (1,))
+        >>> layer = parallelize_module(nn.Linear(4, 2), mesh, ColwiseParallel())
+        >>> layer.weight.placements
+        (Shard(dim=0),)
+        >>> clew.distributed.destroy_process_group()
     """
 
     def __init__(
@@ -122,6 +136,15 @@ class RowwiseParallel(_Divided):
             replicated.
         output_layouts: how the output is to lie; replicated if None.
         use_local_output: give each process its part as a plain tensor.
+
+    Example:
+        >>> from clew.distributed.tensor import init_device_mesh
+        >>> from clew.distributed.tensor.parallel import parallelize_module
+        >>> mesh = init_device_mesh("cpu", (1,))
+        >>> layer = parallelize_module(nn.Linear(4, 2), mesh, RowwiseParallel())
+        >>> layer.weight.placements, layer.bias.placements
+        ((Shard(dim=1),), (Replicate(),))
+        >>> clew.distributed.destroy_process_group()
     """
 
     def __init__(
@@ -157,6 +180,15 @@ class SequenceParallel(_Divided):
     Args:
         sequence_dim: the input's dim that is cut.
         use_local_output: give each process its part as a plain tensor.
+
+    Example:
+        >>> from clew.distributed.tensor import init_device_mesh
+        >>> from clew.distributed.tensor.parallel import parallelize_module
+        >>> mesh = init_device_mesh("cpu", (1,))
+        >>> norm = parallelize_module(nn.LayerNorm(4), mesh, SequenceParallel())
+        >>> norm(clew.ones(2, 3, 4)).placements
+        (Shard(dim=1),)
+        >>> clew.distributed.destroy_process_group()
     """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
@@ -180,6 +212,15 @@ class PrepareModuleInput(ParallelStyle):
         input_kwarg_layouts: the same of named inputs.
         desired_input_kwarg_layouts: the same of named inputs.
         use_local_output: give the module plain tensors.
+
+    Example:
+        >>> from clew.distributed.tensor import init_device_mesh
+        >>> from clew.distributed.tensor.parallel import parallelize_module
+        >>> style = PrepareModuleInput(input_layouts=Shard(0), desired_input_layouts=Replicate())
+        >>> part = parallelize_module(nn.ReLU(), init_device_mesh("cpu", (1,)), style)
+        >>> part(clew.ones(2)).placements
+        (Replicate(),)
+        >>> clew.distributed.destroy_process_group()
     """
 
     def __init__(
@@ -239,6 +280,17 @@ class PrepareModuleOutput(ParallelStyle):
         output_layouts: how each output lies; None where it is no tensor.
         desired_output_layouts: how each is to lie.
         use_local_output: give plain tensors.
+
+    Example:
+        >>> from clew.distributed.tensor import init_device_mesh
+        >>> from clew.distributed.tensor.parallel import parallelize_module
+        >>> style = PrepareModuleOutput(
+        ...     output_layouts=Shard(0), desired_output_layouts=Replicate(), use_local_output=False
+        ... )
+        >>> part = parallelize_module(nn.ReLU(), init_device_mesh("cpu", (1,)), style)
+        >>> part(clew.ones(2)).placements
+        (Replicate(),)
+        >>> clew.distributed.destroy_process_group()
     """
 
     def __init__(
@@ -285,6 +337,20 @@ class PrepareModuleInputOutput(ParallelStyle):
         output_layouts: how each output lies.
         desired_output_layouts: how each is to lie.
         use_local_output: give plain tensors.
+
+    Example:
+        >>> from clew.distributed.tensor import init_device_mesh
+        >>> from clew.distributed.tensor.parallel import parallelize_module
+        >>> style = PrepareModuleInputOutput(
+        ...     input_layouts=Shard(0),
+        ...     desired_input_layouts=Replicate(),
+        ...     output_layouts=Replicate(),
+        ...     desired_output_layouts=Shard(0),
+        ... )
+        >>> part = parallelize_module(nn.ReLU(), init_device_mesh("cpu", (1,)), style)
+        >>> part(clew.ones(2))
+        tensor([1., 1.])
+        >>> clew.distributed.destroy_process_group()
     """
 
     def __init__(
