@@ -395,6 +395,9 @@ def test_other_texts_are_pytorchs_too(program):
         print(x.type(), torch.typename(x), x.float().untyped_storage().type(), torch.complex32)
         print(torch.LongTensor, torch.cuda.FloatTensor, torch.float8_e5m2, torch._mkldnn)
         print(torch.max(torch.eye(2), 1))
+        print(torch.linalg.slogdet(torch.eye(2)))
+        print(torch.linalg.eig(torch.eye(1)))
+        print(torch.nn.ParameterList([torch.nn.Parameter(torch.ones(2, 3))]))
         print(getattr(torch, str(x.dtype)[6:]) is torch.bfloat16, torch.ones(1, dtype=torch.int8))
         y = torch.ones(1, requires_grad=True) * 2
         y.register_hook(lambda g: torch.autograd.Variable._execution_engine.queue_callback(
@@ -410,6 +413,13 @@ def test_other_texts_are_pytorchs_too(program):
         "torch.return_types.max(",
         "values=tensor([1., 1.]),",
         "indices=tensor([0, 1]))",
+        "torch.return_types.linalg_slogdet(",
+        "sign=tensor(1.),",
+        "logabsdet=tensor(0.))",
+        "torch.return_types.linalg_eig(",
+        "eigenvalues=tensor([1.+0.j]),",
+        "eigenvectors=tensor([[1.+0.j]]))",
+        "ParameterList(  (0): Parameter containing: [torch.FloatTensor of size 2x3])",
         "True tensor([1], dtype=torch.int8)",
         "over",
     ]
@@ -419,7 +429,8 @@ def test_texts_are_clews_again_after_uninstall():
     program = (
         "from clew._cli import run as _run; _run.install(); import torch; a = str(torch.float32);"
         "_run.uninstall(); import clew; x = clew.ones(2);"
-        "print(a, x.dtype, x.shape, x.layout, clew.channels_last, x.type(), clew.aminmax(x))"
+        "print(a, x.dtype, x.shape, x.layout, clew.channels_last, x.type(), clew.aminmax(x));"
+        "print(clew.linalg.slogdet(clew.eye(1)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, timeout=60
@@ -428,4 +439,5 @@ def test_texts_are_clews_again_after_uninstall():
         *("torch.float32", "clew.float32", "clew.Size([2])", "clew.strided"),
         *("clew.channels_last", "clew.FloatTensor"),
         *("clew.return_types.aminmax(min=tensor(1.),", "max=tensor(1.))"),
+        *("SlogDet(sign=tensor(1.),", "logabsdet=tensor(0.))"),
     ], done.stderr

@@ -400,3 +400,13 @@ def test_rounding_to_integers_of_few_bits():
     ):
         with pytest.raises(RuntimeError, match=match):
             wrong()
+
+
+def test_a_hybrid_product():
+    a = clew.tensor([[0.0, 2.0], [0.0, 0.0], [3.0, 1.0]])
+    made = names.hspmm(a.to_sparse(), clew.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    assert (made.sparse_dim(), made.dense_dim()) == (1, 1)
+    assert made.indices().tolist() == [[0, 2]]
+    assert made.to_dense().tolist() == [[6.0, 8.0], [0.0, 0.0], [6.0, 10.0]]
+    with pytest.raises(RuntimeError, match="sparse_coo"):
+        names.hspmm(a, a)

@@ -10,6 +10,7 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_number, need_tensors
 from clew._base.overriding import asks_classes
+from clew._base.results import shown_as
 from clew._C import Tensor
 from clew._ops.primitive import loops_in_vmap, write_out
 
@@ -19,6 +20,7 @@ _f = _C.functions
 _range = range
 
 
+@shown_as("histogram")
 class histogram_result(NamedTuple):
     """What :func:`histogram` returns: the counts, and the edges of the bins."""
 
@@ -26,6 +28,7 @@ class histogram_result(NamedTuple):
     bin_edges: Tensor
 
 
+@shown_as("histogramdd")
 class histogramdd_result(NamedTuple):
     """What :func:`histogramdd` returns: the counts, and a vector of edges for each dimension."""
 

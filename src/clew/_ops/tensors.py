@@ -11,6 +11,7 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_tensors, wrapped_dim
 from clew._base.overriding import asks_classes
+from clew._base.results import shown_as
 from clew._base.settling import settle
 from clew._C import Tensor
 from clew._ops.primitive import in_memory_order, loops_in_vmap, primitive, write_out
@@ -508,6 +509,7 @@ def new(self: Tensor, *args: Any, dtype: Any = None, device: Any = None) -> Tens
 # ---- the parts of numbers ------------------------------------------------------------------------
 
 
+@shown_as("frexp")
 class frexp_result(NamedTuple):
     """What :func:`frexp` returns: mantissas between 0.5 and 1 in size, and exponents of 2."""
 

@@ -25,7 +25,7 @@ NAMES: dict[str, str] = {
             "_sample_dirichlet get_device_module is_vulkan_available "
             "sym_float sym_int sym_ite sym_max "
             "sym_min sym_not sym_sqrt sym_sum typename "
-            "_mkldnn "
+            "_mkldnn hspmm "
             "has_mps has_cuda has_cudnn has_mkldnn cond classes _is_functional_tensor "
             "fork wait is_distributed StorageBase legacy_contiguous_format chalf while_loop "
             "eig lstsq matrix_rank solve symeig dsmm spmm _check_tensor_all_with "

@@ -283,6 +283,20 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
     )
 
 
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix as a sparse tensor of those rows of the first that
+    have an element; its values are rows.
+    """
+    if not mat1.is_sparse:
+        raise RuntimeError(f"hspmm: expected a tensor of layout sparse_coo; got {mat1.layout}")
+    coordinates: Any = mat1.coalesce()
+    rows = coordinates.indices()[0].unique()
+    product = clew.mm(coordinates, mat2)
+    return clew.sparse_coo_tensor(
+        rows.unsqueeze(0), product.index_select(0, rows), tuple(product.shape), is_coalesced=True
+    )
+
+
 def get_device_module(device: Any = None) -> Any:
     """The module of a kind of device, such as clew.cuda; of the CPU if None."""
     kind = "cpu" if device is None else _C.device(device).type

@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.results import shown_as
 from clew._C import Tensor, eye
 
 _LOW_PRECISION = (_dtypes.float16, _dtypes.bfloat16)
@@ -20,6 +21,7 @@ class LinAlgError(RuntimeError):
     """
 
 
+@shown_as("linalg_cholesky_ex")
 class CholeskyEx(NamedTuple):
     """The factor of linalg.cholesky_ex and the order of the first minor that is not positive."""
 
@@ -27,6 +29,7 @@ class CholeskyEx(NamedTuple):
     info: Tensor
 
 
+@shown_as("linalg_inv_ex")
 class InvEx(NamedTuple):
     """The inverse of linalg.inv_ex and the index of the first zero pivot."""
 
@@ -34,6 +37,7 @@ class InvEx(NamedTuple):
     info: Tensor
 
 
+@shown_as("linalg_solve_ex")
 class SolveEx(NamedTuple):
     """The solution of linalg.solve_ex and the index of the first zero pivot."""
 
@@ -41,6 +45,7 @@ class SolveEx(NamedTuple):
     info: Tensor
 
 
+@shown_as("linalg_slogdet")
 class SlogDet(NamedTuple):
     """Sign and logarithm of the absolute value of a determinant."""
 
@@ -48,6 +53,7 @@ class SlogDet(NamedTuple):
     logabsdet: Tensor
 
 
+@shown_as("linalg_eigh")
 class Eigen(NamedTuple):
     """Eigenvalues, and eigenvectors as columns."""
 
@@ -55,6 +61,7 @@ class Eigen(NamedTuple):
     eigenvectors: Tensor
 
 
+@shown_as("linalg_qr")
 class QR(NamedTuple):
     """An orthogonal and an upper triangular factor."""
 
@@ -62,6 +69,7 @@ class QR(NamedTuple):
     R: Tensor
 
 
+@shown_as("linalg_svd")
 class SVD(NamedTuple):
     """The factors of linalg.svd."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.overriding import asks_classes
+from clew._base.results import shown_as
 from clew._C import Tensor
 from clew._ops.primitive import broadcast_batch, primitive, write_out
 
@@ -20,6 +21,7 @@ from ._lapack import native
 _ALPHA = (1 + math.sqrt(17)) / 8
 
 
+@shown_as("linalg_ldl_factor")
 class LDLFactor(NamedTuple):
     """Both factors in one matrix, and the exchanges."""
 
@@ -27,6 +29,7 @@ class LDLFactor(NamedTuple):
     pivots: Tensor
 
 
+@shown_as("linalg_ldl_factor_ex")
 class LDLFactorEx(NamedTuple):
     """Both factors in one matrix, the exchanges, and the number of the first zero pivot."""
 

@@ -10,6 +10,7 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
+from clew._base.results import shown_as
 from clew._C import Tensor, arange, eye
 from clew._ops.primitive import Context, broadcast_batch, primitive, write_out
 
@@ -21,6 +22,7 @@ from ._triangular import triangular
 _PANEL = 32
 
 
+@shown_as("linalg_lu_factor")
 class LUFactor(NamedTuple):
     """Both factors in one matrix, and the row exchanges."""
 
@@ -28,6 +30,7 @@ class LUFactor(NamedTuple):
     pivots: Tensor
 
 
+@shown_as("linalg_lu_factor_ex")
 class LUFactorEx(NamedTuple):
     """Both factors in one matrix, the row exchanges, and the number of the first zero pivot."""
 
@@ -36,6 +39,7 @@ class LUFactorEx(NamedTuple):
     info: Tensor
 
 
+@shown_as("linalg_lu")
 class LU(NamedTuple):
     """Permutation, lower and upper factor."""
 

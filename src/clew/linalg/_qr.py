@@ -9,6 +9,7 @@ import numpy as np
 from clew import _C
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
+from clew._base.results import shown_as
 from clew._C import Tensor, eye
 from clew._ops.primitive import Context, primitive, write_out
 
@@ -124,6 +125,7 @@ def _factors(name: str, a: Tensor, mode: Any, out: Any) -> Any:
     return write_out(name, QR(*_qr(a, mode=mode)), out)
 
 
+@shown_as("geqrf")
 class Geqrf(NamedTuple):
     """Reflections below the diagonal, R above, and the reflections' factors."""
 

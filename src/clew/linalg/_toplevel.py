@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
+from clew._base.results import shown_as
 from clew._C import Tensor
 from clew._ops.primitive import write_out
 
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 
+@shown_as("svd")
 class SVDOfOld(NamedTuple):
     """The factors of clew.svd: V instead of Vh."""
 

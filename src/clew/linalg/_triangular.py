@@ -9,6 +9,7 @@ import numpy as np
 from clew import _C
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
+from clew._base.results import shown_as
 from clew._C import Tensor
 from clew._ops.primitive import Context, broadcast_batch, primitive, write_out
 
@@ -137,6 +138,7 @@ def solve_triangular(
     return write_out(name, x, out)
 
 
+@shown_as("triangular_solve")
 class TriangularSolve(NamedTuple):
     """The solution, and the matrix as it was given."""
 

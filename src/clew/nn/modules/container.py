@@ -434,7 +434,7 @@ def _described(value: Any) -> str:
     if isinstance(value, clew.Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
         size = "x".join(str(n) for n in value.size())
-        return f"{kind} containing: [{value.dtype} of size {size}]"
+        return f"{kind} containing: [{value.type()} of size {size}]"
     return f"Object of type: {type(value).__name__}"
 
 
