@@ -398,6 +398,7 @@ def test_other_texts_are_pytorchs_too(program):
         print(torch.linalg.slogdet(torch.eye(2)))
         print(torch.linalg.eig(torch.eye(1)))
         print(torch.nn.ParameterList([torch.nn.Parameter(torch.ones(2, 3))]))
+        print(torch.nn.ParameterDict({"a": torch.nn.Parameter(torch.ones(2, 3))}))
         print(getattr(torch, str(x.dtype)[6:]) is torch.bfloat16, torch.ones(1, dtype=torch.int8))
         y = torch.ones(1, requires_grad=True) * 2
         y.register_hook(lambda g: torch.autograd.Variable._execution_engine.queue_callback(
@@ -419,7 +420,8 @@ def test_other_texts_are_pytorchs_too(program):
         "torch.return_types.linalg_eig(",
         "eigenvalues=tensor([1.+0.j]),",
         "eigenvectors=tensor([[1.+0.j]]))",
-        "ParameterList(  (0): Parameter containing: [torch.FloatTensor of size 2x3])",
+        "ParameterList(  (0): Parameter containing: [torch.float32 of size 2x3])",
+        "ParameterDict(  (a): Parameter containing: [torch.FloatTensor of size 2x3])",
         "True tensor([1], dtype=torch.int8)",
         "over",
     ]

@@ -430,11 +430,13 @@ def _pairs(where: str, items: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def _described(value: Any) -> str:
+def _described(value: Any, by_type: bool) -> str:
+    """What is told of a value: PyTorch's lists name a tensor's dtype, its dicts the type."""
     if isinstance(value, clew.Tensor):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
         size = "x".join(str(n) for n in value.size())
-        return f"{kind} containing: [{value.type()} of size {size}]"
+        name = value.type() if by_type else value.dtype
+        return f"{kind} containing: [{name} of size {size}]"
     return f"Object of type: {type(value).__name__}"
 
 
@@ -513,7 +515,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({i}): {_described(p)}" for i, p in enumerate(self))
+        return "\n".join(f"  ({i}): {_described(p, False)}" for i, p in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
@@ -667,7 +669,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({k}): {_described(p)}" for k, p in self.items())
+        return "\n".join(f"  ({k}): {_described(p, True)}" for k, p in self.items())
 
     def __call__(self, input: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")
