@@ -23,6 +23,7 @@ torch.legacy_contiguous_format torch.matrix_rank torch.solve torch.symeig torch.
 torch._C._get_cudnn_enabled torch._C._is_alias_of torch._C._is_torch_function_mode_enabled
 torch._C._jit_set_nvfuser_enabled torch._cast_Long torch._check_tensor_all_with
 torch._convert_indices_from_coo_to_csr torch._standard_gamma torch._tensor_str._str_intern
+torch._tensor_str.PRINT_OPTS.threshold torch._tensor_str._tensor_str
 torch._ops.OperatorBase torch._prims_common.is_contiguous_or_false torch._inductor.list_mode_options
 torch._dynamo.exc.TensorifyScalarRestartAnalysis torch._dynamo.reset_code_caches
 torch._subclasses.functional_tensor.mb_unwrap_functional_tensor
