@@ -93,6 +93,12 @@ class ScriptFunction:
     Args:
         function: what is called.
         example: its arguments, where they are known.
+
+    Example:
+        >>> import clew
+        >>> double = clew.jit.script(lambda x: 2 * x)
+        >>> isinstance(double, ScriptFunction), double(clew.ones(1))
+        (True, tensor([2.]))
     """
 
     _clew_wraps = True  # an export calls what is wrapped

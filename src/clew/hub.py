@@ -49,10 +49,17 @@ def _get_torch_home() -> str:
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Chooses the directory.
+    """Chooses the directory in which files are kept; see `get_dir`.
 
     Args:
-        d: where files are kept.
+        d: its path; `~` stands for the home directory.
+
+    Example:
+        >>> before = get_dir()
+        >>> set_dir("/tmp/models")
+        >>> get_dir()
+        '/tmp/models'
+        >>> set_dir(before)
     """
     global _dir
     _dir = os.path.expanduser(d)
@@ -64,10 +71,21 @@ def download_url_to_file(
     """Fetches a file; it appears at its place only when it is whole.
 
     Args:
-        url: from where.
-        dst: to where.
-        hash_prefix: the first digits of its SHA-256; another file raises.
-        progress: print how much has come.
+        url: the file's address.
+        dst: the path to write.
+        hash_prefix: the first hexadecimal digits of the file's SHA-256; None to compare nothing.
+        progress: print to a terminal how much has come.
+
+    Raises:
+        RuntimeError: if the file's SHA-256 begins otherwise; `dst` is not written then.
+
+    Example:
+        >>> import pathlib
+        >>> pathlib.Path("weights.txt").write_text("0.5")
+        3
+        >>> download_url_to_file(pathlib.Path("weights.txt").absolute().as_uri(), "copy.txt")
+        >>> pathlib.Path("copy.txt").read_text()
+        '0.5'
     """
     dst = os.path.expanduser(dst)
     digest, done = hashlib.sha256(), 0
@@ -98,16 +116,27 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = True,
 ) -> Any:
-    """Loads a file of weights, fetching it when it is not there.
+    """Loads a file of weights, and fetches it first if it is not in the directory.
 
     Args:
-        url: from where.
-        model_dir: where it is kept; `get_dir()`/checkpoints by default.
+        url: the file's address.
+        model_dir: the directory; `get_dir()`/checkpoints if None.
         map_location: as for `clew.load`.
-        progress: print how much has come.
-        check_hash: the name ends with the first digits of the file's SHA-256; compare.
-        file_name: what it is called; the end of the URL by default.
+        progress: print to a terminal how much has come.
+        check_hash: compare the SHA-256 of what is fetched with the digits in its name, as in
+            model-1a2b3c4d.pth.
+        file_name: the name to keep it under; the URL's last part if None.
         weights_only: as for `clew.load`, which never executes code.
+
+    Returns:
+        What `clew.load` gives, mostly a dict of tensors.
+
+    Example:
+        >>> import pathlib
+        >>> clew.save({"w": clew.ones(2)}, "model.pt")
+        >>> url = pathlib.Path("model.pt").absolute().as_uri()
+        >>> load_state_dict_from_url(url, model_dir="kept")
+        {'w': tensor([1., 1.])}
     """
     import clew
 
@@ -132,19 +161,26 @@ def _no_programs(what: str) -> NoReturn:
 
 
 def load(repo_or_dir: Any, model: str, *args: Any, source: str = "github", **kwargs: Any) -> Any:
-    """What a function of the file hubconf.py in a folder returns.
+    r"""Calls a function of the file hubconf.py in a folder, and returns its result.
 
     Args:
-        repo_or_dir: the folder; what lies on the net is refused.
+        repo_or_dir: the folder.
         model: the function's name.
         args: its arguments.
-        source: "local".
+        source: "local". PyTorch's default "github" would run a program from the net, and raises.
         kwargs: its named arguments; `force_reload`, `skip_validation`, `trust_repo` and `verbose`
             concern what is fetched, and are left out.
 
     Raises:
-        NotImplementedError: the source is another one.
-        RuntimeError: there is no such function, or a package is missing that the file names.
+        NotImplementedError: if the source is "github".
+        RuntimeError: if there is no such function, or a package is missing that the file names.
+
+    Example:
+        >>> import pathlib
+        >>> text = "import clew\ndef linear(n): return clew.nn.Linear(n, 1)"
+        >>> _ = pathlib.Path("hubconf.py").write_text(text)
+        >>> load(".", "linear", 3, source="local")
+        Linear(in_features=3, out_features=1, bias=True)
     """
     source = source.lower()
     if source not in ("github", "local"):
@@ -174,12 +210,29 @@ def load(repo_or_dir: Any, model: str, *args: Any, source: str = "github", **kwa
 
 
 def list(github: str, *args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: programs are not fetched."""
+    """Raises NotImplementedError: clew does not fetch programs from the net.
+
+    Example:
+        >>> clew.hub.list("pytorch/vision")
+        Traceback (most recent call last):
+        NotImplementedError: hub.list: clew does not fetch and run programs; ...
+    """
     _no_programs("list")
 
 
 def help(github: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: programs are not fetched."""
+    """Raises NotImplementedError: clew does not fetch programs from the net.
+
+    Args:
+        github: not used.
+        model: not used.
+        args, kwargs: not used.
+
+    Example:
+        >>> clew.hub.help("pytorch/vision", "resnet18")
+        Traceback (most recent call last):
+        NotImplementedError: hub.help: clew does not fetch and run programs; ...
+    """
     _no_programs("help")
 
 

@@ -430,12 +430,15 @@ class Library:
         self._defined: list[str] = []
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """Adds an operation.
+        """Adds an operation to the namespace.
 
         Args:
-            schema: its name, parameters and results.
-            alias_analysis: accepted.
+            schema: its name, parameters and results, such as "twice(Tensor x) -> Tensor".
+            alias_analysis: not used.
             tags: kept with the operation.
+
+        Returns:
+            The operation's name, without the namespace.
         """
         read = _Schema(schema, self.ns)
         full = f"{self.ns}::{read.name}"
@@ -502,13 +505,25 @@ def _implement(full: str, fn: Callable[..., Any], key: str) -> None:
 
 
 def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = ()) -> Any:
-    """Adds an operation.
+    """Adds an operation by its schema; `impl` gives it a kernel.
 
     Args:
         qualname: "namespace::name".
         schema: its parameters and results, such as "(Tensor x) -> Tensor".
-        lib: accepted; the operation stays as long as the process.
+        lib: not used: the operation stays as long as the process.
         tags: kept with the operation.
+
+    Returns:
+        None; `clew.ops.<namespace>.<name>` is the operation.
+
+    Raises:
+        RuntimeError: if the operation exists with another schema.
+
+    Example:
+        >>> define("doc_define::twice", "(Tensor x) -> Tensor")
+        >>> impl("doc_define::twice", "cpu", lambda x: 2 * x)
+        >>> clew.ops.doc_define.twice(clew.ones(1))
+        tensor([2.])
     """
     full = _full_name(qualname)
     space, _, short = full.partition("::")
@@ -516,14 +531,25 @@ def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = ()
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
-    """Gives an operation its kernel for kinds of devices; a decorator without func.
+    """Gives an operation its kernel for kinds of devices; a decorator without `func`.
 
     Args:
         qualname: "namespace::name"; in the older form `impl(lib, name, dispatch_key="")` the
             library, with the name and the key after it.
         types: "cpu", "default" or a sequence; kernels of other devices are kept nowhere.
         func: the kernel.
-        lib: accepted.
+        lib: not used.
+
+    Returns:
+        None, or without `func` a decorator that returns its function.
+
+    Example:
+        >>> define("doc_impl::twice", "(Tensor x) -> Tensor")
+        >>> @impl("doc_impl::twice", "cpu")
+        ... def twice(x):
+        ...     return 2 * x
+        >>> clew.ops.doc_impl.twice(clew.ones(1))
+        tensor([2.])
     """
     if isinstance(qualname, Library):
 
@@ -544,7 +570,23 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
 
 
 def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """Gives an operation its kernel for kinds of devices; a decorator without func."""
+    """Gives an operation its kernel for kinds of devices; a decorator without `func`.
+
+    Args:
+        op: the operation, or its name "namespace::name".
+        device_types: as of `impl`; None for all.
+        func: the kernel.
+        lib: not used.
+
+    Returns:
+        None, or without `func` a decorator that returns its function.
+
+    Example:
+        >>> define("doc_kernel::twice", "(Tensor x) -> Tensor")
+        >>> register_kernel("doc_kernel::twice", "cpu", lambda x: 2 * x)
+        >>> clew.ops.doc_kernel.twice(clew.ones(1))
+        tensor([2.])
+    """
     kinds = ["default"] if device_types is None else device_types
     return impl(_full_name(op), kinds, func, lib=lib)
 
@@ -558,7 +600,33 @@ def register_fake(
     _stacklevel: int = 1,
     allow_override: bool = False,
 ) -> Any:
-    """Says what an operation gives for tensors without data; a decorator without func."""
+    """Gives an operation its rule for tensors without data; a decorator without `func`.
+
+    The rule gets "meta" tensors and returns tensors of the right shapes and dtypes. PyTorch's older
+    name is `impl_abstract`.
+
+    Args:
+        op: the operation, or its name "namespace::name".
+        func: the rule.
+        lib: not used.
+        allow_override: not used: a second rule replaces the first.
+
+    Returns:
+        `func`, or without it a decorator that returns its function.
+
+    Raises:
+        RuntimeError: if there is no such operation.
+
+    Example:
+        >>> @custom_op("doc_fake::twice", mutates_args=())
+        ... def twice(x: clew.Tensor) -> clew.Tensor:
+        ...     return clew.from_numpy(2 * x.detach().numpy())
+        >>> @register_fake("doc_fake::twice")  # also called impl_abstract
+        ... def _(x):
+        ...     return clew.empty_like(x)
+        >>> twice(clew.empty(3, device="meta")).shape
+        clew.Size([3])
+    """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         _find(op)._fake = fn
@@ -576,17 +644,59 @@ def register_autograd(
     """Gives an operation its gradient rule.
 
     Args:
-        op: the operation.
-        backward: (ctx, *gradients) to a gradient for each input.
-        setup_context: (ctx, inputs, output): keeps what backward needs.
-        lib: accepted.
+        op: the operation, or its name "namespace::name".
+        backward: backward(ctx, *gradients), which returns a gradient for each input, or one alone.
+        setup_context: setup_context(ctx, inputs, output), which keeps what `backward` needs; with
+            named arguments setup_context(ctx, inputs, named, output).
+        lib: not used.
+
+    Raises:
+        RuntimeError: if there is no such operation.
+
+    Example:
+        >>> @custom_op("doc_autograd::square", mutates_args=())
+        ... def square(x: clew.Tensor) -> clew.Tensor:
+        ...     return clew.from_numpy(x.detach().numpy() ** 2)
+        >>> def keep(ctx, inputs, output):
+        ...     ctx.save_for_backward(*inputs)
+        >>> def backward(ctx, grad):
+        ...     return 2 * ctx.saved_tensors[0] * grad
+        >>> register_autograd("doc_autograd::square", backward, setup_context=keep)
+        >>> x = clew.tensor([3.0], requires_grad=True)
+        >>> square(x).backward()
+        >>> x.grad
+        tensor([6.])
     """
     operation = _find(op)
     operation._backward, operation._setup, operation._function = backward, setup_context, None
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """Gives an operation its rule for batches: (info, in_dims, *args) to (results, out_dims)."""
+    """Gives an operation its rule for batches; a decorator without `func`.
+
+    Args:
+        op: the operation, or its name "namespace::name".
+        func: func(info, in_dims, *args), which returns (results, out_dims); `info.batch_size` is
+            the batch's size, `in_dims` says where it lies in each argument.
+        lib: not used.
+
+    Returns:
+        `func`, or without it a decorator that returns its function.
+
+    Raises:
+        RuntimeError: if there is no such operation.
+
+    Example:
+        >>> @custom_op("doc_vmap::twice", mutates_args=())
+        ... def twice(x: clew.Tensor) -> clew.Tensor:
+        ...     return clew.from_numpy(2 * x.detach().numpy())
+        >>> @register_vmap("doc_vmap::twice")
+        ... def _(info, in_dims, x):
+        ...     return twice(x), in_dims[0]
+        >>> clew.vmap(twice)(clew.ones(2, 1))
+        tensor([[2.],
+                [2.]])
+    """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         _find(op)._vmap = fn
@@ -596,7 +706,25 @@ def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
-    """Casts an operation's inputs in autocast regions."""
+    """Makes an operation convert its floating-point inputs where autocast is on.
+
+    Args:
+        op: the operation, or its name "namespace::name".
+        device_type: "cpu"; other devices do nothing here.
+        cast_inputs: the dtype; float64 inputs stay as they are.
+        lib: not used.
+
+    Raises:
+        RuntimeError: if there is no such operation.
+
+    Example:
+        >>> define("doc_autocast::same", "(Tensor x) -> Tensor")
+        >>> impl("doc_autocast::same", "cpu", lambda x: x.clone())
+        >>> register_autocast("doc_autocast::same", "cpu", clew.bfloat16)
+        >>> with clew.autocast("cpu"):
+        ...     clew.ops.doc_autocast.same(clew.ones(1)).dtype
+        clew.bfloat16
+    """
     if device_type == "cpu":
         _find(op)._autocast = cast_inputs
 
@@ -604,17 +732,56 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
 def register_torch_dispatch(
     op: Any, torch_dispatch_class: Any, func: Any = None, /, **kwargs: Any
 ) -> Any:
-    """Raises: modes of dispatch do not see operations that a program adds."""
+    """Raises NotImplementedError: classes and modes cannot have rules for single operations here.
+
+    It returns nothing.
+
+    Args:
+        op: the operation.
+        torch_dispatch_class: the class or mode.
+        func: the rule.
+        kwargs: not used.
+
+    Example:
+        >>> register_torch_dispatch("doc::twice", clew.Tensor, lambda *args: None)
+        Traceback (most recent call last):
+        NotImplementedError: register_torch_dispatch: dispatch modes are not supported
+    """
     raise NotImplementedError("register_torch_dispatch: dispatch modes are not supported")
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
-    """Stands for "no kernel here": calling it raises."""
+    """Stands for "no kernel here" when it is given to `Library.impl`; calling it raises.
+
+    Raises:
+        NotImplementedError: always.
+
+    Example:
+        >>> lib = Library("doc_fallthrough", "DEF")
+        >>> _ = lib.define("twice(Tensor x) -> Tensor")
+        >>> lib.impl("twice", fallthrough_kernel, "Autograd")
+        >>> get_kernel("doc_fallthrough::twice", "Autograd") is None
+        True
+    """
     raise NotImplementedError("fallthrough_kernel is a mark and cannot be called")
 
 
 def get_kernel(op: Any, dispatch_key: Any) -> Any:
-    """The kernel of an operation."""
+    """The kernel of an operation; None if it has none.
+
+    Args:
+        op: the operation, or its name "namespace::name".
+        dispatch_key: not used: an operation has one kernel here.
+
+    Raises:
+        RuntimeError: if there is no such operation.
+
+    Example:
+        >>> define("doc_get_kernel::twice", "(Tensor x) -> Tensor")
+        >>> impl("doc_get_kernel::twice", "cpu", lambda x: 2 * x)
+        >>> get_kernel("doc_get_kernel::twice", "CPU")(clew.ones(1))
+        tensor([2.])
+    """
     return _find(op)._kernel
 
 
@@ -688,7 +855,19 @@ def _type_name(annotation: Any, where: str) -> str:
 
 
 class CustomOpDef:
-    """A function that is an operation; what `custom_op` makes."""
+    """A function that is an operation; `custom_op` makes it.
+
+    Args:
+        namespace: the operation's namespace.
+        name: its name in there.
+        schema: its parameters and results, such as "(Tensor x) -> Tensor".
+        fn: its kernel.
+
+    Example:
+        >>> twice = CustomOpDef("doc_def", "twice", "(Tensor x) -> Tensor", lambda x: 2 * x)
+        >>> twice(clew.ones(1)), clew.ops.doc_def.twice(clew.ones(1))
+        (tensor([2.]), tensor([2.]))
+    """
 
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable[..., Any]) -> None:
         self._namespace, self._name = namespace, name
@@ -707,23 +886,46 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
     def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
-        """Another kernel for kinds of devices."""
+        """Another kernel for kinds of devices, as `register_kernel` gives it.
+
+        Args:
+            device_types: as of `impl`; None for all.
+            fn: the kernel; without it this is a decorator.
+        """
         return register_kernel(self._qualname, device_types, fn)
 
     def register_fake(self, fn: Any, /) -> Any:
-        """What the operation gives for tensors without data."""
+        """The rule for tensors without data, as `register_fake` gives it.
+
+        Args:
+            fn: the rule.
+        """
         return register_fake(self._qualname, fn)
 
     def register_autograd(self, backward: Any, /, *, setup_context: Any = None) -> None:
-        """The gradient rule."""
+        """Gives the operation its gradient rule, like `register_autograd`.
+
+        Args:
+            backward: backward(ctx, *gradients).
+            setup_context: setup_context(ctx, inputs, output).
+        """
         register_autograd(self._qualname, backward, setup_context=setup_context)
 
     def register_vmap(self, func: Any = None) -> Any:
-        """The rule for batches."""
+        """The rule for batches, as `register_vmap` gives it.
+
+        Args:
+            func: the rule; without it this is a decorator.
+        """
         return register_vmap(self._qualname, func)
 
     def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
-        """Casts inputs in autocast regions."""
+        """Makes the operation convert its inputs where autocast is on, like `register_autocast`.
+
+        Args:
+            device_type: "cpu"; other devices do nothing here.
+            cast_inputs: the dtype.
+        """
         register_autocast(self._qualname, device_type, cast_inputs)
 
     @contextmanager
@@ -776,10 +978,33 @@ def custom_op(
 
 
 def triton_op(name: str, fn: Any = None, /, *, mutates_args: Any, schema: Any = None) -> Any:
-    """Makes a function an operation; kernels in Triton's language need a GPU."""
+    """Makes a function an operation, as `custom_op` does; Triton's own kernels need a GPU.
+
+    Args:
+        name: "namespace::name".
+        fn: the function; without it this is a decorator.
+        mutates_args: the names of the parameters that it writes to, or "unknown".
+        schema: the schema, in place of annotations.
+
+    Returns:
+        A CustomOpDef, or a decorator.
+
+    Example:
+        >>> @triton_op("doc_triton::twice", mutates_args=())
+        ... def twice(x: clew.Tensor) -> clew.Tensor:
+        ...     return 2 * x
+        >>> twice(clew.ones(1))
+        tensor([2.])
+    """
     return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def wrap_triton(triton_kernel: Any, /) -> Any:
-    """Raises: kernels in Triton's language need a GPU."""
+    """Raises NotImplementedError: kernels in Triton's language need a GPU.
+
+    Example:
+        >>> wrap_triton(None)
+        Traceback (most recent call last):
+        NotImplementedError: wrap_triton: Triton's kernels need a GPU
+    """
     raise NotImplementedError("wrap_triton: Triton's kernels need a GPU")

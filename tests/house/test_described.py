@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # Here arguments, results and examples are not yet told of everywhere.
 LATER = """
 accelerator ao array_api autograd.profiler autograd.profiler_util backends cpu cuda debug
-export fx hub jit library mps multiprocessing nn.attention nn.parallel onnx ops
-overrides profiler utils
+export fx mps nn.attention nn.parallel onnx ops
+overrides profiler
 """.split()
 
 # Base classes and registries, shown by what is made of them.

@@ -45,7 +45,22 @@ _context = FakeContext()
 
 
 def get_ctx() -> FakeContext:
-    """What a rule for tensors without data may ask."""
+    """The context that a rule of `library.register_fake` asks for sizes that only data decides.
+
+    Returns:
+        A FakeContext.
+
+    Example:
+        >>> @clew.library.custom_op("doc_ctx::positive", mutates_args=())
+        ... def positive(x: clew.Tensor) -> clew.Tensor:
+        ...     return x[x > 0].clone()
+        >>> @positive.register_fake
+        ... def _(x):
+        ...     return x.new_empty(get_ctx().new_dynamic_size())
+        >>> result = clew.library.opcheck(positive, (clew.tensor([-1.0, 2.0]),))
+        >>> result["test_faketensor"]
+        'SUCCESS'
+    """
     return _context
 
 
@@ -151,6 +166,15 @@ def opcheck(
 
     Raises:
         OpCheckError: a check failed.
+
+    Example:
+        >>> @clew.library.custom_op("doc_opcheck::twice", mutates_args=())
+        ... def twice(x: clew.Tensor) -> clew.Tensor:
+        ...     return 2 * x
+        >>> twice.register_fake(lambda x: clew.empty_like(x)) is not None
+        True
+        >>> set(opcheck(twice, (clew.ones(2),)).values())
+        {'SUCCESS'}
     """
     operation = getattr(op, "_opoverload", op)  # of what custom_op() has made
     if not isinstance(getattr(operation, "_qualname", None), str):

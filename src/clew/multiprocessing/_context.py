@@ -58,7 +58,20 @@ class ProcessExitedException(ProcessException):
 
 
 class ProcessContext:
-    """Processes that were started together."""
+    """Processes that were started together; `start_processes(..., join=False)` gives it.
+
+    Args:
+        processes: the processes, started.
+        errors: for each a queue that gets the text of its exception.
+
+    Example:
+        >>> from clew.multiprocessing import start_processes
+        >>> context: ProcessContext = start_processes(
+        ...     lambda i: None, nprocs=1, join=False, start_method="fork"
+        ... )
+        >>> context.join()
+        True
+    """
 
     __module__ = "clew.multiprocessing.spawn"
 

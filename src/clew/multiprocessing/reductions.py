@@ -13,7 +13,11 @@ __all__ = ["ForkingPickler", "init_reductions", "reduce_tensor"]
 
 
 def init_reductions() -> None:
-    """Has ForkingPickler share tensors; importing clew has done so."""
+    """Makes ForkingPickler share tensors' memory; importing clew.multiprocessing has done so.
+
+    Example:
+        >>> init_reductions()
+    """
     _shared.register(ForkingPickler)
 
 

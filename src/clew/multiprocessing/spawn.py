@@ -61,6 +61,14 @@ def start_processes(
 
     Returns:
         None, or with join=False an object with `join()`.
+
+    Example:
+        >>> def fill(i, out):
+        ...     out[i] = i + 1
+        >>> total = clew.zeros(2).share_memory_()
+        >>> start_processes(fill, (total,), nprocs=2, start_method="fork")
+        >>> total
+        tensor([1., 2.])
     """
     context = _mp.get_context(start_method)
     processes: list[Any] = []
@@ -104,6 +112,10 @@ def spawn(
 
     Returns:
         None, or with join=False an object with `join()`.
+
+    Example:
+        >>> import operator
+        >>> spawn(operator.index, nprocs=1)  # operator.index(0), in another process
     """
     if start_method == "spawn" and nprocs > 1 and "clew.distributed" in sys.modules:
         from clew.multiprocessing import _ranks

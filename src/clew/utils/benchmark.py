@@ -20,17 +20,25 @@ def _unit(seconds: float) -> tuple[float, str]:
 
 
 class Measurement:
-    """Times of a statement.
+    """The times that a statement took, in several runs.
 
     Args:
-        number_per_run: how often the statement ran for each time.
-        raw_times: seconds of each run.
+        number_per_run: how often the statement ran in each run.
+        raw_times: seconds of each run, of all its repetitions together.
         label: what is measured.
         sub_label: which variant.
         description: which column of a table it belongs to.
-        env: on what.
+        env: the environment, such as a machine's name.
         num_threads: with how many threads.
         stmt: the statement.
+
+    Raises:
+        ValueError: if there is no time, or `number_per_run` is below 1.
+
+    Example:
+        >>> m = Measurement(10, [0.2, 0.4, 0.3])
+        >>> m.times, m.median
+        ([0.02, 0.04, 0.03], 0.03)
     """
 
     def __init__(
@@ -282,6 +290,15 @@ class Compare:
 
     Args:
         results: the measurements.
+
+    Example:
+        >>> ours = Measurement(1, [0.002], label="add", description="ours")
+        >>> theirs = Measurement(1, [0.004], label="add", description="theirs")
+        >>> Compare([ours, theirs]).print()
+                        | ours | theirs
+        -------------------------------
+        add (1 threads) |    2 |      4
+        Times are medians in ms.
     """
 
     def __init__(self, results: Iterable[Measurement]) -> None:

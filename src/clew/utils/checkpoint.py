@@ -159,7 +159,15 @@ def _autocast(state: Any) -> Iterator[None]:
 
 
 class CheckpointFunction(Function):
-    """The node of a checkpoint with use_reentrant=True."""
+    """The autograd function behind `checkpoint(..., use_reentrant=True)`.
+
+    Example:
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> y = CheckpointFunction.apply(lambda t: t.exp(), True, x)
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([2.7183, 2.7183])
+    """
 
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
@@ -176,7 +184,15 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Runs the function again, recording, and goes back through it."""
+        """Runs the function again, recording it, and goes back through it.
+
+        Args:
+            ctx: what `forward` kept.
+            grads: the gradients of the function's outputs.
+
+        Returns:
+            The gradients of forward's arguments; None for the function and the random state.
+        """
         args = list(ctx.others)
         for i, tensor in zip(ctx.places, ctx.saved_tensors):
             args[i] = tensor

@@ -17,7 +17,17 @@ __all__ = [
 
 
 class WeakIdRef(weakref.ref):
-    """A weak reference that is equal to others of the same object, by identity."""
+    """A weak reference that is equal to others of the same object, by identity.
+
+    Args:
+        key: the object.
+        callback: called with the reference when the object is gone.
+
+    Example:
+        >>> x = clew.ones(2)
+        >>> WeakIdRef(x) == WeakIdRef(x), WeakIdRef(x) == WeakIdRef(clew.ones(2))
+        (True, False)
+    """
 
     __slots__ = ["_id"]
 
@@ -80,10 +90,19 @@ WeakTensorKeyDictionary = WeakIdKeyDictionary
 
 
 class TensorWeakRef:
-    """A weak reference to a tensor.
+    """A weak reference to a tensor; calling it gives the tensor, or None when that is gone.
 
     Args:
         tensor: the tensor.
+
+    Example:
+        >>> x = clew.ones(2)
+        >>> reference = TensorWeakRef(x)
+        >>> reference() is x
+        True
+        >>> del x
+        >>> reference() is None
+        True
     """
 
     def __init__(self, tensor: Any) -> None:

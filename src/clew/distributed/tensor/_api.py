@@ -42,8 +42,8 @@ class DTensor(Tensor):
 
     What a process holds is this object's own memory, so optimizers and initialisation in place work
     on it. An operation moves what has to be moved, computes on each process's part, and says how
-    the result lies. `DTensor.from_local` and `distribute_tensor` make one; `data` and `device`, which
-    the class takes as `Tensor` does, leave out where the parts lie.
+    the result lies. `DTensor.from_local` and `distribute_tensor` make one; `data` and `device`,
+    which the class takes as `Tensor` does, leave out where the parts lie.
 
     Example:
         >>> from clew.distributed.tensor import DTensor, Shard, init_device_mesh

@@ -22,8 +22,14 @@ class FileWriter:
     Args:
         log_dir: the directory, made when it is not there.
         max_queue: events that may wait before they are written.
-        flush_secs: how long they may wait.
+        flush_secs: seconds that they may wait.
         filename_suffix: end of the file's name.
+
+    Example:
+        >>> import tempfile
+        >>> from clew.utils.tensorboard import FileWriter  # doctest: +SKIP
+        >>> writer = FileWriter(tempfile.mkdtemp())  # doctest: +SKIP
+        >>> writer.close()  # doctest: +SKIP
     """
 
     def __init__(
