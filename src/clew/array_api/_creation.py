@@ -27,7 +27,14 @@ def arange(
     dtype: clew.dtype | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Evenly spaced numbers from `start` up to `stop`, which is not one of them.
+    """A vector of evenly spaced numbers from `start` up to `stop`, which is not one of them.
+
+    Args:
+        start: the first number; with it alone, the end, and 0 is the first.
+        stop: the end.
+        step: the distance between neighbours, not zero.
+        dtype: int64 if None and all are ints, else the default floating dtype.
+        device: where it lies.
 
     >>> clew.array_api.arange(3, 9, 2)
     tensor([3, 5, 7])
@@ -67,6 +74,9 @@ def asarray(
     """An array of what `obj` holds: an array, numbers, nested sequences, or a buffer.
 
     Args:
+        obj: what it is made of.
+        dtype: as the numbers say if None.
+        device: where it lies.
         copy: True always copies; False raises where a copy is needed; None copies where needed.
 
     >>> clew.array_api.asarray([[1, 2], [3, 4]])
@@ -95,12 +105,30 @@ def asarray(
 
 
 def empty(shape: Shape, *, dtype: clew.dtype | None = None, device: Any = None) -> Tensor:
-    """An array whose elements are not set."""
+    """An array whose elements are not set.
+
+    Args:
+        shape: an int or a sequence of them.
+        dtype: the default floating dtype if None.
+        device: where it lies.
+
+    >>> clew.array_api.empty((2, 3)).shape
+    clew.Size([2, 3])
+    """
     return clew.empty(_shape(shape), dtype=dtype, device=device)
 
 
 def empty_like(x: Tensor, /, *, dtype: clew.dtype | None = None, device: Any = None) -> Tensor:
-    """An array of the shape of `x` whose elements are not set."""
+    """An array of the shape of `x` whose elements are not set.
+
+    Args:
+        x: an array.
+        dtype: that of `x` if None.
+        device: where it lies.
+
+    >>> clew.array_api.empty_like(clew.ones(2, 3)).shape
+    clew.Size([2, 3])
+    """
     return clew.empty_like(x, dtype=dtype, device=device)
 
 
@@ -113,7 +141,19 @@ def eye(
     dtype: clew.dtype | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Ones on the `k`-th diagonal, zeros elsewhere."""
+    """A matrix of ones on the `k`-th diagonal and zeros elsewhere.
+
+    Args:
+        n_rows: how many rows.
+        n_cols: how many columns; as many if None.
+        k: the diagonal; positive ones lie above the main one.
+        dtype: the default floating dtype if None.
+        device: where it lies.
+
+    >>> clew.array_api.eye(2, 3, k=1)
+    tensor([[0., 1., 0.],
+            [0., 0., 1.]])
+    """
     n_cols = n_rows if n_cols is None else n_cols
     if k == 0:
         return clew.eye(n_rows, n_cols, dtype=dtype, device=device)
@@ -122,21 +162,51 @@ def eye(
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """An array over the memory of any object with ``__dlpack__``."""
+    """An array over the memory of any object with ``__dlpack__``.
+
+    Args:
+        x: the object.
+        device: where it is to lie; where it lies if None.
+        copy: True copies the memory; else it is shared.
+
+    >>> import numpy as np
+    >>> clew.array_api.from_dlpack(np.array([1, 2]))
+    tensor([1, 2])
+    """
     return clew.from_dlpack(x, device=device, copy=bool(copy))
 
 
 def full(
     shape: Shape, fill_value: Number, *, dtype: clew.dtype | None = None, device: Any = None
 ) -> Tensor:
-    """An array with the same number everywhere."""
+    """An array with the same number everywhere.
+
+    Args:
+        shape: an int or a sequence of them.
+        fill_value: the number.
+        dtype: as the number says if None.
+        device: where it lies.
+
+    >>> clew.array_api.full(2, 7)
+    tensor([7, 7])
+    """
     return clew.full(_shape(shape), fill_value, dtype=dtype, device=device)
 
 
 def full_like(
     x: Tensor, /, fill_value: Number, *, dtype: clew.dtype | None = None, device: Any = None
 ) -> Tensor:
-    """An array of the shape of `x` with the same number everywhere."""
+    """An array of the shape of `x` with the same number everywhere.
+
+    Args:
+        x: an array.
+        fill_value: the number.
+        dtype: that of `x` if None.
+        device: where it lies.
+
+    >>> clew.array_api.full_like(clew.ones(2), 7)
+    tensor([7., 7.])
+    """
     return clew.full_like(x, fill_value, dtype=dtype, device=device)
 
 
@@ -150,7 +220,14 @@ def linspace(
     device: Any = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """`num` evenly spaced numbers from `start` to `stop`, which is left out on request.
+    """A vector of evenly spaced numbers from `start` to `stop`, which is left out on request.
+
+    Args:
+        start, stop: the ends.
+        num: how many numbers.
+        dtype: the default floating dtype, or its complex one, if None.
+        device: where it lies.
+        endpoint: whether `stop` is the last number.
 
     >>> clew.array_api.linspace(0, 1, 4, endpoint=False)
     tensor([0.0000, 0.2500, 0.5000, 0.7500])
@@ -163,39 +240,102 @@ def linspace(
 
 
 def meshgrid(*arrays: Tensor, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
-    """Coordinate arrays of the grid that the vectors span."""
+    """The coordinate arrays of the grid that the vectors span.
+
+    Args:
+        arrays: vectors of one dtype.
+        indexing: "xy" has the first vector along the second axis, "ij" along the first.
+
+    >>> clew.array_api.meshgrid(clew.tensor([1, 2]), clew.tensor([3, 4]))[0]
+    tensor([[1, 2],
+            [1, 2]])
+    """
     if len({a.dtype for a in arrays}) > 1:
         raise ValueError("meshgrid: the arrays must have one dtype")
     return tuple(clew.meshgrid(*arrays, indexing=indexing)) if arrays else ()
 
 
 def ones(shape: Shape, *, dtype: clew.dtype | None = None, device: Any = None) -> Tensor:
-    """An array of ones."""
+    """An array of ones.
+
+    Args:
+        shape: an int or a sequence of them.
+        dtype: the default floating dtype if None.
+        device: where it lies.
+
+    >>> clew.array_api.ones(2)
+    tensor([1., 1.])
+    """
     return clew.ones(_shape(shape), dtype=dtype, device=device)
 
 
 def ones_like(x: Tensor, /, *, dtype: clew.dtype | None = None, device: Any = None) -> Tensor:
-    """An array of ones of the shape of `x`."""
+    """An array of ones of the shape of `x`.
+
+    Args:
+        x: an array.
+        dtype: that of `x` if None.
+        device: where it lies.
+
+    >>> clew.array_api.ones_like(clew.tensor([3, 4]))
+    tensor([1, 1])
+    """
     return clew.ones_like(x, dtype=dtype, device=device)
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The lower triangles of the matrices, up to the `k`-th diagonal; zeros elsewhere."""
+    """The lower triangles of the matrices, up to the `k`-th diagonal; zeros elsewhere.
+
+    Args:
+        x: matrices, (..., n, m).
+        k: the diagonal; positive ones lie above the main one.
+
+    >>> clew.array_api.tril(clew.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
     return clew.tril(x, k)
 
 
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The upper triangles of the matrices, from the `k`-th diagonal on; zeros elsewhere."""
+    """The upper triangles of the matrices, from the `k`-th diagonal on; zeros elsewhere.
+
+    Args:
+        x: matrices, (..., n, m).
+        k: the diagonal; positive ones lie above the main one.
+
+    >>> clew.array_api.triu(clew.ones(2, 2))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
     return clew.triu(x, k)
 
 
 def zeros(shape: Shape, *, dtype: clew.dtype | None = None, device: Any = None) -> Tensor:
-    """An array of zeros."""
+    """An array of zeros.
+
+    Args:
+        shape: an int or a sequence of them.
+        dtype: the default floating dtype if None.
+        device: where it lies.
+
+    >>> clew.array_api.zeros(2)
+    tensor([0., 0.])
+    """
     return clew.zeros(_shape(shape), dtype=dtype, device=device)
 
 
 def zeros_like(x: Tensor, /, *, dtype: clew.dtype | None = None, device: Any = None) -> Tensor:
-    """An array of zeros of the shape of `x`."""
+    """An array of zeros of the shape of `x`.
+
+    Args:
+        x: an array.
+        dtype: that of `x` if None.
+        device: where it lies.
+
+    >>> clew.array_api.zeros_like(clew.tensor([3, 4]))
+    tensor([0, 0])
+    """
     return clew.zeros_like(x, dtype=dtype, device=device)
 
 

@@ -19,7 +19,13 @@ def astype(x: Tensor, dtype: clew.dtype, /, *, copy: bool = True, device: Any = 
     """`x` with elements of another dtype.
 
     Args:
+        x: an array.
+        dtype: the dtype.
         copy: False gives `x` itself where nothing changes.
+        device: where it is to lie.
+
+    Raises:
+        TypeError: where complex numbers would become real ones.
 
     >>> clew.array_api.astype(clew.tensor([1.5, 0.0]), clew.bool)
     tensor([ True, False])
@@ -69,7 +75,14 @@ def isdtype(dtype: clew.dtype, kind: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Tensor | clew.dtype | Number) -> clew.dtype:
-    """The dtype that an operation on the arguments has."""
+    """The dtype that an operation on the arguments has.
+
+    Args:
+        arrays_and_dtypes: arrays, dtypes and numbers, at least one of the first two.
+
+    >>> clew.array_api.result_type(clew.int8, clew.ones(2, dtype=clew.int32), 1.0)
+    clew.float32
+    """
     dtypes = [a.dtype if isinstance(a, Tensor) else a for a in arrays_and_dtypes]
     known = [d for d in dtypes if isinstance(d, clew.dtype)]
     if not known:
@@ -106,14 +119,28 @@ class iinfo_object:
 
 
 def finfo(type: clew.dtype | Tensor, /) -> finfo_object:
-    """The limits of a floating point dtype; of a complex one, those of its parts."""
+    """The limits of a floating point dtype; of a complex one, those of its parts.
+
+    Args:
+        type: the dtype, or an array of it.
+
+    >>> clew.array_api.finfo(clew.float32).bits
+    32
+    """
     dtype = type.dtype if isinstance(type, Tensor) else type
     got = clew.finfo(dtype)
     return finfo_object(got.bits, got.eps, got.max, got.min, got.smallest_normal, dtype.to_real())
 
 
 def iinfo(type: clew.dtype | Tensor, /) -> iinfo_object:
-    """The limits of an integer dtype."""
+    """The limits of an integer dtype.
+
+    Args:
+        type: the dtype, or an array of it.
+
+    >>> clew.array_api.iinfo(clew.int8).max
+    127
+    """
     dtype = type.dtype if isinstance(type, Tensor) else type
     got = clew.iinfo(dtype)
     return iinfo_object(got.bits, got.max, got.min, dtype)

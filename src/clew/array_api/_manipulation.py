@@ -12,17 +12,34 @@ from ._common import promoted, tensor_of
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """The arrays, each seen in the shape that they have in common."""
+    """The arrays, each seen in the shape that they have in common.
+
+    >>> clew.array_api.broadcast_arrays(clew.tensor([1, 2]), clew.tensor([[3]]))
+    (tensor([[1, 2]]), tensor([[3, 3]]))
+    """
     return tuple(clew.broadcast_tensors(*arrays)) if arrays else ()
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that the shapes have in common."""
+    """The shape that the shapes have in common.
+
+    >>> clew.array_api.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
     return tuple(clew.broadcast_shapes(*shapes))
 
 
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
-    """`x` seen in another shape."""
+    """The array seen in another shape, without a copy.
+
+    Args:
+        x: an array.
+        shape: the shape, which its own broadcasts to.
+
+    >>> clew.array_api.broadcast_to(clew.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return clew.broadcast_to(x, shape)
 
 
@@ -63,7 +80,15 @@ def expand_dims(x: Tensor, /, axis: int | tuple[int, ...] = 0) -> Tensor:
 
 
 def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """`x` in reverse order along the axes, or along all."""
+    """The array in reverse order along the axes, or along all.
+
+    Args:
+        x: an array.
+        axis: the axis or axes; None for all.
+
+    >>> clew.array_api.flip(clew.tensor([1, 2, 3]))
+    tensor([3, 2, 1])
+    """
     if axis is None:
         axis = tuple(range(x.ndim))
     return clew.flip(x, axis if isinstance(axis, tuple) else (axis,))
@@ -72,7 +97,16 @@ def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
 def moveaxis(
     x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /
 ) -> Tensor:
-    """`x` with axes moved to other places; the others keep their order."""
+    """The array with axes moved to other places; the others keep their order.
+
+    Args:
+        x: an array.
+        source: the axis or axes.
+        destination: their new places.
+
+    >>> clew.array_api.moveaxis(clew.zeros(2, 3, 4), 0, 2).shape
+    clew.Size([3, 4, 2])
+    """
     return clew.moveaxis(x, source, destination)
 
 
@@ -101,10 +135,16 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
 
 
 def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:
-    """`x` in another shape.
+    """The array in another shape.
 
     Args:
+        x: an array.
+        shape: the shape, of as many elements; one size may be -1.
         copy: True always copies; False raises where a copy is needed; None copies where needed.
+
+    >>> clew.array_api.reshape(clew.tensor([1, 2, 3, 4]), (2, -1))
+    tensor([[1, 2],
+            [3, 4]])
     """
     if copy:
         return clew.reshape(tensor_of("reshape", x).clone(), shape)
@@ -123,7 +163,16 @@ def roll(
     *,
     axis: int | tuple[int, ...] | None = None,
 ) -> Tensor:
-    """`x` moved along the axes; what leaves at one end enters at the other."""
+    """The array moved along the axes; what leaves at one end enters at the other.
+
+    Args:
+        x: an array.
+        shift: by how many places, for all axes or for each.
+        axis: the axis or axes; None moves the flattened array.
+
+    >>> clew.array_api.roll(clew.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
     if axis is None:
         return clew.roll(x, shift)
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -132,7 +181,15 @@ def roll(
 
 
 def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
-    """`x` without the given axes, which must have size one."""
+    """The array without the given axes, which must have size one.
+
+    Args:
+        x: an array.
+        axis: the axis or axes.
+
+    >>> clew.array_api.squeeze(clew.zeros(1, 3), 0).shape
+    clew.Size([3])
+    """
     axes = axis if isinstance(axis, tuple) else (axis,)
     for a in axes:
         if x.shape[a] != 1:
@@ -141,7 +198,16 @@ def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
-    """The arrays side by side along a new axis."""
+    """The arrays side by side along a new axis.
+
+    Args:
+        arrays: arrays of one shape.
+        axis: the place of the new axis.
+
+    >>> clew.array_api.stack([clew.tensor([1, 2]), clew.tensor([3, 4])], axis=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     return clew.stack(promoted("stack", *arrays), axis)
 
 
@@ -179,7 +245,15 @@ def _places(indices: Tensor, x: Tensor, axis: int) -> Tensor:
 
 
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
-    """`x` beside itself, so many times along each axis."""
+    """The array beside itself, so many times along each axis.
+
+    Args:
+        x: an array.
+        repetitions: how often, for each axis.
+
+    >>> clew.array_api.tile(clew.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
     return clew.tile(x, repetitions)
 
 
@@ -193,7 +267,17 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """Each matrix (of the last two axes) transposed."""
+    """Each matrix (of the last two axes) transposed.
+
+    Args:
+        x: matrices, (..., n, m).
+
+    Returns:
+        A view, (..., m, n).
+
+    >>> clew.array_api.matrix_transpose(clew.zeros(4, 2, 3)).shape
+    clew.Size([4, 3, 2])
+    """
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose: at least two dims are needed; got {x.ndim}")
     return x.mT

@@ -11,6 +11,11 @@ from ._common import Axes, axes_of, keeps, promoted, sum_dtype
 def all(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether all elements are nonzero.
 
+    Args:
+        x: an array.
+        axis: the axis or axes; None for all.
+        keepdims: keep them, with size one.
+
     >>> clew.array_api.all(clew.tensor([[1, 0], [2, 3]]), axis=1)
     tensor([False,  True])
     """
@@ -19,30 +24,75 @@ def all(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 
 def any(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Whether an element is nonzero."""
+    """Whether an element is nonzero.
+
+    Args:
+        x: an array.
+        axis: the axis or axes; None for all.
+        keepdims: keep them, with size one.
+
+    >>> clew.array_api.any(clew.tensor([[1, 0], [0, 0]]), axis=1)
+    tensor([ True, False])
+    """
     y, axes = axes_of(x.to(clew.bool), axis)
     return clew.any(y, axes, keeps(x, axis, keepdims))
 
 
 def count_nonzero(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """How many elements are nonzero."""
+    """How many elements are nonzero, as int64.
+
+    Args:
+        x: an array.
+        axis: the axis or axes; None for all.
+        keepdims: keep them, with size one.
+
+    >>> clew.array_api.count_nonzero(clew.tensor([[1, 0], [2, 3]]), axis=1)
+    tensor([1, 2])
+    """
     return sum(x.to(clew.bool), axis=axis, keepdims=keepdims)
 
 
 def max(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The greatest element; NaN if there is one."""
+    """The greatest element; NaN if there is one.
+
+    Args:
+        x: an array of real numbers.
+        axis: the axis or axes; None for all.
+        keepdims: keep them, with size one.
+
+    >>> clew.array_api.max(clew.tensor([[1, 5], [7, 2]]), axis=1)
+    tensor([5, 7])
+    """
     y, axes = axes_of(x, axis)
     return clew.amax(y, axes, keeps(x, axis, keepdims))
 
 
 def min(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The smallest element; NaN if there is one."""
+    """The smallest element; NaN if there is one.
+
+    Args:
+        x: an array of real numbers.
+        axis: the axis or axes; None for all.
+        keepdims: keep them, with size one.
+
+    >>> clew.array_api.min(clew.tensor([[1, 5], [7, 2]]), axis=1)
+    tensor([1, 2])
+    """
     y, axes = axes_of(x, axis)
     return clew.amin(y, axes, keeps(x, axis, keepdims))
 
 
 def mean(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The mean."""
+    """The mean.
+
+    Args:
+        x: an array of floating-point numbers.
+        axis: the axis or axes; None for all.
+        keepdims: keep them, with size one.
+
+    >>> clew.array_api.mean(clew.tensor([[1.0, 5.0], [7.0, 2.0]]), axis=1)
+    tensor([3.0000, 4.5000])
+    """
     y, axes = axes_of(x, axis)
     return clew.mean(y, axes, keeps(x, axis, keepdims))
 
@@ -51,6 +101,12 @@ def prod(
     x: Tensor, /, *, axis: Axes = None, dtype: clew.dtype | None = None, keepdims: bool = False
 ) -> Tensor:
     """The product; integers are multiplied in 64 bits.
+
+    Args:
+        x: an array of numbers.
+        axis: the axis or axes; None for all.
+        dtype: of the result; that of `x`, or its 64-bit integers, if None.
+        keepdims: keep them, with size one.
 
     >>> clew.array_api.prod(clew.tensor([[1, 2], [3, 4]]), axis=0)
     tensor([3, 8])
@@ -65,7 +121,17 @@ def prod(
 def std(
     x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
-    """The standard deviation: squares are divided by the count less `correction`."""
+    """The standard deviation: squares are divided by the count less `correction`.
+
+    Args:
+        x: an array of real floating-point numbers.
+        axis: the axis or axes; None for all.
+        correction: 0 for the numbers themselves, 1 for a sample.
+        keepdims: keep them, with size one.
+
+    >>> clew.array_api.std(clew.tensor([1.0, 3.0]))
+    tensor(1.)
+    """
     y, axes = axes_of(x, axis)
     return clew.std(y, axes, correction=correction, keepdim=keeps(x, axis, keepdims))
 
@@ -74,6 +140,12 @@ def sum(
     x: Tensor, /, *, axis: Axes = None, dtype: clew.dtype | None = None, keepdims: bool = False
 ) -> Tensor:
     """The sum; integers are added in 64 bits.
+
+    Args:
+        x: an array of numbers.
+        axis: the axis or axes; None for all.
+        dtype: of the result; that of `x`, or its 64-bit integers, if None.
+        keepdims: keep them, with size one.
 
     >>> clew.array_api.sum(clew.tensor([200, 100], dtype=clew.uint8))
     tensor(300, dtype=clew.uint64)
@@ -86,7 +158,17 @@ def sum(
 def var(
     x: Tensor, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
-    """The variance: squares are divided by the count less `correction`."""
+    """The variance: squares are divided by the count less `correction`.
+
+    Args:
+        x: an array of real floating-point numbers.
+        axis: the axis or axes; None for all.
+        correction: 0 for the numbers themselves, 1 for a sample.
+        keepdims: keep them, with size one.
+
+    >>> clew.array_api.var(clew.tensor([1.0, 5.0]), correction=1)
+    tensor(8.)
+    """
     y, axes = axes_of(x, axis)
     return clew.var(y, axes, correction=correction, keepdim=keeps(x, axis, keepdims))
 
@@ -117,6 +199,12 @@ def cumulative_sum(
 ) -> Tensor:
     """The sums of the elements up to each one along an axis.
 
+    Args:
+        x: an array of numbers.
+        axis: the axis; not needed for a vector.
+        dtype: of the result; that of `x`, or its 64-bit integers, if None.
+        include_initial: begin with 0, so that there is one more element.
+
     >>> clew.array_api.cumulative_sum(clew.tensor([1, 2, 3]), include_initial=True)
     tensor([0, 1, 3, 6])
     """
@@ -133,7 +221,17 @@ def cumulative_prod(
     dtype: clew.dtype | None = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """The products of the elements up to each one along an axis."""
+    """The products of the elements up to each one along an axis.
+
+    Args:
+        x: an array of numbers.
+        axis: the axis; not needed for a vector.
+        dtype: of the result; that of `x`, or its 64-bit integers, if None.
+        include_initial: begin with 1, so that there is one more element.
+
+    >>> clew.array_api.cumulative_prod(clew.tensor([1, 2, 3]))
+    tensor([1, 2, 6])
+    """
     axis = _scan_axis("cumulative_prod", x, axis)
     out = clew.cumprod(x, axis, dtype=sum_dtype(x.dtype) if dtype is None else dtype)
     return _with_initial(out, axis, 1) if include_initial else out
@@ -148,7 +246,18 @@ def diff(
     prepend: Tensor | None = None,
     append: Tensor | None = None,
 ) -> Tensor:
-    """The differences of neighbours along an axis, `n` times over."""
+    """The differences of neighbours along an axis, `n` times over.
+
+    Args:
+        x: an array of numbers.
+        axis: the axis.
+        n: how often.
+        prepend: what is put in front of `x` along the axis first.
+        append: what is put behind it.
+
+    >>> clew.array_api.diff(clew.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
     if n == 0:
         return x
     ends = [t for t in (prepend, append) if t is not None]
