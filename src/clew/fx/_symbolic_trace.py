@@ -72,7 +72,16 @@ def wrap(fn_or_name: Any) -> Any:
 
 
 class ProxyableClassMeta(type):
-    """Classes whose construction from unknown values is recorded."""
+    """A metaclass: where an object of its classes is made from unknown values, that is a step.
+
+    Example:
+        >>> class Pair(metaclass=clew.fx.ProxyableClassMeta):
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        >>> graph = clew.fx.symbolic_trace(lambda x: Pair(x, 1).a).graph
+        >>> [str(n.target) == str(Pair) for n in graph.find_nodes(op="call_function")]
+        [True, False]
+    """
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         instance: Any = cls.__new__(cls)  # type: ignore[call-overload]
@@ -200,7 +209,16 @@ class Tracer(TracerBase):
             self.module_stack.pop(path, None)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        """What a program reads from a module: of a parameter the step that reads it."""
+        """What a program gets when it reads from a module: of a parameter, the step that reads it.
+
+        Args:
+            attr: the attribute's name.
+            attr_val: its value.
+            parameter_proxy_cache: the parameters' steps so far, by path; filled.
+
+        Returns:
+            A Proxy for a parameter of the root; else `attr_val`.
+        """
         if isinstance(attr_val, clew.nn.Parameter):
             for name, p in self.root.named_parameters():
                 if p is attr_val:
@@ -212,7 +230,16 @@ class Tracer(TracerBase):
     def create_args_for_root(
         self, root_fn: Any, is_module: bool, concrete_args: Any = None
     ) -> tuple[Any, list[Any]]:
-        """The function that is recorded, and an input for each of its parameters."""
+        """Makes an input for each parameter of what is traced.
+
+        Args:
+            root_fn: the function, or the class's forward.
+            is_module: whether it is a module's forward, which takes `self` first.
+            concrete_args: values of parameters that are known, by name or as a tuple in order.
+
+        Returns:
+            The function that is recorded, and its arguments.
+        """
         function = inspect.unwrap(root_fn)
         code = function.__code__
         count = code.co_argcount + code.co_kwonlyargcount

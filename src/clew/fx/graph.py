@@ -50,7 +50,14 @@ class PythonCode(NamedTuple):
 
 
 class CodeGen:
-    """Writes the source of a graph's forward function."""
+    """Changes a graph's inputs and outputs around its forward; subclasses say how.
+
+    This one leaves them as they are.
+
+    Example:
+        >>> CodeGen().process_inputs(1, 2), CodeGen().process_outputs(3)
+        ((1, 2), 3)
+    """
 
     def process_inputs(self, *args: Any) -> Any:
         """The arguments as the graph takes them."""
@@ -183,6 +190,9 @@ class Graph:
             kwargs: the named arguments.
             name: its name, made different from those of other steps.
             type_expr: the type of the result.
+
+        Returns:
+            The step.
         """
         fresh = self._names.fresh(name if name is not None else self._target_to_str(target))
         node = Node(self, fresh, op, target, args or (), kwargs or {}, type_expr)
@@ -200,24 +210,61 @@ class Graph:
         return _snake(short)
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
-        """An input."""
+        """Makes the step of an input.
+
+        Args:
+            name: the parameter's name.
+            type_expr: its type.
+            default_value: its default; none if `...`.
+
+        Returns:
+            The step.
+        """
         args = () if default_value is ... else (default_value,)
         return self.create_node("placeholder", name, args, type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
-        """A parameter, buffer or other attribute of the module."""
+        """Makes the step that reads a parameter, buffer or other attribute of the module.
+
+        Args:
+            qualified_name: its path, such as "layer.weight".
+            type_expr: its type.
+
+        Returns:
+            The step.
+        """
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(
         self, module_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None
     ) -> Node:
-        """A call of a submodule."""
+        """Makes the step that calls a submodule.
+
+        Args:
+            module_name: its path.
+            args: the arguments.
+            kwargs: the named arguments.
+            type_expr: the type of the result.
+
+        Returns:
+            The step.
+        """
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(
         self, method_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None
     ) -> Node:
-        """A call of a method of the first argument."""
+        """Makes the step that calls a method of the first argument.
+
+        Args:
+            method_name: the method's name.
+            args: the arguments, the object first.
+            kwargs: the named arguments.
+            type_expr: the type of the result.
+
+        Returns:
+            The step.
+        """
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(
@@ -228,13 +275,32 @@ class Graph:
         type_expr: Any = None,
         name: str | None = None,
     ) -> Node:
-        """A call of a function."""
+        """Makes the step that calls a function.
+
+        Args:
+            the_function: the function.
+            args: the arguments.
+            kwargs: the named arguments.
+            type_expr: the type of the result.
+            name: the step's name, made different from others; the function's if None.
+
+        Returns:
+            The step.
+        """
         return self.create_node(
             "call_function", the_function, args, kwargs, name=name, type_expr=type_expr
         )
 
     def output(self, result: Any, type_expr: Any = None) -> Node:
-        """What is returned."""
+        """Makes the step that returns.
+
+        Args:
+            result: what is returned: steps and other values, in containers.
+            type_expr: its type.
+
+        Returns:
+            The step.
+        """
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
@@ -243,6 +309,9 @@ class Graph:
         Args:
             node: the other step.
             arg_transform: for a step of the other graph, the one of this graph.
+
+        Returns:
+            The new step.
         """
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
@@ -290,10 +359,14 @@ class Graph:
         return _InsertPoint(self, (self._root if n is None else n)._next)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Takes out steps whose results nothing uses; says whether there were any.
+        """Takes out steps whose results nothing uses.
 
         Args:
-            is_impure_node: which steps are kept all the same.
+            is_impure_node: which steps are kept all the same; those of which `Node.is_impure` is
+                True if None.
+
+        Returns:
+            Whether there were any.
         """
         impure = is_impure_node or (lambda n: n.is_impure())
         changed = False

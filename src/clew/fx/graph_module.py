@@ -57,7 +57,7 @@ class GraphModule(clew.nn.Module):
         class_name: what the class is called.
 
     Example:
-        >>> traced = clew.fx.symbolic_trace(nn.Sequential(nn.ReLU()))
+        >>> traced: GraphModule = clew.fx.symbolic_trace(nn.Sequential(nn.ReLU()))
         >>> print(traced.code.strip())
         def forward(self, input):
             input_1 = input
@@ -126,7 +126,15 @@ class GraphModule(clew.nn.Module):
         return code
 
     def add_submodule(self, target: str, m: Any) -> bool:
-        """Puts a module at a path; says whether that was possible."""
+        """Puts a module at a path, and makes the modules on the way.
+
+        Args:
+            target: the path, such as "block.norm".
+            m: the module.
+
+        Returns:
+            Whether it was possible: False where something that is no module lies on the way.
+        """
         *parents, last = target.split(".")
         at: Any = self
         for name in parents:
@@ -215,12 +223,20 @@ class GraphModule(clew.nn.Module):
 
 
 def reduce_graph_module(state: dict[str, Any], graph: Graph, name: str = "GraphModule") -> Any:
-    """The module of a state and a graph; what pickles call.
+    """Makes a GraphModule of a state and a graph; pickles call it.
 
     Args:
         state: the attributes.
         graph: the steps.
         name: what the class is called.
+
+    Returns:
+        A GraphModule.
+
+    Example:
+        >>> traced = clew.fx.symbolic_trace(nn.Sequential(nn.ReLU()))
+        >>> reduce_graph_module(*traced.__reduce__()[1])(clew.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
     """
     made = GraphModule({}, Graph(), name)
     made.__dict__.update(state)

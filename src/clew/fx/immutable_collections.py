@@ -17,7 +17,14 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 
 
 class immutable_list(list):
-    """A list that does not change."""
+    """A list that does not change, as a step's arguments have it.
+
+    Example:
+        >>> numbers = immutable_list([1, 2])
+        >>> numbers.append(3)
+        Traceback (most recent call last):
+        NotImplementedError: 'immutable_list' object does not support mutation; ...
+    """
 
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
     __delitem__ = __iadd__ = __imul__ = __setitem__ = _refuse
@@ -30,7 +37,14 @@ class immutable_list(list):
 
 
 class immutable_dict(dict):
-    """A dict that does not change."""
+    """A dict that does not change, as a step's arguments have it.
+
+    Example:
+        >>> options = immutable_dict(dim=1)
+        >>> options["dim"] = 2
+        Traceback (most recent call last):
+        NotImplementedError: 'immutable_dict' object does not support mutation; ...
+    """
 
     clear = pop = popitem = setdefault = update = _refuse
     __delitem__ = __ior__ = __setitem__ = _refuse

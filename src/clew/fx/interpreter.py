@@ -159,6 +159,15 @@ class Transformer(Interpreter):
 
     Args:
         module: the module whose graph is written anew.
+
+    Example:
+        >>> class Sigmoids(Transformer):
+        ...     def call_function(self, target, args, kwargs):
+        ...         target = clew.sigmoid if target is clew.relu else target
+        ...         return super().call_function(target, args, kwargs)
+        >>> traced = clew.fx.symbolic_trace(lambda x: clew.relu(x))
+        >>> Sigmoids(traced).transform()(clew.zeros(1))
+        tensor([0.5000])
     """
 
     def __init__(self, module: GraphModule) -> None:

@@ -24,10 +24,20 @@ _side_effectful_functions: set[Callable[..., Any]] = set()
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Says that a call of fn is kept even where its result is not used.
+    """Marks a function whose calls are kept even where their results are unused; a decorator, too.
 
     Args:
-        fn: the function, which is returned.
+        fn: the function.
+
+    Returns:
+        The function.
+
+    >>> @clew.fx.has_side_effect
+    ... def note(x):
+    ...     return x
+    >>> graph = clew.fx.Graph()
+    >>> graph.call_function(note, (graph.placeholder("x"),)).is_impure()
+    True
     """
     _side_effectful_functions.add(fn)
     return fn
@@ -39,6 +49,9 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
     Args:
         a: the container, or a single thing.
         fn: what to apply.
+
+    Returns:
+        A container of the results; lists and dicts in it do not change.
 
     >>> clew.fx.node.map_aggregate([1, (2, 3)], lambda v: v * 10)
     [10, (20, 30)]
@@ -61,6 +74,13 @@ def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
     Args:
         a: the container, or a single thing.
         fn: what to apply.
+
+    Returns:
+        A container with the results in the Nodes' places; lists and dicts in it do not change.
+
+    >>> graph = clew.fx.Graph()
+    >>> clew.fx.map_arg([graph.placeholder("x"), 2], lambda node: node.name)
+    ['x', 2]
     """
     return map_aggregate(a, lambda value: fn(value) if isinstance(value, Node) else value)
 
@@ -104,6 +124,13 @@ class Node:
         args: the arguments.
         kwargs: the named arguments.
         return_type: the type of the result, if it is known.
+
+    Example:
+        >>> graph = clew.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> node: Node = graph.call_function(clew.add, (x, 1))
+        >>> node.op, node.args, list(x.users)
+        ('call_function', (x, 1), [add])
     """
 
     def __init__(
@@ -219,19 +246,34 @@ class Node:
         self._prev._next, self._next._prev = self._next, self._prev
 
     def update_arg(self, idx: int, arg: Argument) -> None:
-        """Replaces one argument."""
+        """Replaces one argument.
+
+        Args:
+            idx: its place.
+            arg: the new one.
+        """
         args = list(self.args)
         args[idx] = arg
         self.args = tuple(args)
 
     def insert_arg(self, idx: int, arg: Argument) -> None:
-        """Puts an argument in front of another."""
+        """Puts an argument in front of another.
+
+        Args:
+            idx: the place of the other.
+            arg: the new one.
+        """
         args = list(self.args)
         args.insert(idx, arg)
         self.args = tuple(args)
 
     def update_kwarg(self, key: str, arg: Argument) -> None:
-        """Replaces one named argument."""
+        """Replaces or adds one named argument.
+
+        Args:
+            key: its name.
+            arg: the new one.
+        """
         self.kwargs = {**self.kwargs, key: arg}
 
     def replace_all_uses_with(
@@ -260,7 +302,12 @@ class Node:
         return users
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Takes another step's result in place of one."""
+        """Takes another step's result in place of one, in all arguments.
+
+        Args:
+            old_input: the step whose result was taken.
+            new_input: the step whose result is taken now.
+        """
 
         def other(node: Node) -> Node:
             return new_input if node is old_input else node
@@ -311,7 +358,13 @@ class Node:
     def format_node(
         self, placeholder_names: Any = None, maybe_return_typename: Any = None, **kwargs: Any
     ) -> str | None:
-        """The step as one line of text."""
+        """The step as one line of text.
+
+        Args:
+            placeholder_names: a list to which an input's name is added.
+            maybe_return_typename: not used.
+            kwargs: not used.
+        """
         if self.op == "placeholder":
             if placeholder_names is not None:
                 placeholder_names.append(self.target)

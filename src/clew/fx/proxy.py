@@ -21,7 +21,12 @@ class TraceError(ValueError):
 
 
 class TracerBase:
-    """What turns values into steps; Tracer and interpreters of graphs are made of it."""
+    """What turns values into steps; `Tracer` and `GraphAppendingTracer` are made of it.
+
+    Example:
+        >>> issubclass(clew.fx.Tracer, TracerBase)
+        True
+    """
 
     graph: Graph
     record_stack_traces = False
@@ -38,7 +43,19 @@ class TracerBase:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Makes the step itself; a subclass may change what is recorded."""
+        """Makes the step itself; a subclass may change what is recorded.
+
+        Args:
+            kind: the kind of step.
+            target: what is called or read.
+            args: the arguments.
+            kwargs: the named arguments.
+            name: its name, made different from those of other steps.
+            type_expr: the type of the result.
+
+        Returns:
+            The Node.
+        """
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
     def proxy(self, node: Node) -> Proxy:
@@ -55,7 +72,20 @@ class TracerBase:
         type_expr: Any = None,
         proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Any:
-        """Makes a step of arguments that may hold Proxies, and the value that stands for it."""
+        """Makes a step of arguments that may hold Proxies, and the value that stands for it.
+
+        Args:
+            kind: the kind of step.
+            target: what is called or read.
+            args: the arguments.
+            kwargs: the named arguments.
+            name: its name, made different from those of other steps.
+            type_expr: the type of the result.
+            proxy_factory_fn: makes the value of the Node; `proxy` if None.
+
+        Returns:
+            The value, mostly a Proxy.
+        """
         given, named = self.create_arg(tuple(args)), self.create_arg(dict(kwargs))
         node = self.create_node(kind, target, given, named, name, type_expr)
         return proxy_factory_fn(node) if proxy_factory_fn else self.proxy(node)
@@ -117,6 +147,14 @@ class GraphAppendingTracer(TracerBase):
 
     Args:
         graph: the graph.
+
+    Example:
+        >>> graph = clew.fx.Graph()
+        >>> tracer = GraphAppendingTracer(graph)
+        >>> x = clew.fx.Proxy(graph.placeholder("x"), tracer)
+        >>> _ = x + 1
+        >>> [n.name for n in graph.nodes]
+        ['x', 'add']
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -213,6 +251,12 @@ class Attribute(Proxy):
     Args:
         root: the value.
         attr: the attribute's name.
+
+    Example:
+        >>> graph = clew.fx.Graph()
+        >>> shape = clew.fx.Proxy(graph.placeholder("x")).shape
+        >>> isinstance(shape, Attribute), shape.node
+        (True, getattr_1)
     """
 
     def __init__(self, root: Proxy, attr: str) -> None:
