@@ -58,6 +58,7 @@ PYTHON_RANKS = {
     "_insight": 4,
     "_program": 4,
     "optim": 4,
+    "_registered": 5,
     # Loaded by programs written for PyTorch alone.
     "_alias": 5,
     "_cli": 5,

@@ -24,5 +24,13 @@ def device_count() -> int:
 
 
 def current_accelerator(check_available: bool = False) -> None:
-    """The kind of accelerator: None."""
+    """The kind of accelerator that is there: None.
+
+    Args:
+        check_available: not used.
+
+    Example:
+        >>> clew.accelerator.current_accelerator() is None
+        True
+    """
     return None

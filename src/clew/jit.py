@@ -61,7 +61,11 @@ class TracerWarning(Warning):
 
 
 class CompilationUnit:
-    """Compiled functions: there are none."""
+    """PyTorch's table of compiled functions; nothing is compiled here, so this one is empty.
+
+    Example:
+        >>> unit = clew.jit.CompilationUnit()
+    """
 
 
 def _same(fn: Any) -> Any:
@@ -79,7 +83,22 @@ class Attribute(NamedTuple):
 
 
 class ScriptModule(Module):
-    """A Module; its methods run as Python. What `script`, `trace` and `load` return are such."""
+    """A Module whose methods run as Python, and that has a program once it was called.
+
+    What `script`, `trace` and `load` return is of this class too. `graph` and `save` record the
+    program on the arguments of the first call; without a call, on an input as the first layer takes
+    it, with a warning.
+
+    Args:
+        args, kwargs: passed on to Module.
+
+    Example:
+        >>> class Net(clew.jit.ScriptModule):
+        ...     def forward(self, x):
+        ...         return 2 * x
+        >>> Net()(clew.ones(1))
+        tensor([2.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -202,7 +221,13 @@ class _Inner:
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What `script`, `trace` and `load` return."""
+    """A module that has a program; `script`, `trace` and `load` return one.
+
+    Example:
+        >>> net = clew.jit.trace(clew.nn.Linear(2, 1), clew.ones(1, 2))
+        >>> isinstance(net, clew.jit.RecursiveScriptModule)
+        True
+    """
 
 
 class _Loaded(RecursiveScriptModule):
@@ -246,8 +271,11 @@ class _Loaded(RecursiveScriptModule):
         """Runs the program.
 
         Args:
-            args: as the examples were nested.
-            kwargs: likewise.
+            args: as the example's arguments were nested.
+            kwargs: the named ones.
+
+        Returns:
+            The program's results.
         """
         if self._exported._program.numbers:
             return self._inner._general(args, kwargs)
@@ -280,7 +308,16 @@ def _unpickled(kind: Any, data: bytes) -> Any:
 
 
 class TopLevelTracedModule(_Loaded):
-    """What `trace` returns: a module that runs the program of its example."""
+    """A module that runs the program of its example; `trace` returns one.
+
+    Args:
+        program: an ExportedProgram.
+
+    Example:
+        >>> net = clew.jit.trace(clew.nn.Linear(2, 1), clew.ones(1, 2))
+        >>> type(net) is clew.jit.TopLevelTracedModule
+        True
+    """
 
 
 class _TracedFunction(TopLevelTracedModule, ScriptFunction):
@@ -516,13 +553,27 @@ def _check(func: Any, made: Any, inputs: Any, tolerance: float) -> None:
 
 
 def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """A module that runs the programs of a module's methods, which share its parameters.
+    """A module that runs the programs of several of a module's methods, which share its parameters.
 
     Args:
         mod: the module.
-        inputs: {the method's name: its arguments}, with forward.
+        inputs: {the method's name: its arguments}; "forward" must be there.
         args: as for `trace`.
         kwargs: likewise.
+
+    Returns:
+        A TopLevelTracedModule with the other methods as attributes.
+
+    Raises:
+        ValueError: if there are no arguments of forward.
+
+    >>> class Net(clew.nn.Linear):
+    ...     def twice(self, x):
+    ...         return 2 * self(x)
+    >>> x = clew.ones(1, 3)
+    >>> traced = clew.jit.trace_module(Net(3, 2), {"forward": x, "twice": x})
+    >>> traced.twice(clew.ones(4, 3)).shape
+    clew.Size([4, 2])
     """
     if "forward" not in inputs:
         raise ValueError("jit.trace_module: inputs must have arguments of 'forward'")
@@ -602,18 +653,49 @@ class _Method(Module):
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """A decorator, with or without arguments, that returns the function itself."""
+    """Returns the function itself: nothing is compiled, so nothing has to be left out.
+
+    Args:
+        drop: the function; with another value this is a decorator.
+        kwargs: not used.
+
+    >>> @clew.jit.ignore
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(clew.ones(1))
+    tensor([2.])
+    """
     return drop if callable(drop) else lambda fn: fn
 
 
 def unused(fn: Any) -> Any:
-    """The function itself."""
+    """Returns the function itself: nothing is compiled, so nothing has to be left out.
+
+    >>> @clew.jit.unused
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(clew.ones(1))
+    tensor([2.])
+    """
     return fn
 
 
 def export(fn: Any) -> Any:
-    """The function itself. A method that is marked so stands in the file of a scripted module,
-    if it was called."""
+    """Marks a method that stands in the file of a scripted module, too, if it was called.
+
+    Args:
+        fn: the method, which is returned.
+
+    >>> class Net(clew.nn.Linear):
+    ...     @clew.jit.export
+    ...     def twice(self, x):
+    ...         return 2 * self(x)
+    >>> net = clew.jit.script(Net(2, 1))
+    >>> _ = net(clew.ones(1, 2)), net.twice(clew.ones(1, 2))
+    >>> net.save("net.pt")
+    >>> clew.jit.load("net.pt").twice(clew.ones(3, 2)).shape
+    clew.Size([3, 1])
+    """
     try:
         fn._clew_exported = True
     except AttributeError:  # of a builtin
@@ -622,39 +704,85 @@ def export(fn: Any) -> Any:
 
 
 def script_method(fn: Any) -> Any:
-    """The method itself."""
+    """Returns the method itself; it runs as Python.
+
+    >>> class Net(clew.jit.ScriptModule):
+    ...     @clew.jit.script_method
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> Net()(clew.ones(1))
+    tensor([2.])
+    """
     return fn
 
 
 def script_if_tracing(fn: Any) -> Any:
-    """The function itself."""
+    """Returns the function itself: `trace` keeps branches and loops without it.
+
+    >>> @clew.jit.script_if_tracing
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(clew.ones(1))
+    tensor([2.])
+    """
     return fn
 
 
 def interface(obj: Any) -> Any:
-    """The class itself."""
+    """Returns the class itself; nothing checks it.
+
+    >>> @clew.jit.interface
+    ... class Scales:
+    ...     def forward(self, x): ...
+    >>> Scales.__name__
+    'Scales'
+    """
     return obj
 
 
 def is_scripting() -> bool:
-    """False: nothing is compiled."""
+    """Whether the code runs compiled: always False, for it runs as Python.
+
+    >>> clew.jit.is_scripting()
+    False
+    """
     return False
 
 
 def is_tracing() -> bool:
-    """Whether a program is being recorded."""
+    """Whether `trace` or `clew.export` is recording a program.
+
+    >>> clew.jit.is_tracing()
+    False
+    """
     from clew.export._symbols import _recorder
 
     return bool(_recorder)
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value."""
+    """Returns the value; the type is for readers and type checkers.
+
+    Args:
+        the_type: its type.
+        the_value: anything.
+
+    >>> clew.jit.annotate(list[int], [])
+    []
+    """
     return the_value
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Whether obj is of a type, or of the class that a generic type such as list[int] is of."""
+    """Whether an object is of a type; of one such as list[int] only the class is compared.
+
+    Args:
+        obj: anything.
+        target_type: a class, a generic type, or a tuple of them.
+
+    >>> clew.jit.isinstance([1, 2], list[int]), clew.jit.isinstance((1, 2), list[int])
+    (True, False)
+    """
     import typing
 
     kinds = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
@@ -663,14 +791,36 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """The module itself, which must be in evaluation mode."""
+    """Returns the module itself; PyTorch would make its parameters constants of a program.
+
+    Args:
+        mod: a module in evaluation mode.
+        preserved_attrs: not used: all attributes stay.
+        optimize_numerics: not used.
+
+    Raises:
+        RuntimeError: if the module is in training mode.
+
+    >>> net = clew.nn.Linear(2, 1).eval()
+    >>> clew.jit.freeze(net) is net
+    True
+    """
     if mod.training:
         raise RuntimeError("freeze: the module must be in evaluation mode; call .eval() first")
     return mod
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """The module itself."""
+    """Returns the module itself: it runs as Python, and nothing is optimized.
+
+    Args:
+        mod: a module.
+        other_methods: not used.
+
+    >>> net = clew.nn.Linear(2, 1).eval()
+    >>> clew.jit.optimize_for_inference(net) is net
+    True
+    """
     return mod
 
 
@@ -699,12 +849,31 @@ def _unwrap_optional(x: Any) -> Any:
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Calls the function at once; the result is what `wait` returns."""
+    """Calls a function at once; `wait` returns its result.
+
+    Args:
+        func: the function.
+        args: its arguments.
+        kwargs: its named arguments.
+
+    Returns:
+        An object for `wait`. Unlike PyTorch's, the call has ended by then.
+
+    >>> clew.jit.wait(clew.jit.fork(clew.add, clew.ones(1), 2))
+    tensor([3.])
+    """
     return _Done(func(*args, **kwargs))
 
 
 def wait(future: Any) -> Any:
-    """The result of a fork."""
+    """The result of a `fork`.
+
+    Args:
+        future: what `fork` returned.
+
+    >>> clew.jit.wait(clew.jit.fork(lambda x: 2 * x, clew.ones(1)))
+    tensor([2.])
+    """
     return future.wait()
 
 
@@ -721,6 +890,11 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
 
     Raises:
         RuntimeError: the module has no program.
+
+    >>> net = clew.jit.trace(clew.nn.Linear(2, 1), clew.ones(1, 2))
+    >>> clew.jit.save(net, "net.pt")
+    >>> clew.jit.load("net.pt")(clew.ones(3, 2)).shape
+    clew.Size([3, 1])
     """
     from clew.export import save as save_program
 
@@ -748,8 +922,15 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, **kwargs: A
         map_location: the CPU, or None.
         _extra_files: a dict whose keys name further members; its values are replaced by theirs.
 
+    Returns:
+        A RecursiveScriptModule.
+
     Raises:
         ExportError: the file is damaged, or PyTorch's own, which is not read.
+
+    >>> clew.jit.save(clew.jit.trace(clew.nn.ReLU(), clew.ones(2)), "relu.pt")
+    >>> clew.jit.load("relu.pt")(clew.tensor([-1.0, 1.0]))
+    tensor([0., 1.])
     """
     from clew.export import load as load_program
 

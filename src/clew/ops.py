@@ -217,6 +217,14 @@ def load_library(path: Any) -> None:
 
     Args:
         path: of the library.
+
+    Raises:
+        OSError: for other libraries than torchvision's and torchaudio's.
+
+    Example:
+        >>> clew.ops.load_library("mine.so")
+        Traceback (most recent call last):
+        OSError: ops.load_library: mine.so is compiled for PyTorch; clew does not load it
     """
     import os
 

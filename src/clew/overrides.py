@@ -118,7 +118,15 @@ def get_ignored_functions() -> set[Any]:
 
 
 def get_testing_overrides() -> dict[Any, Any]:
-    """A function of the same parameters, which gives -1, for each that classes may take over."""
+    """A stand-in for each function that classes may take over: it takes anything and returns -1.
+
+    Returns:
+        A dict from the functions to their stand-ins.
+
+    Example:
+        >>> get_testing_overrides()[clew.add](1, 2)
+        -1
+    """
     return {
         f: (lambda *args, **kwargs: -1)
         for functions in get_overridable_functions().values()
@@ -128,7 +136,13 @@ def get_testing_overrides() -> dict[Any, Any]:
 
 
 def enable_reentrant_dispatch() -> Any:
-    """A block in which modes may be asked again: they may anyway."""
+    """A block in which modes may be asked again; they always may, so it changes nothing.
+
+    Example:
+        >>> with enable_reentrant_dispatch():
+        ...     clew.ones(1) + 1
+        tensor([2.])
+    """
     import contextlib
 
     return contextlib.nullcontext()

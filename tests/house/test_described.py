@@ -19,32 +19,28 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Here arguments, results and examples are not yet told of everywhere.
 LATER = """
-accelerator ao array_api autograd.profiler autograd.profiler_util backends cpu cuda debug
-export fx mps nn.attention nn.parallel onnx ops
-overrides profiler
+ao
 """.split()
 
 # Base classes and registries, shown by what is made of them.
 SHOWN_BY_OTHERS = """
-DisableTorchFunction Tensor TypedStorage distributions.Distribution
-distributions.Transform distributions.constraint_registry.ConstraintRegistry
-distributions.constraints.Constraint fx.GraphModule nn.utils.parametrize.ParametrizationList
-nn.utils.prune.PruningContainer nn.utils.rnn.PackedSequence optim.Optimizer
+DisableTorchFunction Tensor TypedStorage distributions.Distribution distributions.Transform
+distributions.constraint_registry.ConstraintRegistry distributions.constraints.Constraint
+nn.utils.parametrize.ParametrizationList nn.utils.prune.PruningContainer
+nn.utils.rnn.PackedSequence optim.Optimizer
 """.split()
 
 # Names that programs hardly use.
 BRIEF = """
 Tensor.cuda Tensor.to_device TypedStorage.copy_ TypedStorage.from_file UntypedStorage.copy_
-UntypedStorage.type astype autograd.function.FunctionCtx autograd.function.NestedIOFunction
-autograd.hooks.attach_hook bitwise_invert
-broadcast_arrays cumulative_prod cumulative_sum from_file get_autocast_gpu_dtype layout
-matrix_transpose max_pool2d_with_indices_backward memory_format nn.UninitializedBuffer
+UntypedStorage.type autograd.function.FunctionCtx autograd.function.NestedIOFunction
+autograd.hooks.attach_hook from_file get_autocast_gpu_dtype layout
+max_pool2d_with_indices_backward memory_format nn.UninitializedBuffer
 nn.modules.lazy.LazyModuleMixin nn.modules.module.register_module_backward_hook
 nn.modules.utils.check_whole nn.modules.utils.ntuple nn.parameter.UninitializedTensorMixin
 nn.utils.spectral_norm.SpectralNorm nn.utils.weight_norm.WeightNorm reset_peak_memory_stats
 set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_gpu_dtype set_num_interop_threads
-slice_inverse tensortype unique_counts unique_inverse unique_values
-distributions.AffineTransform.log_abs_det_jacobian
+slice_inverse tensortype distributions.AffineTransform.log_abs_det_jacobian
 """.split()
 
 

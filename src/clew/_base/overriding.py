@@ -108,6 +108,18 @@ def handle_torch_function(
 
     Returns:
         what the first `__torch_function__` gave that is not NotImplemented.
+
+    Raises:
+        TypeError: if all of them give NotImplemented.
+
+    Example:
+        >>> class Logged:
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         return f"{func.__name__} of {len(args)}"
+        >>> x = Logged()
+        >>> handle_torch_function(clew.add, (x,), x, 1)
+        'add of 2'
     """
     relevant = _relevant(relevant_args)
     types = tuple(map(type, relevant))

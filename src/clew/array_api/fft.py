@@ -17,8 +17,8 @@ def _line(name: str, doc: str, given: str, result: str) -> Callable[..., Tensor]
     ) -> Tensor:
         return getattr(clew.fft, name)(x, n, axis, norm)
 
-    args = """n: how many elements of the axis are transformed, with zeros behind fewer; all if None.
-            Of `irfft` and `hfft`, how many the result has: 2 (m - 1) of m elements if None.
+    args = """n: how many elements of the axis are transformed, with zeros behind fewer; None for
+            all. Of `irfft` and `hfft`, how many the result has: 2 (m - 1) of m elements if None.
         axis: the axis."""
     return _named(function, name, doc, args, given, result)
 

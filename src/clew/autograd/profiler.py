@@ -40,7 +40,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def kineto_available() -> bool:
-    """Whether PyTorch's recorder is there: never, clew has its own."""
+    """Whether PyTorch's recorder is there: never, clew has its own.
+
+    Example:
+        >>> clew.autograd.profiler.kineto_available()
+        False
+    """
     return False
 
 

@@ -52,6 +52,10 @@ class Interval:
     Args:
         start: in microseconds.
         end: in microseconds.
+
+    Example:
+        >>> Interval(2.0, 5.0).elapsed_us()
+        3.0
     """
 
     __slots__ = ("end", "start")
@@ -69,7 +73,14 @@ class Interval:
 
 
 class FormattedTimesMixin:
-    """Averages and texts of the times that a class has."""
+    """Averages and texts of the times that a class has, of FunctionEvent and FunctionEventAvg.
+
+    Example:
+        >>> class Times(FormattedTimesMixin):
+        ...     cpu_time_total, self_cpu_time_total, count = 30.0, 30.0, 2
+        >>> Times().cpu_time, Times().cpu_time_str
+        (15.0, '15.000us')
+    """
 
     cpu_time_total: float
     self_cpu_time_total: float
@@ -124,21 +135,36 @@ class FormattedTimesMixin:
 class FunctionEvent(FormattedTimesMixin):
     """One call: of an operation, a gradient rule, a range that `record_function` marks, a module.
 
-    Attributes:
+    Args:
+        id: its number among the events.
         name: the operation's name ("mul", "linear"), the node's ("MulBackward0"), the range's.
-        time_range: from begin to end, in microseconds.
         thread: number of the thread.
+        start_us, end_us: when it began and ended, in microseconds.
+        kind: "op" or what else it is.
+        overload_name: of an operation with several forms.
+        scope: what the event stands for, a number of PyTorch's.
+        sequence_nr: number of the node that was recorded or runs; -1 if none.
+        is_backward: whether it is, or lies in, a gradient rule.
+        place: the user's line and module, if they were recorded.
+        stack: the lines that led here, innermost first ("model.py(48): forward"), where there is no
+            `place`.
+        flops: floating-point operations; 0 where none are counted.
+
+    Attributes:
+        time_range: from begin to end, in microseconds.
         cpu_parent: the event that this one lies in; None at the top.
         cpu_children: the events that lie directly in it.
         input_shapes: sizes of the tensor arguments, when they were recorded.
         input_dtypes: their dtypes.
-        stack: the lines that led here, innermost first ("model.py(48): forward"); without
-            `with_stack` the innermost one only. Of a gradient rule those of its forward operation.
-        sequence_nr: number of the node that was recorded or runs; -1 if none.
-        is_backward: whether it is, or lies in, a gradient rule.
+        stack: the lines that led here, innermost first; without `with_stack` the innermost one
+            only. Of a gradient rule those of its forward operation.
         cpu_memory_usage: bytes allocated less bytes freed, with everything inside.
         self_cpu_memory_usage: the same, without what lies inside.
-        flops: floating-point operations; 0 where none are counted.
+
+    Example:
+        >>> event = FunctionEvent(0, "mul", thread=1, start_us=2.0, end_us=5.0)
+        >>> event.cpu_time_total
+        3.0
     """
 
     __slots__ = (
@@ -283,6 +309,13 @@ class FunctionEventAvg(FormattedTimesMixin):
         flops: floating-point operations of all together.
         input_shapes: what they were grouped by, if they were.
         stack: the lines that they were grouped by, if they were.
+
+    Example:
+        >>> average = FunctionEventAvg()
+        >>> for i in range(2):
+        ...     _ = average.add(FunctionEvent(i, "mul", 1, start_us=0.0, end_us=3.0))
+        >>> average.key, average.count, average.cpu_time_total
+        ('mul', 2, 6.0)
     """
 
     is_async = False
@@ -352,6 +385,11 @@ class EventList(list[T], Generic[T]):
         profile_memory: whether memory was recorded.
         with_flops: whether floating-point operations were counted.
         record_shapes: whether shapes were recorded.
+
+    Example:
+        >>> events = EventList([FunctionEvent(0, "mul", 1, start_us=0.0, end_us=3.0)])
+        >>> events.self_cpu_time_total
+        3.0
     """
 
     def __init__(

@@ -15,5 +15,10 @@ matmul = SimpleNamespace(
 
 
 def is_built() -> bool:
-    """Whether clew was built with CUDA: no."""
+    """Whether clew was built with CUDA: no.
+
+    Example:
+        >>> clew.backends.cuda.is_built()
+        False
+    """
     return False

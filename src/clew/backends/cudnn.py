@@ -26,12 +26,22 @@ fp32_precision = "none"
 
 
 def is_available() -> bool:
-    """Whether cuDNN is there: no."""
+    """Whether cuDNN is there: no.
+
+    Example:
+        >>> clew.backends.cudnn.is_available()
+        False
+    """
     return False
 
 
 def version() -> int | None:
-    """The version of cuDNN: None."""
+    """The version of cuDNN: None.
+
+    Example:
+        >>> clew.backends.cudnn.version() is None
+        True
+    """
     return None
 
 
@@ -44,7 +54,15 @@ def flags(
     allow_tf32: bool = True,
     fp32_precision: str = "none",
 ) -> Iterator[None]:
-    """Other settings within a block.
+    """Sets cuDNN's settings within a block; there is no device that they would change.
+
+    Args:
+        enabled: whether to use cuDNN.
+        benchmark: whether to try several algorithms.
+        benchmark_limit: how many of them.
+        deterministic: whether to use deterministic algorithms only.
+        allow_tf32: whether to round products to TF32.
+        fp32_precision: the precision of products of float32.
 
     Example:
         >>> with clew.backends.cudnn.flags(enabled=False):

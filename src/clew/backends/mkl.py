@@ -6,5 +6,10 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Whether MKL is there: no."""
+    """Whether MKL is there: no.
+
+    Example:
+        >>> clew.backends.mkl.is_available()
+        False
+    """
     return False

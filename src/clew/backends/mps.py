@@ -6,10 +6,20 @@ __all__ = ["is_available", "is_built"]
 
 
 def is_available() -> bool:
-    """Whether a Metal device is there: no."""
+    """Whether a Metal device is there: no.
+
+    Example:
+        >>> clew.backends.mps.is_available()
+        False
+    """
     return False
 
 
 def is_built() -> bool:
-    """Whether clew was built with Metal: no."""
+    """Whether clew was built with Metal: no.
+
+    Example:
+        >>> clew.backends.mps.is_built()
+        False
+    """
     return False

@@ -6,5 +6,10 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Whether loops run on several threads: yes."""
+    """Whether loops run on several threads: yes.
+
+    Example:
+        >>> clew.backends.openmp.is_available()
+        True
+    """
     return True

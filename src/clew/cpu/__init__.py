@@ -10,7 +10,12 @@ __all__ = ["amp", "current_device", "device_count", "is_available", "set_device"
 
 
 def is_available() -> bool:
-    """Whether there is a CPU: yes."""
+    """Whether there is a CPU: yes.
+
+    Example:
+        >>> clew.cpu.is_available()
+        True
+    """
     return True
 
 
@@ -20,18 +25,42 @@ def is_initialized() -> bool:
 
 
 def device_count() -> int:
-    """How many devices the CPU is: 1."""
+    """How many devices the CPU is: 1.
+
+    Example:
+        >>> clew.cpu.device_count()
+        1
+    """
     return 1
 
 
 def current_device() -> str:
-    """The name of the present device."""
+    """The name of the present device: "cpu".
+
+    Example:
+        >>> clew.cpu.current_device()
+        'cpu'
+    """
     return "cpu"
 
 
 def set_device(device: Any) -> None:
-    """Chooses a device: there is one."""
+    """Does nothing: the CPU is one device.
+
+    Args:
+        device: not used.
+
+    Example:
+        >>> clew.cpu.set_device("cpu")
+    """
 
 
 def synchronize(device: Any = None) -> None:
-    """Waits for operations to end: they have when they return."""
+    """Does nothing: operations have ended when they return.
+
+    Args:
+        device: not used.
+
+    Example:
+        >>> clew.cpu.synchronize()
+    """

@@ -74,120 +74,311 @@ def _absent(name: str) -> Any:
 
 
 def is_available() -> bool:
-    """Whether there is a device: no."""
+    """Whether there is a CUDA device: no.
+
+    Example:
+        >>> clew.cuda.is_available()
+        False
+    """
     return False
 
 
 def is_initialized() -> bool:
-    """Whether a device is in use: no."""
+    """Whether a CUDA device is in use: no.
+
+    Example:
+        >>> clew.cuda.is_initialized()
+        False
+    """
     return False
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether a device computes in bfloat16: there is none."""
+    """Whether a device computes in bfloat16: False, for there is none.
+
+    Args:
+        including_emulation: not used.
+
+    Example:
+        >>> clew.cuda.is_bf16_supported()
+        False
+    """
     return False
 
 
 def device_count() -> int:
-    """How many devices there are: 0."""
+    """How many CUDA devices there are: 0.
+
+    Example:
+        >>> clew.cuda.device_count()
+        0
+    """
     return 0
 
 
 def get_arch_list() -> list[str]:
-    """The kinds of devices compiled for: none."""
+    """The kinds of devices that clew was compiled for: none.
+
+    Example:
+        >>> clew.cuda.get_arch_list()
+        []
+    """
     return []
 
 
 def init() -> None:
-    """Raises: there is no device."""
+    """Would begin to use CUDA; here it raises: there is no CUDA device.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.init()
+        Traceback (most recent call last):
+        AssertionError: cuda.init: clew has no CUDA device
+    """
     _absent("init")
 
 
 def current_device() -> int:
-    """Raises: there is no device."""
+    """The number of the present device; here it raises: there is no CUDA device.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.current_device()
+        Traceback (most recent call last):
+        AssertionError: cuda.current_device: clew has no CUDA device
+    """
     return _absent("current_device")
 
 
 def set_device(device: Any) -> None:
-    """Raises: there is no device."""
+    """Would choose the present device; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.set_device(0)
+        Traceback (most recent call last):
+        AssertionError: cuda.set_device: clew has no CUDA device
+    """
     _absent("set_device")
 
 
 def get_device_name(device: Any = None) -> str:
-    """Raises: there is no device."""
+    """The name of a device; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.get_device_name(0)
+        Traceback (most recent call last):
+        AssertionError: cuda.get_device_name: clew has no CUDA device
+    """
     return _absent("get_device_name")
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """Raises: there is no device."""
+    """The capability of a device, (major, minor); here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.get_device_capability(0)
+        Traceback (most recent call last):
+        AssertionError: cuda.get_device_capability: clew has no CUDA device
+    """
     return _absent("get_device_capability")
 
 
 def get_device_properties(device: Any = None) -> Any:
-    """Raises: there is no device."""
+    """The properties of a device; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.get_device_properties(0)
+        Traceback (most recent call last):
+        AssertionError: cuda.get_device_properties: clew has no CUDA device
+    """
     return _absent("get_device_properties")
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Raises: there is no device."""
+    """The free and the total bytes of a device; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.mem_get_info(0)
+        Traceback (most recent call last):
+        AssertionError: cuda.mem_get_info: clew has no CUDA device
+    """
     return _absent("mem_get_info")
 
 
 def synchronize(device: Any = None) -> None:
-    """Raises: there is no device."""
+    """Would wait until a device has no work left; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.synchronize()
+        Traceback (most recent call last):
+        AssertionError: cuda.synchronize: clew has no CUDA device
+    """
     _absent("synchronize")
 
 
 def empty_cache() -> None:
-    """Gives back a device's unused memory: there is none."""
+    """Does nothing: there is no device whose unused memory could be given back.
+
+    Example:
+        >>> clew.cuda.empty_cache()
+    """
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds the present device: there is none."""
+    """Does nothing but check that the seed is a number: there is no device.
+
+    Args:
+        seed: an int.
+
+    Example:
+        >>> clew.cuda.manual_seed(0)
+    """
     int(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seeds all devices: there are none."""
+    """Does nothing but check that the seed is a number: there are no devices.
+
+    Args:
+        seed: an int.
+
+    Example:
+        >>> clew.cuda.manual_seed_all(0)
+    """
     int(seed)
 
 
 def seed() -> None:
-    """Seeds the present device: there is none."""
+    """Does nothing: there is no device to seed.
+
+    Example:
+        >>> clew.cuda.seed()
+    """
 
 
 def seed_all() -> None:
-    """Seeds all devices: there are none."""
+    """Does nothing: there are no devices to seed.
+
+    Example:
+        >>> clew.cuda.seed_all()
+    """
 
 
 def get_rng_state_all() -> list[Any]:
-    """The random states of all devices: an empty list."""
+    """The random states of all devices: an empty list.
+
+    Example:
+        >>> clew.cuda.get_rng_state_all()
+        []
+    """
     return []
 
 
 def set_rng_state_all(new_states: Any) -> None:
-    """Sets the random states of all devices; a state given raises, there is no device for it."""
+    """Sets the random states of all devices; there are none.
+
+    Args:
+        new_states: an empty list.
+
+    Raises:
+        AssertionError: if a state is given, for which there is no device.
+
+    Example:
+        >>> clew.cuda.set_rng_state_all([])
+    """
     if list(new_states):
         _absent("set_rng_state_all")
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes in use on a device: 0."""
+    """The bytes in use on a device: 0.
+
+    Args:
+        device: not used.
+
+    Example:
+        >>> clew.cuda.memory_allocated()
+        0
+    """
     return 0
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes held on a device: 0."""
+    """The bytes held on a device: 0.
+
+    Args:
+        device: not used.
+
+    Example:
+        >>> clew.cuda.memory_reserved()
+        0
+    """
     return 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """Most bytes in use on a device: 0."""
+    """The most bytes in use on a device: 0.
+
+    Args:
+        device: not used.
+
+    Example:
+        >>> clew.cuda.max_memory_allocated()
+        0
+    """
     return 0
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """Most bytes held on a device: 0."""
+    """The most bytes held on a device: 0.
+
+    Args:
+        device: not used.
+
+    Example:
+        >>> clew.cuda.max_memory_reserved()
+        0
+    """
     return 0
 
 
@@ -201,27 +392,81 @@ class _NeedsDevice:
 
 
 class Stream(_NeedsDevice):
-    """A queue of work on a device: making one raises."""
+    """A queue of work on a device; here making one raises: there is no CUDA device.
+
+    Raises:
+        RuntimeError: always.
+
+    Example:
+        >>> clew.cuda.Stream()
+        Traceback (most recent call last):
+        RuntimeError: cuda.Stream: clew runs on the CPU here; there is no CUDA device
+    """
 
 
 class ExternalStream(Stream):
-    """A queue that another library made: making one raises."""
+    """A queue of work of another library; here making one raises: there is no CUDA device.
+
+    Raises:
+        RuntimeError: always.
+
+    Example:
+        >>> clew.cuda.ExternalStream(0)
+        Traceback (most recent call last):
+        RuntimeError: cuda.ExternalStream: clew runs on the CPU here; there is no CUDA device
+    """
 
 
 class Event(_NeedsDevice):
-    """A mark in a queue of work: making one raises."""
+    """A mark in a device's queue of work; here making one raises: there is no CUDA device.
+
+    Raises:
+        RuntimeError: always.
+
+    Example:
+        >>> clew.cuda.Event()
+        Traceback (most recent call last):
+        RuntimeError: cuda.Event: clew runs on the CPU here; there is no CUDA device
+    """
 
 
 class CUDAGraph(_NeedsDevice):
-    """A recorded queue of work: making one raises."""
+    """A recorded queue of a device's work; here making one raises: there is no CUDA device.
+
+    Raises:
+        RuntimeError: always.
+
+    Example:
+        >>> clew.cuda.CUDAGraph()
+        Traceback (most recent call last):
+        RuntimeError: cuda.CUDAGraph: clew runs on the CPU here; there is no CUDA device
+    """
 
 
 class graph(_NeedsDevice):
-    """Records a queue of work: raises."""
+    """Would record a device's work in a block; here making one raises: there is no CUDA device.
+
+    Raises:
+        RuntimeError: always.
+
+    Example:
+        >>> clew.cuda.graph(None)
+        Traceback (most recent call last):
+        RuntimeError: cuda.graph: clew runs on the CPU here; there is no CUDA device
+    """
 
 
 class MemPool(_NeedsDevice):
-    """Memory on a device: making one raises."""
+    """Memory on a device; here making one raises: there is no CUDA device.
+
+    Raises:
+        RuntimeError: always.
+
+    Example:
+        >>> clew.cuda.MemPool()
+        Traceback (most recent call last):
+        RuntimeError: cuda.MemPool: clew runs on the CPU here; there is no CUDA device
+    """
 
 
 class StreamContext:
@@ -229,6 +474,14 @@ class StreamContext:
 
     Args:
         stream: None.
+
+    Raises:
+        AssertionError: for another stream.
+
+    Example:
+        >>> with clew.cuda.StreamContext(None):
+        ...     clew.ones(1)
+        tensor([1.])
     """
 
     def __init__(self, stream: Any) -> None:
@@ -244,31 +497,85 @@ class StreamContext:
 
 
 def stream(stream: Any) -> StreamContext:
-    """Sends work to a stream within a block; only None is one."""
+    """A block that sends work to a stream; None, the only stream there is, changes nothing.
+
+    Args:
+        stream: None.
+
+    Raises:
+        AssertionError: for another stream.
+
+    Example:
+        >>> with clew.cuda.stream(None):
+        ...     clew.ones(1)
+        tensor([1.])
+    """
     return StreamContext(stream)
 
 
 def current_stream(device: Any = None) -> Any:
-    """Raises: there is no device."""
+    """The stream that work is sent to; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.current_stream()
+        Traceback (most recent call last):
+        AssertionError: cuda.current_stream: clew has no CUDA device
+    """
     return _absent("current_stream")
 
 
 def default_stream(device: Any = None) -> Any:
-    """Raises: there is no device."""
+    """The stream that a device has by itself; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.default_stream()
+        Traceback (most recent call last):
+        AssertionError: cuda.default_stream: clew has no CUDA device
+    """
     return _absent("default_stream")
 
 
 def set_stream(stream: Any) -> None:
-    """Chooses the stream: only None is one."""
+    """Chooses the stream that work is sent to; there is only None.
+
+    Args:
+        stream: None.
+
+    Raises:
+        AssertionError: for another stream.
+
+    Example:
+        >>> clew.cuda.set_stream(None)
+    """
     if stream is not None:
         _absent("set_stream")
 
 
 class device:
-    """Chooses a device within a block; a negative number or None changes nothing, others raise.
+    """Chooses a device within a block; None and negative numbers change nothing, others raise.
 
     Args:
         device: its number.
+
+    Raises:
+        AssertionError: on entering the block, for a number that is not negative.
+
+    Example:
+        >>> with clew.cuda.device(-1):
+        ...     clew.ones(1)
+        tensor([1.])
     """
 
     def __init__(self, device: Any) -> None:
@@ -283,10 +590,15 @@ class device:
 
 
 class device_of(device):
-    """Chooses the device of a tensor within a block; one on the CPU changes nothing.
+    """Chooses the device of a tensor within a block; tensors are on the CPU, so it changes nothing.
 
     Args:
         obj: the tensor.
+
+    Example:
+        >>> with clew.cuda.device_of(clew.ones(1)):
+        ...     clew.ones(1)
+        tensor([1.])
     """
 
     def __init__(self, obj: Any) -> None:
@@ -303,72 +615,208 @@ def _index_of(device: Any, optional: bool = True, allow_cpu: bool = True) -> int
 
 
 def get_rng_state(device: Any = "cuda") -> Any:
-    """Raises: there is no device."""
+    """The random state of a device; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.get_rng_state()
+        Traceback (most recent call last):
+        AssertionError: cuda.get_rng_state: clew has no CUDA device
+    """
     return _absent("get_rng_state")
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Raises: there is no device."""
+    """Would set a device's random state; here it raises: there is no CUDA device.
+
+    Args:
+        new_state: the state.
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.set_rng_state(clew.get_rng_state())
+        Traceback (most recent call last):
+        AssertionError: cuda.set_rng_state: clew has no CUDA device
+    """
     _absent("set_rng_state")
 
 
 def initial_seed() -> int:
-    """Raises: there is no device."""
+    """The seed of a device; here it raises: there is no CUDA device.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.initial_seed()
+        Traceback (most recent call last):
+        AssertionError: cuda.initial_seed: clew has no CUDA device
+    """
     return _absent("initial_seed")
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Raises: there is no device."""
+    """Would begin to count a device's most bytes anew; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.reset_peak_memory_stats()
+        Traceback (most recent call last):
+        AssertionError: cuda.reset_peak_memory_stats: clew has no CUDA device
+    """
     _absent("reset_peak_memory_stats")
 
 
 def reset_max_memory_allocated(device: Any = None) -> None:
-    """Raises: there is no device."""
+    """Would begin to count a device's most bytes anew; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.reset_max_memory_allocated()
+        Traceback (most recent call last):
+        AssertionError: cuda.reset_max_memory_allocated: clew has no CUDA device
+    """
     _absent("reset_max_memory_allocated")
 
 
 def memory_stats(device: Any = None) -> dict[str, Any]:
-    """The counters of a device's memory: none, an empty dict."""
+    """The counters of a device's memory: an empty dict.
+
+    Args:
+        device: not used.
+
+    Example:
+        >>> clew.cuda.memory_stats()
+        {}
+    """
     return {}
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The counters of a device's memory as a table: there is none, an empty text."""
+    """The counters of a device's memory as a table: an empty text.
+
+    Args:
+        device: not used.
+        abbreviated: not used.
+
+    Example:
+        >>> clew.cuda.memory_summary()
+        ''
+    """
     return ""
 
 
 def ipc_collect() -> None:
-    """Raises: there is no device."""
+    """Would free memory that other processes released; here it raises: there is no CUDA device.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.ipc_collect()
+        Traceback (most recent call last):
+        AssertionError: cuda.ipc_collect: clew has no CUDA device
+    """
     _absent("ipc_collect")
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether work is being recorded: no."""
+    """Whether a device's work is being recorded: no.
+
+    Example:
+        >>> clew.cuda.is_current_stream_capturing()
+        False
+    """
     return False
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Raises: there are no devices."""
+    """Whether a device reads another's memory; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+        peer_device: the other's.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.can_device_access_peer(0, 1)
+        Traceback (most recent call last):
+        AssertionError: cuda.can_device_access_peer: clew has no CUDA device
+    """
     return _absent("can_device_access_peer")
 
 
 def is_tf32_supported() -> bool:
-    """Whether a device rounds products to TF32: there is none."""
+    """Whether a device rounds products to TF32: False, for there is none.
+
+    Example:
+        >>> clew.cuda.is_tf32_supported()
+        False
+    """
     return False
 
 
 def utilization(device: Any = None) -> int:
-    """Raises: there is no device."""
+    """How busy a device is, in percent; here it raises: there is no CUDA device.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.utilization()
+        Traceback (most recent call last):
+        AssertionError: cuda.utilization: clew has no CUDA device
+    """
     return _absent("utilization")
 
 
 def make_graphed_callables(*args: Any, **kwargs: Any) -> Any:
-    """Raises: there is no device."""
+    """The modules recorded as graphs of work; here it raises: there is no CUDA device.
+
+    Args:
+        args, kwargs: not used.
+
+    Raises:
+        AssertionError: always.
+
+    Example:
+        >>> clew.cuda.make_graphed_callables(clew.relu, ())
+        Traceback (most recent call last):
+        AssertionError: cuda.make_graphed_callables: clew has no CUDA device
+    """
     return _absent("make_graphed_callables")
 
 
 def get_gencode_flags() -> str:
-    """How programs for the device are compiled: there is none, an empty text."""
+    """How programs for a device are compiled: an empty text, for there is none.
+
+    Example:
+        >>> clew.cuda.get_gencode_flags()
+        ''
+    """
     return ""
 
 

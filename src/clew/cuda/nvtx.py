@@ -19,6 +19,20 @@ mark = range_push = range_pop = range_start = range_end = _absent
 
 @contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """A mark around a block: raises."""
+    """Would mark a block for NVIDIA's profilers; here it raises: there is no CUDA device.
+
+    Args:
+        msg: the mark's text.
+        args, kwargs: not used.
+
+    Raises:
+        RuntimeError: always.
+
+    Example:
+        >>> with clew.cuda.nvtx.range("step"):
+        ...     pass
+        Traceback (most recent call last):
+        RuntimeError: cuda.nvtx: clew runs on the CPU here; there is no CUDA device to mark
+    """
     _absent()
     yield

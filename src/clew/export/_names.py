@@ -116,7 +116,7 @@ def canonical(function: Any) -> tuple[str, bool] | None:
     """The operation's name, and whether the operands are in reverse; None where a call is no
     operation of its own."""
     kind = type(function).__name__
-    if kind == "_Operation" and type(function).__module__ == "clew.library":
+    if kind == "_Operation" and type(function).__module__ == "clew._registered":
         return function._qualname, False
     if kind == "OpFunction":
         found = _of_functions().get(function)

@@ -123,6 +123,12 @@ class ExportedProgram:
         graph: its calls.
         graph_signature: what its inputs and results are.
         example_inputs: the arguments that it was recorded with; None for one that was loaded.
+
+    Example:
+        >>> import clew
+        >>> program = clew.export.export(clew.nn.ReLU(), (clew.ones(2),))
+        >>> isinstance(program, ExportedProgram), program.module()(clew.tensor([-1.0, 2.0]))
+        (True, tensor([0., 2.]))
     """
 
     def __init__(self, program: Program, example: Any = None) -> None:

@@ -342,7 +342,12 @@ class Poison:
     def _fail(self, *args: Any, **kwargs: Any) -> Any:
         raise ExportError(object.__getattribute__(self, "_why"))
 
-    __getattr__ = __setattr__ = _fail
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # inspect, copy and the like ask whether there is one
+            raise AttributeError(name)
+        return self._fail()
+
+    __setattr__ = _fail
     __bool__ = __iter__ = __len__ = __call__ = __getitem__ = _fail
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _fail
     __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __matmul__ = __rtruediv__ = _fail

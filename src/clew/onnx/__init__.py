@@ -42,7 +42,12 @@ class TrainingMode:
 
 
 def is_in_onnx_export() -> bool:
-    """Whether an export is running."""
+    """Whether a program is being recorded, as `export` does first.
+
+    Example:
+        >>> clew.onnx.is_in_onnx_export()
+        False
+    """
     from clew.export._symbols import _recorder
 
     return bool(_recorder)
@@ -66,6 +71,9 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_vers
 
     Raises:
         ValueError: for a name without a namespace.
+
+    Example:
+        >>> clew.onnx.register_custom_op_symbolic("mine::twice", lambda g, x: x, 18)
     """
     namespace, _, operation = symbolic_name.partition("::")
     if not namespace or not operation:
@@ -79,8 +87,11 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
     """Does nothing: there are no such rules.
 
     Args:
-        symbolic_name: the operation.
+        symbolic_name: the operation, as "namespace::name".
         opset_version: of ONNX.
+
+    Example:
+        >>> clew.onnx.unregister_custom_op_symbolic("mine::twice", 18)
     """
 
 

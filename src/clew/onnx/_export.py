@@ -35,6 +35,11 @@ class ONNXProgram:
         checks: conditions on sizes that the program relies on and that a file cannot check.
         state: of buffers that a run changes: the input that a buffer is, and the output that says
             what it is afterwards.
+
+    Example:
+        >>> program = clew.onnx.export(clew.nn.Linear(2, 1), clew.ones(3, 2))
+        >>> isinstance(program, clew.onnx.ONNXProgram), program(clew.ones(3, 2))[0].shape
+        (True, clew.Size([3, 1]))
     """
 
     def __init__(
@@ -160,6 +165,11 @@ def export(
     Raises:
         ExportError: something cannot be kept, or the file's results differ.
         ImportError: the onnx package is not installed.
+
+    Example:
+        >>> program = clew.onnx.export(clew.nn.Linear(2, 1), clew.ones(3, 2), "linear.onnx")
+        >>> program.model_proto.graph.node[0].op_type
+        'Gemm'
     """
     onnx = need_onnx()
     from clew.onnx import _lower, _rules

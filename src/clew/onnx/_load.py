@@ -37,6 +37,12 @@ def load(f: Any) -> OnnxModule:
         ExportError: the file is damaged, keeps weights elsewhere, or has an operator that clew
             lacks, which is named.
         ImportError: the onnx package is not installed.
+
+    Example:
+        >>> import clew
+        >>> _ = clew.onnx.export(clew.nn.ReLU(), clew.ones(2), "relu.onnx")
+        >>> clew.onnx.load("relu.onnx")(clew.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
     """
     need_onnx()
     if hasattr(f, "read"):

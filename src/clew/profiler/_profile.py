@@ -219,7 +219,12 @@ class profile:
     def toggle_collection_dynamic(
         self, enable: bool, activities: Iterable[ProfilerActivity]
     ) -> None:
-        """Not offered: start and stop the profiler instead."""
+        """Raises NotImplementedError: stop and start the profiler instead.
+
+        Args:
+            enable: whether to record.
+            activities: what to record.
+        """
         raise NotImplementedError(
             "profile.toggle_collection_dynamic is not offered; call stop() and start()"
         )

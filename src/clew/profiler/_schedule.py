@@ -127,6 +127,14 @@ def tensorboard_trace_handler(
 
     Raises:
         RuntimeError: the folder cannot be made.
+
+    Example:
+        >>> import os
+        >>> from clew.profiler import profile, tensorboard_trace_handler
+        >>> with profile(on_trace_ready=tensorboard_trace_handler("log", "worker")):
+        ...     _ = clew.ones(3) * 2
+        >>> [name.split(".")[0] for name in os.listdir("log")]
+        ['worker']
     """
 
     def handler(prof: Any) -> None:

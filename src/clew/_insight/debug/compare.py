@@ -57,6 +57,12 @@ class RecordedRun:
     Attributes:
         values: one entry for each tensor that an operation gave.
         outputs: what each module gave, by its path and the number of the call.
+
+    Example:
+        >>> net = clew.nn.Linear(2, 1)
+        >>> run = clew.debug.record_run(lambda: net(clew.ones(1, 2)))
+        >>> isinstance(run, clew.debug.RecordedRun), len(run.values) > 0
+        (True, True)
     """
 
     def __init__(self) -> None:

@@ -651,12 +651,21 @@ def _is_same(saved: Tensor, live: Tensor) -> bool:
 def replay(path: str, program: str | None = None, debugger: bool = True) -> int:
     """Runs a program again at the step that `record` saved; a debugger opens where it fails.
 
+    It runs in this process, in which `torch` means clew from then on, as under `clew run`.
+
     Args:
         path: of the saved step.
         program: the script; the one that was recorded, if not given.
         debugger: open pdb at the line of the exception.
 
-    Returns: the exit status.
+    Returns: the exit status: 0, or 1 where the program fails again.
+
+    Raises:
+        FileNotFoundError: if there is no saved step.
+
+    >>> clew.debug.replay("crash.clew")  # before `record` has saved a step
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'crash.clew'
     """
     from clew._cli.run import run_script
 

@@ -22,7 +22,12 @@ WIDTH = 80  # characters of a value that is no tensor
 
 
 class Summary(str):
-    """A text that shows itself without quotes."""
+    """A str that shows itself without quotes; `summary` returns one.
+
+    Example:
+        >>> clew.debug.Summary("float32[2]")
+        float32[2]
+    """
 
     __slots__ = ()
 

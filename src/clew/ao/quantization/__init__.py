@@ -39,6 +39,10 @@ class QuantStub(nn.Module):
 
     Args:
         qconfig: how they would be observed.
+
+    Example:
+        >>> QuantStub()(clew.ones(1))
+        tensor([1.])
     """
 
     def __init__(self, qconfig: Any = None) -> None:
@@ -55,6 +59,10 @@ class DeQuantStub(QuantStub):
 
     Args:
         qconfig: how they would be observed.
+
+    Example:
+        >>> DeQuantStub()(clew.ones(1))
+        tensor([1.])
     """
 
 
@@ -63,6 +71,10 @@ class QuantWrapper(nn.Module):
 
     Args:
         module: the module.
+
+    Example:
+        >>> QuantWrapper(nn.ReLU())(clew.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
     """
 
     def __init__(self, module: Any) -> None:
@@ -134,6 +146,17 @@ def fuse_modules(model: Any, modules_to_fuse: Any, inplace: bool = False, **kwar
         modules_to_fuse: lists of names: a convolution, a batch norm, perhaps a ReLU.
         inplace: change the model itself.
         kwargs: accepted.
+
+    Returns:
+        The model, or a copy of it.
+
+    Raises:
+        RuntimeError: if the model is in training mode.
+
+    Example:
+        >>> model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU()).eval()
+        >>> fuse_modules(model, ["0", "1", "2"])[1]
+        Identity()
     """
     from clew.nn.utils.fusion import fuse_conv_bn_eval
 
@@ -156,7 +179,12 @@ def _not_here(name: str) -> Any:
         raise NotImplementedError(f"ao.quantization.{name}: only quantize_dynamic is part of clew")
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = "Raises: only `quantize_dynamic` is part of clew."
+    call.__doc__ = f"""Raises NotImplementedError: only `quantize_dynamic` is part of clew.
+
+    >>> clew.ao.quantization.{name}()
+    Traceback (most recent call last):
+    NotImplementedError: ao.quantization.{name}: only quantize_dynamic is part of clew
+    """
     return call
 
 

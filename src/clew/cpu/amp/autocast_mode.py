@@ -12,7 +12,20 @@ __all__ = ["autocast"]
 
 
 class autocast(amp.autocast):
-    """Deprecated: clew.autocast("cpu")."""
+    """The deprecated name of `clew.autocast("cpu")`; it warns.
+
+    Args:
+        enabled: whether it does anything.
+        dtype: the dtype of operations that take a narrower one.
+        cache_enabled: keep converted weights within the block.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> with autocast():
+        ...     (clew.ones(1, 1) @ clew.ones(1, 1)).dtype
+        clew.bfloat16
+    """
 
     def __init__(
         self,

@@ -11,7 +11,21 @@ __all__ = ["GradScaler"]
 
 
 class GradScaler(amp.GradScaler):
-    """Deprecated: clew.amp.GradScaler("cpu")."""
+    """The deprecated name of `clew.amp.GradScaler("cpu")`; it warns.
+
+    Args:
+        init_scale: the first factor of losses.
+        growth_factor: what the factor is multiplied by after steps without infinities.
+        backoff_factor: what it is multiplied by after gradients with infinities.
+        growth_interval: how many steps without infinities come before it grows.
+        enabled: whether it does anything.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> GradScaler(init_scale=4.0).scale(clew.ones(1))
+        tensor([4.])
+    """
 
     def __init__(
         self,

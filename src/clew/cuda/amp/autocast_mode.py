@@ -14,7 +14,20 @@ __all__ = ["autocast", "custom_bwd", "custom_fwd"]
 
 
 class autocast(amp.autocast):
-    """Deprecated: clew.autocast("cuda")."""
+    """The deprecated name of `clew.autocast("cuda")`; it warns, and changes nothing: no device.
+
+    Args:
+        enabled: whether it would do anything.
+        dtype: the dtype of operations that take a narrower one.
+        cache_enabled: keep converted weights within the block.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> with autocast():
+        ...     (clew.ones(1, 1) @ clew.ones(1, 1)).dtype
+        clew.float32
+    """
 
     def __init__(
         self,
@@ -33,11 +46,25 @@ class autocast(amp.autocast):
 def custom_fwd(
     fwd: Callable[..., Any] | None = None, *, cast_inputs: clew.dtype | None = None
 ) -> Any:
-    """Deprecated: clew.amp.custom_fwd(..., device_type="cuda").
+    """The deprecated name of `clew.amp.custom_fwd(..., device_type="cuda")`; it warns.
 
     Args:
-        fwd: the function.
+        fwd: the forward of a custom Function; without it this is a decorator.
         cast_inputs: as there.
+
+    Returns:
+        The function with autocast as there.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> class Twice(clew.autograd.Function):
+        ...     @staticmethod
+        ...     @custom_fwd
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        >>> Twice.apply(clew.ones(1))
+        tensor([2.])
     """
     warnings.warn(
         "cuda.amp.custom_fwd(args...) is deprecated; use amp.custom_fwd(args..., "
@@ -49,10 +76,30 @@ def custom_fwd(
 
 
 def custom_bwd(bwd: Callable[..., Any]) -> Any:
-    """Deprecated: clew.amp.custom_bwd(..., device_type="cuda").
+    """The deprecated name of `clew.amp.custom_bwd(..., device_type="cuda")`; it warns.
 
     Args:
-        bwd: the function.
+        bwd: the backward of a custom Function.
+
+    Returns:
+        The function with autocast as in forward.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> class Twice(clew.autograd.Function):
+        ...     @staticmethod
+        ...     @custom_fwd
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     @custom_bwd
+        ...     def backward(ctx, grad):
+        ...         return 2 * grad
+        >>> x = clew.ones(1, requires_grad=True)
+        >>> Twice.apply(x).backward()
+        >>> x.grad
+        tensor([2.])
     """
     warnings.warn(
         "cuda.amp.custom_bwd(args...) is deprecated; use amp.custom_bwd(args..., "

@@ -6,5 +6,10 @@ __all__ = ["amp_definitely_not_available"]
 
 
 def amp_definitely_not_available() -> bool:
-    """Whether there is no CUDA device: there is none."""
+    """Whether there is no CUDA device for mixed precision: True, for there is none.
+
+    Example:
+        >>> amp_definitely_not_available()
+        True
+    """
     return True

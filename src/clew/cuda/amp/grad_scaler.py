@@ -12,7 +12,23 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class GradScaler(amp.GradScaler):
-    """Deprecated: clew.amp.GradScaler("cuda")."""
+    """The deprecated name of `clew.amp.GradScaler("cuda")`; it warns, and without a device is
+    disabled.
+
+    Args:
+        init_scale: the first factor of losses.
+        growth_factor: what the factor is multiplied by after steps without infinities.
+        backoff_factor: what it is multiplied by after gradients with infinities.
+        growth_interval: how many steps without infinities come before it grows.
+        enabled: whether it would do anything.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> scaler = GradScaler()
+        >>> scaler.is_enabled(), scaler.scale(clew.ones(1))
+        (False, tensor([1.]))
+    """
 
     def __init__(
         self,

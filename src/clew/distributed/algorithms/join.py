@@ -47,19 +47,14 @@ class _JoinConfig(NamedTuple):
 
 
 class Joinable(ABC):
-    """An object whose collectives can be shadowed, as `Join` needs it.
+    """An object whose collectives can be shadowed, such as DistributedDataParallel.
 
-    It calls `Join.notify_join_context(self)` before the collectives of each batch. Objects of other
-    classes with these methods, such as DistributedDataParallel, do as well.
+    It calls `Join.notify_join_context(self)` before the collectives of each batch.
 
     Example:
-        >>> class Sums(Joinable):
-        ...     join_device = clew.device("cpu")
-        ...     join_process_group = None  # that of all processes
-        ...     def join_hook(self, **kwargs):
-        ...         return JoinHook()
-        >>> type(Sums().join_hook()).__name__
-        'JoinHook'
+        >>> from clew.nn.parallel import DistributedDataParallel
+        >>> issubclass(DistributedDataParallel, Joinable)
+        True
     """
 
     def __init__(self) -> None:

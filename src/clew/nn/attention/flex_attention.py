@@ -267,6 +267,9 @@ class BlockMask:
             mask_mod: the function; True everywhere by default.
             seq_lengths: queries and keys; whole blocks by default.
             compute_q_blocks: also list the blocks by columns.
+
+        Returns:
+            A BlockMask.
         """
         size = _pair(BLOCK_SIZE)
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
@@ -315,6 +318,9 @@ class BlockMask:
 
         Args:
             flatten: put pairs in as two numbers.
+
+        Returns:
+            The tuple: with `flatten` 2 lengths, the tensors, 2 block sizes and the function.
         """
         lengths: tuple[Any, ...] = self.seq_lengths if flatten else (self.seq_lengths,)
         size: tuple[Any, ...] = self.BLOCK_SIZE if flatten else (self.BLOCK_SIZE,)

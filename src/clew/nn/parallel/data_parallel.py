@@ -64,6 +64,10 @@ def data_parallel(
 
     Returns:
         what the module returns.
+
+    Example:
+        >>> data_parallel(nn.ReLU(), clew.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
     """
     made = DataParallel(module, device_ids, output_device, dim)
     args = inputs if isinstance(inputs, tuple) else (inputs,)

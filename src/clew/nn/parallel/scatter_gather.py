@@ -15,37 +15,64 @@ def _need_one(name: str, devices: Any) -> None:
 
 
 def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
-    """The inputs for each device.
+    """The inputs for each device: there is one, and it gets them as they are.
 
     Args:
         inputs: tensors in containers.
-        target_gpus: the devices: one.
-        dim: the dim along which they would be cut.
+        target_gpus: the devices, at most one.
+        dim: not used: nothing is cut.
+
+    Returns:
+        A tuple with the inputs.
+
+    Raises:
+        RuntimeError: for several devices.
+
+    Example:
+        >>> scatter(clew.ones(2), [0])
+        (tensor([1., 1.]),)
     """
     _need_one("scatter", target_gpus)
     return (inputs,)
 
 
 def scatter_kwargs(inputs: Any, kwargs: Any, target_gpus: Any, dim: int = 0) -> tuple[Any, Any]:
-    """The inputs and named inputs for each device.
+    """The inputs and named inputs for each device: there is one, and it gets them as they are.
 
     Args:
         inputs: tensors in containers.
         kwargs: named ones.
-        target_gpus: the devices: one.
-        dim: the dim along which they would be cut.
+        target_gpus: the devices, at most one.
+        dim: not used: nothing is cut.
+
+    Returns:
+        A tuple with the inputs, and a tuple with the named ones.
+
+    Raises:
+        RuntimeError: for several devices.
+
+    Example:
+        >>> scatter_kwargs((1, 2), {"scale": 3}, [0])
+        (((1, 2),), ({'scale': 3},))
     """
     _need_one("scatter_kwargs", target_gpus)
     return (inputs,), (kwargs or {},)
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """The outputs of all devices, joined.
+    """Joins the outputs of all devices.
 
     Args:
-        outputs: one of each device.
-        target_device: where they go.
-        dim: the dim along which they are joined.
+        outputs: one of each device: a tensor, None, or dicts, lists and tuples of them.
+        target_device: not used: tensors are on the CPU.
+        dim: the dim along which tensors are joined.
+
+    Returns:
+        One output, with `clew.cat` of the tensors in its places.
+
+    Example:
+        >>> gather([clew.ones(1), clew.zeros(1)], "cpu")
+        tensor([1., 0.])
     """
     first = outputs[0]
     if isinstance(first, clew.Tensor):
@@ -58,12 +85,20 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
 
 
 def replicate(network: Any, devices: Any, detach: bool = False) -> list[Any]:
-    """A module for each device.
+    """A list with a module for each device: the module itself, for there is one device.
 
     Args:
         network: the module.
-        devices: the devices: one.
-        detach: accepted.
+        devices: the devices, at most one.
+        detach: not used: there are no copies.
+
+    Raises:
+        RuntimeError: for several devices.
+
+    Example:
+        >>> net = nn.Linear(2, 1)
+        >>> replicate(net, [0])[0] is net
+        True
     """
     _need_one("replicate", devices)
     return [network]
@@ -72,13 +107,20 @@ def replicate(network: Any, devices: Any, detach: bool = False) -> list[Any]:
 def parallel_apply(
     modules: Any, inputs: Any, kwargs_tup: Any = None, devices: Any = None
 ) -> list[Any]:
-    """What each module gives for its inputs.
+    """Calls each module with its inputs, one after another.
 
     Args:
         modules: the modules.
-        inputs: the arguments of each.
+        inputs: the arguments of each, a tuple or a single one.
         kwargs_tup: the named arguments of each.
-        devices: accepted.
+        devices: not used.
+
+    Returns:
+        A list of what they return.
+
+    Example:
+        >>> parallel_apply([nn.ReLU(), nn.Tanh()], [clew.zeros(1), clew.zeros(1)])
+        [tensor([0.]), tensor([0.])]
     """
     named = kwargs_tup or [{}] * len(modules)
     return [
