@@ -26,6 +26,11 @@ class _State(threading.local):
 _state = _State()
 
 
+def modes_are_on() -> bool:
+    """Whether a mode is shown each operation of this thread."""
+    return bool(_state.modes)
+
+
 class DisableTorchFunctionSubclass:
     """Within it no ``__torch_function__`` is called.
 

@@ -9,7 +9,7 @@ from clew._base import dtypes as _dtypes
 from clew._base.arguments import numpy_names
 from clew._base.autocast import in_float32
 from clew._base.out import write_out
-from clew._base.overriding import asks_classes
+from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.promotion import can_cast, promote_types, result_type
 from clew._C import Tensor
 from clew._tensor.methods import clone
@@ -206,8 +206,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> clew.equal(clew.ones(2), clew.ones(2))
     True
     """
-    # Ragged and sparse tensors have rules of their own.
-    if hasattr(type(input), "_rules") or hasattr(type(other), "_rules"):
+    # Ragged and sparse tensors have rules of their own; modes are shown the operations.
+    if modes_are_on() or hasattr(type(input), "_rules") or hasattr(type(other), "_rules"):
         return input.shape == other.shape and bool((input == other).all().item())
     return input._equals(other)
 

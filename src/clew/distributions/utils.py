@@ -23,10 +23,10 @@ __all__ = [
 euler_constant = 0.57721566490153286060
 
 
-def all_true(mask: Tensor) -> bool:
+def all_true(mask: Tensor) -> Tensor:
     """Whether all elements are True; inside vmap those of all samples."""
     levels = _C._levels(mask)
-    return bool((_C._show_levels(mask, levels) if levels else mask).all())
+    return (_C._show_levels(mask, levels) if levels else mask).all()
 
 
 def broadcast_all(*values: Tensor | float) -> tuple[Tensor, ...]:

@@ -181,8 +181,6 @@ class Appender:
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # inspect and copy ask whether there are such
-            raise AttributeError(name)
         raise self.refused(name)
 
     def __iter__(self) -> Any:

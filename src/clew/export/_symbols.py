@@ -343,7 +343,7 @@ class Poison:
         raise ExportError(object.__getattribute__(self, "_why"))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # inspect, copy and the like ask whether there is one
+        if name == "__wrapped__":  # inspect asks every object
             raise AttributeError(name)
         return self._fail()
 
