@@ -26,6 +26,7 @@ class _Operation:
         self.__name__ = self._short
         self._given_schema = schema
         self._kernel: Callable[..., Any] | None = None
+        self._elsewhere: dict[str, Callable[..., Any]] = {}  # kernels for other devices
         self._fake: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
         self._setup: Callable[..., Any] | None = None

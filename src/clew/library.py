@@ -167,6 +167,8 @@ def _implement(full: str, fn: Callable[..., Any], key: str) -> None:
         operation._in_autocast = fn
     elif key == "Meta":
         operation._fake = fn
+    else:
+        operation._elsewhere[key.upper()] = fn
 
 
 def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = ()) -> Any:
@@ -425,21 +427,22 @@ def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
         >>> lib = Library("doc_fallthrough", "DEF")
         >>> _ = lib.define("twice(Tensor x) -> Tensor")
         >>> lib.impl("twice", fallthrough_kernel, "Autograd")
-        >>> get_kernel("doc_fallthrough::twice", "Autograd") is None
-        True
+        >>> impl("doc_fallthrough::twice", "cpu", lambda x: 2 * x)
+        >>> clew.ops.doc_fallthrough.twice(clew.ones(1))
+        tensor([2.])
     """
     raise NotImplementedError("fallthrough_kernel is a mark and cannot be called")
 
 
 def get_kernel(op: Any, dispatch_key: Any) -> Any:
-    """The kernel of an operation; None if it has none.
+    """The kernel of an operation for a kind of devices.
 
     Args:
         op: the operation, or its name "namespace::name".
-        dispatch_key: not used: an operation has one kernel here.
+        dispatch_key: "CPU", or what else it was registered for.
 
     Raises:
-        RuntimeError: if there is no such operation.
+        RuntimeError: if there is no such operation, or it has no such kernel.
 
     Example:
         >>> define("doc_get_kernel::twice", "(Tensor x) -> Tensor")
@@ -447,7 +450,12 @@ def get_kernel(op: Any, dispatch_key: Any) -> Any:
         >>> get_kernel("doc_get_kernel::twice", "CPU")(clew.ones(1))
         tensor([2.])
     """
-    return _find(op)._kernel
+    operation, key = _find(op), str(dispatch_key).rpartition(".")[2].upper()
+    ours = key in ("CPU", "COMPOSITEIMPLICITAUTOGRAD", "COMPOSITEEXPLICITAUTOGRAD")
+    found = operation._kernel if ours else operation._elsewhere.get(key)
+    if found is None:
+        raise RuntimeError(f"library: no kernel for {dispatch_key} for {operation._qualname}")
+    return found
 
 
 def infer_schema(
@@ -616,7 +624,8 @@ def custom_op(
         name: "namespace::name".
         fn: the function, whose annotations say the schema.
         mutates_args: the names of the parameters that it writes to, or "unknown".
-        device_types: the devices that it is for.
+        device_types: the kind of devices, or several, that the function is for; None for all. One
+            that is not for "cpu" waits for a kernel that is (`register_kernel`).
         schema: the schema, in place of annotations.
         tags: kept with the operation.
 
@@ -637,6 +646,10 @@ def custom_op(
         made = CustomOpDef(space, short, text, function)
         if tags is not None:
             made._opoverload.tags = tags
+        kinds = [device_types] if isinstance(device_types, str) else device_types
+        if kinds is not None and "cpu" not in kinds:
+            made._opoverload._kernel = None
+            made._opoverload._elsewhere = {kind.upper(): function for kind in kinds}
         return made
 
     return make if fn is None else make(fn)

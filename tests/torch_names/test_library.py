@@ -367,3 +367,22 @@ def test_lists_of_tensors_have_gradients():
     times.register_autograd(lambda ctx, grads: ([None], None), setup_context=setup)
     with pytest.raises(RuntimeError, match="a gradient for each of the 2 tensors"):
         times([a, c])[0].sum().backward()
+
+
+def test_a_function_for_other_devices_waits_for_a_kernel():
+    from clew import library
+
+    def more(x: clew.Tensor) -> clew.Tensor:
+        return x + 1
+
+    op = library.custom_op("elsewhere::more", more, mutates_args=(), device_types="cuda")
+    with pytest.raises(NotImplementedError, match="no implementation for the CPU"):
+        op(clew.ones(1))
+    assert library.get_kernel("elsewhere::more", "CUDA") is more
+    with pytest.raises(RuntimeError, match="no kernel for CPU for elsewhere::more"):
+        library.get_kernel(op, "CPU")
+    op.register_kernel("cpu", lambda x: x + 2)
+    assert op(clew.ones(1)).tolist() == [3.0]
+    assert library.get_kernel(op, "CPU")(clew.ones(1)).tolist() == [3.0]
+    both = library.custom_op("elsewhere::both", more, mutates_args=(), device_types=["cpu", "cuda"])
+    assert both(clew.ones(1)).tolist() == [2.0]
