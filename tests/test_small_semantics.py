@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 import warnings
+from typing import ClassVar
 
 import pytest
 
@@ -64,3 +66,61 @@ def test_too_few_elements_for_a_variance_warn(name):
         function(clew.ones(3, 2), 1)
         with pytest.raises(UserWarning):
             function(clew.ones(1))
+
+
+def test_storages_from_buffers():
+    floats = clew.FloatStorage.from_buffer
+    assert floats(struct.pack(">2f", 1, 2), "big").tolist() == [1.0, 2.0]
+    assert floats(struct.pack("<3f", 1, 2, 3), "little", count=1, offset=4).tolist() == [2.0]
+    assert floats(struct.pack("<3f", 1, 2, 3), "little", -1, 4).tolist() == [2.0, 3.0]
+    complexes = clew.ComplexFloatStorage.from_buffer(struct.pack(">2f", 1, 2), "big")
+    assert complexes.tolist() == [1 + 2j]
+    raw = clew.UntypedStorage.from_buffer
+    assert raw(b"abcd", dtype=clew.uint8, count=2, offset=1).tolist() == [98, 99]
+    assert raw(struct.pack(">H", 1), dtype=clew.int16, byte_order="big").tolist() == [1, 0]
+    with pytest.raises(TypeError, match="byte order"):
+        floats(struct.pack("<3f", 1, 2, 3))
+    for given in [
+        (b"abc", "little"),
+        (b"abcd", "up"),
+        (b"abcd", "little", 5),
+        (b"abcd", "big", 1, 5),
+    ]:
+        with pytest.raises(ValueError, match="from_buffer"):
+            floats(*given)
+
+
+class Asked(clew.Tensor):
+    """Keeps the names of what it was asked."""
+
+    names: ClassVar[list[str]] = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        Asked.names.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def test_classes_are_asked_about_writes_into_plain_tensors():
+    x, y = clew.ones(2), clew.ones(2).as_subclass(Asked)
+    for write in ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__"):
+        getattr(clew.ones(2), write)(y)
+    assert Asked.names == ["add_", "sub_", "mul_", "div_", "pow_"]
+    Asked.names.clear()
+    x[0] = y[0]
+    assert Asked.names[-1] == "__setitem__" and x.tolist() == [1.0, 1.0]
+
+
+def test_dense_tensors_and_sparse_ones():
+    eye = clew.eye(2).to_sparse()
+    x = clew.ones(2, 2)
+    x += eye
+    assert x.tolist() == [[2.0, 1.0], [1.0, 2.0]]
+    for use in (
+        lambda: x.set_(eye),
+        lambda: setattr(x, "data", eye),
+        lambda: x.__setitem__(0, eye),
+    ):
+        with pytest.raises(NotImplementedError, match="sparse"):
+            use()
+    assert not clew.ones(2, 3).t().is_contiguous(memory_format=clew.preserve_format)

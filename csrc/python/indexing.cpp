@@ -479,6 +479,11 @@ PyObject* tensor_getitem(PyObject* self, PyObject* key) {
 int tensor_setitem(PyObject* self, PyObject* key, PyObject* value) {
   return guarded_int([&] {
     if (!value) fail_type("indexing: a tensor does not support deleting items");
+    if (overriding && is_tensor(value) && Py_TYPE(value) != tensor_type &&
+        Py_TYPE(self) != Py_TYPE(value)) {
+      PyObject* all[3] = {self, key, value};
+      if (Ref result{overridden_method("__setitem__", all, 3)}; result.get()) return;
+    }
     set(Tensor::borrow(reinterpret_cast<TensorObj*>(self)), key, value);
   });
 }

@@ -100,6 +100,13 @@ template <size_t N> struct Name {
   constexpr Name(const char (&s)[N]) { std::copy_n(s, N, text); }
 };
 
+template <size_t N> constexpr Name<N + 1> with_underscore(const Name<N>& name) {
+  char text[N + 1] = {};
+  std::copy_n(name.text, N - 1, text);
+  text[N - 1] = '_';
+  return Name<N + 1>(text);
+}
+
 PyObject* apply_to(const Overload& o, std::span<const Tensor> in) {
   return wrap(apply_one(*o.op, in, o.defaults));
 }
@@ -137,6 +144,11 @@ template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
 template <Name name> PyObject* binary_inplace(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     static const Overload& o = *lookup(name.text);
+    static constexpr auto in_place = with_underscore(name);
+    if (overriding && is_subclassed(b) && !is_subclassed(a)) {
+      Ref result(overridden_operator(in_place.text, a, b));
+      if (result.get() != Py_NotImplemented) return result.release();
+    }
     Tensor in[2] = {tensor_or_number(a), tensor_or_number(b)};
     if (!in[0].defined() || !in[1].defined()) Py_RETURN_NOTIMPLEMENTED;
     apply_inplace(*o.op, in, o.defaults);
@@ -293,6 +305,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
     Tensor self = borrow(o), source = borrow(value);
     require_elements(self, "setting .data");
     require_elements(source, "setting .data");
+    if (Py_TYPE(o) != Py_TYPE(value)) refuse_placeholder(value, "setting .data");
     if (self.requires_grad() && !is_inexact(source.dtype()))
       fail(
           "data: a tensor that requires grad can only be set to floating point or complex data; "

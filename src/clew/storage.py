@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -75,9 +76,60 @@ class UntypedStorage:
         return cls._over(raw)
 
     @classmethod
-    def from_buffer(cls, buffer: Any, byte_order: str = "native", **kwargs: Any) -> UntypedStorage:
-        """A copy of a buffer's bytes."""
-        return cls(bytes(memoryview(buffer).cast("B")))
+    def from_buffer(
+        cls,
+        buffer: Any,
+        byte_order: str | None = None,
+        count: int = -1,
+        offset: int = 0,
+        *,
+        dtype: Any = None,
+    ) -> UntypedStorage:
+        """A copy of the elements in a buffer.
+
+        Args:
+            buffer: bytes, or what gives such.
+            byte_order: "native", "little" or "big"; it must be said where elements have several.
+            count: how many elements; -1 for all.
+            offset: bytes before the first one.
+            dtype: of the elements; uint8 when None.
+
+        Raises:
+            TypeError: no byte order.
+            ValueError: another byte order, or fewer bytes than are asked for.
+
+        >>> clew.UntypedStorage.from_buffer(b"abcd", count=2, offset=1).tolist()
+        [98, 99]
+        """
+        dtype = _dtypes.uint8 if dtype is None else dtype
+        data, width = bytes(memoryview(buffer).cast("B")), dtype.itemsize
+        if byte_order is None and width > 1:
+            raise TypeError(
+                f"from_buffer: the byte order of {dtype} must be said: 'native', 'little' or 'big'"
+            )
+        if byte_order not in (None, "native", "little", "big"):
+            raise ValueError(
+                f"from_buffer: byte_order must be 'native', 'little' or 'big'; got {byte_order!r}"
+            )
+        there = len(data) - offset
+        if offset < 0 or there <= 0:
+            raise ValueError(
+                f"from_buffer: offset must lie within the buffer's {len(data)} bytes; got {offset}"
+            )
+        if count < 0 and there % width:
+            raise ValueError(
+                f"from_buffer: {there} bytes are no multiple of the {width} of {dtype}"
+            )
+        nbytes = there if count < 0 else count * width
+        if nbytes > there:
+            raise ValueError(
+                f"from_buffer: {count} elements take {nbytes} bytes; the buffer has {there}"
+            )
+        data = data[offset : offset + nbytes]
+        if byte_order in ("little", "big") and byte_order != sys.byteorder:
+            part = width // 2 if dtype.is_complex else width
+            data = b"".join(data[i : i + part][::-1] for i in range(0, nbytes, part))
+        return cls(data)
 
     @classmethod
     def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
@@ -333,10 +385,16 @@ class TypedStorage(metaclass=_Kind):
 
     @classmethod
     def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
-        """A copy of a buffer's bytes as elements."""
+        """A copy of the elements in a buffer, as `UntypedStorage.from_buffer` gives it.
+
+        Args:
+            args, kwargs: the buffer, the byte order, count and offset.
+            dtype: of the elements, where the class does not say it.
+        """
         own = cls.__dict__.get("dtype")
         kind = own if isinstance(own, _C.dtype) else dtype
-        return cls(wrap_storage=UntypedStorage.from_buffer(args[0]), dtype=kind)
+        raw = UntypedStorage.from_buffer(*args, dtype=kind, **kwargs)
+        return cls(wrap_storage=raw, dtype=kind)
 
     _from_buffer = from_buffer
 

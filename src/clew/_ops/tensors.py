@@ -268,6 +268,8 @@ def set_(
         storage_offset += source.storage_offset()
         if size is None:
             size = (source.numel(),)
+    if hasattr(type(source), "_refuse") and type(source) is not type(self):
+        source._refuse("set_")
     if size is None:
         return self._set_to(source)
     sizes = (storage_offset, tuple(size))

@@ -228,7 +228,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     >>> clew.ones(2, 3).is_contiguous(), clew.ones(2, 3).t().is_contiguous()
     (True, False)
     """
-    if memory_format in (None, _dtypes.contiguous_format):
+    if memory_format in (None, _dtypes.contiguous_format, _dtypes.preserve_format):
         return self._is_contiguous()
     try:
         wanted = _strides_for(self.shape, memory_format)
