@@ -13,6 +13,7 @@ from clew.export._ir import Block, Node, values_in
 from clew.export._journal import UNBOUND, Journal, _is_number
 from clew.export._lists import ScanList, has_maybe, length_of
 from clew.export._matching import Matching
+from clew.export._perhaps import Perhaps, implied, known
 from clew.export._record import Recorder
 from clew.export._symbols import SYMS, SymBool, compute
 
@@ -46,6 +47,7 @@ class Conditions(Matching):
 
     def condition(self, test: Any) -> Any:
         """A plain bool, or a SymBool when data or a size decides."""
+        test = known(test)
         if type(test) in SYMS:
             return test if type(test) is SymBool else compute("bool", bool, (test,))
         if isinstance(test, ScanList):
@@ -66,6 +68,10 @@ class Conditions(Matching):
 
     def same(self, a: Any, b: Any) -> Any:
         """``a is b``."""
+        a, b = known(a), known(b)
+        for x, other in ((a, b), (b, a)):
+            if type(x) is Perhaps and other is None:
+                return self.not_(x.present)
         if type(b) in SYMS and type(a) not in SYMS:
             a, b = b, a
         if type(a) is SymBool and isinstance(b, bool):
@@ -149,6 +155,7 @@ class Conditions(Matching):
         rec.blocks.append(block)
         rec.journals.append(journal)
         rec.active = [a and bool(v) is both for a, v in zip(active, first.vals)]
+        rec.present.append(implied(rec, first.value, both))
         other: Any = None
         try:
             other = self.condition(part())
@@ -160,6 +167,7 @@ class Conditions(Matching):
         finally:
             rec.blocks.pop()
             rec.journals.pop()
+            rec.present.pop()
             rec.active = active
             journal.swap(lambda run: False)
         if plain:

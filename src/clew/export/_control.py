@@ -26,6 +26,7 @@ from clew.export._ir import Block, Node
 from clew.export._journal import NOT_THERE, UNBOUND, Journal, KindChanges
 from clew.export._lists import Appender, Maybe, ScanList, SymRange, as_loop
 from clew.export._merge import ELEMENT, Merger
+from clew.export._perhaps import Perhaps, implied, known
 from clew.export._record import Recorder
 from clew.export._rewrite import convert
 from clew.export._scopes import Cell
@@ -214,10 +215,25 @@ class Control(Functions):
 
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """A call of the user's program."""
+        if any(type(a) is Perhaps for a in (function, *args, *kwargs.values())):
+            function, args, kwargs = known(function), known(args), known(kwargs)
+            if not self._takes_none(function):
+                for a in (*args, *kwargs.values()):
+                    if type(a) is Perhaps:
+                        a._fail()
         made = self._called(function, args, kwargs)
         if self.rec.journals and hasattr(type(made), "__next__"):
             return self.fresh(made)
         return made
+
+    def _takes_none(self, function: Any) -> bool:
+        """Whether a function is the user's, which may ask whether an argument is None."""
+        if isinstance(function, Module):
+            return True
+        inner = getattr(function, "__func__", function)
+        if not isinstance(inner, types.FunctionType):
+            return False
+        return not is_library(inner.__code__.co_filename)
 
     def _called(self, function: Any, args: Any, kwargs: Any) -> Any:
         kind = type(function)
@@ -280,7 +296,7 @@ class Control(Functions):
 
     def item(self, items: Any, index: Any) -> Any:
         """``items[index]``."""
-        return element(self, items, index)
+        return element(self, known(items), known(index))
 
     def _container(self, function: Any, owner: Any, args: Any) -> None:
         if function.__name__ in ("append", "extend", "insert", "pop", "update", "clear", "remove",
@@ -439,10 +455,11 @@ class Control(Functions):
                 block = Block()
                 rec.blocks.append(block)
                 rec.journals.append(journal)
+                rec.present.append(implied(rec, c.value, wanted))
                 error: BaseException | None = None
                 result = None
                 try:
-                    result = function()
+                    result = known(function())
                 except ExportError:
                     raise
                 except Exception as e:
@@ -459,6 +476,7 @@ class Control(Functions):
                 finally:
                     rec.blocks.pop()
                     rec.journals.pop()
+                    rec.present.pop()
                 active = rec.active
                 written = journal.swap(_takers(takes, wanted))
                 for grown, added in journal.grown():
@@ -549,6 +567,7 @@ class Control(Functions):
         line: int, grows: tuple[str, ...] = (), cells: tuple[Cell, ...] = (),
     ) -> Any:  # fmt: skip
         """A loop over something whose length may be a size."""
+        items = known(items)
         vals = tuple(vals)
         found = as_loop(self.rec, items)
         if found is not None:

@@ -11,6 +11,7 @@ import numpy as np
 
 import clew
 from clew import Tensor
+from clew._scripted import leaves_of
 from clew.export import _tree
 from clew.export._control import Control
 from clew.export._errors import ExportError, is_library
@@ -19,6 +20,7 @@ from clew.export._inline import inlined, program_of
 from clew.export._ir import Program, prune, values_in, written
 from clew.export._listing import name_values
 from clew.export._module import ProgramModule, parameters_of, rest_name, run_names
+from clew.export._perhaps import Perhaps, known
 from clew.export._program import ExportedProgram
 from clew.export._record import Recorder
 from clew.export._shapes import Sizes, examples, read_shapes
@@ -363,7 +365,10 @@ def _record_once(
         try:
             with rec:
                 result = module(*args, **kwargs)
-                result = _keep_buffers(runner, rec, result)
+                result = known(_keep_buffers(runner, rec, result))
+                for x in leaves_of(result):
+                    if type(x) is Perhaps:
+                        x._fail()
         except RecursionError:
             raise ExportError(
                 "export: data decides how deep a recursion goes; write it as a loop over an array "

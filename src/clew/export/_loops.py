@@ -11,6 +11,7 @@ from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, Value
 from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind
 from clew.export._lists import Appender, Maybe, ScanList, fixed_sizes
+from clew.export._perhaps import Perhaps
 from clew.export._record import Held, Recorder, unseen
 from clew.export._stand_ins import _shape_of
 from clew.export._symbols import SYMS, Poison, SymInt
@@ -266,6 +267,9 @@ class Staged:
             return type(x)([self._param(p, (key, k), loose) for k, p in enumerate(x)])
         if isinstance(x, dict):
             return {k: self._param(v, (key, k), loose) for k, v in x.items()}
+        if type(x) is Perhaps:
+            value = self._param(x.value, (key, 0), loose)
+            return Perhaps(value, self._param(x.present, (key, 1), loose), x.name, x.place)
         return x
 
     def _end(self, start: Any, end: Any, name: str, ends: list[Any]) -> None:
@@ -301,6 +305,14 @@ class Staged:
             for k in start:
                 self._end(start[k], end[k], name, ends)
             return
+        elif type(start) is Perhaps and (type(end) is Perhaps or end is None or _kept(end)):
+            there = end.present if type(end) is Perhaps else end is not None
+            value = end.value if type(end) is Perhaps else start.value if end is None else end
+            self._end(start.value, value, name, ends)
+            self._end(start.present, there, name, ends)
+            return
+        elif Perhaps in (type(start), type(end)):
+            pass
         elif start is end or type(end) is Poison or type(start) is Poison:
             return
         elif not isinstance(end, (Tensor, tuple, list, dict)) and not _is_number(end):
@@ -410,6 +422,9 @@ class Staged:
             return type(start)([self._result(s, outputs) for s in start])
         if isinstance(start, dict):
             return {k: self._result(v, outputs) for k, v in start.items()}
+        if type(start) is Perhaps:
+            value = self._result(start.value, outputs)
+            return Perhaps(value, self._result(start.present, outputs), start.name, start.place)
         return start
 
 
@@ -418,6 +433,10 @@ def _copied(x: Any) -> Any:
     if isinstance(x, (tuple, list)) and not isinstance(x, ScanList):
         return type(x)([_copied(p) for p in x])
     return {k: _copied(v) for k, v in x.items()} if isinstance(x, dict) else x
+
+
+def _kept(x: Any) -> bool:
+    return isinstance(x, Tensor) or _is_number(x)
 
 
 def placeholder(rec: Recorder, like: Any) -> Any:
@@ -432,6 +451,8 @@ def placeholder(rec: Recorder, like: Any) -> Any:
         return type(like)(placeholder(rec, x) for x in like)
     if isinstance(like, dict):
         return {k: placeholder(rec, v) for k, v in like.items()}
+    if type(like) is Perhaps:
+        return Perhaps(placeholder(rec, like.value), False, like.name, like.place)
     return like
 
 

@@ -13,6 +13,7 @@ from clew.export._errors import ExportError, Place
 from clew.export._ir import Node, Value
 from clew.export._journal import UNBOUND, _is_number, _kind
 from clew.export._lists import ScanList
+from clew.export._perhaps import Perhaps
 from clew.export._record import Recorder, unseen
 from clew.export._stand_ins import _shape_of
 from clew.export._symbols import SYMS, Poison, SymBool, SymFloat, SymInt
@@ -29,6 +30,7 @@ class Merger:
 
     def __init__(self, rec: Recorder, node: Node, takes: list[bool], place: Place) -> None:
         self.rec, self.node, self.takes, self.place = rec, node, takes, place
+        self._present: dict[Any, Any] = {}
 
     def merge(self, a: Any, b: Any, name: str) -> Any:
         """The variable's value after the `if`."""
@@ -78,6 +80,10 @@ class Merger:
             fields = [f.name for f in dataclasses.fields(a) if f.init]
             merged = {f: self.merge(getattr(a, f), getattr(b, f), name) for f in fields}
             return dataclasses.replace(a, **merged)
+        if {type(None), Perhaps} & {type(a), type(b)} and name != ELEMENT:
+            found = self._perhaps(a, b, name)
+            if found is not None:
+                return found
         if not _is_number(a) and not ta and type(a) is type(b) and _same(a, b):
             return a
         if name == "the function's result" or name.startswith("the result"):
@@ -89,6 +95,30 @@ class Merger:
             f"export: {name!r} is {_kind(a)} after one branch and {_kind(b)} after the other, of "
             f"the `if` at {self.place}; give it a value of one kind before the `if`"
         )
+
+    def _perhaps(self, a: Any, b: Any, name: str) -> Any:
+        """A variable that may be None; None where it is neither that nor a tensor or a number."""
+        values: list[Any] = []
+        present: list[Any] = []
+        for x in (a, b):
+            inner = x.value if type(x) is Perhaps else UNBOUND if x is None else x
+            if inner is not UNBOUND and not isinstance(inner, Tensor) and not _is_number(inner):
+                return None
+            values.append(inner)
+            present.append(x.present if type(x) is Perhaps else x is not None)
+        takes = self.takes
+        if (
+            UNBOUND in values
+        ):  # nobody reads it where it is None: the example's sizes are the others
+            self.takes = [values[1] is UNBOUND] * len(takes)
+        value = self.merge(values[0], values[1], ELEMENT)
+        self.takes = takes
+        if isinstance(value, Poison):
+            return value
+        key = tuple(p.value.id if type(p) in SYMS else p for p in present)
+        if key not in self._present:  # variables that are None together
+            self._present[key] = self._numbers(present[0], present[1], name)
+        return Perhaps(value, self._present[key], name, self.place)
 
     def _lists(self, a: list[Any], b: list[Any], name: str) -> Any:
         """A list that a loop of a branch has filled."""

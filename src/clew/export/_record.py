@@ -27,6 +27,7 @@ from clew.export._names import (
     inplace_at,
     written_by,
 )
+from clew.export._perhaps import implied, known
 from clew.export._questions import SPECIAL
 from clew.export._stand_ins import StandIns, _shape_of
 from clew.export._symbols import SYMS, Poison, Sym, SymBool, SymFloat, SymInt, SymSize, size_of
@@ -82,6 +83,7 @@ class Recorder(StandIns, TorchFunctionMode):
         self.by_data: set[Any] = set()  # pairs of sizes that data decide
         self.control: Any = None
         self.refusal: ExportError | None = None  # raised where the model may have caught it
+        self.present: list[set[int]] = [set()]  # conditions that are true where the recording is
         self.merged: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that an `if` chose
         self._names = names
         self._count = 0
@@ -215,6 +217,8 @@ class Recorder(StandIns, TorchFunctionMode):
         Args:
             decides: the model goes another way where it has another; else it raises there.
         """
+        if type(sym) is SymBool and type(expected) is bool:
+            self.present[-1] |= implied(self, sym.value, expected)
         node = Node("guard", (self.stored(sym), expected), place=here())
         node.decides = decides
         self.emit(node)
@@ -298,8 +302,9 @@ class Recorder(StandIns, TorchFunctionMode):
 
     def record(self, op: str, func: Any, args: Any, kwargs: Any) -> Any:
         """Runs a call in every run and records it."""
-        if any(issubclass(type(a), Poison) for a in args):
-            self.stored(args)
+        if any(issubclass(type(a), Poison) for a in (*args, *kwargs.values())):
+            args, kwargs = known(tuple(args)), known(kwargs)
+            self.stored((tuple(args), kwargs))
         place = here()
         stored, named = self.stored(tuple(args)), self.stored(kwargs)
         writes = op == "setitem" or op.endswith("_") or kwargs.get("out") is not None
