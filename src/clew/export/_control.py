@@ -7,8 +7,7 @@ import math
 import operator
 import os
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
 
@@ -17,26 +16,28 @@ import numpy as np
 import clew
 from clew import Tensor
 from clew.autograd import Function
-from clew.export._builtins import BUILTINS, Functions
+from clew.export._builtins import BUILTINS
+from clew.export._cells import Cells
 from clew.export._choices import callable_of, element
 from clew.export._conditions import given
-from clew.export._errors import ExportError, Place, here, is_library, is_standard
+from clew.export._errors import ExportError, here, is_library, is_standard
 from clew.export._inline import inlined, program_of
 from clew.export._ir import Block, Node
-from clew.export._journal import NOT_THERE, UNBOUND, Journal, KindChanges
-from clew.export._lists import Appender, Maybe, ScanList, SymRange, as_loop
+from clew.export._journal import NOT_THERE, Journal, KindChanges
+from clew.export._lists import Maybe, SymRange, as_loop
 from clew.export._merge import ELEMENT, Merger
 from clew.export._perhaps import Perhaps, implied, known
 from clew.export._record import Recorder
 from clew.export._rewrite import convert
 from clew.export._scopes import Cell
+from clew.export._statements import Statements
 from clew.export._symbols import SYMS, Poison, SymBool, compute, settle
 from clew.nn import Module
 
 __all__ = ["Control"]
 
 
-class Control(Functions):
+class Control(Cells, Statements):
     """The functions behind `if`, `while`, `for` and calls, for one recording."""
 
     def __init__(self, rec: Recorder, listed: frozenset[types.CodeType] = frozenset()) -> None:
@@ -50,166 +51,6 @@ class Control(Functions):
         self._globals: dict[Any, tuple[Cell, Any]] = {}  # what they were before
         self._owned: dict[Any, tuple[Cell, int]] = {}  # since how many open branches they exist
         self._seen: list[tuple[int, set[Any]]] = []  # what open branches keep, by their depth
-
-    # ---- statements ----
-
-    def trying(self, kinds: Callable[[], Any]) -> Any:
-        """The block of a `try` statement that catches these exceptions."""
-        return self._trying(kinds(), here())
-
-    @contextmanager
-    def _trying(self, kinds: Any, place: Place) -> Iterator[None]:
-        self.rec.tries.append((kinds, place))
-        try:
-            yield
-        except ExportError as e:
-            self.rec.refusal = self.rec.refusal or e  # the model's `except` may catch it
-            raise
-        except Exception as e:
-            if type(e).__name__ == "LinAlgError":  # of a matrix, not of how it is asked for
-                try:
-                    self.rec.may_fail(e)
-                except ExportError as refused:
-                    self.rec.refusal = refused
-            raise
-        finally:
-            self.rec.tries.pop()
-
-    def entered(self, manager: Any) -> Any:
-        """The manager of a `with` block; contextlib.suppress() makes a `try` of it."""
-        return self._suppressing(manager, here()) if type(manager) is suppress else manager
-
-    @contextmanager
-    def _suppressing(self, manager: Any, place: Place) -> Iterator[None]:
-        with manager, self._trying(manager._exceptions, place):
-            yield
-
-    @staticmethod
-    def raised(error: Any) -> Any:
-        """Marks an exception as the user's own."""
-        made = error() if isinstance(error, type) else error
-        if isinstance(made, BaseException):
-            try:
-                made._clew_raised = True  # type: ignore[attr-defined]
-            except AttributeError:
-                pass
-        return made
-
-    def may_store(self, target: Any, name: str | None) -> Any:
-        """An object whose attribute or element is about to be assigned."""
-        if id(target) in (self.rec.journals[-1].fresh if self.rec.journals else ()):
-            return target
-        if self.rec.journals and not isinstance(target, Tensor):
-            if isinstance(target, types.ModuleType) or name is not None or isinstance(
-                target, (list, dict)
-            ):  # fmt: skip
-                what = f"attribute {name!r}" if name else "element"
-                raise ExportError(
-                    f"export: the {what} of a {type(target).__name__} is assigned inside an `if` "
-                    f"or a loop that data decides, at {here()}\n"
-                    f"  Only local variables can be kept: assign one, and store it afterwards."
-                )
-        return target
-
-    def put(self, target: Any, index: Any, value: Any, how: str | None) -> Any:
-        """``target[index] = value``, or ``+=`` and the like; returns what the variable then is."""
-        if type(target) is Appender:
-            raise target.refused("an element is assigned")
-        if how is not None:
-            value = _AUGMENTED[how](target[index], value)
-        journals = self.rec.journals
-        if not journals or type(target) not in (list, dict) or id(target) in journals[-1].fresh:
-            self.may_store(target, None)[index] = value
-            return target
-        if type(index) in SYMS:
-            raise ExportError(
-                f"export: the element of a {type(target).__name__} whose number varies is assigned "
-                f"at {here()}; write into a tensor instead"
-            )
-        made = target.copy()
-        made[index] = value
-        for journal in journals:
-            journal.before_change(target)
-        Journal.spoil(target, here())
-        return made
-
-    def augmented(self, target: Any, name: str, value: Any, how: str) -> None:
-        """``target.name += value``; a tensor that is written in place stays the attribute."""
-        old = getattr(target, name)
-        made = _AUGMENTED[how](old, value)
-        if made is not old or not isinstance(old, Tensor):
-            setattr(self.may_store(target, name), name, made)
-
-    def extended(self, target: Any, added: Any) -> Any:
-        """``target += added``; returns what the variable then is."""
-        journals = self.rec.journals
-        if type(target) is Appender:
-            for x in added:
-                target.append(x)
-            return target
-        if not journals or type(target) is not list or id(target) in journals[-1].fresh:
-            target += added
-            return target
-        made = [*target, *added]
-        for journal in journals:
-            journal.before_change(target)
-        Journal.spoil(target, here())
-        return self.fresh(made)
-
-    def fresh(self, made: Any) -> Any:
-        """A list or dict that was just made."""
-        if self.rec.journals:
-            self.rec.journals[-1].fresh[id(made)] = made
-        elif type(made) is list:
-            self._local[id(made)] = made
-        return made
-
-    def _is_local(self, x: Any) -> bool:
-        """Whether a list was made in this run of the model, which nobody else sees."""
-        return id(x) in self._local or any(id(x) in j.fresh for j in self.rec.journals)
-
-    def listed(self, items: Any, each: Any, keeps: Any = None) -> Any:
-        """``[each(x) for x in items if keeps(x)]``."""
-        found = as_loop(self.rec, items)
-        if found is None:
-            return self.fresh(list(self._filtered(items, each, keeps)))
-
-        def body(i: Any, v: Any) -> Any:
-            for made in self._filtered([found.item(i)], each, keeps):
-                v[0].append(made)
-            return v
-
-        name = ("the list",)
-        return self._staged(found.length(), None, body, None, ([],), name, name)[0]
-
-    def spread(self, *parts: Any) -> Any:
-        """``[*a, *b]``."""
-        parts = tuple(self._listed(list, p) if as_loop(self.rec, p) else p for p in parts)
-        if not any(isinstance(p, ScanList) for p in parts):
-            return self.fresh([x for p in parts for x in p])
-        whole: Any = []
-        for p in parts:
-            whole = whole + (p if isinstance(p, ScanList) else list(p))
-        return whole
-
-    def generated(self, items: Any, each: Any, keeps: Any = None) -> Any:
-        """``(each(x) for x in items if keeps(x))``."""
-        if as_loop(self.rec, items) is not None:
-            return self.listed(items, each, keeps)
-        return self.fresh(self._filtered(iter(items), each, keeps))
-
-    def _filtered(self, items: Any, each: Any, keeps: Any) -> Iterator[Any]:
-        for x in items:
-            item, there = (x.value, x.keep) if type(x) is Maybe else (x, True)
-            asked = True if keeps is None else self.condition(keeps(item))
-            c: Any = self.and_(given(there), given(asked))
-            if type(c) not in SYMS:
-                if c:
-                    yield each(item)
-                continue
-            then = functools.partial(_alone, each, item)
-            (made,) = self._branch(c, then, given((UNBOUND,)), (ELEMENT,), here().line)
-            yield Maybe(made, c)
 
     # ---- calls ----
 
@@ -298,40 +139,6 @@ class Control(Functions):
         """``items[index]``."""
         return element(self, known(items), known(index))
 
-    def _container(self, function: Any, owner: Any, args: Any) -> None:
-        if function.__name__ in ("append", "extend", "insert", "pop", "update", "clear", "remove",
-                                 "add", "setdefault"):  # fmt: skip
-            journal = self.rec.journals[-1]
-            if id(owner) in journal.fresh:
-                return
-            grows = function.__name__ == "append" and journal.growth is not None
-            if grows and self._is_local(owner):
-                journal.grow(owner, args[0])
-            elif id(owner) not in map(id, self._lists):
-                raise self._changes(owner, function.__name__)
-
-    @staticmethod
-    def _changes(owner: Any, how: str) -> ExportError:
-        return ExportError(
-            f"export: a {type(owner).__name__} changes inside an `if` or a loop that data "
-            f"decides ({how}), at {here()}\n"
-            f"  A list may grow by append() in a loop or in a branch; otherwise write into "
-            f"a tensor, or use clew.where()."
-        )
-
-    def grow(self, target: Any, x: Any) -> None:
-        """A list, or what stands for it in a loop, grows by an element."""
-        journals = self.rec.journals
-        if type(target) is Appender:
-            target.append(x)
-            return
-        if journals and id(target) not in journals[-1].fresh:
-            if journals[-1].growth is not None:
-                journals[-1].grow(target, x)
-            elif id(target) not in map(id, self._lists):
-                raise self._changes(target, "append")
-        target.append(x)
-
     def converted(self, function: types.FunctionType) -> Any:
         """The function, rewritten if it is not a library's."""
         key = function
@@ -345,62 +152,6 @@ class Control(Functions):
                 made = convert(function, self, function.__code__ in self._listed_codes)
             self._made[key] = made
         return made
-
-    # ---- variables that functions share ----
-
-    def cell(self, name: str, reads: Callable[[], Any]) -> Cell:
-        """Where a variable is that an inner function or the module has, too."""
-        made = Cell(name, reads, UNBOUND)
-        if made.worldwide:
-            self._globals.setdefault(made.key, (made, made.get()))
-        return made
-
-    def restore_globals(self) -> None:
-        """Variables after `global` are what they were before the recording."""
-        for cell, value in self._globals.values():
-            cell.set(value)
-
-    def owns(self, cells: tuple[Cell, ...]) -> None:
-        """A call begins whose variables inner functions may assign."""
-        for x in cells:
-            self._owned[x.key] = (x, len(self.rec.journals))
-
-    def moves(self, cells: tuple[Cell, ...]) -> None:
-        """A variable of a function around this one, or of the module, is about to be assigned."""
-        for x in cells:
-            _, since = self._owned.get(x.key, (x, 0))
-            seen = {depth for depth, keys in self._seen if x.key in keys}
-            if seen.issuperset(range(since, len(self.rec.journals))):
-                continue
-            raise ExportError(
-                f"export: {x.name!r}, a variable of another function or of the module, is assigned "
-                f"inside an `if` or a loop that data decides, at {here()}\n"
-                f"  The function of that `if` or loop cannot see it: return the value, and assign "
-                f"it there."
-            )
-
-    @contextmanager
-    def _seeing(self, cells: tuple[Cell, ...]) -> Iterator[None]:
-        self._seen.append((len(self.rec.journals), {x.key for x in cells}))
-        try:
-            yield
-        finally:
-            self._seen.pop()
-
-    def _with_cells(self, function: Any, cells: tuple[Cell, ...], vals: Any = None) -> Any:
-        """A function of variables, the last of which are in cells, as are its last results."""
-
-        def run(*args: Any) -> Any:
-            given = list(args[-1] if vals is None else vals)
-            first = len(given) - len(cells)
-            for x, v in zip(cells, given[first:]):
-                x.set(v)
-            made = function(*args[:-1], given[:first]) if vals is None else function()
-            if not isinstance(made, (tuple, list)):  # a condition
-                return made
-            return (*made, *(x.get() for x in cells))
-
-        return run
 
     # ---- branches ----
 
@@ -530,14 +281,6 @@ class Control(Functions):
                 place = b.place if a is NOT_THERE else a.place
                 found.append((target, value if keep is True else Maybe(value, keep, place)))
         return found
-
-    @staticmethod
-    def _leave_cells(got: Any, cells: tuple[Cell, ...]) -> Any:
-        """Gives the cells their values, which are the last; returns the others."""
-        first = len(got) - len(cells)
-        for x, v in zip(cells, got[first:]):
-            x.set(v)
-        return tuple(got[:first])
 
     # ---- loops ----
 
@@ -683,10 +426,6 @@ class Control(Functions):
         ).run()  # fmt: skip
 
 
-def _alone(function: Any, x: Any) -> tuple[Any]:
-    return (function(x),)
-
-
 def _takers(takes: list[bool], wanted: bool) -> Callable[[int], bool]:
     return lambda run: takes[run] == wanted
 
@@ -699,11 +438,5 @@ def _hashable(x: Any) -> bool:
     return True
 
 
-_AUGMENTED: dict[str, Callable[..., Any]] = {
-    "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "Div": operator.itruediv,
-    "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow,
-    "MatMult": operator.imatmul, "BitAnd": operator.iand, "BitOr": operator.ior,
-    "BitXor": operator.ixor, "LShift": operator.ilshift, "RShift": operator.irshift,
-}  # fmt: skip
 # Functions of the library that decide by sizes; they are kept like the user's.
 _KEPT = os.path.join(os.path.dirname(clew.__file__), "distributions", "")
