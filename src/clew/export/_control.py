@@ -23,7 +23,7 @@ from clew.export._conditions import given
 from clew.export._errors import ExportError, here, is_library, is_standard
 from clew.export._inline import inlined, program_of
 from clew.export._ir import Block, Node
-from clew.export._journal import NOT_THERE, Journal, KindChanges
+from clew.export._journal import UNBOUND, Journal, KindChanges
 from clew.export._lists import Maybe, SymRange, as_loop
 from clew.export._merge import ELEMENT, Merger
 from clew.export._perhaps import Perhaps, implied, known
@@ -273,12 +273,13 @@ class Control(Cells, Statements):
         for key, target in lists.items():
             if key in then.lists or key in other.lists:
                 continue  # a loop in the branch has made another list of it
-            for a, b in zip_longest(then.added(key), other.added(key), fillvalue=NOT_THERE):
+            nothing = Maybe(UNBOUND, False)
+            for a, b in zip_longest(then.added(key), other.added(key), fillvalue=nothing):
                 value = merger.merge(a.value, b.value, ELEMENT)
                 if isinstance(value, Poison):
                     value._fail()
                 keep = merger.merge(a.keep, b.keep, ELEMENT)
-                place = b.place if a is NOT_THERE else a.place
+                place = b.place if a is nothing else a.place
                 found.append((target, value if keep is True else Maybe(value, keep, place)))
         return found
 

@@ -31,7 +31,6 @@ class _Unbound:
 
 
 UNBOUND = _Unbound()
-NOT_THERE = Maybe(UNBOUND, False)
 _NUMBERS = (bool, int, float)
 
 
