@@ -112,13 +112,16 @@ def test_what_may_be_none_is_not_used_as_if_it_were_there():
 
         return f
 
+    def is_tensor(x, other):
+        return isinstance(other, clew.Tensor)
+
     uses = (
         lambda x, other: x + other,
         lambda x, other: clew.where(other, x, 0),
         lambda x, other: x[other],
         lambda x, other: other.sum(),
         lambda x, other: F.scaled_dot_product_attention(x, x[:3], x[:3], attn_mask=other),
-        lambda x, other: isinstance(other, clew.Tensor),
+        is_tensor,
         lambda x, other: x if other.any() else -x,
         lambda x, other: [row * 2 for row in other],
         lambda x, other: x * len(other),

@@ -304,11 +304,14 @@ def test_what_a_list_of_data_s_length_cannot_do():
             outs.append(x[1])
         return outs[-1] * 2
 
+    def filtered(x):
+        return [r for r in [x[0], x[1]] if r.sum() > 0]
+
     match = r"(?s)data decide which elements a list has, since .*outs.append\(x\[1\]\).*len\(\)"
     with pytest.raises(ExportError, match=match):
         export(models.Net(f), EXAMPLE)
     with pytest.raises(ExportError, match=r"data decide which elements a list has"):
-        export(models.Net(lambda x: [r for r in [x[0], x[1]] if r.sum() > 0]), EXAMPLE)
+        export(models.Net(filtered), EXAMPLE)
 
     def sized(x):
         outs = []
@@ -484,7 +487,10 @@ class Rounds(clew.autograd.Function):
 
 
 def test_branches_of_an_autograd_function():
-    check(lambda x: Rounds.apply(x) + 1)
+    def f(x):
+        return Rounds.apply(x) + 1
+
+    check(f)
     assert vars(Rounds)["forward"].__func__.__qualname__ == "Rounds.forward"
 
 
@@ -546,9 +552,15 @@ def test_sizes_that_only_the_other_branch_has():
 
 
 def test_hooks_decide_too():
+    def after(module, args, out):
+        return out * 2 if out.sum() > 0 else out
+
+    def before_it(module, args):
+        return (args[0] + 1,) if args[0].sum() > 0 else None
+
     layer = nn.Linear(3, 3)
-    layer.register_forward_hook(lambda m, args, out: out * 2 if out.sum() > 0 else out)
-    layer.register_forward_pre_hook(lambda m, args: (args[0] + 1,) if args[0].sum() > 0 else None)
+    layer.register_forward_hook(after)
+    layer.register_forward_pre_hook(before_it)
     before = list(layer._forward_hooks.values())
     with pytest.raises(ExportError, match="None in one branch|None in the other"):
         export(layer, EXAMPLE)

@@ -521,3 +521,18 @@ def test_covariances():
     often = clew.tensor([1, 2, 1, 3])
     others = [(clew.randn(3, 4), weights.flip(0), often + 1)]
     both(f, (clew.randn(3, 4), weights, often), *others)
+
+
+def test_a_variable_of_a_loop_has_the_sizes_of_its_rounds():
+    def f(x):
+        for t in range(x.shape[0]):
+            part = x[t : t + 1].repeat(x.shape[0], 1)
+            if part.norm() > 1:
+                part = part * 2
+        return part
+
+    data = exported(models.Net(f), clew.randn(4, 3), dynamic_shapes=({0: B},))
+    (loop,) = [n for n in onnx.load_from_string(data).graph.node if n.op_type == "Loop"]
+    (body,) = [a.g for a in loop.attribute if a.name == "body"]
+    dims = [d for o in body.output for d in o.type.tensor_type.shape.dim]
+    assert not any(d.HasField("dim_value") and d.dim_value == 0 for d in dims)

@@ -143,6 +143,7 @@ class Staged:
         self.params: list[Value] = []
         order = sorted(carried)
         trials = self._shapes_of_unbound(order, given, grown)
+        unread: list[int] = []
         journal = Journal()
         active = list(rec.active)
         counter = rec.new_value("int", [0] * rec.runs, source=("block",))
@@ -152,7 +153,10 @@ class Staged:
         try:
             for i in order:
                 start = trials[i] if given[i] is UNBOUND else given[i]
+                first = len(self.params)
                 given[i] = self._param(start, i, loose)
+                if i in trials:
+                    unread += range(first, len(self.params))
             for x in self.changed:  # under other names they would keep what they held before
                 journal.before_change(x)
                 journal.spoil(x, self.place)
@@ -165,6 +169,10 @@ class Staged:
             ends: list[Any] = []
             for i in order:
                 self._end(starts[i], got[i], self.names[i], ends)
+            for k in unread:  # what stands for no value may be of other sizes
+                p, e = self.params[k], ends[k]
+                if isinstance(e, Value) and p.kind == "tensor":
+                    p.sizes = tuple(a if a == b else None for a, b in zip(p.sizes, e.sizes))
             goes_on = None
             if self.test is not None:
                 c = self.test(list(got))
