@@ -190,3 +190,41 @@ def test_writes_within_branches_of_loops_are_no_such():
     made = clew.onnx.export(export_models.Net(f), (clew.randn(3),), dynamic_shapes=ANY)
     for x in (clew.randn(5) * 2, clew.ones(1), -clew.ones(2)):
         np.testing.assert_allclose(made(x)[0], f(x), rtol=1e-5)
+
+
+def test_two_results_of_one_branch_that_are_one_tensor():
+    def branch(x):
+        a, b = x * 1.0, x + 0.5
+        if x.sum() > 0:
+            a = a * 2
+            b = a.view(-1)
+        a += 1
+        return a, b
+
+    def loop(x):
+        a, b = x * 1.0, x + 0.5
+        for row in x:
+            a = a + row
+            b = a.detach()
+        a[:1].mul_(2)
+        return b
+
+    def inner(x):
+        a, b = x * 1.0, x + 0.5
+        if x.sum() > 0:
+            a = a * 2
+            b = a if x.max() > 1 else a * 3
+        b += 1
+        return a, b
+
+    def next_round(x):
+        a, b = x * 1.0, x + 0.5
+        for row in x:
+            b = b * 1
+            a.add_(row)
+            a = b
+        return a, b
+
+    for f in (branch, loop, inner, next_round):
+        with pytest.raises(ExportError, match="may have passed on"):
+            clew.onnx.export(export_models.Net(f), (-clew.ones(3),), dynamic_shapes=ANY)

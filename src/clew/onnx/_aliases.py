@@ -101,9 +101,20 @@ class _Reading:
         """Whether a block did not make a value."""
         return isinstance(v, Value) and inner not in self.home.get(self.root(v), ())
 
+    def alike(self, results: list[Any], inner: tuple[int, int]) -> list[tuple[int, int]]:
+        """Pairs of a block's results that may be one tensor of its own."""
+        kinds = []
+        for r in results:
+            own = isinstance(r, Value) and r.kind == "tensor" and not self.outside(r, inner)
+            kinds.append({self.root(r)} | self.passed(r, inner)[1] if own else set())
+        count = range(len(kinds))
+        return [(i, j) for i in count for j in count if i < j and kinds[i] & kinds[j]]
+
     def tie_if(self, node: Node, path: Path, at: int) -> None:
         """What a branch gives may be from outside of it."""
         for k, b in enumerate(node.blocks):
+            for i, j in self.alike(b.results, (at, k)):
+                self.tie(node.outputs[i], node.outputs[j], at, path)
             for o, r in zip(node.outputs, b.results):
                 if self.outside(r, (at, k)):
                     self.tie(o, r, at, path)
@@ -116,6 +127,9 @@ class _Reading:
         body = node.blocks[0]
         params, ends = body.params[1:], body.results[1]
         starts = {p.id: x for p, x in zip(params, node.args[2])}
+        for i, j in self.alike(ends, (at, 0)):
+            self.tie(node.outputs[i], node.outputs[j], at, path)
+            self.tie(params[i], params[j], at, path)
         for p, x, e, o in zip(params, node.args[2], ends, node.outputs):
             self.tie(p, x, at, path)
             self.tie(o, x, at, path)
