@@ -113,6 +113,13 @@ def _is_number(x: Any) -> bool:
     return type(x) in SYMS or type(x) in _NUMBERS
 
 
+def shown(name: str) -> str:
+    """A variable as messages call it."""
+    if name.startswith("_clew_value"):
+        return "what a `return` in a loop gives"
+    return repr(name)
+
+
 def _kind(x: Any) -> str:
     if x is UNBOUND:
         return "not set"

@@ -9,7 +9,7 @@ from clew import Tensor
 from clew.export._code import interpret_loop
 from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, Value
-from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind
+from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind, shown
 from clew.export._lists import Appender, Maybe, ScanList, fixed_sizes
 from clew.export._perhaps import Perhaps
 from clew.export._record import Held, Recorder, unseen
@@ -210,7 +210,7 @@ class Staged:
                 value = clew.full((), value)
             if not isinstance(value, Tensor):
                 raise ExportError(
-                    f"export: {name!r} grows by {_kind(value)} in each round of the loop at "
+                    f"export: {shown(name)} grows by {_kind(value)} in each round of the loop at "
                     f"{self.place}; tensors and numbers are kept"
                 )
             scans.append(rec.held(value).value)
@@ -286,8 +286,8 @@ class Staged:
         if isinstance(start, Tensor) and isinstance(end, Tensor):
             if start.dtype != end.dtype or start.dim() != end.dim():
                 raise KindChanges(
-                    f"export: {name!r} is {start.dtype.name} of {start.dim()} dims before a round "
-                    f"of the loop at {self.place} and {end.dtype.name} of {end.dim()} dims after "
+                    f"export: {shown(name)} is {start.dtype.name} of {start.dim()} dims before a "
+                    f"round of the loop at {self.place} and {end.dtype.name} of {end.dim()} dims after "
                     f"it; give it the same dtype and number of dims before the loop"
                 )
             ends.append(rec.held(end).value)
@@ -297,7 +297,7 @@ class Staged:
             other = end.kind if type(end) in SYMS else type(end).__name__
             if kind != other and (kind, other) != ("float", "int"):
                 raise KindChanges(
-                    f"export: {name!r} is of type {kind} before a round of the loop at "
+                    f"export: {shown(name)} is of type {kind} before a round of the loop at "
                     f"{self.place} and {other} after it; give it that type before the loop"
                 )
             if kind != other:
@@ -326,9 +326,9 @@ class Staged:
         elif not isinstance(end, (Tensor, tuple, list, dict)) and not _is_number(end):
             return
         raise KindChanges(
-            f"export: {name!r} is {_kind(start)} before a round of the loop at {self.place} and "
-            f"{_kind(end)} after it. A loop whose length varies keeps variables of one kind, and "
-            f"lists that grow by one append() a round."
+            f"export: {shown(name)} is {_kind(start)} before a round of the loop at {self.place} "
+            f"and {_kind(end)} after it. A loop whose length varies keeps variables of one kind, and "
+            f"lists that grow by append()."
         )
 
     def _after(

@@ -11,7 +11,7 @@ import clew
 from clew import Tensor
 from clew.export._errors import ExportError, Place
 from clew.export._ir import Node, Value
-from clew.export._journal import UNBOUND, _is_number, _kind
+from clew.export._journal import UNBOUND, _is_number, _kind, shown
 from clew.export._lists import ScanList
 from clew.export._perhaps import Perhaps
 from clew.export._record import Recorder, unseen
@@ -92,8 +92,8 @@ class Merger:
                 f"`if` at {self.place}; give both the same structure, of tensors and numbers"
             )
         return Poison(
-            f"export: {name!r} is {_kind(a)} after one branch and {_kind(b)} after the other, of "
-            f"the `if` at {self.place}; give it a value of one kind before the `if`"
+            f"export: {shown(name)} is {_kind(a)} after one branch and {_kind(b)} after the other, "
+            f"of the `if` at {self.place}; give it a value of one kind before the `if`"
         )
 
     def _perhaps(self, a: Any, b: Any, name: str) -> Any:
@@ -145,7 +145,7 @@ class Merger:
         ha, hb = rec.held(a), rec.held(b)
         if a.dtype != b.dtype or a.dim() != b.dim():
             return Poison(
-                f"export: {name!r} is {a.dtype.name} of {a.dim()} dims after one branch and "
+                f"export: {shown(name)} is {a.dtype.name} of {a.dim()} dims after one branch and "
                 f"{b.dtype.name} of {b.dim()} dims after the other, of the `if` at {self.place}; "
                 f"give both the same dtype and number of dims"
             )
