@@ -287,8 +287,8 @@ class Staged:
             if start.dtype != end.dtype or start.dim() != end.dim():
                 raise KindChanges(
                     f"export: {shown(name)} is {start.dtype.name} of {start.dim()} dims before a "
-                    f"round of the loop at {self.place} and {end.dtype.name} of {end.dim()} dims after "
-                    f"it; give it the same dtype and number of dims before the loop"
+                    f"round of the loop at {self.place} and {end.dtype.name} of {end.dim()} dims "
+                    f"after it; give it the same dtype and number of dims before the loop"
                 )
             ends.append(rec.held(end).value)
             return
@@ -327,8 +327,8 @@ class Staged:
             return
         raise KindChanges(
             f"export: {shown(name)} is {_kind(start)} before a round of the loop at {self.place} "
-            f"and {_kind(end)} after it. A loop whose length varies keeps variables of one kind, and "
-            f"lists that grow by append()."
+            f"and {_kind(end)} after it. A loop whose length varies keeps variables of one kind, "
+            f"and lists that grow by append()."
         )
 
     def _after(
