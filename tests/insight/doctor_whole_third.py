@@ -448,4 +448,66 @@ for epoch in range(8):
     net.train()
 """,
     ),
+    "mean_absolute_error_of_a_column_and_a_vector": (
+        "broadcast",
+        """
+class Regression(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(7, 16), nn.ReLU(), nn.Linear(16, 1))
+    def forward(self, x):
+        return self.net(x)
+    def loss(self, batch):
+        x, wanted = batch
+        wanted = wanted.unsqueeze(1)  #+
+        return nn.L1Loss()(self(x), wanted)  # here
+x = torch.randn(90, 7)
+model = Regression()
+opt = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for batch in DataLoader(TensorDataset(x, x[:, 0] ** 2), 15, shuffle=True):
+    opt.zero_grad()
+    model.loss(batch).backward()
+    opt.step()
+""",
+    ),
+    "code_rounded_on_the_way": (
+        "cut off",
+        """
+encoder, decoder = nn.Linear(6, 3), nn.Linear(3, 6)
+opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
+for i in range(6):
+    x = torch.randn(20, 6)
+    code = encoder(x)
+    code = code.round()  #- here
+    code = code + (code.round() - code).detach()  #+
+    loss = F.mse_loss(decoder(code), x)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "tested_with_detach_in_training_mode": (
+        "evaluated in training mode",
+        """
+net = nn.Sequential(nn.Linear(5, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 3))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+def train():
+    for _ in range(4):
+        x = torch.randn(24, 5)
+        loss = F.cross_entropy(net(x), x[:, :3].argmax(1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+def test():
+    right = 0
+    net.eval()  #+
+    for _ in range(4):
+        x = torch.randn(24, 5)
+        out = net(x).detach()  # here
+        right += (out.argmax(1) == x[:, :3].argmax(1)).sum().item()
+    return right / 96
+train()
+test()
+""",
+    ),
 }

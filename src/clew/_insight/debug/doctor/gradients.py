@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
-from clew._insight.debug.doctor.losses import behind, maker
+from clew._insight.debug.doctor.losses import behind, leaves_of, maker
 from clew._insight.debug.doctor.rule import Rule, size_of, values
-from clew._insight.debug.doctor.run import Call, Watched
+from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.place import Place
 
 _ROUNDS = 3  # rounds in which something must be seen
@@ -326,6 +326,53 @@ class WhereTrap(Rule):
     def _spoiled(self) -> bool:
         """Whether parameters are NaN already, and all values with them."""
         return any(not np.isfinite(values(p)).all() for p in self.run.optimized_tensors())
+
+
+class RoundedAway(Rule):
+    """Operations whose gradient is zero everywhere, where nothing goes around them."""
+
+    mistake = "parameters are cut off from the loss"
+    operations = ("round", "floor", "ceil", "trunc", "sign", "heaviside")
+
+    ROUNDS = 2
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # By the number of its node, what ran in this round and where.
+        self.ran: dict[int, tuple[str, Place | None]] = {}
+        self.times: dict[Any, int] = {}
+
+    def operation(self, call: Call) -> None:
+        node = call.outputs[0].grad_fn
+        if node is not None:
+            self.ran[node._sequence_nr()] = (call.name, call.place)
+
+    def backward(self, pass_: Pass) -> None:
+        ran, self.ran = self.ran, {}
+        mine = ran.keys() & set(pass_.sequences)
+        if not mine or pass_.how == "grad":
+            return
+        known = self.run.optimized()
+        alive = {
+            id(leaf)
+            for root in pass_.roots
+            if root.grad_fn is not None
+            for leaf in leaves_of(root.grad_fn, mine).values()
+        }
+        starved = [leaf for leaf in pass_.leaves if id(leaf) in known and id(leaf) not in alive]
+        self.times[pass_.key] = self.times.get(pass_.key, 0) + 1
+        if not starved or self.times[pass_.key] < self.ROUNDS:
+            return
+        name, place = ran[max(mine)]
+        names = ", ".join(self.run.name_of(p) for p in starved[:3])
+        more = f" and {len(starved) - 3} more" if len(starved) > 3 else ""
+        self.find(
+            place,
+            f"the loss reaches {names}{more} ({sum(p.numel() for p in starved):,} numbers) through "
+            f"{name}() only, whose gradient is zero everywhere: they get zeros",
+            f"hand the gradient on as it is: x + ({name}(x) - x).detach(), or leave {name}() out "
+            "while training",
+        )
 
 
 class NotFinite(Rule):

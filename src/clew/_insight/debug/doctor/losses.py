@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
+from collections.abc import Collection
 from itertools import pairwise
 from typing import Any
 
@@ -48,12 +49,19 @@ def made_of(node: Any, name: str, depth: int = 4) -> bool:
     )
 
 
-def leaves_of(node: Any) -> dict[int, Tensor]:
-    """The leaves that a node's value is made of, by their identities."""
+def leaves_of(node: Any, without: Collection[int] = ()) -> dict[int, Tensor]:
+    """The leaves that a node's value is made of, by their identities.
+
+    Args:
+        node: of a graph.
+        without: numbers of nodes that are not gone through.
+    """
     seen, pending = {node}, [node]
     found: dict[int, Tensor] = {}
     while pending:
         at = pending.pop()
+        if without and at._sequence_nr() in without:
+            continue
         leaf = getattr(at, "variable", None)
         if leaf is not None:
             found[id(leaf)] = leaf
@@ -214,6 +222,8 @@ class BroadcastLoss(Rule):
         out = call.outputs[0]
         if call.name in _DISTANCES:
             sizes, shapes = self._unbroadcast(a, b)
+        elif call.name == "sub" and self._is_l1(call):  # it broadcasts before it subtracts
+            sizes, shapes = self._unbroadcast(a, b)
         else:
             sizes, shapes = (a.shape, b.shape), (tuple(a.shape), tuple(b.shape))
         one, two = sizes
@@ -239,6 +249,12 @@ class BroadcastLoss(Rule):
             f"{max(np.prod(one), np.prod(two))}",
             "bring both to one shape: prediction.squeeze(-1), or target.unsqueeze(-1)",
         )
+
+    @staticmethod
+    def _is_l1(call: Call) -> bool:
+        at = call.instruction
+        kind = at[3] if at is not None else None
+        return kind == "L1Loss" or (call.place is not None and "l1_loss(" in call.place.text)
 
     @staticmethod
     def _unbroadcast(a: Tensor, b: Tensor) -> Any:

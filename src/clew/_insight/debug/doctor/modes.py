@@ -88,6 +88,9 @@ class EvaluatedInTrainingMode(Rule):
                     self.judged += 1
                     self.place = last[0]
                     self.kind = last[1]
+            elif self.pending and x.grad_fn is None and self._is_detached(x):
+                self.judged += 1
+                self.place, self.kind = self.pending[-1][:2]
             return
         if self.run.round == 0 or (call.name == BATCH_NORM and not trains(call)):
             return
@@ -116,6 +119,12 @@ class EvaluatedInTrainingMode(Rule):
                 place, kind = call.place, FUNCTIONAL
             inside = [m for m in self.run.models if any(p in m.modules() for p in parts)]
             self.unrecorded[call.key] = (self._mark(cut), place, kind, self.run.round, inside)
+
+    @staticmethod
+    def _is_detached(x: Any) -> bool:
+        """Whether a value was taken out of a graph as it is."""
+        cut = _C._cut_of(x)
+        return cut is not None and cut[0] in ("detach", "data")
 
     def _parts(self, call: Call) -> list[Any]:
         """The modules that may have called it: those that its path leads to."""

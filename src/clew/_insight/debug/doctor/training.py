@@ -802,9 +802,9 @@ class ParameterRegistration(Rule):
         for key, group in told.items():
             p, use, holder, owner = group[0]
             count = sum(q.numel() for q, *_ in group)
-            many = (
-                f"{len(group)} parameters ({count:,} numbers) get gradients and are in no optimizer"
-            )
+            what = "1 parameter" if len(group) == 1 else f"{len(group)} parameters"
+            verbs = "gets gradients and is" if len(group) == 1 else "get gradients and are"
+            many = f"{what} ({count:,} numbers) {verbs} in no optimizer"
             used = placed(use[0]) if use else None
             if holder:
                 module, attribute, kind = holder
@@ -826,7 +826,7 @@ class ParameterRegistration(Rule):
                 self._found(
                     place,
                     self.mistake,
-                    f"{many}, nor in a model",
+                    f"{many}, nor in a model that was called",
                     "give them to the optimizer",
                     key,
                 )
