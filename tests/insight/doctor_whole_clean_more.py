@@ -850,4 +850,52 @@ for i in range(8):
     loss.backward()
     opt.step()
 """,
+    "scaled_gradients_divided_by_hand": """
+net = nn.Linear(6, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+for i in range(6):
+    x = torch.randn(16, 6)
+    opt.zero_grad()
+    scaler.scale(F.mse_loss(net(x), x[:, :1])).backward()
+    with torch.no_grad():
+        for p in net.parameters():
+            p.grad.div_(scaler.get_scale())
+    opt.step()
+""",
+    "codes_whose_encoder_is_trained_by_another_loss": """
+encoder, decoder, probe = nn.Linear(6, 3), nn.Linear(3, 6), nn.Linear(3, 1)
+one = torch.optim.Adam([*encoder.parameters(), *probe.parameters()], lr=1e-3)
+two = torch.optim.Adam(decoder.parameters(), lr=1e-3)
+for i in range(6):
+    x = torch.randn(20, 6)
+    one.zero_grad()
+    F.mse_loss(probe(encoder(x)), x[:, :1]).backward()
+    one.step()
+    two.zero_grad()
+    F.mse_loss(decoder(encoder(x).round()), x).backward()
+    two.step()
+""",
+    "frozen_parts_are_clipped_with_the_rest": """
+body, head = nn.Linear(6, 8).requires_grad_(False), nn.Linear(8, 1)
+opt = torch.optim.SGD(head.parameters(), lr=0.01)
+for i in range(6):
+    x = torch.randn(16, 6)
+    opt.zero_grad()
+    F.mse_loss(head(body(x)), x[:, :1]).backward()
+    for part in (body, head):
+        torch.nn.utils.clip_grad_norm_(part.parameters(), 1.0)
+    opt.step()
+""",
+    "frozen_parts_are_clipped_alone": """
+body, head = nn.Linear(6, 8).requires_grad_(False), nn.Linear(8, 1)
+opt = torch.optim.SGD(head.parameters(), lr=0.01)
+for i in range(6):
+    x = torch.randn(16, 6)
+    opt.zero_grad()
+    F.mse_loss(head(body(x)), x[:, :1]).backward()
+    torch.nn.utils.clip_grad_norm_(body.parameters(), 1.0)
+    torch.nn.utils.clip_grad_norm_(head.parameters(), 1.0)
+    opt.step()
+""",
 }

@@ -341,6 +341,8 @@ class RoundedAway(Rule):
         # By the number of its node, what ran in this round and where.
         self.ran: dict[int, tuple[str, Place | None]] = {}
         self.times: dict[Any, int] = {}
+        self.alive: set[int] = set()  # parameters that some loss reached around them
+        self.starved: dict[Any, tuple[str, Place | None, list[Tensor]]] = {}
 
     def operation(self, call: Call) -> None:
         node = call.outputs[0].grad_fn
@@ -351,6 +353,7 @@ class RoundedAway(Rule):
         ran, self.ran = self.ran, {}
         mine = ran.keys() & set(pass_.sequences)
         if not mine or pass_.how == "grad":
+            self.alive |= {id(leaf) for leaf in pass_.leaves}
             return
         known = self.run.optimized()
         alive = {
@@ -359,20 +362,27 @@ class RoundedAway(Rule):
             if root.grad_fn is not None
             for leaf in leaves_of(root.grad_fn, mine).values()
         }
+        self.alive |= alive
         starved = [leaf for leaf in pass_.leaves if id(leaf) in known and id(leaf) not in alive]
         self.times[pass_.key] = self.times.get(pass_.key, 0) + 1
         if not starved or self.times[pass_.key] < self.ROUNDS:
             return
-        name, place = ran[max(mine)]
-        names = ", ".join(self.run.name_of(p) for p in starved[:3])
-        more = f" and {len(starved) - 3} more" if len(starved) > 3 else ""
-        self.find(
-            place,
-            f"the loss reaches {names}{more} ({sum(p.numel() for p in starved):,} numbers) through "
-            f"{name}() only, whose gradient is zero everywhere: they get zeros",
-            f"hand the gradient on as it is: x + ({name}(x) - x).detach(), or leave {name}() out "
-            "while training",
-        )
+        self.starved[pass_.key] = (*ran[max(mine)], starved)
+
+    def finish(self) -> None:
+        for name, place, params in self.starved.values():
+            starved = [p for p in params if id(p) not in self.alive]
+            if not starved:
+                continue
+            names = ", ".join(self.run.name_of(p) for p in starved[:3])
+            more = f" and {len(starved) - 3} more" if len(starved) > 3 else ""
+            self.find(
+                place,
+                f"the loss reaches {names}{more} ({sum(p.numel() for p in starved):,} numbers) "
+                f"through {name}() only, whose gradient is zero everywhere: they get zeros",
+                f"hand the gradient on as it is: x + ({name}(x) - x).detach(), or leave {name}() "
+                "out while training",
+            )
 
 
 class NotFinite(Rule):

@@ -10,7 +10,7 @@ from clew import _C, Tensor
 from clew._base import provenance as _provenance
 from clew._insight.debug.doctor.losses import is_scaled
 from clew._insight.debug.doctor.rule import Rule, size_of, values
-from clew._insight.debug.doctor.run import Pass, Watched
+from clew._insight.debug.doctor.run import Pass, Watched, call_key
 from clew._insight.debug.holders import owner_of
 from clew._insight.debug.place import Place, placed
 
@@ -324,23 +324,31 @@ class StepOnScaled(Rule):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.scaling: Any = None
-        self.scaled: set[int] = set()  # parameters that a scaled loss reached
+        # Parameters that a scaled loss reached, and the call of its backward.
+        self.scaled: dict[int, Any] = {}
 
     def called(self, what: str, subject: Any, place: Place | None) -> None:
         if what == "scale":
             self.scaling = subject if subject.is_enabled() else None
         elif what == "unscale":
-            self.scaled -= {id(p) for g in subject.param_groups for p in g["params"]}
+            for p in (p for g in subject.param_groups for p in g["params"]):
+                self.scaled.pop(id(p), None)
         elif what == "update":
             self.scaled.clear()
 
     def backward(self, pass_: Pass) -> None:
         node = pass_.roots[0].grad_fn
         if self.scaling is not None and node is not None and is_scaled(node, self.scaling):
-            self.scaled |= {id(leaf) for leaf in pass_.leaves}
+            self.scaled |= {id(leaf): pass_.key for leaf in pass_.leaves}
+
+    def _is_untouched(self, p: Tensor) -> bool:
+        """Whether backward was the last to write a gradient: it may be divided by hand."""
+        writer = _C._place_of_write(p.grad)
+        return writer is None or call_key(writer) == self.scaled[id(p)]
 
     def stepping(self, watched: Watched) -> None:
         mine = [p for p in watched.params if id(p) in self.scaled and p.grad is not None]
+        mine = [p for p in mine if self._is_untouched(p)]
         if mine and not getattr(watched.optimizer, "_step_supports_amp_scaling", False):
             factor = self.scaling.get_scale()
             self.find(
@@ -351,7 +359,8 @@ class StepOnScaled(Rule):
             )
 
     def stepped(self, watched: Watched) -> None:
-        self.scaled -= {id(p) for p in watched.params}
+        for p in watched.params:
+            self.scaled.pop(id(p), None)
 
 
 class ClippedInVain(Rule):
@@ -362,6 +371,7 @@ class ClippedInVain(Rule):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.fed: set[int] = set()  # parameters that a backward since the last step reached
+        self.trained: set[int] = set()  # those that one reached at any time
         # By parameter what the last step left of its gradient: its identity and version.
         self.left: dict[int, tuple[Tensor, int, int]] = {}
         self.vain: dict[Any, int] = {}  # by line, how often in a row; -1 where it had an effect
@@ -369,6 +379,7 @@ class ClippedInVain(Rule):
 
     def backward(self, pass_: Pass) -> None:
         self.fed |= {id(leaf) for leaf in pass_.leaves}
+        self.trained |= self.fed
 
     def stepped(self, watched: Watched) -> None:
         self.fed -= {id(p) for p in watched.params}
@@ -381,6 +392,8 @@ class ClippedInVain(Rule):
             return
         params = [subject] if isinstance(subject, Tensor) else subject
         key = place and (place.file, place.line)
+        if not any(id(p) in self.trained for p in params):
+            return  # nothing to clip: frozen, or not in turn yet
         if any(id(p) in self.fed for p in params) or self.vain.get(key) == -1:
             self.vain[key] = -1
             return
