@@ -303,6 +303,12 @@ class Observer:
                 self._wake()
             return result
 
+        def set_to(original: Any, mode: Any, on: bool) -> None:
+            original(mode, on)
+            if not on and not self._busy:
+                self._wake()
+
+        self._patches.put(grad_mode.set_grad_enabled, "__init__", set_to)
         self._patches.put(Module, "train", switched)
         self._patches.put(grad_mode.no_grad, "__enter__", entered)
         self._patches.put(grad_mode.inference_mode, "__enter__", entered)
