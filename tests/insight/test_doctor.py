@@ -68,7 +68,14 @@ def test_clean_whole_programs_are_not_blamed(name, tmp_path):
     assert not found, [str(f) for f in found]
 
 
-@pytest.mark.parametrize("name", ["total_weighted_by_the_batch", "table_of_positions_in_double"])
+FOLLOWED = (
+    "total_weighted_by_the_batch",
+    "table_of_positions_in_double",
+    "value_of_another_network_as_target",
+)
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
 def test_what_follows_from_a_mistake_is_not_told_again(name, tmp_path):
     source = variants(name)[0].replace("range(12)", "range(30)")
     found = watched(source, tmp_path / f"{name}.py")

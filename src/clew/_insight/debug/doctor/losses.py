@@ -333,20 +333,13 @@ class TargetRequiresGrad(Rule):
 
     def _foreign(self, call: Call, input_: Any, target: Any) -> None:
         """A target that a model makes which nothing optimizes: a teacher, a target network."""
-        from clew.nn import Parameter
-
         times = self.judged.get(call.key, 0)
         if input_ is None or not self.run.optimizers or self.run.round == 0 or times >= 2:
             return
         self.judged[call.key] = times + 1
-        known = self.run.optimized() | self.run.earlier.keys()
-        leaves = leaves_of(target)
-        if not leaves or not all(isinstance(leaf, Parameter) for leaf in leaves.values()):
+        leaves = self._leaves_behind(input_, target)
+        if not leaves:
             return
-        # What the input is made with, too, belongs to what is trained.
-        if known & leaves.keys() or leaves_of(input_).keys() & leaves.keys():
-            return
-        self.run.behind_targets |= leaves.keys()
         self.find(
             call.place,
             "the target is made by a model of which no optimizer has a parameter: its gradient "
@@ -355,12 +348,33 @@ class TargetRequiresGrad(Rule):
             "compute the target under no_grad(), or give target.detach()",
         )
 
+    def _leaves_behind(self, input_: Any, target: Any) -> dict[int, Tensor]:
+        """The parameters that only a target is made with, if no optimizer has one of them."""
+        from clew.nn import Parameter
+
+        known = self.run.optimized() | self.run.earlier.keys()
+        leaves = leaves_of(target)
+        if not all(isinstance(leaf, Parameter) for leaf in leaves.values()):
+            return {}
+        # What the input is made with, too, belongs to what is trained.
+        if known & leaves.keys() or leaves_of(input_).keys() & leaves.keys():
+            return {}
+        self.run.behind_targets |= leaves.keys()
+        return leaves
+
     def _tell(self, call: Call, what: str) -> None:
+        one, two = (t.grad_fn for t in call.inputs[:2])
+        if call.place is not None and (call.place.file, call.place.line) in self.findings:
+            return
+        whose = "the model's own outputs"
+        if one is not None and two is not None and self.run.optimizers:
+            if self._leaves_behind(one, two) or self._leaves_behind(two, one):
+                whose = "the outputs of a model that no optimizer has"
         shape = tuple(call.inputs[1].shape)
         self.find(
             call.place,
-            f"the target, of shape {shape}, is computed from {what} the model's own outputs, and "
-            "its gradient flows back through them too",
+            f"the target, of shape {shape}, is computed from {what} {whose}, and its gradient "
+            "flows back through them too",
             "compute the target under no_grad(), or give target.detach()",
         )
 
