@@ -158,6 +158,7 @@ class Tracer(TracerBase):
         autowrap_functions: tuple[Callable[..., Any], ...] = (),
         param_shapes_constant: bool = False,
     ) -> None:
+        super().__init__()
         self._autowrap = [
             v
             for m in autowrap_modules

@@ -177,6 +177,7 @@ class ConcatDataset(Dataset[T_co]):
         return list(accumulate(len(d) for d in sequence))
 
     def __init__(self, datasets: Iterable[Samples[T_co]]) -> None:
+        super().__init__()
         self.datasets = list(datasets)
         assert len(self.datasets) > 0, "ConcatDataset: datasets must not be empty"
         for d in self.datasets:

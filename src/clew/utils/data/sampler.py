@@ -39,7 +39,7 @@ class Sampler(Generic[T_co]):
     """
 
     def __init__(self, data_source: Sized | None = None) -> None:
-        pass
+        super().__init__()
 
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError(f"{type(self).__name__}.__iter__ is not defined")
