@@ -207,3 +207,62 @@ def test_what_requires_grad_is_given_where_nothing_is_recorded():
         np.asarray(x)[0] = 5
     array[1] = 3
     assert x.tolist() == [5.0, 3.0]
+
+
+X = clew.arange(24.0).reshape(2, 3, 4)
+HANN = clew.hann_window(4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda i: clew.fft.fft(X, n=i(5), dim=i(1)),
+        lambda i: clew.fft.rfftn(X, s=(i(2), i(3)), dim=(i(1), i(2))),
+        lambda i: clew.fft.irfft2(clew.fft.rfft2(X), s=[i(3), i(4)]),
+        lambda i: clew.fft.fftshift(X, i(1)),
+        lambda i: clew.fft.fftfreq(i(4)),
+        lambda i: clew.hann_window(i(5)),
+        lambda i: clew.signal.windows.kaiser(i(5)),
+        lambda i: clew.stft(X[0, 0].repeat(4), i(8), i(2), i(4), HANN, return_complex=True),
+        lambda i: clew.gradient(X, dim=i(1)),
+        lambda i: clew.gradient(X, dim=(i(1), i(2))),
+        lambda i: clew.trapezoid(X, dim=i(0)),
+        lambda i: clew.quantile(X, 0.5, dim=i(2)),
+        lambda i: clew.renorm(X, i(2), i(1), i(3)),
+        lambda i: clew.histc(X, i(4), i(2), i(9)),
+        lambda i: clew.histogram(X, i(4)).hist,
+        lambda i: clew.isin(X, i(3)),
+        lambda i: clew.nonzero_static(X, size=i(3)),
+        lambda i: clew.count_nonzero(X, i(1)),
+        lambda i: clew.hash_tensor(X, i(1)),
+        lambda i: clew.linalg.matrix_power(clew.eye(2) * 2, i(3)),
+        lambda i: clew.linalg.matrix_norm(X, dim=(i(0), i(2))),
+        lambda i: clew.linalg.norm(X, dim=i(1)),
+        lambda i: clew.linalg.tensorsolve(clew.eye(3).reshape(3, 3), X[0, :, 0], dims=i(0)),
+        lambda i: clew.masked.mean(X, dim=i(1)),
+        lambda i: clew.nn.functional.max_pool1d(X, i(2), i(1), i(1), i(1)),
+        lambda i: clew.nn.functional.adaptive_avg_pool1d(X, i(2)),
+        lambda i: clew.nn.functional.adaptive_max_pool2d(X, i(2)),
+        lambda i: clew.nn.functional.max_unpool1d(
+            *clew.nn.functional.max_pool1d(X, 2, return_indices=True), kernel_size=i(2)
+        ),
+    ],
+)
+def test_integers_of_numpy_are_ints(call):
+    expected = call(int)
+    for kind in (np.int64, np.int32, np.uint8):
+        got = call(kind)
+        for g, e in zip(*((r if isinstance(r, tuple) else (r,)) for r in (got, expected))):
+            assert clew.equal(g, e)
+
+
+def test_numbers_of_numpy_are_numbers():
+    x = clew.tensor([1.0, 2.0, 3.0])
+    assert clew.histc(x, 4, np.float32(0), np.float64(3)).tolist() == [0, 1, 1, 1]
+    assert clew.quantile(x, np.float32(0.5)).item() == 2
+    assert clew.isin(x, np.float32(2)).tolist() == [False, True, False]
+    assert clew.isin(np.float64(2), x).item()
+    assert clew.gradient(x, spacing=np.float32(2))[0].tolist() == [0.5, 0.5, 0.5]
+    for refused in (1.0, np.float64(1), "1", True):
+        with pytest.raises(TypeError, match="must be int"):
+            clew.hann_window(refused)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
+
+import numpy as np
 
 from clew._C import Tensor
 
@@ -36,11 +39,39 @@ def need_tensors(function: str, **arguments: Any) -> None:
             )
 
 
+def whole(value: Any) -> int | None:
+    """The value as an int if it is one or stands for one, as NumPy's integers do; None if not.
+
+    A bool is none, as for PyTorch.
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def need_int(function: str, name: str, value: Any) -> int:
+    """The value as an int; TypeError unless it is one or stands for one."""
+    found = whole(value)
+    if found is None:
+        raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
+    return found
+
+
 def need_number(function: str, name: str, value: Any) -> Any:
-    """The value as a Python number; TypeError unless it is a real one or a tensor holding one."""
-    if isinstance(value, Tensor) and value.numel() == 1:
+    """The value as a Python number; TypeError unless it is a real one or holds one.
+
+    NumPy's numbers and tensors of one element hold one.
+    """
+    if isinstance(value, (np.number, np.bool_)) or (
+        isinstance(value, Tensor) and value.numel() == 1
+    ):
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not isinstance(value, (int, float)):
         raise TypeError(
             f"{function}(): argument '{name}' must be Number, not {type(value).__name__}"
         )
@@ -54,8 +85,7 @@ def wrapped_dim(function: str, dim: int, ndim: int) -> int:
         TypeError: dim is not an int.
         IndexError: there is no such dimension; one of a 0-d tensor is 0 or -1.
     """
-    if isinstance(dim, bool) or not isinstance(dim, int):
-        raise TypeError(f"{function}(): argument 'dim' must be int, not {type(dim).__name__}")
+    dim = need_int(function, "dim", dim)
     n = max(ndim, 1)
     if not -n <= dim < n:
         raise IndexError(

@@ -6,7 +6,13 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_number, need_tensors, numpy_names, wrapped_dim
+from clew._base.arguments import (
+    need_int,
+    need_number,
+    need_tensors,
+    numpy_names,
+    wrapped_dim,
+)
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
 
@@ -177,12 +183,10 @@ def gradient(
     (tensor([3., 4., 6., 7.]),)
     """
     need_tensors("gradient", input=input)
-    if isinstance(dim, int) or dim is None:
-        dims = list(range(input.ndim)) if dim is None else [dim]
-    elif isinstance(dim, (tuple, list)):
+    if isinstance(dim, (tuple, list)):
         dims = list(dim)
     else:
-        raise TypeError(f"gradient(): argument 'dim' must be int, not {type(dim).__name__}")
+        dims = list(range(input.ndim)) if dim is None else [need_int("gradient", "dim", dim)]
     axes = [wrapped_dim("gradient", d, input.ndim) for d in dims]
     if len(set(axes)) != len(axes):
         raise RuntimeError(f"gradient: a dim appears multiple times in the list of dims {dims}")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_number, need_tensors
+from clew._base.arguments import need_int, need_number, need_tensors, whole
 from clew._base.overriding import asks_classes
 from clew._base.results import shown_as
 from clew._C import Tensor
@@ -42,8 +42,7 @@ def _check_range(function: str, low: float, high: float) -> None:
 
 
 def _check_bins(function: str, bins: Any) -> int:
-    if isinstance(bins, bool) or not isinstance(bins, int):
-        raise TypeError(f"{function}(): argument 'bins' must be int, not {type(bins).__name__}")
+    bins = need_int(function, "bins", bins)
     if bins <= 0:
         raise RuntimeError(f"{function}(): bins must be > 0, but got {bins}")
     return bins
@@ -143,7 +142,7 @@ def _histogram(
         raise NotImplementedError(f"{function}: input must be float32 or float64; got {input}")
     dims = input.shape[-1]
     points = input.detach().reshape(-1, dims)
-    if isinstance(bins, (Tensor, int)):
+    if isinstance(bins, Tensor) or whole(bins) is not None:
         bins = [bins] * dims
     elif not isinstance(bins, (list, tuple)):
         raise TypeError(
@@ -227,7 +226,7 @@ def histogram(
     tensor([0., 2., 1., 0.])
     """
     need_tensors("histogram", input=input)
-    if not isinstance(bins, (int, Tensor)):
+    if not isinstance(bins, Tensor) and whole(bins) is None:
         raise TypeError(
             f"histogram(): argument 'bins' must be int or Tensor, not {type(bins).__name__}"
         )

@@ -6,6 +6,8 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
+
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_number, need_tensors, numpy_names, wrapped_dim
@@ -53,7 +55,7 @@ def _quantile(
             f"nearest, but got {interpolation}"
         )
     if not isinstance(q, Tensor):
-        if isinstance(q, bool) or not isinstance(q, (int, float)):
+        if isinstance(q, bool) or not isinstance(q, (int, float, np.number)):
             raise TypeError(
                 f"{function}(): argument 'q' must be float or Tensor, not {type(q).__name__}"
             )
@@ -322,12 +324,16 @@ def isin(
             f"{type(elements).__name__} and {type(test_elements).__name__}"
         )
     for t in (elements, test_elements):
-        if not isinstance(t, (Tensor, int, float)):
+        if not isinstance(t, (Tensor, int, float, np.number, np.bool_)):
             raise TypeError(f"isin(): expected Tensors or numbers; got {type(t).__name__}")
         if isinstance(t, Tensor) and (t.is_complex() or t.dtype is _dtypes.bool):
             raise RuntimeError(f"isin(): elements must be real numbers; got {t.dtype}")
     from clew._ops.functions import result_type
 
+    if not isinstance(elements, Tensor):
+        elements = need_number("isin", "elements", elements)
+    if not isinstance(test_elements, Tensor):
+        test_elements = need_number("isin", "test_elements", test_elements)
     dtype = result_type(elements, test_elements)
     device = (elements if isinstance(elements, Tensor) else test_elements).device
     a, b = (

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_tensors, wrapped_dim
+from clew._base.arguments import need_int, need_tensors, wrapped_dim
 from clew._base.overriding import asks_classes
 from clew._base.results import shown_as
 from clew._base.settling import settle
@@ -345,8 +345,7 @@ def nonzero_static(
     [[1], [2], [-1]]
     """
     need_tensors("nonzero_static", input=input)
-    if isinstance(size, bool) or not isinstance(size, int):
-        raise TypeError(f"nonzero_static(): argument 'size' must be int, not {type(size).__name__}")
+    size = need_int("nonzero_static", "size", size)
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer; got {size}")
     shape = (size, input.ndim)
@@ -371,7 +370,7 @@ def frobenius_norm(
     tensor(5.)
     """
     need_tensors("frobenius_norm", input=input)
-    dims = None if dim is None or dim == () or dim == [] else dim
+    dims = None if isinstance(dim, (tuple, list)) and not dim else dim
     return write_out("frobenius_norm", _f["linalg.vector_norm"](input, 2, dims, keepdim), out)
 
 
@@ -579,7 +578,7 @@ def hash_tensor(
         raise NotImplementedError(f"hash_tensor: input must be real; got {input.dtype}")
     if mode != 0:
         raise RuntimeError(f"hash_tensor: Unknown hash_tensor mode: {mode}")
-    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    given = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     dims = tuple(wrapped_dim("hash_tensor", d, input.ndim) for d in given)
     if not dims and input.numel() == 0:
         raise RuntimeError(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import _C
+from clew._base.arguments import need_int, whole
 from clew._base.autocast import autocasting, float32
 from clew._C import Tensor
 from clew._ops.primitive import write_out
@@ -89,8 +90,7 @@ def read_input(name: str, input: Tensor, *, real: bool | None) -> Tensor:
 
 def _wrapped(name: str, dim: Any, ndim: int) -> int:
     """The dim as a negative number."""
-    if not isinstance(dim, int) or isinstance(dim, bool):
-        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
+    dim = need_int(name, "dim", dim)
     if ndim == 0:
         raise IndexError(f"{name}: dimension specified as {dim} but tensor has no dimensions")
     if not -ndim <= dim < ndim:
@@ -102,20 +102,17 @@ def _wrapped(name: str, dim: Any, ndim: int) -> int:
 
 
 def _integers(name: str, what: str, value: Any) -> tuple[int, ...]:
-    values = (value,) if isinstance(value, int) else value
-    if not isinstance(values, (tuple, list)) or not all(
-        isinstance(v, int) and not isinstance(v, bool) for v in values
-    ):
+    values = value if isinstance(value, (tuple, list)) else (value,)
+    found = tuple(n for n in map(whole, values) if n is not None)
+    if len(found) != len(values):
         raise TypeError(f"{name}(): argument '{what}' must be a tuple of ints; got {value!r}")
-    return tuple(values)
+    return found
 
 
 def read_line(name: str, input: Tensor, n: Any, dim: Any) -> tuple[tuple[int, ...], list[Any]]:
     """The axis of a one-dimensional transform, and its length or None."""
     axis = _wrapped(name, dim, input.ndim)
-    if n is not None and (not isinstance(n, int) or isinstance(n, bool)):
-        raise TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__}")
-    return (axis,), [n]
+    return (axis,), [None if n is None else need_int(name, "n", n)]
 
 
 def read_grid(name: str, input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], list[Any]]:

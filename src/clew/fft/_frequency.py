@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from clew import _C
-from clew._base.arguments import numpy_names
+from clew._base.arguments import need_int, numpy_names
 from clew._C import Tensor
 from clew._ops.primitive import write_out
 from clew.fft import _core
@@ -90,9 +92,8 @@ def _frequencies(
     pin_memory: bool,
     requires_grad: bool,
 ) -> Tensor:
-    if not isinstance(n, int) or isinstance(n, bool):
-        raise TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__}")
-    if not isinstance(d, (int, float)) or isinstance(d, bool):
+    n = need_int(name, "n", n)
+    if not isinstance(d, (int, float, np.number)) or isinstance(d, bool):
         raise TypeError(f"{name}(): argument 'd' must be float, not {type(d).__name__}")
     if n < 0:
         raise RuntimeError(f"{name}: n must not be negative; got {n}")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import _C
-from clew._base.arguments import numpy_names
+from clew._base.arguments import numpy_names, whole
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -61,7 +61,7 @@ def matrix_norm(
     if len(dims) != 2:
         raise RuntimeError(f"{name}: dim must be a 2-tuple; got {dim}")
     for d in dims:
-        if not isinstance(d, int):
+        if whole(d) is None:
             raise TypeError(f"{name}(): dim must be a pair of ints; got {dim!r}")
         if not -input.ndim <= d < input.ndim:
             raise IndexError(
@@ -148,7 +148,7 @@ def norm(
                 f"got {input.ndim}D"
             )
         dim = (0,) if input.ndim == 1 else (0, 1)
-    dims = (dim,) if isinstance(dim, int) else dim
+    dims = dim if whole(dim) is None else (dim,)
     if ord is not None and dims is not None and len(dims) == 2:
         return matrix_norm(input, ord, dims, keepdim, dtype=dtype, out=out)
     if isinstance(ord, str):

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import numpy_names
+from clew._base.arguments import need_int, numpy_names
 from clew._base.autocast import autocasting, lower
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -183,8 +183,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """
     name = "linalg.matrix_power"
     check_tensor(name, "A", input)
-    if not isinstance(n, int) or isinstance(n, bool):
-        raise TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__}")
+    n = need_int(name, "n", n)
     _check_square(name, input)
     if n < 0:
         from ._solve import inv

@@ -341,7 +341,7 @@ def tensorsolve(
     check_tensor(name, "A", input)
     check_tensor(name, "B", other)
     if dims is not None:
-        moved = [d % input.ndim for d in ((dims,) if isinstance(dims, int) else dims)]
+        moved = [d % input.ndim for d in (dims if isinstance(dims, Sequence) else (dims,))]
         input = input.permute([d for d in range(input.ndim) if d not in moved] + moved)
     shape = tuple(input.shape[other.ndim :])
     size = _product(shape)

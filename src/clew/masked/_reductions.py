@@ -45,7 +45,7 @@ def dims_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
     """The dimensions to reduce, in ascending order; all for None and ()."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
-    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    given = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     dims = [wrapped_dim(f"masked.{name}", d, ndim) for d in given]
     if len(set(dims)) != len(dims):
         raise RuntimeError(f"masked.{name}: a dim appears multiple times in {given}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import _C
-from clew._base.arguments import need_tensors
+from clew._base.arguments import need_int, need_tensors
 from clew._C import Tensor
 
 from . import functional as F
@@ -356,8 +356,7 @@ def triplet_margin_loss(
 
 
 def _choice(function: str, name: str, value: Any, words: tuple[str, ...]) -> str:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
+    value = need_int(function, name, value)
     if not 0 <= value < len(words):
         raise ValueError(f"{function}: {name} must be 0 to {len(words) - 1}; got {value}")
     return words[value]

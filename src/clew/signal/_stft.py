@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from clew import _C
+from clew._base.arguments import need_int
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
@@ -163,7 +164,7 @@ def istft(
     _need_tensors(name, input, window)
     hop, width = _lengths(name, n_fft, hop_length, win_length)
     if length is not None:
-        _need_int(name, "length", length)
+        length = need_int(name, "length", length)
     if not input.is_complex():
         raise RuntimeError(
             f"istft: requires a complex input, the output of stft with return_complex=True; got "
@@ -235,18 +236,12 @@ def _need_tensors(name: str, input: Any, window: Any) -> None:
         raise TypeError(f"{name}(): argument 'window' must be Tensor, not {type(window).__name__}")
 
 
-def _need_int(name: str, what: str, value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name}(): argument '{what}' must be int, not {type(value).__name__}")
-    return value
-
-
 def _lengths(name: str, n_fft: Any, hop: Any, width: Any) -> tuple[int, int]:
     """hop_length and win_length, by default a quarter and the whole of n_fft."""
-    _need_int(name, "n_fft", n_fft)
+    n_fft = need_int(name, "n_fft", n_fft)
     return (
-        n_fft // 4 if hop is None else _need_int(name, "hop_length", hop),
-        n_fft if width is None else _need_int(name, "win_length", width),
+        n_fft // 4 if hop is None else need_int(name, "hop_length", hop),
+        n_fft if width is None else need_int(name, "win_length", width),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_int
 from clew._C import Tensor
 from clew.signal._sampling import bartlett_points, cosines, kaiser_points, made, need_numbers
 
@@ -32,10 +33,7 @@ def _sampled(
     pin_memory: bool,
     requires_grad: bool,
 ) -> Tensor:
-    if not isinstance(length, int) or isinstance(length, bool):
-        raise TypeError(
-            f"{name}(): argument 'window_length' must be int, not {type(length).__name__}"
-        )
+    length = need_int(name, "window_length", length)
     if not isinstance(periodic, bool):
         raise TypeError(
             f"{name}(): argument 'periodic' must be bool, not {type(periodic).__name__}"

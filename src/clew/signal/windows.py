@@ -11,6 +11,7 @@ import numpy as np
 
 from clew import _C, _namespace
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_int
 from clew._C import Tensor
 from clew.signal._sampling import bartlett_points, cosines, kaiser_points, made, need_numbers
 
@@ -40,8 +41,7 @@ def _sampled(
     requires_grad: bool,
 ) -> Tensor:
     """A window of f(k, last); ``last`` is the index of the end, which a periodic window lacks."""
-    if not isinstance(M, int):
-        raise TypeError(f"{name}(): argument 'M' must be int, not {type(M).__name__}")
+    M = need_int(name, "M", M)
     if not isinstance(sym, bool):
         raise TypeError(f"{name}(): argument 'sym' must be bool, not {type(sym).__name__}")
     if M < 0:

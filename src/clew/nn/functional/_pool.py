@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 import clew
+from clew._base.arguments import whole
 from clew._base.autocast import in_float32
 
 from ._core import _table, avg_pool1d, avg_pool2d, avg_pool3d, private
 
 
 def _tuple(value: Any, n: int) -> tuple[Any, ...]:
-    if isinstance(value, int | float) or value is None:
+    if isinstance(value, int | float) or value is None or whole(value) is not None:
         return (value,) * n
     value = tuple(value)
     return value * n if len(value) == 1 else value
@@ -111,7 +112,7 @@ def _max_pool(n: int) -> Any:
             >>> clew.nn.functional.max_pool{n}d(x, 2).flatten().tolist()
             {best}
         """
-        if stride is None or stride == []:
+        if stride is None or (isinstance(stride, (list, tuple)) and not stride):
             stride = kernel_size
         values, indices = with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
         return (values, indices) if return_indices else values
