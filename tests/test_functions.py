@@ -280,3 +280,11 @@ def test_floor_divide_takes_numbers_first():
     assert clew.floor_divide(5, clew.tensor([2, 3])).tolist() == [2, 1]
     assert clew.floor_divide(5, 3).item() == 1
     assert clew.floor_divide(-7.0, clew.tensor([2])).tolist() == [-4.0]
+
+
+def test_view_copy_of_memory_that_has_no_such_view():
+    x = clew.arange(6).reshape(2, 3).t()
+    got = clew.view_copy(x, (2, 3))
+    assert got.tolist() == [[0, 3, 1], [4, 2, 5]] and got.is_contiguous()
+    with pytest.raises(RuntimeError, match="4"):
+        clew.view_copy(x, (4, 2))

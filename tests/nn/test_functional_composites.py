@@ -84,6 +84,14 @@ def test_embedding_bag(mode):
     close(F.embedding_bag(t([[1, 2], [3, 3]]), t(w), mode=mode)[0], pick(w[[1, 2]], 0))
 
 
+def test_embedding_bag_takes_the_order_of_old_releases():
+    table, bags = clew.arange(6.0).reshape(3, 2), clew.tensor([0, 1, 2])
+    starts = clew.tensor([0, 2])
+    with pytest.warns(UserWarning, match="pass input first"):
+        got = F.embedding_bag(table, bags, starts)
+    assert clew.equal(got, F.embedding_bag(bags, table, starts))
+
+
 def test_embedding_bag_weights_and_errors():
     w = t(rng.normal(size=(6, 2)))
     factors = t([[1.0, 2.0], [0.5, 0.0]]).double().requires_grad_()

@@ -267,7 +267,9 @@ def view_copy(input: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
     [[0, 1], [2, 3]]
     """
     need_tensors("view_copy", input=input)
-    return _copied("view_copy", input.view(size), out)
+    if isinstance(size, _C.dtype):
+        return _copied("view_copy", input.view(size), out)
+    return _copied("view_copy", input.reshape(size), out)
 
 
 def split_copy(

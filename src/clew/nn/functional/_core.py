@@ -569,6 +569,12 @@ def embedding_bag(
     """
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
+    if weight.dtype is clew.int64 and input.is_floating_point():
+        warnings.warn(
+            "embedding_bag(weight, input) is the order of old releases; pass input first",
+            stacklevel=user_level(),
+        )
+        weight, input = input, weight
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, "
