@@ -190,7 +190,14 @@ class Tracer(TracerBase):
         return ours and not isinstance(m, clew.nn.Sequential)
 
     def path_of_module(self, mod: Any) -> str:
-        """The place of a module in the root."""
+        """The place of a module in the root.
+
+        Args:
+            mod: the module.
+
+        Raises:
+            NameError: if the root does not contain it.
+        """
         for name, part in self.root.named_modules(remove_duplicate=False):
             if part is mod:
                 return name
@@ -199,7 +206,13 @@ class Tracer(TracerBase):
     def call_module(
         self, m: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """A module's call: one step of a leaf, else what its forward does."""
+        """A module's call: one step of a leaf, else what its forward does.
+
+        Args:
+            m: the module.
+            forward: its forward.
+            args, kwargs: the arguments.
+        """
         path = self.path_of_module(m)
         self.module_stack[path] = (path, type(m))
         try:
@@ -309,7 +322,11 @@ class Tracer(TracerBase):
     # ---- recording ----
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as a step holds it: parameters and buffers become attributes."""
+        """An argument as a step holds it: parameters, buffers and other tensors become attributes.
+
+        Args:
+            a: the argument: Proxies, tensors, numbers and the like, in containers.
+        """
         if isinstance(a, Tensor):
             if isinstance(a, clew.nn.Parameter):
                 for name, p in self.root.named_parameters():

@@ -60,11 +60,19 @@ class CodeGen:
     """
 
     def process_inputs(self, *args: Any) -> Any:
-        """The arguments as the graph takes them."""
+        """The arguments as the graph takes them.
+
+        Args:
+            args: as the caller gave them.
+        """
         return args
 
     def process_outputs(self, outputs: Any) -> Any:
-        """The result as the caller gets it."""
+        """The result as the caller gets it.
+
+        Args:
+            outputs: as the graph returns it.
+        """
         return outputs
 
 
@@ -338,7 +346,14 @@ class Graph:
         return None
 
     def erase_node(self, to_erase: Node) -> None:
-        """Takes a step out; nothing may use its result."""
+        """Takes a step out.
+
+        Args:
+            to_erase: the step.
+
+        Raises:
+            RuntimeError: if another step uses its result.
+        """
         if to_erase.users:
             raise RuntimeError(
                 f"erase_node: {to_erase} is used by {list(to_erase.users)}; replace its uses first"
@@ -351,11 +366,25 @@ class Graph:
         self._len -= 1
 
     def inserting_before(self, n: Node | None = None) -> _InsertPoint:
-        """New steps go in front of this one (of all, if None); also as a context manager."""
+        """Makes new steps go in front of one; as a context manager only within the block.
+
+        Args:
+            n: the step; in front of all if None.
+
+        Returns:
+            The context manager.
+        """
         return _InsertPoint(self, self._root._next if n is None else n)
 
     def inserting_after(self, n: Node | None = None) -> _InsertPoint:
-        """New steps go behind this one (to the front, if None); also as a context manager."""
+        """Makes new steps go behind one; as a context manager only within the block.
+
+        Args:
+            n: the step; to the front if None.
+
+        Returns:
+            The context manager.
+        """
         return _InsertPoint(self, (self._root if n is None else n)._next)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
@@ -422,7 +451,11 @@ class Graph:
         return made
 
     def set_codegen(self, codegen: CodeGen) -> None:
-        """Chooses what changes inputs and outputs."""
+        """Chooses what changes inputs and outputs.
+
+        Args:
+            codegen: a CodeGen.
+        """
         self._codegen = codegen
 
     # ---- source ----

@@ -149,7 +149,14 @@ class GraphModule(clew.nn.Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Takes the module at a path out; says whether there was one."""
+        """Takes out the module at a path.
+
+        Args:
+            target: the path, such as "block.norm".
+
+        Returns:
+            Whether there was one.
+        """
         *parents, last = target.split(".")
         at: Any = self
         for name in parents:

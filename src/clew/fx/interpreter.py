@@ -77,18 +77,41 @@ class Interpreter:
         return None
 
     def boxed_run(self, args_list: list[Any]) -> Any:
-        """Runs all steps; empties the list of inputs, so that they may be freed."""
+        """Runs all steps; empties the list of inputs, so that they may be freed.
+
+        Args:
+            args_list: the inputs; emptied.
+
+        Returns:
+            What the graph returns.
+        """
         args = tuple(args_list)
         args_list.clear()
         return self.run(*args)
 
     def run_node(self, n: Node) -> Any:
-        """Runs one step."""
+        """Runs one step, by the method that its `op` names.
+
+        Args:
+            n: the step.
+
+        Returns:
+            Its result.
+        """
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The next input."""
+        """The next input; for a parameter such as `*args` a list of all that are left.
+
+        Args:
+            target: the parameter's name.
+            args: its default, if it has one.
+            kwargs: empty.
+
+        Raises:
+            RuntimeError: if there is none, and no default.
+        """
         if target.startswith("*"):
             return list(self.args_iter)
         try:
@@ -101,27 +124,60 @@ class Interpreter:
             ) from None
 
     def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """An attribute of the module."""
+        """The attribute of the module that a step reads.
+
+        Args:
+            target: its path.
+            args, kwargs: empty.
+        """
         return self.fetch_attr(target)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of a function."""
+        """The result of a function.
+
+        Args:
+            target: the function.
+            args, kwargs: its arguments, as values.
+        """
         return target(*args, **kwargs)
 
     def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of a method."""
+        """The result of a method of the first argument.
+
+        Args:
+            target: the method's name.
+            args, kwargs: the arguments, as values, the object first.
+        """
         return getattr(args[0], target)(*args[1:], **kwargs)
 
     def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of a submodule."""
+        """The result of a submodule.
+
+        Args:
+            target: its path.
+            args, kwargs: its arguments, as values.
+        """
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What is returned."""
+        """What the graph returns.
+
+        Args:
+            target: "output".
+            args: a tuple with the result.
+            kwargs: empty.
+        """
         return args[0]
 
     def fetch_attr(self, target: str) -> Any:
-        """What lies at a path of the module."""
+        """What lies at a path of the module.
+
+        Args:
+            target: the path, such as "layer.weight".
+
+        Raises:
+            RuntimeError: if there is nothing.
+        """
         found = self.module
         for i, name in enumerate(target.split(".")):
             if not hasattr(found, name):
@@ -131,11 +187,26 @@ class Interpreter:
         return found
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a step, as values."""
+        """The arguments of a step, as values.
+
+        Args:
+            n: the step.
+
+        Returns:
+            The arguments, and the named ones.
+        """
         return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
-        """Values in place of steps."""
+        """The arguments with values in the places of steps.
+
+        Args:
+            args: steps and other things, in containers.
+            n: the step whose arguments they are, for messages.
+
+        Raises:
+            RuntimeError: if a step has not run.
+        """
 
         def load(node: Node) -> Any:
             if node not in self.env:
@@ -176,20 +247,41 @@ class Transformer(Interpreter):
         self.tracer = _Recorder(self.new_graph)
 
     def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
-        """An input of the new graph."""
+        """An input of the new graph.
+
+        Args:
+            target: the parameter's name.
+            args: its default, if it has one.
+            kwargs: empty.
+        """
         default = args[0] if args else ...
         return Proxy(self.new_graph.placeholder(target, default_value=default), self.tracer)
 
     def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
-        """An attribute that the new graph reads."""
+        """An attribute that the new graph reads.
+
+        Args:
+            target: its path.
+            args, kwargs: empty.
+        """
         return self.tracer.create_proxy("get_attr", target, (), {})
 
     def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of a submodule in the new graph."""
+        """A call of a submodule in the new graph.
+
+        Args:
+            target: its path.
+            args, kwargs: its arguments, which may be Proxies.
+        """
         return self.tracer.create_proxy("call_module", target, args, kwargs)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of a function in the new graph."""
+        """A call of a function in the new graph.
+
+        Args:
+            target: the function.
+            args, kwargs: its arguments, which may be Proxies.
+        """
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def transform(self) -> GraphModule:

@@ -335,7 +335,16 @@ class Node:
         return False
 
     def normalized_arguments(self, root: Any, *args: Any, **kwargs: Any) -> Any:
-        """The arguments all by name, where the callee's signature can be read; else None."""
+        """The arguments all by name, where the callee's signature can be read.
+
+        Args:
+            root: the module that submodules are looked up in.
+            args, kwargs: not used.
+
+        Returns:
+            An empty tuple and a dict of the arguments by name; None for methods, attributes, and
+            where the signature cannot be read.
+        """
         import inspect
 
         callee = self.target

@@ -59,7 +59,11 @@ class TracerBase:
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
     def proxy(self, node: Node) -> Proxy:
-        """A value that stands for a step's result."""
+        """A value that stands for a step's result.
+
+        Args:
+            node: the step.
+        """
         return Proxy(node, self)
 
     def create_proxy(
@@ -91,7 +95,14 @@ class TracerBase:
         return proxy_factory_fn(node) if proxy_factory_fn else self.proxy(node)
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as a step holds it: Proxies become Nodes."""
+        """An argument as a step holds it: Proxies become Nodes.
+
+        Args:
+            a: the argument: Proxies, tensors, numbers and the like, in containers.
+
+        Raises:
+            NotImplementedError: for other types, which cannot be recorded.
+        """
         if isinstance(a, Proxy):
             return a.node
         if hasattr(a, "__fx_create_arg__"):
@@ -117,14 +128,25 @@ class TracerBase:
         raise NotImplementedError(f"create_arg: an argument of type {type(a)} cannot be recorded")
 
     def to_bool(self, obj: Proxy) -> bool:
-        """Decides a condition on an unknown value: raises."""
+        """Raises TraceError: a condition on an unknown value; a subclass may give True or False.
+
+        Args:
+            obj: the value.
+        """
         raise TraceError(
             "symbolically traced variables cannot be used as inputs to control flow: the value of "
             f"{obj.node} is not known while tracing"
         )
 
     def iter(self, obj: Any) -> Iterator[Any]:
-        """The parts of an unknown value, where the program says how many it wants."""
+        """The parts of an unknown value, where the program says how many it wants: `a, b = x`.
+
+        Args:
+            obj: the value.
+
+        Raises:
+            TraceError: elsewhere.
+        """
         import dis
         import sys
 
@@ -138,7 +160,11 @@ class TracerBase:
         )
 
     def keys(self, obj: Proxy) -> Any:
-        """The keys of an unknown dict, for `**`."""
+        """The keys of an unknown dict, for `**`.
+
+        Args:
+            obj: the value.
+        """
         return Attribute(obj, "keys")()
 
 
