@@ -212,6 +212,10 @@ def load(repo_or_dir: Any, model: str, *args: Any, source: str = "github", **kwa
 def list(github: str, *args: Any, **kwargs: Any) -> NoReturn:
     """Raises NotImplementedError: clew does not fetch programs from the net.
 
+    Args:
+        github: not used.
+        args, kwargs: not used.
+
     Example:
         >>> clew.hub.list("pytorch/vision")
         Traceback (most recent call last):

@@ -328,7 +328,11 @@ class profile:
         return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(self, path: str) -> None:
-        """Writes a trace for Perfetto or chrome://tracing; compressed if path ends in ".gz"."""
+        """Writes a trace for Perfetto or chrome://tracing.
+
+        Args:
+            path: the file; compressed if it ends in ".gz".
+        """
         from clew.autograd._chrome_trace import write_trace
 
         write_trace(path, self.function_events, self.recordings)

@@ -273,13 +273,21 @@ class FunctionEvent(FormattedTimesMixin):
         return self.time_range.elapsed_us()
 
     def put_into(self, parent: FunctionEvent) -> None:
-        """Makes the event lie in another, whose own time gets less."""
+        """Makes the event lie in another, whose own time gets less.
+
+        Args:
+            parent: the other event.
+        """
         self.cpu_parent = parent
         parent.cpu_children.append(self)
         parent.self_cpu_time_total -= self.cpu_time_total
 
     def add_memory(self, nbytes: int) -> None:
-        """Counts bytes that were allocated (or freed, below zero) here, and so in all around."""
+        """Counts bytes that were allocated here, for this event and all around it.
+
+        Args:
+            nbytes: how many; below zero for bytes that were freed.
+        """
         self.self_cpu_memory_usage += nbytes
         event: FunctionEvent | None = self
         while event is not None:
@@ -342,7 +350,14 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.cpu_children: list[FunctionEvent] = []
 
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
-        """Takes in an event of the same key, or other averages."""
+        """Takes in an event of the same key, or other averages.
+
+        Args:
+            other: the event, or the averages.
+
+        Returns:
+            The averages themselves.
+        """
         if self.key is None:
             self.key = other.key
             self.scope = other.scope

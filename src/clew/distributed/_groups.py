@@ -126,7 +126,12 @@ class ProcessGroup:
         return str(self._backend)
 
     def check(self, what: str, detail: str) -> None:
-        """Compares with the other ranks what they call, in a group's first operations."""
+        """Compares with the other ranks what they call, in a group's first operations.
+
+        Args:
+            what: the operation's name.
+            detail: what must agree too: shapes, dtypes, roots.
+        """
         if self._unchecked < 0:
             return
         from clew.distributed import _check

@@ -225,7 +225,7 @@ class FileStore(Store):
     """A store in a file, shared by the processes that can open it.
 
     Args:
-        file_name: its path; the file is made by the first write.
+        file_name: its path; the file is made by the first use.
         world_size: how many processes use it; kept as an attribute only.
 
     Example:

@@ -89,7 +89,11 @@ class DeviceMesh:
         return int(mesh_dim)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """How many processes there are, in all or along a dim."""
+        """How many processes there are, in all or along a dim.
+
+        Args:
+            mesh_dim: the dim's number; None for all.
+        """
         return math.prod(self.shape) if mesh_dim is None else self.shape[mesh_dim]
 
     def get_rank(self) -> int:
@@ -97,7 +101,14 @@ class DeviceMesh:
         return c10d.get_rank()
 
     def get_local_rank(self, mesh_dim: Any = None) -> int:
-        """The place of this process along a dim."""
+        """The place of this process along a dim.
+
+        Args:
+            mesh_dim: the dim's number or name; not needed where there is one dim.
+
+        Raises:
+            RuntimeError: if this process is not in the grid.
+        """
         dim = self._dim(mesh_dim)
         if self._place is None:
             raise RuntimeError("DeviceMesh.get_local_rank: this process is not in the grid")
@@ -108,7 +119,11 @@ class DeviceMesh:
         return None if self._place is None else list(self._place)
 
     def get_group(self, mesh_dim: Any = None) -> Any:
-        """The group along a dim that this process is in."""
+        """The group along a dim that this process is in; None where it is not in the grid.
+
+        Args:
+            mesh_dim: the dim's number or name; not needed where there is one dim.
+        """
         return self._groups[self._dim(mesh_dim)]
 
     def get_all_groups(self) -> list[Any]:

@@ -118,6 +118,11 @@ class ExportedProgram:
     """A model as a program: calls of operations, branches and loops, with the tensors they need.
 
     Printed, it is a listing with the names and the lines of the source. ``module()`` runs it.
+    `clew.export.export` makes it.
+
+    Args:
+        program: the calls.
+        example: the arguments that it was recorded with.
 
     Attributes:
         graph: its calls.

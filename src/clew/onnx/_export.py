@@ -27,7 +27,7 @@ _LEAST = 18
 
 
 class ONNXProgram:
-    """A model as ONNX.
+    """A model as ONNX; `export` returns it.
 
     Attributes:
         model_proto: the file's content, of the onnx package.
@@ -35,6 +35,12 @@ class ONNXProgram:
         checks: conditions on sizes that the program relies on and that a file cannot check.
         state: of buffers that a run changes: the input that a buffer is, and the output that says
             what it is afterwards.
+
+    Args:
+        model: the file's content.
+        program: what it was written from.
+        checks: see above.
+        state: see above.
 
     Example:
         >>> program = clew.onnx.export(clew.nn.Linear(2, 1), clew.ones(3, 2))

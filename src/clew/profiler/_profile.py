@@ -387,13 +387,22 @@ class profile:
         self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Adds a value, given as JSON, to the head of the traces that are written."""
+        """Adds a value to the head of the traces that are written.
+
+        Args:
+            key: its name.
+            value: the value, as JSON.
+        """
         self._metadata[key] = json.loads(value)
 
     preset_metadata_json = add_metadata_json
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
-        """Sets what makes the trace's id from the next cycle on."""
+        """Sets what makes the trace's id from the next cycle on.
+
+        Args:
+            callback: takes nothing, and returns the id.
+        """
         self.custom_trace_id_callback = callback
 
     def get_trace_id(self) -> str | None:

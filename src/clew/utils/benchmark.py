@@ -316,7 +316,11 @@ class Compare:
         """Does nothing: the table has three figures."""
 
     def colorize(self, rowwise: bool = False) -> None:
-        """Does nothing: the table is plain text."""
+        """Does nothing: the table is plain text.
+
+        Args:
+            rowwise: not used.
+        """
 
     def __str__(self) -> str:
         merged = Measurement.merge(self._results)

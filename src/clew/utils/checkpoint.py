@@ -171,7 +171,17 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
-        """Runs the function without recording, keeping its inputs."""
+        """Runs the function without recording it, and keeps its inputs.
+
+        Args:
+            ctx: keeps what backward needs.
+            run_function: the function.
+            preserve_rng_state: whether backward draws the same random numbers.
+            args: the function's arguments.
+
+        Returns:
+            What the function returns.
+        """
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.rng_state = clew.get_rng_state() if preserve_rng_state else None

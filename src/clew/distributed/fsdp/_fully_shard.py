@@ -259,6 +259,9 @@ class _Unshard(clew.autograd.Function):
 class UnshardHandle:
     """What `unshard(async_op=True)` gives, to wait for.
 
+    Args:
+        group: the parameters that are put together.
+
     Example:
         >>> import clew.distributed as dist
         >>> model = fully_shard(nn.Linear(4, 2))

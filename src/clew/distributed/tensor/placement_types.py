@@ -16,7 +16,11 @@ class Placement:
     """
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether it is cut, along a dim."""
+        """Whether the tensor is cut.
+
+        Args:
+            dim: along which dim; any if None.
+        """
         return False
 
     def is_replicate(self) -> bool:
@@ -24,7 +28,11 @@ class Placement:
         return False
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether the processes' tensors have still to be combined."""
+        """Whether the processes' tensors have still to be combined.
+
+        Args:
+            reduce_op: in which way; any if None.
+        """
         return False
 
     def __eq__(self, other: object) -> bool:
@@ -51,7 +59,11 @@ class Shard(Placement):
         self.dim = dim
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether it is cut, along a dim."""
+        """Whether the tensor is cut: True, along its dim.
+
+        Args:
+            dim: along which dim; any if None.
+        """
         return dim is None or self.dim == dim
 
     @staticmethod
@@ -127,7 +139,11 @@ class Partial(Placement):
         self.reduce_op = reduce_op
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether the processes' tensors have still to be combined, in that way."""
+        """Whether the processes' tensors have still to be combined: True, in this way.
+
+        Args:
+            reduce_op: in which way; any if None.
+        """
         return reduce_op is None or self.reduce_op == reduce_op
 
     def __repr__(self) -> str:

@@ -46,7 +46,11 @@ class GradBucket:
         return self._flat
 
     def set_buffer(self, tensor: Any) -> None:
-        """Puts other elements in their place."""
+        """Puts other elements in the place of the gradients'.
+
+        Args:
+            tensor: as many elements, side by side.
+        """
         self._flat = tensor
 
     def parameters(self) -> list[Any]:

@@ -78,5 +78,9 @@ class DistributedSampler(Sampler[T_co]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Chooses another random order; call it before every epoch."""
+        """Chooses another random order; call it before every epoch.
+
+        Args:
+            epoch: its number.
+        """
         self.epoch = epoch

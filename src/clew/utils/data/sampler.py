@@ -28,6 +28,9 @@ def _draw_seed(generator: Any = None) -> int:
 class Sampler(Generic[T_co]):
     """Base class of samplers: an iterable of keys, or of lists of keys.
 
+    Args:
+        data_source: not used.
+
     Example:
         >>> class Backwards(Sampler):
         ...     def __init__(self, data):
