@@ -104,6 +104,17 @@ def quantize_dynamic(
         dtype: qint8 or float16; qint8 if None.
         mapping: other classes for those of modules.
         inplace: change the model itself.
+
+    Returns:
+        The model, or a copy of it.
+
+    Raises:
+        NotImplementedError: for another dtype.
+
+    Example:
+        >>> model = quantize_dynamic(nn.Sequential(nn.Linear(4, 2), nn.ReLU()))
+        >>> model[0].weight().dtype
+        clew.int8
     """
     from clew.ao.nn.quantized import dynamic
 

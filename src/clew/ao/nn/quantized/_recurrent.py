@@ -226,6 +226,15 @@ class LSTM(_Recurrent):
         input_size, hidden_size, num_layers, batch_first, dropout, bidirectional: as for `nn.LSTM`.
         bias: True.
         dtype: qint8 or float16; qint8 if None.
+
+    No gradients flow to the input or the weights. The shapes are those of `nn.LSTM`.
+
+    Example:
+        >>> plain = nn.LSTM(3, 2)
+        >>> rounded = LSTM.from_float(plain)
+        >>> x = clew.rand(5, 1, 3)
+        >>> clew.allclose(rounded(x)[0], plain(x)[0], atol=0.05)
+        True
     """
 
     _float, _step, _states = nn.LSTM, staticmethod(_lstm), 2
@@ -238,6 +247,15 @@ class GRU(_Recurrent):
         input_size, hidden_size, num_layers, batch_first, dropout, bidirectional: as for `nn.GRU`.
         bias: True.
         dtype: qint8 or float16; qint8 if None.
+
+    No gradients flow to the input or the weights. The shapes are those of `nn.GRU`.
+
+    Example:
+        >>> plain = nn.GRU(3, 2)
+        >>> rounded = GRU.from_float(plain)
+        >>> x = clew.rand(5, 1, 3)
+        >>> clew.allclose(rounded(x)[0], plain(x)[0], atol=0.05)
+        True
     """
 
     _float, _step = nn.GRU, staticmethod(_gru)
@@ -314,6 +332,15 @@ class LSTMCell(_Cell):
         input_size, hidden_size: as for `nn.LSTMCell`.
         bias: True.
         dtype: qint8 or float16; qint8 if None.
+
+    No gradients flow to the input or the weights. The shapes are those of `nn.LSTMCell`.
+
+    Example:
+        >>> plain = nn.LSTMCell(3, 2)
+        >>> rounded = LSTMCell.from_float(plain)
+        >>> x = clew.rand(1, 3)
+        >>> clew.allclose(rounded(x)[0], plain(x)[0], atol=0.05)
+        True
     """
 
     _float, _step, _states = nn.LSTMCell, staticmethod(_lstm), 2
@@ -326,6 +353,15 @@ class GRUCell(_Cell):
         input_size, hidden_size: as for `nn.GRUCell`.
         bias: True.
         dtype: qint8 or float16; qint8 if None.
+
+    No gradients flow to the input or the weights. The shapes are those of `nn.GRUCell`.
+
+    Example:
+        >>> plain = nn.GRUCell(3, 2)
+        >>> rounded = GRUCell.from_float(plain)
+        >>> x = clew.rand(1, 3)
+        >>> clew.allclose(rounded(x), plain(x), atol=0.05)
+        True
     """
 
     _float, _step = nn.GRUCell, staticmethod(_gru)
@@ -339,6 +375,15 @@ class RNNCell(_Cell):
         bias: True.
         nonlinearity: "tanh" or "relu".
         dtype: qint8 or float16; qint8 if None.
+
+    No gradients flow to the input or the weights. The shapes are those of `nn.RNNCell`.
+
+    Example:
+        >>> plain = nn.RNNCell(3, 2)
+        >>> rounded = RNNCell.from_float(plain)
+        >>> x = clew.rand(1, 3)
+        >>> clew.allclose(rounded(x), plain(x), atol=0.05)
+        True
     """
 
     _float, _step = nn.RNNCell, staticmethod(_tanh)
