@@ -38,6 +38,10 @@ def astype(x: Tensor, dtype: clew.dtype, /, *, copy: bool = True, device: Any = 
 def can_cast(from_: clew.dtype | Tensor, to: clew.dtype, /) -> bool:
     """Whether promotion takes the first dtype to the second, and not to another kind of number.
 
+    Args:
+        from_: a dtype, or an array of it.
+        to: a dtype.
+
     >>> clew.array_api.can_cast(clew.uint8, clew.int16)
     True
     """
@@ -58,7 +62,12 @@ def _kind(dtype: clew.dtype) -> str:
 
 
 def isdtype(dtype: clew.dtype, kind: Any) -> bool:
-    """Whether a dtype is of a kind: a dtype, a kind's name, or a tuple of those.
+    """Whether a dtype is of a kind.
+
+    Args:
+        dtype: the dtype.
+        kind: a dtype, a kind's name ("bool", "signed integer", "unsigned integer", "integral",
+            "real floating", "complex floating", "numeric"), or a tuple of those.
 
     >>> clew.array_api.isdtype(clew.uint16, ("real floating", "integral"))
     True

@@ -288,7 +288,10 @@ def round(x: Tensor, /) -> Tensor:
 
 
 def sign(x: Tensor, /) -> Tensor:
-    """-1, 0 or 1 by sign, NaN for NaN; for complex numbers x / abs(x). Elementwise.
+    """The sign, -1, 0 or 1; NaN for NaN; for complex numbers x / abs(x). Elementwise.
+
+    Args:
+        x: an array.
 
     >>> clew.array_api.sign(clew.tensor([-2.0, 0.0, float("nan")]))
     tensor([-1., 0., nan])

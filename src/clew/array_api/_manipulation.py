@@ -14,6 +14,9 @@ from ._common import promoted, tensor_of
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """The arrays, each seen in the shape that they have in common.
 
+    Args:
+        arrays: arrays whose shapes broadcast.
+
     >>> clew.array_api.broadcast_arrays(clew.tensor([1, 2]), clew.tensor([[3]]))
     (tensor([[1, 2]]), tensor([[3, 3]]))
     """
@@ -22,6 +25,9 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape that the shapes have in common.
+
+    Args:
+        shapes: tuples of ints.
 
     >>> clew.array_api.broadcast_shapes((2, 1), (3,))
     (2, 3)
@@ -44,7 +50,11 @@ def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-    """The arrays one after another along an axis; None flattens them first.
+    """The arrays one after another along an axis.
+
+    Args:
+        arrays: arrays of one shape but for the axis; of one dtype, or promoted to one.
+        axis: the axis; None flattens the arrays first.
 
     >>> clew.array_api.concat([clew.ones(2, 1), clew.zeros(2, 1)], axis=1)
     tensor([[1., 0.],
@@ -63,7 +73,11 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 
 
 def expand_dims(x: Tensor, /, axis: int | tuple[int, ...] = 0) -> Tensor:
-    """`x` with a new axis of size one in the given place (or places).
+    """The array with a new axis of size one in the given place (or places).
+
+    Args:
+        x: an array.
+        axis: the place, or a tuple of places, in the result.
 
     >>> clew.array_api.expand_dims(clew.zeros(2, 3), 1).shape
     clew.Size([2, 1, 3])
@@ -111,7 +125,11 @@ def moveaxis(
 
 
 def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
-    """`x` with its axes in another order.
+    """The array with its axes in another order.
+
+    Args:
+        x: an array.
+        axes: all axes, in the new order.
 
     >>> clew.array_api.permute_dims(clew.zeros(2, 3, 4), (2, 0, 1)).shape
     clew.Size([4, 2, 3])
@@ -120,7 +138,12 @@ def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
 
 
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Each element `repeats` times in a row, along an axis or of the flattened array.
+    """Each element so many times in a row, along an axis or of the flattened array.
+
+    Args:
+        x: an array.
+        repeats: how often, for all elements or for each.
+        axis: the axis; None for the flattened array.
 
     >>> clew.array_api.repeat(clew.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
@@ -214,6 +237,11 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """The elements of an axis at `indices`, in that order.
 
+    Args:
+        x: an array.
+        indices: an array of integers; negative ones count from the end.
+        axis: the axis; not needed for a vector.
+
     >>> clew.array_api.take(clew.tensor([10, 20, 30]), clew.tensor([2, 0]))
     tensor([30, 10])
     """
@@ -229,6 +257,12 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """The elements of each line along an axis at that line's `indices`.
+
+    Args:
+        x: an array.
+        indices: an array of integers, of the shape of `x` but for the axis; negative ones count
+            from the end.
+        axis: the axis.
 
     >>> x = clew.tensor([[10, 20], [30, 40]])
     >>> clew.array_api.take_along_axis(x, clew.tensor([[1], [0]]), axis=1)
@@ -258,7 +292,14 @@ def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices of `x` along an axis.
+    """The slices of an array along an axis.
+
+    Args:
+        x: an array.
+        axis: the axis.
+
+    Returns:
+        A tuple of arrays without the axis.
 
     >>> clew.array_api.unstack(clew.tensor([[1, 2], [3, 4]]), axis=1)
     (tensor([1, 3]), tensor([2, 4]))

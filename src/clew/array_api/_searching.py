@@ -176,6 +176,12 @@ class UniqueInverseResult(NamedTuple):
 def unique_all(x: Tensor, /) -> UniqueAllResult:
     """The different elements, where each is first, which one each element is, how often each is.
 
+    Args:
+        x: an array of any shape.
+
+    Returns:
+        `values`, `indices`, `inverse_indices` (of the shape of `x`) and `counts`.
+
     >>> clew.array_api.unique_all(clew.tensor([4, 2, 4])).indices
     tensor([1, 0])
     """
@@ -197,6 +203,12 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
 def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     """The different elements in order, and how often each is.
 
+    Args:
+        x: an array of any shape.
+
+    Returns:
+        `values` and `counts`.
+
     >>> clew.array_api.unique_counts(clew.tensor([4, 2, 4])).counts
     tensor([1, 2])
     """
@@ -207,6 +219,12 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
 def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
     """The different elements in order, and which one each element is.
 
+    Args:
+        x: an array of any shape.
+
+    Returns:
+        `values` and `inverse_indices`, of the shape of `x`.
+
     >>> clew.array_api.unique_inverse(clew.tensor([4, 2, 4])).inverse_indices
     tensor([1, 0, 1])
     """
@@ -216,6 +234,9 @@ def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
 
 def unique_values(x: Tensor, /) -> Tensor:
     """The different elements in order.
+
+    Args:
+        x: an array of any shape.
 
     >>> clew.array_api.unique_values(clew.tensor([4, 2, 4]))
     tensor([2, 4])

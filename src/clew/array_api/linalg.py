@@ -318,6 +318,10 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: clew.dtype | None = None) -> 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The sum of conj(x1) * x2 along an axis.
 
+    Args:
+        x1, x2: arrays whose shapes broadcast.
+        axis: the axis, of one size in both.
+
     >>> clew.array_api.vecdot(clew.tensor([1, 2]), clew.tensor([3, 4]))
     tensor(11)
     """
