@@ -71,7 +71,11 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__} has no sign")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same transform with another cache size."""
+        """The same transform with another cache size.
+
+        Args:
+            cache_size: 1 to keep the last input and output, 0 to keep none.
+        """
         if self._cache_size == cache_size:
             return self
         return self._recached(cache_size)
@@ -117,15 +121,31 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__} has no inverse")
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """log |det dy/dx| of each event, given an input and its output."""
+        """log |det dy/dx| of each event.
+
+        Args:
+            x: the input.
+            y: its output.
+
+        Returns:
+            A tensor of the input's shape without the dims of an event.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no log_abs_det_jacobian")
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of the output of an input of shape ``shape``."""
+        """The shape of the output of an input of shape ``shape``.
+
+        Args:
+            shape: the input's.
+        """
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of the input of an output of shape ``shape``."""
+        """The shape of the input of an output of shape ``shape``.
+
+        Args:
+            shape: the output's.
+        """
         return shape
 
     def __repr__(self) -> str:

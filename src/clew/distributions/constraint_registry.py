@@ -29,7 +29,15 @@ class ConstraintRegistry:
     def register(self, constraint: Any, factory: Any = None) -> Any:
         """Registers the function that makes the transform of a constraint (or of its class).
 
-        Without ``factory`` it gives a decorator.
+        Args:
+            constraint: a Constraint, or a subclass of it.
+            factory: takes a constraint and returns a transform; without it this is a decorator.
+
+        Returns:
+            The factory.
+
+        Raises:
+            TypeError: if ``constraint`` is something else.
         """
         if factory is None:
             return lambda made: self.register(constraint, made)

@@ -61,7 +61,14 @@ class Constraint:
     event_dim: Any = 0
 
     def check(self, value: Tensor) -> Tensor:
-        """For each event, whether it satisfies the constraint."""
+        """For each event, whether it satisfies the constraint.
+
+        Args:
+            value: a tensor, whose last ``event_dim`` dims are an event.
+
+        Returns:
+            A tensor of bools, without those dims.
+        """
         raise NotImplementedError(f"{type(self).__name__}.check is not written")
 
     def __repr__(self) -> str:

@@ -136,20 +136,51 @@ class Distribution:
         return self.variance.sqrt()
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with its batch shape expanded; no memory is copied."""
+        """The same distribution with its batch shape expanded; no memory is copied.
+
+        Args:
+            batch_shape: the new batch shape, which the present one broadcasts to.
+
+        Returns:
+            A distribution of the same class.
+        """
         self._lacks("expand")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws ``sample_shape`` values of every batch member, without a gradient."""
+        """Draws ``sample_shape`` values of every batch member, without a gradient.
+
+        Args:
+            sample_shape: how many draws, a shape.
+
+        Returns:
+            A tensor of the shape sample_shape + batch_shape + event_shape.
+        """
         with clew.no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Draws values through which gradients flow to the parameters."""
+        """Draws values through which gradients flow to the parameters.
+
+        Args:
+            sample_shape: how many draws, a shape.
+
+        Returns:
+            A tensor of the shape sample_shape + batch_shape + event_shape.
+
+        Raises:
+            NotImplementedError: where ``has_rsample`` is False.
+        """
         self._lacks("rsample")
 
     def sample_n(self, n: int) -> Tensor:
-        """Draws n values of every batch member; ``sample((n,))`` is the name to use."""
+        """Draws n values of every batch member; ``sample((n,))`` is the name to use.
+
+        Args:
+            n: how many draws.
+
+        Returns:
+            A tensor of the shape (n,) + batch_shape + event_shape.
+        """
         warnings.warn(
             "sample_n(n) will be deprecated. Use .sample((n,)) instead",
             FutureWarning,
@@ -158,19 +189,44 @@ class Distribution:
         return self.sample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density (or of the probability) at ``value``."""
+        """The logarithm of the density (or of the probability) at ``value``.
+
+        Args:
+            value: a tensor whose shape broadcasts with batch_shape + event_shape.
+
+        Returns:
+            One number for each event.
+        """
         self._lacks("log_prob")
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of drawing at most ``value``."""
+        """The probability of drawing at most ``value``.
+
+        Args:
+            value: a tensor whose shape broadcasts with the batch shape.
+        """
         self._lacks("cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The value below which a draw lies with probability ``value``."""
+        """The value below which a draw lies with probability ``value``.
+
+        Args:
+            value: probabilities, whose shape broadcasts with the batch shape.
+        """
         self._lacks("icdf")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values that can be drawn, along a new first dim."""
+        """All values that can be drawn, along a new first dim.
+
+        Args:
+            expand: also repeat them for every batch member; else those dims have size one.
+
+        Returns:
+            A tensor of the shape (n,) + batch_shape + event_shape for n values.
+
+        Raises:
+            NotImplementedError: where they cannot be counted.
+        """
         self._lacks("enumerate_support")
 
     def entropy(self) -> Tensor:

@@ -34,6 +34,15 @@ def broadcast_all(*values: Tensor | float) -> tuple[Tensor, ...]:
 
     Numbers take the dtype and device of the first tensor, or the default dtype if there is none.
 
+    Args:
+        values: tensors and numbers.
+
+    Returns:
+        A tuple of tensors.
+
+    Raises:
+        ValueError: if a value is something else.
+
     Example:
         >>> [v.tolist() for v in clew.distributions.utils.broadcast_all(1.0, clew.zeros(2))]
         [[1.0, 1.0], [0.0, 0.0]]
@@ -65,7 +74,11 @@ def sum_rightmost(value: Tensor | float, dims: int) -> Any:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """Probabilities from logits: the sigmoid when binary, else the softmax of the last dim.
+    """The probabilities of logits: the sigmoid when binary, else the softmax of the last dim.
+
+    Args:
+        logits: a tensor.
+        is_binary: whether each number stands alone.
 
     Example:
         >>> clew.distributions.utils.logits_to_probs(clew.zeros(2))
@@ -86,7 +99,11 @@ def clamp_probs(probs: Tensor) -> Tensor:
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """Logits from probabilities: log(p / (1 - p)) when binary, else log(p).
+    """The logits of probabilities: log(p / (1 - p)) when binary, else log(p).
+
+    Args:
+        probs: a tensor.
+        is_binary: whether each number stands alone.
 
     Example:
         >>> clew.distributions.utils.probs_to_logits(clew.tensor(0.5), is_binary=True)
