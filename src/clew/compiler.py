@@ -44,7 +44,10 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """The function itself.
+    """Returns the function itself: `clew.compile` runs it like any other.
+
+    Args:
+        fn: the function.
 
     >>> clew.compiler.allow_in_graph(len) is len
     True
@@ -53,7 +56,10 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def assume_constant_result(fn: Any) -> Any:
-    """The function itself.
+    """Returns the function itself: it is called each time.
+
+    Args:
+        fn: the function.
 
     >>> clew.compiler.assume_constant_result(len) is len
     True
@@ -90,7 +96,10 @@ def is_exporting() -> bool:
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """None: an empty list.
+    """The names of compilers to choose from: none, an empty list.
+
+    Args:
+        exclude_tags: not used.
 
     >>> clew.compiler.list_backends()
     []

@@ -207,7 +207,15 @@ class UntypedStorage:
         return hash(self._key)
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
-        """Writes another storage's bytes over these; there must be as many."""
+        """Writes another storage's bytes over these; there must be as many.
+
+        Args:
+            source: the other storage.
+            non_blocking: not used.
+
+        Returns:
+            The storage itself.
+        """
         self._bytes.copy_(source.untyped()._bytes)
         return self
 
@@ -216,17 +224,35 @@ class UntypedStorage:
         return UntypedStorage._over(self._bytes.clone())
 
     def fill_(self, value: int) -> UntypedStorage:
-        """Makes every byte the same."""
+        """Makes every byte the same.
+
+        Args:
+            value: 0 to 255.
+
+        Returns:
+            The storage itself.
+        """
         self._bytes.fill_(value)
         return self
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Makes the storage as many bytes long; it does not get shorter in memory."""
+        """Makes the storage as many bytes long; it does not get shorter in memory.
+
+        Args:
+            size: how many bytes.
+
+        Returns:
+            The storage itself.
+        """
         self._bytes.resize_(size)
         return self
 
     def byteswap(self, dtype: _C.dtype) -> None:
-        """Turns the bytes of each element of the dtype round, in place."""
+        """Reverses the bytes of each element, in place.
+
+        Args:
+            dtype: of the elements; each part of a complex one is reversed by itself.
+        """
         width = dtype.itemsize // (2 if dtype.is_complex else 1)
         rows = self._bytes.view(-1, width)
         rows.copy_(rows.flip(1))
@@ -240,16 +266,29 @@ class UntypedStorage:
         return UntypedStorage._over(self._bytes.cuda(device))
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """The storage itself; another device raises."""
+        """The storage itself; another device raises.
+
+        Args:
+            device: the CPU.
+            non_blocking: not used.
+        """
         moved = self._bytes.to(device)
         return self if moved is self._bytes else UntypedStorage._over(moved)
 
     def pin_memory(self, device: Any = None) -> UntypedStorage:
-        """The storage itself: without an accelerator there is nothing to pin for."""
+        """The storage itself: without an accelerator there is nothing to pin for.
+
+        Args:
+            device: not used.
+        """
         return self
 
     def is_pinned(self, device: Any = None) -> bool:
-        """False."""
+        """Whether the memory is pinned: False, for there is no accelerator.
+
+        Args:
+            device: not used.
+        """
         return False
 
     def get_device(self) -> int:
@@ -257,7 +296,15 @@ class UntypedStorage:
         return -1
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The name of the type; storages of another kind are typed_storage's."""
+        """The name of the type.
+
+        Args:
+            dtype: must be None: bytes are not converted.
+            non_blocking: not used.
+
+        Raises:
+            TypeError: if `dtype` is given.
+        """
         if dtype is not None:
             raise TypeError("UntypedStorage.type: bytes are not converted; use a TypedStorage")
         return f"{_dtypes.home}.UntypedStorage"
@@ -377,7 +424,13 @@ class TypedStorage(metaclass=_Kind):
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
-        """The elements of a file, mapped; called on a class with a dtype such as FloatStorage."""
+        """The elements of a file, mapped; called on a class with a dtype such as FloatStorage.
+
+        Args:
+            filename: the file.
+            shared: whether writes go to the file, which is then made as long as it must be.
+            size: how many elements.
+        """
         own = cls.__dict__.get("dtype")
         if not isinstance(own, _C.dtype):
             raise RuntimeError("TypedStorage.from_file: call it on a class such as FloatStorage")
@@ -445,12 +498,27 @@ class TypedStorage(metaclass=_Kind):
         return self._elements.tolist()
 
     def fill_(self, value: Any) -> TypedStorage:
-        """Makes all elements the same."""
+        """Makes all elements the same.
+
+        Args:
+            value: a number.
+
+        Returns:
+            The storage itself.
+        """
         self._elements.fill_(value)
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
-        """Writes another storage's elements over these, converted."""
+        """Writes another storage's elements over these, converted.
+
+        Args:
+            source: the other storage, of as many elements.
+            non_blocking: not used.
+
+        Returns:
+            The storage itself.
+        """
         if isinstance(source, TypedStorage):
             self._elements.copy_(source._elements)
         else:
@@ -465,7 +533,11 @@ class TypedStorage(metaclass=_Kind):
         return TypedStorage(wrap_storage=raw, dtype=self._dtype)
 
     def resize_(self, size: int) -> None:
-        """Makes the storage as many elements long."""
+        """Makes the storage as many elements long.
+
+        Args:
+            size: how many elements.
+        """
         self._untyped_storage.resize_(size * self._dtype.itemsize)
 
     def is_shared(self) -> bool:
@@ -490,15 +562,28 @@ class TypedStorage(metaclass=_Kind):
         return self._like(self._untyped_storage.cuda(device))
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
-        """The storage itself; another device raises."""
+        """A storage over the same elements; another device raises.
+
+        Args:
+            device: the CPU.
+            non_blocking: not used.
+        """
         return self._like(self._untyped_storage.to(device=device))
 
     def pin_memory(self, device: Any = None) -> TypedStorage:
-        """The storage itself: without an accelerator there is nothing to pin for."""
+        """The storage itself: without an accelerator there is nothing to pin for.
+
+        Args:
+            device: not used.
+        """
         return self
 
     def is_pinned(self, device: Any = None) -> bool:
-        """False."""
+        """Whether the memory is pinned: False, for there is no accelerator.
+
+        Args:
+            device: not used.
+        """
         return False
 
     def get_device(self) -> int:
@@ -506,7 +591,16 @@ class TypedStorage(metaclass=_Kind):
         return -1
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The name of the type, or the elements converted to a dtype."""
+        """The name of the type, or the elements converted to a dtype.
+
+        Args:
+            dtype: a dtype, a storage class such as FloatStorage, or its name; None for the own
+                name.
+            non_blocking: not used.
+
+        Returns:
+            A str, or a TypedStorage.
+        """
         if dtype is None:
             return f"{_dtypes.home}.{self.pickle_storage_type()}"
         if isinstance(dtype, str):

@@ -96,7 +96,11 @@ def _renamed(own: Any) -> Any:
 
 
 class layout:
-    """How a tensor's elements lie in memory."""
+    """How a tensor's elements lie in memory, such as `clew.strided`.
+
+    >>> isinstance(clew.ones(1).layout, clew.layout)
+    True
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -109,7 +113,11 @@ class layout:
 
 
 class memory_format:
-    """The order of a tensor's dims in memory."""
+    """The order of a tensor's dims in memory, such as `clew.channels_last`.
+
+    >>> isinstance(clew.channels_last, clew.memory_format)
+    True
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -55,6 +55,9 @@ __all__ = [
 def is_tensor(obj: Any) -> bool:
     """Whether obj is a Tensor.
 
+    Args:
+        obj: anything.
+
     >>> clew.is_tensor(clew.ones(1)), clew.is_tensor(1)
     (True, False)
     """
@@ -63,6 +66,9 @@ def is_tensor(obj: Any) -> bool:
 
 def is_storage(obj: Any) -> bool:
     """Whether obj is a storage.
+
+    Args:
+        obj: anything.
 
     >>> clew.is_storage(clew.ones(1).untyped_storage())
     True
@@ -115,8 +121,11 @@ def numel(input: Tensor) -> int:
 def set_default_dtype(d: _C.dtype) -> None:
     """Sets the dtype of new floating point tensors.
 
+    Args:
+        d: a floating point dtype of 16 bits or more.
+
     Raises:
-        TypeError: d is not a floating point dtype.
+        TypeError: d is another dtype.
 
     >>> clew.set_default_dtype(clew.float32)
     """
@@ -129,8 +138,12 @@ def set_default_dtype(d: _C.dtype) -> None:
 
 
 def set_default_device(device: Any) -> None:
-    """Sets the device of tensors that this thread creates without one: "cpu" or "meta"; None for
-    the CPU. ``with clew.device("meta"):`` sets it for a block.
+    """Sets the device of tensors that this thread creates without one.
+
+    ``with clew.device("meta"):`` sets it for a block.
+
+    Args:
+        device: "cpu" or "meta"; None for the CPU.
 
     >>> clew.set_default_device('cpu')
     """
@@ -261,6 +274,9 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 def typename(obj: Any) -> str:
     """The name of obj's type; of a tensor's element type for tensors.
 
+    Args:
+        obj: anything.
+
     >>> clew.typename(clew.ones(1))
     'clew.FloatTensor'
     """
@@ -295,8 +311,13 @@ def get_num_interop_threads() -> int:
 def set_num_interop_threads(n: int) -> None:
     """Bounds how many operations run at once, without an effect: they run one after the other.
 
+    Args:
+        n: a positive number.
+
     Raises:
         RuntimeError: ``n`` is not positive.
+
+    >>> clew.set_num_interop_threads(1)
     """
     global _interop_threads
     if n < 1:
@@ -323,8 +344,15 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Accepts the three levels; float32 products are always computed in float32, the most precise
-    of them.
+    """Accepts a level of precision, without an effect.
+
+    Products of float32 are always computed in float32, the most precise of the levels.
+
+    Args:
+        precision: "highest", "high" or "medium".
+
+    Raises:
+        ValueError: for another one.
 
     >>> clew.set_float32_matmul_precision('highest')
     """

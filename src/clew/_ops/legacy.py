@@ -17,7 +17,11 @@ __all__ = [*_TYPE_NAMES.values(), "set_default_tensor_type", "tensortype"]
 
 
 class tensortype(type):
-    """The type of types such as FloatTensor."""
+    """The type of types such as FloatTensor.
+
+    >>> type(clew.FloatTensor) is clew.tensortype
+    True
+    """
 
     dtype: _C.dtype
     is_cuda = False

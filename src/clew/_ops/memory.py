@@ -111,6 +111,11 @@ def from_file(
         device: the CPU.
         pin_memory: accepted; there is nothing to pin for.
         requires_grad: whether a gradient is asked for.
+
+    >>> import pathlib
+    >>> _ = pathlib.Path("numbers.bin").write_bytes(bytes([1, 2, 3]))
+    >>> clew.from_file("numbers.bin", size=3, dtype=clew.uint8)
+    tensor([1, 2, 3], dtype=clew.uint8)
     """
     import os
 

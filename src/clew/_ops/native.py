@@ -361,7 +361,11 @@ def max_pool2d_with_indices_backward(
 ) -> Tensor:
     """The gradient of max pooling: each element of grad_output added where its maximum lay.
 
-    The window's description is not needed beside the indices.
+    Args:
+        grad_output: the gradient of the maxima, (..., oh, ow).
+        input: what was pooled, (..., h, w).
+        kernel_size, stride, padding, dilation, ceil_mode: not needed beside the indices.
+        indices: the places of the maxima in each plane of the input, like `grad_output`.
 
     >>> g, x, i = clew.ones(1, 1, 1), clew.zeros(1, 2, 2), clew.tensor([[[3]]])
     >>> clew.max_pool2d_with_indices_backward(g, x, 2, 2, 0, 1, False, i).tolist()

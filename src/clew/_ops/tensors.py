@@ -384,6 +384,11 @@ def slice_inverse(
 ) -> Tensor:
     """A view of the input's storage in the shape of src, which the input is a slice of.
 
+    Args:
+        input: the slice.
+        src: a tensor of the shape that is wanted.
+        dim, start, end, step: how it was sliced; not needed, for src has the strides.
+
     >>> base = clew.arange(4)
     >>> clew.slice_inverse(base[1:3], base, 0, 1, 3)
     tensor([0, 1, 2, 3])

@@ -108,6 +108,10 @@ def parse_to(
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, or the tensor converted to ``dtype``.
 
+    Args:
+        dtype: a dtype, a type such as `clew.LongTensor`, or its name; None for the name of the own.
+        non_blocking: not used.
+
     >>> clew.ones(1).type()
     'clew.FloatTensor'
     """
@@ -132,7 +136,11 @@ def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     """The tensor on a device, by the Array API's name.
 
     Args:
+        device: the device.
         stream: None; a CPU has no streams.
+
+    >>> clew.ones(1).to_device("cpu")
+    tensor([1.])
     """
     if stream is not None:
         raise ValueError("to_device: a CPU has no streams; stream must be None")
@@ -186,7 +194,10 @@ def _caster(name: str, dtype: _C.dtype) -> Callable[..., Tensor]:
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor with the dtype of ``other``.
+    """The tensor with the dtype of ``other``; itself when it has it.
+
+    Args:
+        other: a tensor.
 
     >>> clew.ones(1).type_as(clew.tensor([2]))
     tensor([1])
@@ -262,6 +273,10 @@ def _contiguous_copy(t: Tensor) -> Tensor:
 def contiguous(self: Tensor, memory_format: Any = _dtypes.contiguous_format) -> Tensor:
     """The tensor itself when its elements lie in the order asked for, else a copy that does.
 
+    Args:
+        memory_format: `clew.contiguous_format`, `clew.channels_last` (4 dims) or
+            `clew.channels_last_3d` (5 dims).
+
     >>> clew.ones(2, 3).t().contiguous().stride()
     (2, 1)
     """
@@ -300,8 +315,13 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-    """Calls ``hook(grad)`` whenever a gradient for this tensor is computed; what it returns
-    replaces the gradient.
+    """Calls a function whenever a gradient for this tensor is computed.
+
+    Args:
+        hook: hook(grad), where a tensor that it returns replaces the gradient.
+
+    Returns:
+        A handle, whose remove() takes the hook out.
 
     >>> x = clew.tensor(1.0, requires_grad=True)
     >>> handle = x.register_hook(lambda g: 2 * g)
@@ -321,7 +341,13 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
 def register_post_accumulate_grad_hook(
     self: Tensor, hook: Callable[[Tensor], None]
 ) -> RemovableHandle:
-    """Calls ``hook(tensor)`` after backward has added to this leaf's ``.grad``.
+    """Calls a function after backward has added to this leaf's ``.grad``.
+
+    Args:
+        hook: hook(tensor).
+
+    Returns:
+        A handle, whose remove() takes the hook out.
 
     >>> x = clew.tensor(1.0, requires_grad=True)
     >>> handle = x.register_post_accumulate_grad_hook(lambda t: print(t.grad))
@@ -345,7 +371,20 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 def cuda(
     self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Raises: clew has no CUDA device here."""
+    """The tensor on a CUDA device; here it raises: there is none.
+
+    Args:
+        device: not used.
+        non_blocking: not used.
+        memory_format: not used.
+
+    Raises:
+        RuntimeError: always.
+
+    >>> clew.ones(1).cuda()
+    Traceback (most recent call last):
+    RuntimeError: cuda: clew runs on the CPU here; there is no CUDA device ...
+    """
     raise RuntimeError(
         "cuda: clew runs on the CPU here; there is no CUDA device (clew.cuda.is_available() is "
         "False)"
@@ -355,6 +394,9 @@ def cuda(
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor itself: without an accelerator there is nothing to pin for.
 
+    Args:
+        device: not used.
+
     >>> clew.ones(1).pin_memory()
     tensor([1.])
     """
@@ -362,7 +404,10 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: without an accelerator nothing is pinned.
+    """Whether the memory is pinned: False, for there is no accelerator.
+
+    Args:
+        device: not used.
 
     >>> clew.ones(1).is_pinned()
     False
@@ -381,6 +426,9 @@ def get_device(self: Tensor) -> int:
 
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether both tensors have equal shapes.
+
+    Args:
+        other: a tensor.
 
     >>> clew.ones(2).is_same_size(clew.zeros(2))
     True

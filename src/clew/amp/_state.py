@@ -196,7 +196,10 @@ def is_autocast_cpu_enabled() -> bool:
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """Deprecated: set_autocast_enabled("cpu", enabled)."""
+    """Deprecated: set_autocast_enabled("cpu", enabled).
+
+    >>> clew.set_autocast_cpu_enabled(False)
+    """
     _deprecated("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
     set_autocast_enabled("cpu", enabled)
 
@@ -212,18 +215,28 @@ def get_autocast_cpu_dtype() -> clew.dtype:
 
 
 def set_autocast_cpu_dtype(dtype: clew.dtype) -> None:
-    """Deprecated: set_autocast_dtype("cpu", dtype)."""
+    """Deprecated: set_autocast_dtype("cpu", dtype).
+
+    >>> clew.set_autocast_cpu_dtype(clew.bfloat16)
+    """
     _deprecated("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")
     set_autocast_dtype("cpu", dtype)
 
 
 def get_autocast_gpu_dtype() -> clew.dtype:
-    """Deprecated: get_autocast_dtype("cuda")."""
+    """Deprecated: get_autocast_dtype("cuda").
+
+    >>> clew.get_autocast_gpu_dtype()
+    clew.float16
+    """
     _deprecated("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
     return get_autocast_dtype("cuda")
 
 
 def set_autocast_gpu_dtype(dtype: clew.dtype) -> None:
-    """Deprecated: set_autocast_dtype("cuda", dtype)."""
+    """Deprecated: set_autocast_dtype("cuda", dtype).
+
+    >>> clew.set_autocast_gpu_dtype(clew.float16)
+    """
     _deprecated("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)")
     set_autocast_dtype("cuda", dtype)

@@ -54,6 +54,12 @@ def enter_dual_level() -> int:
 def exit_dual_level(*, level: int | None = None) -> None:
     """Ends the level: its tangents are forgotten.
 
+    Args:
+        level: 0 or None: there is one level.
+
+    Raises:
+        RuntimeError: if none is open, or another is named.
+
     >>> fw = clew.autograd.forward_ad
     >>> level = fw.enter_dual_level()
     >>> fw.exit_dual_level()
@@ -131,6 +137,13 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The tensor's value and its tangent: None where no level is open, or none reaches it.
+
+    Args:
+        tensor: the tensor.
+        level: not used: there is one level.
+
+    Returns:
+        `primal` and `tangent`.
 
     >>> fw = clew.autograd.forward_ad
     >>> with fw.dual_level():

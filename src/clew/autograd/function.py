@@ -14,7 +14,23 @@ __all__ = ["Function", "FunctionCtx", "NestedIOFunction", "once_differentiable"]
 
 
 class FunctionCtx(_C.Node):
-    """What forward and backward of a Function share; it is also the grad_fn of the outputs."""
+    """What forward and backward of a Function share; it is also the grad_fn of the outputs.
+
+    Example:
+        >>> class Square(clew.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx: FunctionCtx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x**2
+        ...     @staticmethod
+        ...     def backward(ctx: FunctionCtx, grad):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * grad
+        >>> x = clew.tensor([3.0], requires_grad=True)
+        >>> Square.apply(x).backward()
+        >>> x.grad
+        tensor([6.])
+    """
 
     _function: type[Function]
     needs_input_grad: tuple[bool, ...] = ()
@@ -44,8 +60,13 @@ class FunctionCtx(_C.Node):
         return _C.Node.saved_tensors.__get__(self)
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps tensors (inputs or outputs, or None) for backward, where they are
-        ``ctx.saved_tensors``.
+        """Keeps tensors for backward, where they are ``ctx.saved_tensors``.
+
+        Args:
+            tensors: inputs or outputs of forward, or None.
+
+        Raises:
+            TypeError: if one is something else; keep such values as attributes of ctx.
         """
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
@@ -57,19 +78,35 @@ class FunctionCtx(_C.Node):
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keeps tensors for ``jvp``, where they are ``ctx.saved_tensors``."""
+        """Keeps tensors for ``jvp``, where they are ``ctx.saved_tensors``.
+
+        Args:
+            tensors: inputs or outputs of forward, or None.
+        """
         self._to_save_forward = tensors
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Tells that forward wrote these inputs in place."""
+        """Tells that forward wrote these inputs in place.
+
+        Args:
+            args: the inputs.
+        """
         self._dirty = args
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
-        """Tells that these outputs have no gradient."""
+        """Tells that these outputs have no gradient.
+
+        Args:
+            args: the outputs.
+        """
         self._non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for outputs without a gradient."""
+        """Chooses what backward gets for outputs without a gradient.
+
+        Args:
+            value: True for zeros (the default), False for None.
+        """
         self._materialize = value
 
     def _run_backward(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -241,16 +278,29 @@ class Function(metaclass=_Metaclass):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """The function for a whole batch: ``info`` has ``batch_size`` and ``randomness``, in_dims
-        the batch dim of every argument (None: it has none). Returns the output and its batch dims.
+        """The function for a whole batch, where it is not the one for each sample.
 
-        Without one, forward and backward are run as they stand on tensors that stand for a sample.
+        Without it, forward and backward run as they stand on tensors that stand for a sample.
+
+        Args:
+            info: has `batch_size` and `randomness`.
+            in_dims: the batch dim of every argument; None where it has none.
+            args: the arguments, batched.
+
+        Returns:
+            The output and its batch dims.
         """
         raise NotImplementedError("vmap is not implemented.")
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Marks a backward whose result must not be differentiated again; doing so raises.
+
+    Args:
+        backward: backward(ctx, *grads), which runs without recording.
+
+    Returns:
+        The backward to use in its place.
 
     >>> class Double(clew.autograd.Function):
     ...     @staticmethod
@@ -342,7 +392,13 @@ def _with_tangents(outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple
 
 
 class NestedIOFunction(Function):
-    """Absent: return a flat tuple of tensors from forward instead."""
+    """Raises NotImplementedError where it is applied: return a flat tuple of tensors from forward.
+
+    Example:
+        >>> NestedIOFunction.apply([clew.ones(1)])
+        Traceback (most recent call last):
+        NotImplementedError: NestedIOFunction is not offered; ...
+    """
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:

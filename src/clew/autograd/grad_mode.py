@@ -78,7 +78,10 @@ class _Mode:
 
 
 class no_grad(_Mode):
-    """Operations inside are not recorded.
+    """Operations inside are not recorded; a context manager and a decorator.
+
+    Args:
+        function: a function to decorate.
 
     >>> x = clew.ones(1, requires_grad=True)
     >>> with clew.no_grad():
@@ -102,7 +105,10 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """Operations inside are recorded, also within no_grad.
+    """Operations inside are recorded, also within no_grad; a context manager and a decorator.
+
+    Args:
+        function: a function to decorate.
 
     >>> x = clew.ones(1, requires_grad=True)
     >>> with clew.no_grad(), clew.enable_grad():
@@ -127,6 +133,9 @@ class enable_grad(_Mode):
 
 class set_grad_enabled(_Mode):
     """Sets recording on or off, at once; as a context, until its end.
+
+    Args:
+        mode: whether operations are recorded.
 
     >>> with clew.set_grad_enabled(False):
     ...     clew.is_grad_enabled()
@@ -155,7 +164,10 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """No recording, and results that can never take part in it.
+    """No recording, and results that can never take part in it; a context manager and a decorator.
+
+    Args:
+        mode: False records again within such a block; or a function to decorate.
 
     >>> with clew.inference_mode():
     ...     y = clew.ones(1) * 2

@@ -26,8 +26,13 @@ __all__ = [
 
 
 def _register_hook(self: Node, fn: Callable[[Any, Any], Any]) -> Any:
-    """Calls ``fn(grad_inputs, grad_outputs)`` after the node ran; a tuple it returns replaces the
-    grad_inputs.
+    """Calls a function after the node ran.
+
+    Args:
+        fn: fn(grad_inputs, grad_outputs), where a tuple that it returns replaces the grad_inputs.
+
+    Returns:
+        A handle, whose remove() takes the hook out.
     """
     from clew.autograd.hooks import attach_hook
 
@@ -35,7 +40,14 @@ def _register_hook(self: Node, fn: Callable[[Any, Any], Any]) -> Any:
 
 
 def _register_prehook(self: Node, fn: Callable[[Any], Any]) -> Any:
-    """Calls ``fn(grad_outputs)`` before the node runs; a tuple it returns replaces them."""
+    """Calls a function before the node runs.
+
+    Args:
+        fn: fn(grad_outputs), where a tuple that it returns replaces them.
+
+    Returns:
+        A handle, whose remove() takes the hook out.
+    """
     from clew.autograd.hooks import attach_hook
 
     return attach_hook(self._hooks_dict(True), fn)
@@ -54,6 +66,12 @@ class GradientEdge(NamedTuple):
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge that gradients of ``tensor`` flow along.
+
+    Args:
+        tensor: a tensor that requires grad.
+
+    Returns:
+        A GradientEdge: the node and the number of its output.
 
     Raises:
         RuntimeError: the tensor does not require grad.
@@ -84,6 +102,10 @@ class saved_tensors_hooks:
     """Tensors saved for backward inside go through ``pack_hook``, and come back through
     ``unpack_hook``.
 
+    Args:
+        pack_hook: takes a tensor, and returns what is kept in its place.
+        unpack_hook: takes what was kept, and returns a tensor of the same values.
+
     >>> packed = []
     >>> x = clew.ones(2, requires_grad=True)
     >>> with clew.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
@@ -112,7 +134,10 @@ _disabled: list[str] = []
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Entering ``saved_tensors_hooks`` inside raises with this message.
+    """Makes it an error to enter ``saved_tensors_hooks`` inside.
+
+    Args:
+        error_message: the text of the RuntimeError.
 
     >>> with clew.autograd.graph.disable_saved_tensors_hooks("not here"):
     ...     y = clew.ones(1) * 2
@@ -183,8 +208,19 @@ class _GradientsOfOneBackward:
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
 ) -> Any:
-    """Calls ``fn`` when the gradients of all (or, with mode 'any', the first) of ``tensors`` are
-    computed.
+    """Calls ``fn`` when the gradients of several tensors are computed in one backward.
+
+    Args:
+        tensors: the tensors; those that do not require grad are left out.
+        fn: with mode "all" called with a list of the gradients, None for tensors left out; with
+            "any" with the gradient that is computed first.
+        mode: "all" waits for all gradients, "any" for the first.
+
+    Returns:
+        A handle whose remove() takes the hook out; also a context manager.
+
+    Raises:
+        ValueError: for another mode.
 
     A tensor that takes no part in a backward is not waited for: ``fn`` then runs when that backward
     is over, with None in its place, if at least one of the others took part.
@@ -249,6 +285,9 @@ def register_multi_grad_hook(
 
 def increment_version(tensor: Any) -> None:
     """Tells autograd that the tensor (or tensors) was written by other means.
+
+    Args:
+        tensor: a tensor, or several.
 
     >>> x = clew.ones(1)
     >>> clew.autograd.graph.increment_version(x)

@@ -150,7 +150,12 @@ _NO_SHAPE = (
 
 
 class UninitializedTensorMixin:
-    """A tensor with a device and a dtype, and no shape until materialize()."""
+    """A tensor with a device and a dtype, and no shape until materialize().
+
+    Example:
+        >>> isinstance(nn.UninitializedParameter(), UninitializedTensorMixin)
+        True
+    """
 
     cls_to_become: type
 
@@ -242,6 +247,12 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
         device: where it will live.
         dtype: what it will hold.
         persistent: whether it is part of the state_dict.
+
+    Example:
+        >>> buffer = UninitializedBuffer()
+        >>> buffer.materialize((2, 3))
+        >>> buffer.shape
+        clew.Size([2, 3])
     """
 
     cls_to_become = Buffer

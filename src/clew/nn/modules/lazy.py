@@ -10,7 +10,16 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin:
-    """Mixed in before a module class: parameters stay uninitialised until the first call."""
+    """Mixed in before a module class: parameters stay uninitialised until the first call.
+
+    Example:
+        >>> layer = nn.LazyLinear(2)
+        >>> isinstance(layer, LazyModuleMixin), layer.has_uninitialized_params()
+        (True, True)
+        >>> _ = layer(clew.ones(1, 3))
+        >>> layer.weight.shape
+        clew.Size([2, 3])
+    """
 
     cls_to_become: Any = None
 

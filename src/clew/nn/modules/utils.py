@@ -15,6 +15,10 @@ def ntuple(n: int, value: Any) -> tuple[Any, ...]:
 
     Returns:
         a tuple.
+
+    Example:
+        >>> ntuple(2, 3), ntuple(2, [4, 5])
+        ((3, 3), (4, 5))
     """
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
@@ -25,6 +29,14 @@ def check_whole(module: Any, **sizes: Any) -> None:
     Args:
         module: whose arguments they are.
         sizes: whole numbers, or tuples of them, by name.
+
+    Raises:
+        TypeError: where one is no whole number.
+
+    Example:
+        >>> check_whole(nn.ReLU(), size=1.5)
+        Traceback (most recent call last):
+        TypeError: ReLU: size must be an int; got float 1.5
     """
     for name, size in sizes.items():
         for one in size if isinstance(size, tuple) else (size,):

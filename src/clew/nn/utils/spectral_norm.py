@@ -20,6 +20,11 @@ class SpectralNorm:
         n_power_iterations: steps of the power method at each call.
         dim: the dim of the outputs.
         eps: least norm that is divided by.
+
+    Example:
+        >>> layer = nn.utils.spectral_norm(nn.Linear(3, 2))
+        >>> any(isinstance(h, SpectralNorm) for h in layer._forward_pre_hooks.values())
+        True
     """
 
     def __init__(

@@ -42,6 +42,13 @@ class WeightNorm:
     Args:
         name: the weight's name.
         dim: the dim whose slices have a length each; -1 for one length.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> layer = nn.utils.weight_norm(nn.Linear(3, 2))
+        >>> any(isinstance(h, WeightNorm) for h in layer._forward_pre_hooks.values())
+        True
     """
 
     def __init__(self, name: str, dim: int | None) -> None:
