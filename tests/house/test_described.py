@@ -17,11 +17,6 @@ import clew
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Here arguments, results and examples are not yet told of everywhere.
-LATER = """
-ao
-""".split()
-
 # Base classes and registries, shown by what is made of them.
 SHOWN_BY_OTHERS = """
 DisableTorchFunction Tensor TypedStorage distributions.Distribution distributions.Transform
@@ -32,15 +27,7 @@ nn.utils.rnn.PackedSequence optim.Optimizer
 
 # Names that programs hardly use.
 BRIEF = """
-Tensor.cuda Tensor.to_device TypedStorage.copy_ TypedStorage.from_file UntypedStorage.copy_
-UntypedStorage.type autograd.function.FunctionCtx autograd.function.NestedIOFunction
-autograd.hooks.attach_hook from_file get_autocast_gpu_dtype layout
-max_pool2d_with_indices_backward memory_format nn.UninitializedBuffer
-nn.modules.lazy.LazyModuleMixin nn.modules.module.register_module_backward_hook
-nn.modules.utils.check_whole nn.modules.utils.ntuple nn.parameter.UninitializedTensorMixin
-nn.utils.spectral_norm.SpectralNorm nn.utils.weight_norm.WeightNorm reset_peak_memory_stats
-set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_gpu_dtype set_num_interop_threads
-slice_inverse tensortype distributions.AffineTransform.log_abs_det_jacobian
+nn.modules.module.register_module_backward_hook reset_peak_memory_stats
 """.split()
 
 
@@ -78,7 +65,7 @@ def allowed(finding: Any) -> bool:
         return name in SHOWN_BY_OTHERS
     if finding.kind in ("empty", "summary", "repeated"):
         return False
-    return name in BRIEF or any(name == m or name.startswith(f"{m}.") for m in LATER)
+    return name in BRIEF
 
 
 def test_texts_fit():
@@ -88,7 +75,6 @@ def test_texts_fit():
 def test_what_is_allowed_is_needed():
     found = {f.path.removeprefix("clew.") for f in all_findings()}
     assert [n for n in [*SHOWN_BY_OTHERS, *BRIEF] if n not in found] == []
-    assert [m for m in LATER if not any(n.startswith(m) for n in found)] == []
 
 
 def described(name: str, doc: str | None) -> set[str]:
