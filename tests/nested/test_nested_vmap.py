@@ -104,3 +104,17 @@ def test_what_is_refused(case):
     call, error, message = BAD[case]
     with pytest.raises(error, match=message):
         call()
+
+
+def test_transforms_of_ragged_and_sparse_tensors_leave_no_graph():
+    ragged = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(1, 3)])
+    weight = clew.ones((), requires_grad=True)
+    for x in (ragged, clew.eye(3).to_sparse(), clew.eye(3).to_sparse_csr()):
+        for f, kept in ((lambda v: (v * v).sum(), False), (lambda v: (v * v).sum() * weight, True)):
+            out, tangent = clew.func.jvp(f, (x,), (x,))
+            assert (out.requires_grad, tangent.requires_grad) == (kept, kept)
+            assert float(tangent) == 2 * float(out)
+            value, pull = clew.func.vjp(f, x)
+            assert value.requires_grad is kept
+            assert pull(clew.ones(()))[0].requires_grad is kept
+            assert clew.func.grad(f)(x).requires_grad is kept

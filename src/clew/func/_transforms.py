@@ -14,6 +14,7 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
+from clew._tensor.structured import parts_of
 from clew.autograd._backward import grad as autograd_grad
 from clew.autograd._backward import own_input
 from clew.autograd._tangents import nested_level, tangent_of
@@ -46,7 +47,9 @@ def connected(outputs: list[Tensor], inner: list[Tensor], given: list[Tensor]) -
     """Whether somebody outside may differentiate the result: it depends on given tensors that
     require grad, or on others than these.
     """
-    return any(t.requires_grad for t in given) or _C._reaches_others(tuple(outputs), tuple(inner))
+    return any(t.requires_grad for t in given) or _C._reaches_others(
+        parts_of(outputs), parts_of(inner)
+    )
 
 
 def released(tree: Any, keep: bool) -> Any:
