@@ -213,7 +213,9 @@ def compare_classes(path: str, theirs: Any, ours: Any) -> list[str]:
     except AttributeError:
         pass
     skip = INNER_MEMBERS | NOT_PUBLIC | REMOVED
-    if issubclass(theirs, torch.Tensor) or path in SAME_MEMBERS:
+    # FloatTensor and the like, which make tensors, have a tensor's members.
+    makes_tensors = issubclass(theirs, torch.Tensor) or path.endswith("Tensor")
+    if makes_tensors or path in SAME_MEMBERS:
         return said
     lacking = [
         n for n in dir(theirs) if not n.startswith("_") and n not in skip and not hasattr(ours, n)
