@@ -18,6 +18,7 @@ from clew._base.dtypes import (
     bool,
     cdouble,
     cfloat,
+    chalf,
     channels_last,
     channels_last_3d,
     complex64,

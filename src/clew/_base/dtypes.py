@@ -37,6 +37,7 @@ half = float16
 short = int16
 int = int32
 long = int64
+chalf = complex32
 cfloat = complex64
 cdouble = complex128
 

@@ -22,7 +22,6 @@ _make_per_tensor_quantized_tensor = absent(
     "", "_make_per_tensor_quantized_tensor", _QUANTIZED_TENSORS
 )
 legacy_contiguous_format = clew.contiguous_format
-chalf = clew.complex32
 Stream = absent("", "Stream", _GPU)
 Event = absent("", "Event", _GPU)
 _SYMBOLS = "sizes are numbers here; nothing is symbolic"
