@@ -124,3 +124,26 @@ def test_dense_tensors_and_sparse_ones():
         with pytest.raises(NotImplementedError, match="sparse"):
             use()
     assert not clew.ones(2, 3).t().is_contiguous(memory_format=clew.preserve_format)
+
+
+@pytest.mark.parametrize("dtype", [clew.complex128, clew.float64])
+def test_complex_numbers_keep_their_digits_in_gradients(dtype):
+    s = 0.1 - 0.3j
+
+    def slope(f, *others):
+        x = clew.tensor([1.5, 2.0], dtype=dtype, requires_grad=True)
+        f(x).sum().real.backward()
+        return x.grad.tolist()
+
+    def real(value):
+        return value if dtype is clew.complex128 else value.real
+
+    for f in (lambda x: x * s, lambda x: s * x):
+        assert slope(f) == [real(s.conjugate())] * 2
+    assert slope(lambda x: x / s) == [real((1 / s).conjugate())] * 2
+    over = [real(-(s / x**2).conjugate()) for x in (1.5, 2.0)]
+    assert slope(lambda x: s / x) == pytest.approx(over, rel=1e-15)
+    if dtype is clew.complex128:
+        index = clew.tensor([0, 1])
+        added = slope(lambda x: clew.zeros(2, dtype=dtype).index_add(0, index, x, alpha=s))
+        assert added == [s.conjugate()] * 2

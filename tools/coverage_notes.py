@@ -268,7 +268,7 @@ SAME_MEMBERS = {
 
 # Known differences of meaning.
 DIFFERS = {
-    "compile": "runs the Python as it is, operations wait; no options; a backend of one's own under clew run",
+    "compile": "runs the Python as it is, operations wait; own backends under clew run alone",
     "load": "never executes code: `weights_only=False` reads the same safe set of types",
     "use_deterministic_algorithms": "accepted; operations are deterministic anyway",
     "set_flush_denormal": "denormal numbers are always kept",

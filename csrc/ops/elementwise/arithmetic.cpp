@@ -113,8 +113,8 @@ void mul_vjp(Vjp& c) {
     if (c.needs(1)) c.set(1, c.with_saved(mul_op, in(0), true));
     return;
   }
-  if (c.needs(0)) c.set(0, mul(both ? c.grad() : c.last_grad(), conj(c.in(1))));
-  if (c.needs(1)) c.set(1, mul(c.last_grad(), conj(c.in(0))));
+  if (c.needs(0)) c.set(0, mul(both ? c.grad() : c.last_grad(), conj(operand(c, 1))));
+  if (c.needs(1)) c.set(1, mul(c.last_grad(), conj(operand(c, 0))));
 }
 
 constexpr OpDef mul_op = elementwise({
@@ -137,6 +137,7 @@ tensor([2., 4., 6.])
     .vjp = mul_vjp,
 });
 
+// operand(): a Python number would be taken in the default precision.
 // The gradient of the quotient q = a / b is g / b and -g q / b.
 constexpr OpDef divisor_slope_op =
     elementwise({.signature = "_divisor_slope(Tensor grad, Tensor input, Tensor other) -> Tensor",
@@ -150,9 +151,9 @@ void div_vjp(Vjp& c) {
     c.set(1, apply(divisor_slope_op, {c.grad(), c.in(0), c.in(1)}));
     return;
   }
-  Tensor g = c.grad() / conj(c.in(1));
+  Tensor g = c.grad() / conj(operand(c, 1));
   if (c.needs(0)) c.set(0, g);
-  if (c.needs(1)) c.set(1, -g * conj(c.in(0) / c.in(1)));
+  if (c.needs(1)) c.set(1, -g * conj(operand(c, 0) / operand(c, 1)));
 }
 
 constexpr OpDef div_op = elementwise({
