@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import export_models as models
 import numpy as np
@@ -609,3 +610,63 @@ def test_a_list_of_a_branch_within_a_branch():
         return a, len(outs), sum(o.sum() for o in outs)
 
     check(f)
+
+
+# ---- states of loops ----
+
+
+class Pair(NamedTuple):
+    h: clew.Tensor
+    c: clew.Tensor
+
+
+@dataclasses.dataclass
+class State:
+    h: clew.Tensor
+    steps: int = 0
+
+
+def test_named_tuples_and_dataclasses_are_states():
+    def f(x):
+        pair, state = Pair(clew.zeros(3), clew.ones(3)), State(clew.zeros(3))
+        for row in x:
+            pair = Pair(clew.tanh(pair.h + row), pair.c * 0.5 + pair.h)
+            if row.sum() > 0:
+                state = State(state.h + row, state.steps + 1)
+        return pair.h, pair.c, state.h, state.steps
+
+    check(f)
+
+    def unrun(x):
+        state = State(x[0])
+        if x.sum() > 1e6:
+            for row in x:
+                state = State(state.h * 2 + row, state.steps + 1)
+        return state.h, state.steps
+
+    kept(unrun, EXAMPLE, [(clew.full((n, 3), 1e6),) for n in (1, 3)], ONE)
+
+
+def test_other_objects_that_a_round_changes_raise_where_they_are_read():
+    def read(x):
+        mode, total = "a", clew.zeros(3)
+        for row in x:
+            total = total + row * (2 if mode == "a" else 3)
+            mode = "b"
+        return total
+
+    with pytest.raises(ExportError, match="'mode' is another str in each round"):
+        export(models.Net(read), EXAMPLE, dynamic_shapes=ONE)
+
+    def unread(x):
+        total = clew.zeros(3)
+        for row in x:
+
+            def twice(v):
+                return v * 2 if v.sum() > 0 else v
+
+            mode = "b"
+            total = total + twice(row) * len(mode)
+        return total
+
+    check(unread)

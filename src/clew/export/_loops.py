@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import clew
@@ -11,6 +12,7 @@ from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, Value
 from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind, shown
 from clew.export._lists import Appender, Maybe, ScanList, fixed_sizes
+from clew.export._merge import _same
 from clew.export._perhaps import Perhaps
 from clew.export._record import Held, Recorder, unseen
 from clew.export._stand_ins import _shape_of
@@ -45,6 +47,7 @@ class Staged:
         self.vals, self.names, self.grows = list(vals), names, grows
         self.place = here()
         self.level = 0
+        self.odd: set[int] = set()  # variables that are other objects after a round
         self.changed: list[Any] = []  # lists and dicts of before the loop that a round changes
 
     def run(self) -> tuple[Any, ...]:
@@ -132,6 +135,12 @@ class Staged:
         elif isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and len(a) == len(b):
             for k, (x, y) in enumerate(zip(a, b)):
                 self._changing(x, y, (key, k), loose)
+        elif _is_record(a) and type(a) is type(b):
+            for k, (x, y) in enumerate(zip(_fields(a).values(), _fields(b).values())):
+                self._changing(x, y, (key, k), loose)
+        elif a is not b and not _structured(a) and not _structured(b) and a is not UNBOUND:
+            if not isinstance(key, tuple) and not _same(a, b):
+                self.odd.add(key)
 
     # ---- the loop itself ----
 
@@ -153,6 +162,11 @@ class Staged:
         try:
             for i in order:
                 start = trials[i] if given[i] is UNBOUND else given[i]
+                if i in self.odd:
+                    start = Poison(
+                        f"export: {shown(self.names[i])} is another {type(start).__name__} in each "
+                        f"round of the loop at {self.place}; tensors and numbers are kept"
+                    )
                 first = len(self.params)
                 given[i] = self._param(start, i, loose)
                 if i in trials:
@@ -272,7 +286,11 @@ class Staged:
             self.params.append(value)
             return _SYMS[kind](value, vals)
         if isinstance(x, (tuple, list)) and not isinstance(x, ScanList):
-            return type(x)([self._param(p, (key, k), loose) for k, p in enumerate(x)])
+            return _like(x, [self._param(p, (key, k), loose) for k, p in enumerate(x)])
+        if _is_record(x):
+            fields = _fields(x)
+            parts = {f: self._param(v, (key, k), loose) for k, (f, v) in enumerate(fields.items())}
+            return dataclasses.replace(x, **parts)
         if isinstance(x, dict):
             return {k: self._param(v, (key, k), loose) for k, v in x.items()}
         if type(x) is Perhaps:
@@ -321,6 +339,10 @@ class Staged:
             return
         elif Perhaps in (type(start), type(end)):
             pass
+        elif _is_record(start) and type(start) is type(end):
+            for a, b in zip(_fields(start).values(), _fields(end).values()):
+                self._end(a, b, name, ends)
+            return
         elif start is end or type(end) is Poison or type(start) is Poison:
             return
         elif not isinstance(end, (Tensor, tuple, list, dict)) and not _is_number(end):
@@ -427,7 +449,10 @@ class Staged:
             vals = [kind(v) for v in self.rec.concrete[o.id]]
             return _SYMS[o.kind](o, vals)
         if isinstance(start, (tuple, list)) and not isinstance(start, ScanList):
-            return type(start)([self._result(s, outputs) for s in start])
+            return _like(start, [self._result(s, outputs) for s in start])
+        if _is_record(start):
+            made = {f: self._result(v, outputs) for f, v in _fields(start).items()}
+            return dataclasses.replace(start, **made)
         if isinstance(start, dict):
             return {k: self._result(v, outputs) for k, v in start.items()}
         if type(start) is Perhaps:
@@ -439,8 +464,26 @@ class Staged:
 def _copied(x: Any) -> Any:
     """Lists and dicts anew, with the same tensors and numbers."""
     if isinstance(x, (tuple, list)) and not isinstance(x, ScanList):
-        return type(x)([_copied(p) for p in x])
+        return _like(x, [_copied(p) for p in x])
     return {k: _copied(v) for k, v in x.items()} if isinstance(x, dict) else x
+
+
+def _like(x: Any, parts: list[Any]) -> Any:
+    """A list or a tuple of the same kind."""
+    return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+
+
+def _is_record(x: Any) -> bool:
+    return dataclasses.is_dataclass(x) and not isinstance(x, type)
+
+
+def _fields(x: Any) -> dict[str, Any]:
+    """What a dataclass is made of."""
+    return {f.name: getattr(x, f.name) for f in dataclasses.fields(x) if f.init}
+
+
+def _structured(x: Any) -> bool:
+    return _kept(x) or isinstance(x, (tuple, list, dict, Poison)) or _is_record(x)
 
 
 def _kept(x: Any) -> bool:
@@ -456,7 +499,11 @@ def placeholder(rec: Recorder, like: Any) -> Any:
         kind = like.kind if type(like) in SYMS else type(like).__name__
         return {"int": 0, "float": 0.0, "bool": False}[kind]
     if isinstance(like, (tuple, list)):
-        return type(like)(placeholder(rec, x) for x in like)
+        return _like(like, [placeholder(rec, x) for x in like])
+    if _is_record(like):
+        return dataclasses.replace(
+            like, **{f: placeholder(rec, v) for f, v in _fields(like).items()}
+        )
     if isinstance(like, dict):
         return {k: placeholder(rec, v) for k, v in like.items()}
     if type(like) is Perhaps:
