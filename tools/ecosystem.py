@@ -143,6 +143,11 @@ imports, runs nothing, and lists the names of torch that clew lacks, each with i
 do. Its status is 1 when something that the program needs is missing. Calls of names that can only
 be imported, such as FullyShardedDataParallel, are told, too: they raise, and say why.
 
+`torch.compile(backend=function)` gives the function a graph of the operations and example inputs.
+It is recorded once for each set of sizes, dtypes and modes; a function whose way elements decide,
+or that sets attributes of modules, has no such graph and raises. Other backends run the function as
+it is written.
+
 A library that is not here, or that fails: please open an issue with its name and version, the
 program, and the whole message. Where clew lacks a name that the library imports, the message says
 which.
