@@ -334,3 +334,20 @@ def test_outputs_that_are_no_tensors_have_no_gradient():
     doubled, *others = seen[0]
     assert doubled.item() == 1 and [others[i] for i in (0, 1, 3)] == [None] * 3
     assert others[2].tolist() == [0.0]
+
+
+def test_a_gradient_for_what_is_no_tensor_is_refused():
+    class Scale(Function):
+        @staticmethod
+        def forward(ctx, x, factor, other=None):
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    x = clew.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="Scale: .* position 2"):
+        Scale.apply(x, 3).sum().backward()
+    Scale.apply(x, clew.tensor(3.0)).sum().backward()  # a tensor that needs none may get one
+    assert x.grad.tolist() == [1, 1]

@@ -111,7 +111,7 @@ def _sample_by_rule(cls: Any, base: Any, args: tuple[Any, ...], kwargs: dict[str
 
     def forward(ctx: Any, *physical: Any) -> Any:
         inner = cls._ctx_class()
-        inner.needs_input_grad = ctx.needs_input_grad
+        inner.needs_input_grad, inner._no_tensors = ctx.needs_input_grad, ctx._no_tensors
         logical = [_C._hide_levels(p, levels) if levels else p for p, levels in zip(physical, own)]
         with no_grad():
             if cls.setup_context is not base.setup_context:

@@ -34,6 +34,7 @@ class FunctionCtx(_C.Node):
 
     _function: type[Function]
     needs_input_grad: tuple[bool, ...] = ()
+    _no_tensors: tuple[int, ...] = ()
 
     if TYPE_CHECKING:  # forward leaves what it likes for backward: ctx.dim = dim
 
@@ -127,6 +128,12 @@ class FunctionCtx(_C.Node):
         # Surplus Nones at the end are forgiven, as in PyTorch.
         while len(got) > n and got[-1] is None:
             got = got[:-1]
+        for i in self._no_tensors if len(got) == n else ():
+            if got[i] is not None:
+                raise RuntimeError(
+                    f"{function.__name__}: backward returned a gradient at position {i + 1}, but "
+                    "the argument of forward there is no tensor; return None for it"
+                )
         return got
 
 
@@ -221,6 +228,7 @@ class Function(metaclass=_Metaclass):
             return cls._apply_batched(args, kwargs)
         ctx = cls._ctx_class()
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        ctx._no_tensors = tuple(i for i, a in enumerate(args) if not isinstance(a, Tensor))
         recording = _C.is_grad_enabled() and any(ctx.needs_input_grad)
         separate = cls.setup_context is not Function.setup_context
         trace = _C._trace_running() and _C._trace_begin_call(cls.__name__)
