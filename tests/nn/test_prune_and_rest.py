@@ -201,3 +201,13 @@ def test_slices_of_a_dim_counted_from_the_end(dim):
 
 def test_gain_of_selu():
     assert nn.init.calculate_gain("selu") == 0.75
+
+
+def test_random_slices_are_those_that_pytorch_prunes():
+    # With these seeds PyTorch 2.13 keeps these columns.
+    for seed, kept in ((0, [0, 1, 4]), (1, [0, 2, 3]), (2, [0, 2, 4])):
+        clew.manual_seed(seed)
+        m = nn.Linear(5, 2)
+        clew.manual_seed(seed)
+        prune.random_structured(m, "weight", amount=2, dim=1)
+        assert m.weight_mask[0].nonzero().flatten().tolist() == kept

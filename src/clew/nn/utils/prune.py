@@ -354,7 +354,10 @@ class RandomStructured(_Slices):
         self.dim = dim
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        return self._mask(t, default_mask, lambda n: clew.rand(t.shape[self.dim]).topk(n)[1])
+        def least(n: int) -> Any:
+            return clew.rand(t.shape[self.dim]).topk(n, largest=False)[1]
+
+        return self._mask(t, default_mask, least)
 
 
 class LnStructured(_Slices):
