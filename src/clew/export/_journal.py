@@ -138,3 +138,10 @@ def _kind(x: Any) -> str:
     if callable(x) and not isinstance(x, Tensor):
         return f"the function {getattr(x, '__name__', x)}"
     return "None" if x is None else f"a {type(x).__name__}"
+
+
+def _same(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:
+        return False

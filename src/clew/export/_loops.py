@@ -10,9 +10,8 @@ from clew import Tensor
 from clew.export._code import interpret_loop
 from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, Value
-from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind, shown
+from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind, _same, shown
 from clew.export._lists import Appender, Maybe, ScanList, fixed_sizes
-from clew.export._merge import _same
 from clew.export._perhaps import Perhaps
 from clew.export._record import Held, Recorder, unseen
 from clew.export._stand_ins import _shape_of

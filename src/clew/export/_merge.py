@@ -11,7 +11,7 @@ import clew
 from clew import Tensor
 from clew.export._errors import ExportError, Place
 from clew.export._ir import Node, Value
-from clew.export._journal import UNBOUND, _is_number, _kind, shown
+from clew.export._journal import UNBOUND, _is_number, _kind, _same, shown
 from clew.export._lists import ScanList
 from clew.export._perhaps import Perhaps
 from clew.export._record import Recorder, unseen
@@ -194,10 +194,3 @@ class Merger:
 
 def _wider(a: str, b: str) -> str:
     return "float" if "float" in (a, b) else "int"
-
-
-def _same(a: Any, b: Any) -> bool:
-    try:
-        return bool(a == b)
-    except Exception:
-        return False
