@@ -137,7 +137,8 @@ tensor([2., 4., 6.])
     .vjp = mul_vjp,
 });
 
-// operand(): a Python number would be taken in the default precision.
+// A Python number beside a complex gradient would be taken in the default precision; beside a real
+// one it is exact as it stands, and may be too large for a half.
 // The gradient of the quotient q = a / b is g / b and -g q / b.
 constexpr OpDef divisor_slope_op =
     elementwise({.signature = "_divisor_slope(Tensor grad, Tensor input, Tensor other) -> Tensor",
@@ -151,9 +152,10 @@ void div_vjp(Vjp& c) {
     c.set(1, apply(divisor_slope_op, {c.grad(), c.in(0), c.in(1)}));
     return;
   }
-  Tensor g = c.grad() / conj(operand(c, 1));
+  const auto exact = [&](int i) { return c.grad().is_complex() ? operand(c, i) : c.in(i); };
+  Tensor g = c.grad() / conj(exact(1));
   if (c.needs(0)) c.set(0, g);
-  if (c.needs(1)) c.set(1, -g * conj(operand(c, 0) / operand(c, 1)));
+  if (c.needs(1)) c.set(1, -g * conj(exact(0) / exact(1)));
 }
 
 constexpr OpDef div_op = elementwise({
