@@ -109,7 +109,8 @@ void make_room(size_t nbytes) {
   if (notes_late) {
     const bool on = (modes.intercept & intercept_budget) && b.first_left == 0;
     b.first_left = 0;
-    if (regions > 0 && !on) note_calls();
+    // What gradient rules make is not made again.
+    if (regions > 0 && !on && (!modes.running || modes.grad)) note_calls();
     // Once more where this may be undone: somebody restores what was switched on before.
     const int64_t now = a.stats.live_bytes + more;
     a.room_limit = on || now >= b.limit ? b.limit : now + (b.limit - now) / 2;

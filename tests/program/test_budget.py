@@ -511,6 +511,7 @@ def test_a_round_that_takes_more_than_those_before(rows, most):
     want = step(most)
     limit, noted = peak + (peak - floor) // 50 + 50_000, []
     for layers in (few, few, few, most, most, few):
+        gc.collect()  # what other tests left
         before = clew._C._budget_counts()[8]
         with clew.memory_budget(limit) as budget:
             got = step(layers)
@@ -518,7 +519,7 @@ def test_a_round_that_takes_more_than_those_before(rows, most):
         assert budget.report().peak <= limit
         if layers == most:
             assert same(got, want) and budget.report().given_up > 0
-    assert min(noted[1:3]) < noted[0]
+    assert max(noted[1:3]) < noted[0]
 
 
 def test_a_decorator():
