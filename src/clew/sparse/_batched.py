@@ -9,7 +9,15 @@ from typing import Any
 import clew
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew.sparse._tensor import Compressed, Pattern, _Sparse, compressed, constructors, need
+from clew.sparse._tensor import (
+    Compressed,
+    Pattern,
+    _Sparse,
+    compressed,
+    constructors,
+    index_names,
+    need,
+)
 
 __all__ = ["Batched", "batched"]
 
@@ -78,9 +86,7 @@ class Batched(_Sparse):
         return "sparse_csr" if self._by_rows else "sparse_csc", parts
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        names = (
-            ("crow_indices", "col_indices") if self._by_rows else ("ccol_indices", "row_indices")
-        )
+        names = index_names(self._by_rows)
         parts = (self._ends, self._places)
         return self._text([*zip(names, parts), ("values", self._elements)])
 

@@ -8,7 +8,7 @@ from typing import Any
 import clew
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew.sparse._tensor import Coo, Pattern, _Sparse, compressed, constructors, coo
+from clew.sparse._tensor import Coo, Pattern, _Sparse, compressed, constructors, coo, index_names
 
 __all__ = ["Blocked", "blocked", "blocks_of", "rules"]
 
@@ -80,9 +80,7 @@ class Blocked(_Sparse):
         return "sparse_bsr" if self._by_rows else "sparse_bsc", parts
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        names = (
-            ("crow_indices", "col_indices") if self._by_rows else ("ccol_indices", "row_indices")
-        )
+        names = index_names(self._by_rows)
         parts = (self._pattern.crow, self._pattern.col)
         return self._text([*zip(names, parts), ("values", self._elements)])
 

@@ -13,7 +13,7 @@ from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 from clew.sparse._batched import Batched, batched
 from clew.sparse._blocked import Blocked, blocked, blocks_of
-from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, constructors, coo
+from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, constructors, coo, index_names
 
 __all__ = [
     "check_sparse_tensor_invariants",
@@ -199,7 +199,7 @@ def sparse_coo_tensor(
 def _compressed(
     name: str, by_rows: bool, crow: Any, col: Any, values: Any, size: Any, **options: Any
 ) -> Any:
-    one, other = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
+    one, other = index_names(by_rows)
     c, o = _as_indices(name, one, crow, True), _as_indices(name, other, col, True)
     val = _as_values(name, values, options["dtype"], options["requires_grad"])
     _check_options(
@@ -249,7 +249,7 @@ def _compressed(
 
 def _pattern(name: str, by_rows: bool, c: Tensor, o: Tensor, shape: tuple[int, int]) -> Pattern:
     """The pattern of one matrix, of which everything is checked."""
-    one, other = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
+    one, other = index_names(by_rows)
     starts, places = c.numpy(), o.numpy()
     if len(starts) != shape[0] + 1:
         raise RuntimeError(

@@ -302,9 +302,7 @@ class Compressed(_Sparse):
         return self._elements.index_select(0, self._pattern.turned()[1])
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        names = (
-            ("crow_indices", "col_indices") if self._by_rows else ("ccol_indices", "row_indices")
-        )
+        names = index_names(self._by_rows)
         parts = (self._pattern.crow, self._pattern.col)
         return self._text([*zip(names, parts), ("values", self._elements)])
 
@@ -355,6 +353,11 @@ def spread_places(flat: Tensor, sizes: tuple[int, ...]) -> Tensor:
     if not rows:
         return flat.new_zeros((0, flat.shape[0]))
     return clew.stack(rows[::-1])
+
+
+def index_names(by_rows: bool) -> tuple[str, str]:
+    """What the two index tensors of a compressed layout are called."""
+    return ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
 
 
 def is_same_pattern(a: Any, b: Any) -> bool:
