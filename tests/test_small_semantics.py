@@ -147,3 +147,61 @@ def test_complex_numbers_keep_their_digits_in_gradients(dtype):
         index = clew.tensor([0, 1])
         added = slope(lambda x: clew.zeros(2, dtype=dtype).index_add(0, index, x, alpha=s))
         assert added == [s.conjugate()] * 2
+
+
+def test_methods_take_sizes_one_by_one() -> None:
+    x = clew.rand(1, 1, 2)
+    assert x.squeeze(0, 1).shape == (2,)
+    assert x.squeeze((0, 1)).shape == x.squeeze().shape == (2,)
+    assert x.squeeze(0).shape == (1, 2)
+    assert x.count_nonzero(0, 1).tolist() == [1, 1]
+    assert clew.ones(2).broadcast_to(3, 2).shape == (3, 2)
+
+
+@pytest.mark.parametrize("dtype", [clew.int8, clew.int32, clew.int64])
+def test_a_negative_number_is_no_exponent_of_integers_but_a_tensor_is(dtype: clew.dtype) -> None:
+    base = clew.tensor([2, 1, -1], dtype=dtype)
+    with pytest.raises(RuntimeError, match="integers to negative integer powers"):
+        base**-3
+    for exponent in (clew.tensor(-3, dtype=dtype), clew.tensor([-3], dtype=dtype)):
+        assert (base**exponent).tolist() == [0, 1, -1]
+    assert (2 ** clew.tensor([-1, 3])).tolist() == [0, 8]
+
+
+def test_a_tensor_is_written_over_itself_in_another_shape() -> None:
+    x = clew.arange(12.0).view(4, 3).t()
+    x[None] = x
+    assert x.tolist() == clew.arange(12.0).view(4, 3).t().tolist()
+    square = clew.ones(3, 3)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        square.copy_(square.t())
+
+
+def test_a_leaf_that_requires_grad_is_not_set() -> None:
+    leaf = clew.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        leaf.set_(clew.zeros(2))
+    with clew.no_grad():
+        assert leaf.set_(clew.zeros(2)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+def test_cubes_are_the_products_that_one_would_write(dtype: clew.dtype) -> None:
+    x = clew.randn(1000, dtype=dtype)
+    assert clew.equal(x**3, x * x * x)
+    y = x.clone().requires_grad_()
+    (y**4).sum().backward()
+    assert clew.equal(y.grad, x * x * x * 4)
+
+
+def test_equal_of_few_elements() -> None:
+    for dtype in (clew.float32, clew.float64, clew.int64, clew.bool, clew.complex64):
+        a = clew.tensor([0, 1, 1], dtype=dtype)
+        assert a.equal(a.clone())
+        assert not a.equal(clew.tensor([1, 1, 1], dtype=dtype))
+        assert not a.equal(a[:2])
+    nan = clew.tensor([1.0, float("nan")])
+    assert not nan.equal(nan)
+    assert clew.tensor([0.0]).equal(clew.tensor([-0.0]))
+    assert clew.empty(0).equal(clew.empty(0))
+    assert clew.ones(2).equal(clew.ones(2, dtype=clew.int64))

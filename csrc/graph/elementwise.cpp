@@ -165,7 +165,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
   if (result.is_meta() || result.numel() == 0) return;
   if (waits(given, result.numel(), true, &result)) {
     for (size_t i = 0; op.check_number && i < given.size(); ++i)
-      if (given[i].is_wrapped_number() && given[i].dtype() != compute)
+      if (given[i].is_wrapped_number())
         op.check_number(static_cast<int>(i), item(given[i]), compute);
     return deferral.keep(op, given, attrs, {&result, 1}, Waits::loops, compute);
   }
@@ -193,6 +193,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
     const Tensor& t = in[static_cast<size_t>(i - 1)];
     if (t.numel() == 1) {
       inner[i] = 0;
+      if (op.check_number && t.is_wrapped_number()) op.check_number(i - 1, item(t), compute);
       if (t.dtype() == compute) {
         data[i] = t->address();
         // A loop may treat a number that stands for many in another way.
@@ -205,7 +206,6 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
         params = numbers->data();
       } else {
         Scalar v = item(t);
-        if (op.check_number && t.is_wrapped_number()) op.check_number(i - 1, v, compute);
         dispatch(compute, AllTypes{},
                  [&]<class T>() { *reinterpret_cast<T*>(scalars[i]) = v.to<T>(); });
         data[i] = scalars[i];
@@ -278,7 +278,10 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
       inner[i + 1] = step;
     } else if (t->shape->sizes.empty() && t->storage->device == Device::CPU) {
       inner[i + 1] = 0;
-      if (t->dtype == d) continue;
+      if (t->dtype == d) {
+        if (op.check_number && (t->flags & flag_wrapped_number) && is_integral(d)) return {};
+        continue;
+      }
       // A Python number beside floats.
       if (!(t->flags & flag_wrapped_number) || op.promote == Promote::none) return {};
       double v;

@@ -194,6 +194,14 @@ void rebase_history(const Tensor& t, NodeRef node) {
   grad_fn_of(t);
 }
 
+// The strides of the dims that have several elements.
+static Dims steps_of(const Tensor& t) {
+  Dims steps;
+  for (int i = 0; i < t.ndim(); ++i)
+    if (t.size(i) != 1) steps.push_back(t.stride(i));
+  return steps;
+}
+
 Overlap overlap(const Tensor& written, const Tensor& read) {
   if (written->storage != read->storage || written.numel() == 0 || read.numel() == 0)
     return Overlap::none;
@@ -206,7 +214,7 @@ Overlap overlap(const Tensor& written, const Tensor& read) {
   const int64_t a = written->offset, b = read->offset;
   const int64_t a_end = a + bytes(written), b_end = b + bytes(read);
   if (a == b && a_end == b_end)
-    return written.strides() == read.strides() ? Overlap::whole : Overlap::partly;
+    return steps_of(written) == steps_of(read) ? Overlap::whole : Overlap::partly;
   return a < b_end && b < a_end ? Overlap::partly : Overlap::none;
 }
 

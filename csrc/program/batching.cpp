@@ -213,7 +213,7 @@ void Batching::promise(const OpDef& op, std::span<const Tensor> in, const void* 
     if (!(*op.loops)[types.compute]) return clew::settle(in);
     const Dims sizes = elementwise_shape(op, in);
     for (size_t i = 0; op.check_number && i < in.size(); ++i)
-      if (in[i].is_wrapped_number() && in[i].dtype() != types.compute)
+      if (in[i].is_wrapped_number())
         op.check_number(static_cast<int>(i), item(in[i]), types.compute);
     results.push_back(
         promised(empty_like_inputs(sizes, in, types.output, Device::Pending), records));

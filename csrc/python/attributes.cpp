@@ -29,6 +29,13 @@ static void store_ints(Dims& d, int repeat, PyObject* v) {
     for (int i = 1; i < repeat; ++i) d.push_back(d[0]);
 }
 
+void store_ints(char* field, ParamKind kind, std::span<PyObject* const> ints) {
+  Dims& d = kind == ParamKind::OptInts ? reinterpret_cast<std::optional<Dims>*>(field)->emplace()
+                                       : *reinterpret_cast<Dims*>(field);
+  d.clear();
+  for (PyObject* n : ints) d.push_back(int_from(n));
+}
+
 void store(char* field, ParamKind kind, int repeat, PyObject* v) {
   switch (kind) {
     case ParamKind::Int: *reinterpret_cast<int64_t*>(field) = int_from(v); break;

@@ -26,5 +26,7 @@ struct AttrBuffer {
 
 // Writes v to the field of a parameter of that kind; `repeat` as in Param.
 void store(char* field, ParamKind kind, int repeat, PyObject* v);
+// Ints that were given one by one, as in view(2, 3).
+void store_ints(char* field, ParamKind kind, std::span<PyObject* const> ints);
 
 }  // namespace clew::python

@@ -161,9 +161,8 @@ PyObject* run(FunctionEntry& e, Overload& o, const Laid& laid, bool inplace) {
       default:
         if (!given) break;
         if (p.varargs && laid.rest) {
-          auto& d = *reinterpret_cast<Dims*>(attrs.bytes + p.offset);
-          d.clear();
-          for (Py_ssize_t k = 0; k < laid.rest_count; ++k) d.push_back(int_from(laid.rest[k]));
+          store_ints(attrs.bytes + p.offset, p.kind,
+                     {laid.rest, static_cast<size_t>(laid.rest_count)});
         } else {
           store(attrs.bytes + p.offset, p.kind, p.repeat, laid.value[i]);
         }

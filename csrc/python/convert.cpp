@@ -4,6 +4,10 @@
 // alive.
 #include "python/convert.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/trace.h"
 #include "ops/elementwise/comparison.h"
@@ -304,6 +308,27 @@ PyObject* to_list(const Tensor& given) {
 
 namespace {
 
+// Of few elements that lie behind each other: a comparison's and a reduction's calls take longer.
+constexpr int64_t most_compared_here = 256;
+template <class T> bool same_elements(const Tensor& a, const Tensor& b) {
+  const T* p = a.data<T>();
+  return std::equal(p, p + a.numel(), b.data<T>());
+}
+std::optional<bool> compared_here(const Tensor& a, const Tensor& b) {
+  const auto plain = [](const Tensor& t) {
+    return t.is_contiguous() && t->storage->device == Device::CPU && !is_batched(t);
+  };
+  if (a.numel() > most_compared_here || a.dtype() != b.dtype() || modes.intercept || !plain(a) ||
+      !plain(b))
+    return {};
+  switch (a.dtype()) {
+    case DType::Float32: return same_elements<float>(a, b);
+    case DType::Float64: return same_elements<double>(a, b);
+    case DType::Int64: return same_elements<int64_t>(a, b);
+    default: return {};
+  }
+}
+
 // Whether two tensors have the same shape and elements.
 PyObject* method_equals(PyObject* self, PyObject* given) {
   return guarded([&] {
@@ -311,6 +336,7 @@ PyObject* method_equals(PyObject* self, PyObject* given) {
       fail_type("equal(): argument 'other' must be Tensor, not ", Py_TYPE(given)->tp_name);
     const Tensor a = borrow(self), b = borrow(given);
     if (a.sizes() != b.sizes()) return PyBool_FromLong(0);
+    if (const std::optional<bool> same = compared_here(a, b)) return PyBool_FromLong(*same);
     return PyBool_FromLong(item(all(eq(a, b))).i != 0);
   });
 }

@@ -396,9 +396,7 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
       if (!v) continue;
       char* field = attrs.bytes + op.attrs->fields[static_cast<size_t>(p.field)].offset;
       if (b.varargs && p.varargs) {
-        Dims d;
-        for (Py_ssize_t k = 0; k < b.varargs_count; ++k) d.push_back(int_from(b.varargs[k]));
-        *reinterpret_cast<Dims*>(field) = d;
+        store_ints(field, p.kind, {b.varargs, static_cast<size_t>(b.varargs_count)});
       } else {
         store(field, p.kind, p.repeat, v);
       }

@@ -256,6 +256,7 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
       return nullptr;
     Tensor self = borrow(o), src = borrow(source);
     require_elements(src, "set_()");
+    if (!(self->flags & flag_conj)) check_inplace(self, "set_", self.requires_grad());
     require(self.dtype() == src.dtype(), "set_: source must have dtype ", self.dtype(), "; got ",
             src.dtype());
     if (!size) {

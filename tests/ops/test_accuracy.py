@@ -51,6 +51,7 @@ BOUNDS: dict[str, tuple[float, Callable[[Any], Any]]] = {
 }
 POW_BOUND = 1.25
 SHORT_POW_BOUND = 1.0  # exponents that are small multiples of a half
+CUBE_BOUND = 1.5  # two products, each rounded, as PyTorch's
 SPECIAL = [
     0.0,
     -0.0,
@@ -231,7 +232,8 @@ def test_pow_of_a_constant(exponent: float):
     ):
         off = ulps(got.numpy(), want)
         short = abs(exponent) <= 4 and 2 * exponent == round(2 * exponent)
-        assert off.max() <= (SHORT_POW_BOUND if short else POW_BOUND), x[off.argmax()]
+        bound = CUBE_BOUND if exponent == 3 else SHORT_POW_BOUND if short else POW_BOUND
+        assert off.max() <= bound, x[off.argmax()]
         exact = (want == 0) | np.isinf(want)
         np.testing.assert_array_equal(np.signbit(got.numpy()[exact]), np.signbit(want[exact]))
 

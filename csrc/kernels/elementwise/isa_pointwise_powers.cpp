@@ -1,7 +1,8 @@
 // Float loops of pow and its slope, compiled once for each instruction set.
 // May include: base, kernels.
 // Invariant: signs, infinities and nan are those of std::pow; a float power is within 1.25 units in
-// the last place, 1 where the exponent is a small multiple of a half; neighbours change no bit.
+// the last place, 1 where the exponent is a small multiple of a half (a cube 1.5); neighbours change
+// no bit.
 #include <utility>
 
 #include "kernels/core/lanes.h"
@@ -27,9 +28,10 @@ template <class T> [[gnu::always_inline]] inline T root(T x) {
   return std::sqrt(x == -vm::inf<T> ? vm::inf<T> : x) + T(0);
 }
 
-// x^(halves / 2)
+// x^(halves / 2). A cube is rounded after each product, so that x**3 is PyTorch's to the last bit.
 template <class T, int halves> [[gnu::always_inline]] inline T short_power(T x) {
   constexpr int size = halves < 0 ? -halves : halves;
+  if constexpr (halves == 6) return x * x * x;
   const auto a = static_cast<double>(x);
   double value;
   if constexpr (size % 2 == 0) {

@@ -45,18 +45,6 @@ template <class T> T int_pow(T base, T exponent) {
   return result;
 }
 
-template <class T>
-void pow_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
-  // One exponent for all elements that would have to be floats.
-  if (std::is_signed_v<T> && s[2] == 0 && *reinterpret_cast<const T*>(p[2]) < T(0)) {
-    fail("pow: integers to negative integer powers are not allowed; got exponent ",
-         static_cast<int64_t>(*reinterpret_cast<const T*>(p[2])),
-         "; make the base floating, e.g. with .float()");
-  }
-  auto f = []<class U>(U a, U b) { return int_pow(a, b); };
-  binary_loop<T, decltype(f), 0>(p, s, n, params);
-}
-
 template <class T> T common_divisor(T a, T b) {
   a = absolute(a);
   b = absolute(b);
@@ -70,9 +58,7 @@ template <class T> T common_divisor(T a, T b) {
 
 void init_arithmetic() {
   unary(table::conj, I{}, []<class T>(T a) { return a; });
-  [&]<class... T>(TypeList<T...>) {
-    ((table::pow.fn[static_cast<int>(dtype_of<T>())] = pow_loop<T>), ...);
-  }(AllN{});
+  binary(table::pow, AllN{}, []<class T>(T a, T b) { return int_pow(a, b); });
   binary(table::gcd, AllN{}, []<class T>(T a, T b) { return common_divisor(a, b); });
   binary(table::lcm, AllN{}, []<class T>(T a, T b) {
     T g = common_divisor(a, b);

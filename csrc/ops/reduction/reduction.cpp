@@ -424,7 +424,7 @@ tensor([ True, False])
     .takes_stored = true,
 });
 constexpr OpDef count_nonzero_op = general({
-    .signature = "count_nonzero(Tensor input, int[]? dim=None) -> Tensor",
+    .signature = "count_nonzero(Tensor input, int[]?* dim=None) -> Tensor",
     .doc = R"(Counts the elements that are not zero, of all or along the given axes.
 
 out[i] = sum_j (input[i, j] != 0)

@@ -329,7 +329,7 @@ Returns: a view in which repeated elements share memory.
     .offer = Offer::method,
 });
 constexpr OpDef broadcast_to_op = view({
-    .signature = "broadcast_to(Tensor input, int[] size) -> Tensor",
+    .signature = "broadcast_to(Tensor input, int[]* size) -> Tensor",
     .doc = R"(Repeats dimensions of size 1 without copying; the same as `expand`.
 
 >>> clew.tensor([1, 2]).broadcast_to((2, 2)).tolist()
@@ -377,7 +377,7 @@ void squeeze_rule(const Call& c, Specs& out) {
   }
 }
 constexpr OpDef squeeze_op = view({
-    .signature = "squeeze(Tensor input, int[]? dim=None) -> Tensor",
+    .signature = "squeeze(Tensor input, int[]?* dim=None) -> Tensor",
     .doc = R"(Drops dimensions of size 1.
 
 Args:

@@ -220,7 +220,9 @@ def equal(input: Tensor, other: Tensor) -> bool:
     True
     """
     # Ragged and sparse tensors have rules of their own; modes are shown the operations.
-    if modes_are_on() or hasattr(type(input), "_rules") or hasattr(type(other), "_rules"):
+    plain = type(input) is Tensor is type(other)
+    ruled = not plain and (hasattr(type(input), "_rules") or hasattr(type(other), "_rules"))
+    if ruled or modes_are_on():
         return input.shape == other.shape and bool((input == other).all().item())
     return input._equals(other)
 
