@@ -38,7 +38,7 @@ def given(seed=0):
 T = given()
 X, X3, V, B3, IMAGE = T(4, 6), T(2, 5, 6), T(6), T(2, 6, 5), T(2, 3, 8, 8)
 W, BIAS, KERNEL, TARGET = T(3, 6), T(3), T(4, 3, 3, 3), clew.tensor([1, 0, 5, 2])
-Q = T(2, 2, 4, 8)
+Q, TWO_DIMS = T(2, 2, 4, 8), T(3, 5, 2)
 
 # What is called, and what PyTorch's TorchDispatchMode prints of it.
 CALLS = {
@@ -58,7 +58,7 @@ CALLS = {
     "batches": (lambda: X3 @ B3, "expand view expand view bmm _unsafe_view"),
     "folded": (lambda: X3 @ X.t(), "t view mm _unsafe_view"),
     "broadcast": (
-        lambda: B3.reshape(2, 1, 6, 5) @ T(3, 5, 2),
+        lambda: B3.reshape(2, 1, 6, 5) @ TWO_DIMS,
         "view expand clone _unsafe_view expand clone _unsafe_view bmm _unsafe_view",
     ),
     "conv": (lambda: F.conv2d(IMAGE, KERNEL, padding=1), "convolution"),
@@ -357,3 +357,126 @@ def test_flop_formulas_by_operation():
     ) as counter:
         clew.ones(3).sinh()
     assert counter.get_total_flops() == 21
+
+
+ON_CPU = {"device": clew.device("cpu"), "pin_memory": False}
+GENERATOR = clew.Generator()
+# Functions that make tensors, and what PyTorch's TorchDispatchMode gets of them.
+MAKERS = {
+    "zeros": (lambda: clew.zeros(2, 3), "zeros.default", ([2, 3],), ON_CPU),
+    "a list": (lambda: clew.ones((2, 3)), "ones.default", ([2, 3],), ON_CPU),
+    "size": (lambda: clew.rand(size=(2,)), "rand.default", ([2],), ON_CPU),
+    "dtype": (
+        lambda: clew.zeros(2, dtype=clew.float64),
+        "zeros.default",
+        ([2],),
+        {"dtype": clew.float64, **ON_CPU},
+    ),
+    "device": (
+        lambda: clew.empty(2, device="meta"),
+        "empty.memory_format",
+        ([2],),
+        {"device": clew.device("meta"), "pin_memory": False},
+    ),
+    "grad": (lambda: clew.randn(2, requires_grad=True), "randn.default", ([2],), ON_CPU),
+    "generator": (
+        lambda: clew.rand(2, generator=GENERATOR),
+        "rand.generator",
+        ([2],),
+        {"generator": GENERATOR, **ON_CPU},
+    ),
+    "full": (lambda: clew.full((2,), 7), "full.default", ([2], 7), ON_CPU),
+    "eye": (lambda: clew.eye(2), "eye.default", (2,), ON_CPU),
+    "wide eye": (lambda: clew.eye(2, 3), "eye.m", (2, 3), ON_CPU),
+    "arange": (lambda: clew.arange(3), "arange.default", (3,), ON_CPU),
+    "from": (lambda: clew.arange(1, 3), "arange.start", (1, 3), ON_CPU),
+    "step": (lambda: clew.arange(0, end=3, step=2), "arange.start_step", (0, 3, 2), ON_CPU),
+    "linspace": (lambda: clew.linspace(0, 1, 3), "linspace.default", (0, 1, 3), ON_CPU),
+    "logspace": (lambda: clew.logspace(0, 1, 3), "logspace.default", (0, 1, 3), ON_CPU),
+    "randint": (lambda: clew.randint(3, (2,)), "randint.default", (3, [2]), ON_CPU),
+    "low": (lambda: clew.randint(1, 3, (2,)), "randint.low", (1, 3, [2]), ON_CPU),
+    "randperm": (lambda: clew.randperm(3), "randperm.default", (3,), ON_CPU),
+    "normal": (lambda: clew.normal(0.0, 2.0, (2,)), "normal.float_float", (0.0, 2.0, [2]), ON_CPU),
+    "strided": (
+        lambda: clew.empty_strided((2,), (1,)),
+        "empty_strided.default",
+        ([2], [1]),
+        ON_CPU,
+    ),
+    "number": (lambda: clew.scalar_tensor(1.5), "scalar_tensor.default", (1.5,), ON_CPU),
+    "corner": (lambda: clew.tril_indices(2, 3), "tril_indices.default", (2, 3), ON_CPU),
+    "window": (lambda: clew.hann_window(4), "hann_window.default", (4,), ON_CPU),
+    "frequencies": (lambda: clew.fft.fftfreq(4), "fft_fftfreq.default", (4,), ON_CPU),
+    "permuted": (
+        lambda: clew.empty_permuted((2, 3), (1, 0)),
+        "empty_permuted.default",
+        ([2, 3], [1, 0]),
+        ON_CPU,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_functions_that_make_tensors_are_seen(name):
+    call, operation, args, kwargs = MAKERS[name]
+    seen: list = []
+
+    class Arguments(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((str(func), args, kwargs or {}))
+            return func(*args, **(kwargs or {}))
+
+    clew.manual_seed(0)
+    plain = call()
+    clew.manual_seed(0)
+    GENERATOR.manual_seed(0)
+    with Arguments():
+        got = call()
+    assert seen == [(f"aten.{operation}", args, kwargs)]
+    same = (got.shape, got.dtype, got.device, got.requires_grad, got.stride())
+    assert same == (plain.shape, plain.dtype, plain.device, plain.requires_grad, plain.stride())
+    if name not in ("device", "strided", "permuted", "generator"):  # these have no set values
+        assert got.tolist() == plain.tolist()
+
+
+def test_values_become_tensors_that_are_seen():
+    class Arguments(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((str(func), args[0].tolist()))
+            return func(*args, **(kwargs or {}))
+
+    seen: list = []
+    with Arguments():
+        x = clew.tensor([1, 2])
+        y = clew.tensor(1.5, requires_grad=True)
+        assert clew.as_tensor(x) is x
+        clew.as_tensor(np.ones(1))
+    assert seen == [
+        ("aten.lift_fresh.default", [1, 2]),
+        ("aten.lift_fresh.default", 1.5),
+        ("aten.lift_fresh.default", [1.0]),
+    ]
+    assert x.dtype == clew.int64 and y.requires_grad and y.is_leaf
+
+
+def test_a_mode_decides_where_tensors_are_made():
+    class OnMeta(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            kwargs = dict(kwargs or {})
+            if "device" in kwargs:
+                kwargs["device"] = "meta"
+            return func(*args, **kwargs)
+
+    with OnMeta():
+        net = nn.Linear(1000, 1000)
+        x = clew.rand(5, 1000)
+        y = net(x)
+    assert {t.device.type for t in (net.weight, net.bias, x, y)} == {"meta"}
+    assert y.shape == (5, 1000)
+    assert clew.rand(2).device.type == "cpu"
+
+
+def test_moving_to_another_device_is_seen():
+    with Names() as mode:
+        assert X.to("meta").is_meta and X.to("cpu") is X
+    assert mode.seen == ["_to_copy"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import names as _lazy_names
+from clew._base.makers import MAKERS, hidden
 
 # Linear algebra that is both at the top level and on Tensor.
 _LINALG = tuple(
@@ -155,6 +156,8 @@ def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], An
     def __getattr__(name: str) -> Any:
         if name in ("_find_function", "_find_method"):
             return globals()[name]
+        if module == "clew" and name in hidden:
+            return hidden[name]()
         if module == "clew" and name in _LAZY_MODULES:
             try:
                 found = importlib.import_module(_LAZY_MODULES[name])
@@ -191,4 +194,4 @@ def module_dir(namespace: dict[str, Any], later: Iterable[str] = ()) -> Callable
 
 def top_dir(namespace: dict[str, Any]) -> Callable[[], list[str]]:
     """``__dir__`` of the package itself."""
-    return module_dir(namespace, (*_LAZY_MODULES, *_LAZY_NAMES))
+    return module_dir(namespace, (*_LAZY_MODULES, *_LAZY_NAMES, *MAKERS))

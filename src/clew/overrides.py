@@ -67,11 +67,17 @@ def resolve_name(f: Any) -> str | None:
     name = getattr(f, "__name__", None)
     if name is None:
         return None
-    homes = ((clew, "clew"), (clew.nn.functional, "clew.nn.functional"), (Tensor, "clew.Tensor"))
-    for home, prefix in homes:
+    library = Tensor.__module__  # as which it was imported
+    if name in ("__get__", "__set__", "__delete__"):
+        described = getattr(getattr(f, "own", f), "__self__", None)
+        for attribute, own in vars(Tensor).items():
+            if getattr(own, "raw", own) is described:  # a mode may stand before it
+                return f"{library}.Tensor.{attribute}.{name}"
+        return None
+    for home in (clew, clew.nn.functional, clew.nn.init, clew.linalg, clew.fft, clew.special):
         if getattr(home, name, None) is f:
-            return f"{prefix}.{name}"
-    return None
+            return f"{library}{home.__name__.removeprefix('clew')}.{name}"
+    return f"{library}.Tensor.{name}" if getattr(Tensor, name, None) is f else None
 
 
 def is_tensor_method_or_property(func: Any) -> bool:

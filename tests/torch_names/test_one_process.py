@@ -80,7 +80,7 @@ def test_a_mode_sees_calls_and_is_gone_afterwards():
     with Doubles():
         y = (x + 1).sum() * 2
         clew.relu(y)
-    assert seen == ["__add__", "sum", "__mul__", "relu"] and y == 8
+    assert seen == ["add", "sum", "mul", "relu"] and y == 8
     assert clew.Tensor.__dict__["__add__"] is add and (x + 1).tolist() == [2, 2] and len(seen) == 4
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from types import MethodType
+from typing import Any, ClassVar, TypeVar
 
 from clew import _C
+from clew._base.makers import MAKERS, hidden
 from clew._C import Tensor
 
 _disabled_torch_function_impl = vars(_C)["_disabled_torch_function_impl"]
@@ -178,7 +182,8 @@ def _takes_over(kind: type, name: str) -> bool:
 
 
 def asks_classes(function: F) -> F:
-    """Lets classes take over calls of a function written in Python, as they do an operation's.
+    """Lets modes and classes take over calls of a function written in Python, as they do an
+    operation's.
 
     Args:
         function: what to decorate.
@@ -186,6 +191,8 @@ def asks_classes(function: F) -> F:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
+        if _entered and _shows_calls(run.__name__):
+            return _ask_mode(run, args, kwargs)
         # Most calls: this takes a tenth of the time that looking for classes does.
         if not kwargs and _SILENT.issuperset(map(type, args)):
             return function(*args)
@@ -227,15 +234,17 @@ def _default(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
         return _converted(func(*args, **(kwargs or {})), cls)
 
 
-# Operators arrive as the methods that they are.
+# Operators arrive as the methods that PyTorch has for them, the rest as themselves.
 _OPERATORS = {
     "__abs__": "abs",
     "__add__": "add",
-    "__and__": "bitwise_and",
     "__ge__": "ge",
     "__gt__": "gt",
     "__iadd__": "add_",
+    "__ifloordiv__": "floor_divide_",
+    "__imod__": "remainder_",
     "__imul__": "mul_",
+    "__ipow__": "pow_",
     "__isub__": "sub_",
     "__itruediv__": "div_",
     "__le__": "le",
@@ -245,18 +254,21 @@ _OPERATORS = {
     "__mul__": "mul",
     "__ne__": "ne",
     "__neg__": "neg",
-    "__or__": "bitwise_or",
+    "__pos__": "positive",
     "__pow__": "pow",
     "__radd__": "add",
+    "__rand__": "bitwise_and",
     "__rmul__": "mul",
+    "__ror__": "bitwise_or",
+    "__rxor__": "bitwise_xor",
     "__sub__": "sub",
     "__truediv__": "div",
-    "__xor__": "bitwise_xor",
 }
 _PLAIN = {
     *("__eq__", "__floordiv__", "__rfloordiv__", "__rsub__", "__rtruediv__", "__rpow__"),
-    *("__rmod__", "__rmatmul__", "__invert__", "__lshift__", "__rshift__", "__rand__", "__ror__"),
-    *("__rxor__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__", "__ixor__"),
+    *("__rmod__", "__rmatmul__", "__invert__", "__lshift__", "__rshift__", "__rlshift__"),
+    *("__rrshift__", "__ilshift__", "__irshift__", "__and__", "__or__", "__xor__"),
+    *("__iand__", "__ior__", "__ixor__"),
     *("__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__index__"),
     *("__complex__", "__contains__", "__reversed__", "__repr__"),
 }
@@ -266,7 +278,7 @@ _PROPERTIES = ("T", "mT", "H", "mH", "real", "imag", "data")
 
 # Of these, what Python asks the other operand's class about where they answer NotImplemented.
 _UNARY = {
-    *("__abs__", "__neg__", "__invert__", "__len__", "__bool__", "__float__", "__int__"),
+    *("__abs__", "__neg__", "__pos__", "__invert__", "__len__", "__bool__", "__float__", "__int__"),
     *("__index__", "__complex__", "__contains__", "__reversed__", "__repr__"),
     *("__getitem__", "__setitem__"),
 }
@@ -358,9 +370,11 @@ _before_modes: dict[str, Any] = {}
 
 
 class TorchFunctionMode:
-    """Within it `__torch_function__` of the mode gets every call of an operation or a tensor's
-    method; inside of that the mode is off. Functions written in Python are seen at the operations
-    that they are made of.
+    """Within it `__torch_function__` of the mode gets every call of an operation, of a tensor's
+    method and of a function that makes a tensor; inside of that the mode is off. Operators arrive
+    as the methods that PyTorch has for them: `x + y` is `Tensor.add`. Of attributes only those
+    arrive that give tensors, such as `x.T`. A function that makes a tensor arrives when it is
+    looked up while the mode is on: `clew.zeros`, not a name that was imported before.
 
     >>> class Counts(clew.overrides.TorchFunctionMode):
     ...     seen = 0
@@ -370,28 +384,53 @@ class TorchFunctionMode:
     >>> with Counts() as mode:
     ...     _ = (clew.ones(2) + 1).sum()
     >>> mode.seen
-    2
+    3
     """
 
     __module__ = "clew.overrides"
+
+    # Of functions written in Python, whether the operations that they are made of are shown
+    # instead of them, all but these; operators then arrive as they are written.
+    _sees_parts: ClassVar[bool] = False
+    _sees_whole: ClassVar[frozenset[str]] = frozenset()
+    # Whether functions that make tensors are shown.
+    _sees_makers: ClassVar[bool] = True
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError("TorchFunctionMode: define __torch_function__")
 
     def __enter__(self) -> Any:
-        global _entered
+        global _entered, _makers_watched
         _state.modes.append(self)
         _entered += 1
         if _entered == 1:
             _switch_modes(True)
+        if self._sees_makers:
+            _makers_watched += 1
+            if _makers_watched == 1:
+                _hide_makers()
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        global _entered
+        global _entered, _makers_watched
         _state.modes.remove(self)
+        if self._sees_makers:
+            _makers_watched -= 1
+            if _makers_watched == 0:
+                _show_makers()
         _entered -= 1
         if _entered == 0:
             _switch_modes(False)
+
+
+class PartsMode(TorchFunctionMode):
+    """A mode of clew's own, which records operations as the core runs them."""
+
+    _sees_parts = True
+    _sees_makers = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError("PartsMode: define __torch_function__")
 
 
 BaseTorchFunctionMode = TorchFunctionMode
@@ -407,11 +446,144 @@ def _ask_mode(func: Any, args: Any, kwargs: Any) -> Any:
         _state.modes.append(mode)
 
 
+def _shows_calls(name: str = "") -> bool:
+    """Whether the innermost mode of this thread is shown a function written in Python."""
+    if not _state.modes or _state.disabled:
+        return False
+    return not _state.modes[-1]._sees_parts or name in _state.modes[-1]._sees_whole
+
+
+def _shows_makers() -> bool:
+    """Whether it is shown functions that make tensors."""
+    return bool(_state.modes) and not _state.disabled and _state.modes[-1]._sees_makers
+
+
+def aside(function: Callable[..., Any], *args: Any) -> Any:
+    """Calls something that PyTorch has no call for: only modes of clew's own see what it does.
+
+    Args:
+        function: what to call.
+        args: its arguments.
+    """
+    if not _entered:
+        return function(*args)
+    before = _state.modes
+    _state.modes = [mode for mode in before if not mode._sees_makers]
+    try:
+        return function(*args)
+    finally:
+        _state.modes = before
+
+
 def sees_operations() -> bool:
     """Whether a mode is to be asked about operations that a program adds. One of
     `__torch_dispatch__` is asked in another way.
     """
     return bool(_state.modes) and not _state.disabled and not hasattr(_state.modes[-1], "mode")
+
+
+class _Again:
+    """A method or function that asks the modes that are on. It compares as what it stands for, so
+    that a mode finds it in tables that were made before any mode was on.
+    """
+
+    def __init__(self, own: Any, name: str, show: Callable[[], bool]) -> None:
+        self.own, self.show = own, show
+        functools.update_wrapper(self, own)
+        self.__name__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.show():
+            return self.own(*args, **kwargs)
+        return _ask_mode(self.shown(), args, kwargs)
+
+    def shown(self) -> Any:
+        """What a mode gets: the function itself, unless others are to be asked after it."""
+        return self if len(_state.modes) > 1 and not _state.modes[-1]._sees_parts else self.own
+
+    def wanted(self) -> Any:
+        """What this thread gets that looks it up."""
+        return self if self.show() else self.own
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.own == getattr(other, "own", other))
+
+    def __hash__(self) -> int:
+        return hash(self.own)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+
+def _any_mode() -> bool:
+    return bool(_state.modes) and not _state.disabled
+
+
+# Methods that modes of clew's own do not see: what they are made of is not to be recorded.
+_ONLY_CALLS = frozenset("__repr__ __format__ __array__ __deepcopy__ __reduce_ex__".split())
+
+
+class _Asking:
+    """Stands in Tensor for a method while modes are on."""
+
+    def __init__(self, name: str, raw: Any) -> None:
+        self.name, self.raw = name, raw
+        self._again: _Again | None = None
+
+    def again(self) -> _Again:
+        """The method, asking."""
+        if self._again is None:
+            if type(self.raw).__name__ == "_LazyMethod":
+                self.raw = getattr(importlib.import_module(self.raw.module), self.raw.name)
+                if self.name in _before_modes:
+                    _before_modes[self.name] = self.raw
+            show = _shows_calls if self.name in _ONLY_CALLS else _any_mode
+            self._again = _Again(self.raw.__get__(None, Tensor), self.name, show)
+        return self._again
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        again = self._again or self.again()
+        if instance is None:
+            return again if _any_mode() else again.own
+        return MethodType(self.call, instance)
+
+    def call(self, instance: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls the method, asking."""
+        again = self._again or self.again()
+        if not again.show():
+            return again.own(instance, *args, **kwargs)
+        target = None if _state.modes[-1]._sees_parts else _OPERATORS.get(self.name)
+        if target is None or (self.name in _BINARY and not _known_operand(args[0])):
+            return _ask_mode(again.shown(), (instance, *args), kwargs)
+        return _ask_mode(_standing[target].again().shown(), (instance, *args), kwargs)
+
+
+def _known_operand(value: Any) -> bool:
+    return isinstance(value, (Tensor, int, float, complex)) or _own(type(value)) is not None
+
+
+class _AskingProperty:
+    """The same for an attribute that gives a tensor."""
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+        self._again = _Again(raw.__get__, "__get__", _shows_calls)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self.raw if instance is None else self._again(instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        self.raw.__set__(instance, value)
+
+
+_standing: dict[str, _Asking] = {}
+
+
+def _standing_for(name: str, raw: Any) -> _Asking:
+    found = _standing.get(name)
+    if found is None or found.raw is not raw:
+        found = _standing[name] = _Asking(name, raw)
+    return found
 
 
 def _switch_modes(on: bool) -> None:
@@ -422,30 +594,45 @@ def _switch_modes(on: bool) -> None:
         _before_modes.clear()
         vars(_C)["_set_any_mode"](False)
         return
-    names = [
-        n
+    methods = {
+        n: v
         for n, v in vars(Tensor).items()
         if not n.startswith("_") and n not in _NOT_CALLS and not isinstance(v, property)
         if callable(v) or type(v).__name__ == "_LazyMethod"
-    ]
-    names += [n for n in (*_OPERATORS, *_PLAIN) if n != "__repr__" and n in vars(Tensor)]
-    for name in names:
-        own = getattr(Tensor, name)
-        _before_modes[name] = vars(Tensor)[name]
-        setattr(Tensor, name, _asking_modes(own, name))
+    }
+    special = (n for n in (*_OPERATORS, *_PLAIN, *_ONLY_CALLS) if n in vars(Tensor))
+    methods |= {n: vars(Tensor)[n] for n in special}
+    for name, raw in methods.items():
+        _before_modes[name] = raw
+        setattr(Tensor, name, _standing_for(name, raw))
+    for name in _PROPERTIES:
+        raw = _before_modes[name] = vars(Tensor)[name]
+        setattr(Tensor, name, _AskingProperty(raw))
     vars(_C)["_start_overriding"](_disabled_torch_function_impl)
     vars(_C)["_set_any_mode"](True)
 
 
-def _asking_modes(own: Any, name: str) -> Any:
-    @functools.wraps(own)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _state.modes or _state.disabled:
-            return own(self, *args, **kwargs)
-        return _ask_mode(own, (self, *args), kwargs)
+# ---- functions that make tensors ----
 
-    method.__name__ = name
-    return method
+_makers_watched = 0  # modes entered that see them
+
+
+def _hide_makers() -> None:
+    """Takes them out of the package, which then gives them as each thread's modes want them."""
+    package = sys.modules["clew"].__dict__
+    for name in MAKERS:
+        again = _Again(package.pop(name), name, _shows_makers)
+        hidden[name] = again.wanted
+    alias = sys.modules.get("torch")
+    if alias is not None and hasattr(type(alias), "_forget"):
+        alias._forget(MAKERS)
+
+
+def _show_makers() -> None:
+    package = sys.modules["clew"].__dict__
+    for name in MAKERS:
+        again: Any = hidden.pop(name)
+        package.setdefault(name, again.__self__.own)
 
 
 def _get_current_function_mode() -> Any:

@@ -115,7 +115,8 @@ class _Torch(types.ModuleType):
         else:
             if isinstance(value, types.ModuleType) and value.__name__ == f"clew.{name}":
                 value = importlib.import_module(f"torch.{name}")
-            if callable(value) or isinstance(value, types.ModuleType):
+            found = callable(value) and name in vars(clew)  # not while a mode watches it
+            if found or isinstance(value, types.ModuleType):
                 self.__dict__[name] = value  # found at once from now on
             return value
         from clew import _torch
@@ -141,6 +142,11 @@ class _Torch(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(clew), *super().__dir__()})
+
+    def _forget(self, names: Iterable[str]) -> None:
+        """Looks names up in clew again when they are asked for."""
+        for name in names:
+            self.__dict__.pop(name, None)
 
 
 @functools.cache

@@ -93,6 +93,7 @@ __all__ = [
 ]
 
 
+@asks_classes
 def asarray(
     obj: Any,
     *,

@@ -529,6 +529,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 _norm = _C.functions["norm"]
 
 
+@asks_classes
 def norm(
     input: Tensor,
     p: Any = "fro",

@@ -67,9 +67,7 @@ class tensortype(type):
             raise TypeError(
                 f"{name}: expected sizes or a sequence of values; got {type(given).__name__}"
             )
-        import clew
-
-        return clew.tensor(given, dtype=cls.dtype)
+        return _C.tensor(given, dtype=cls.dtype, device="cpu")
 
 
 class sparsetype(tensortype):

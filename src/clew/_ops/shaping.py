@@ -154,6 +154,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return _ops.cat(rows) if rows else _C.zeros(1, 0)
 
 
+@asks_classes
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids: each vector spread over a dimension of its own.
 
@@ -229,6 +230,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return input[_C.tensor(rows, dtype=_dtypes.int64).reshape(len(rows), r)]
 
 
+@asks_classes
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """Where the elements are not zero.
 

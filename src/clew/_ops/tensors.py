@@ -283,6 +283,7 @@ def set_(
 # ---- making and filling --------------------------------------------------------------------------
 
 
+@asks_classes
 def empty_permuted(
     size: Any,
     physical_layout: Any,

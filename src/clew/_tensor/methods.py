@@ -733,6 +733,9 @@ def install() -> None:
         ("cdouble", _dtypes.complex128),
     ):
         methods[name] = _caster(name, dtype)
+    named = "type __deepcopy__ __reduce_ex__ __repr__ __format__ __reversed__ __contains__"
+    for name in named.split():  # as which modes and classes get them
+        methods[name].__name__ = name
     for name, value in methods.items():
         setattr(Tensor, name, value)
     _C._disabled_torch_function_impl = _disabled_torch_function_impl

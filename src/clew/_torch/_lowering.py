@@ -14,6 +14,7 @@ from typing import Any
 import clew
 from clew import Tensor
 from clew._base.overriding import DisableTorchFunctionSubclass
+from clew._torch import _lowering_makers
 
 __all__ = ["lower"]
 
@@ -467,9 +468,12 @@ def _narrow(send: Send, x: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return send("slice", "Tensor", x, dim, first, first + length)
 
 
-def _new_empty(send: Send, x: Tensor, *size: Any, **kwargs: Any) -> Tensor:
-    sizes = kwargs.pop("size") if "size" in kwargs else _sizes(size)
-    return send("new_empty", "default", x, list(sizes), **kwargs)
+def _new(name: str) -> Callable[..., Any]:
+    def rule(send: Send, x: Tensor, *size: Any, **kwargs: Any) -> Tensor:
+        sizes = kwargs.pop("size") if "size" in kwargs else _sizes(size)
+        return send(name, "default", x, list(sizes), **kwargs)
+
+    return rule
 
 
 def _cat(send: Send, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -604,12 +608,18 @@ def _converted(dtype: Any) -> Callable[..., Any]:
 
 
 def _to(send: Send, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    dtype = kwargs.get("dtype")
+    dtype, device = kwargs.get("dtype"), kwargs.get("device")
     for a in args:
         if isinstance(a, Tensor):
-            dtype = a.dtype
+            dtype, device = a.dtype, a.device
         elif isinstance(a, clew.dtype):
             dtype = a
+        elif isinstance(a, (str, clew.device)):
+            device = a
+    if device is not None and clew.device(device) != x.device:
+        dtype = x.dtype if dtype is None else dtype
+        more = {"dtype": dtype, "layout": x.layout, "device": clew.device(device)}
+        return send("_to_copy", "default", x, **more)
     if dtype is None or (dtype == x.dtype and not kwargs.get("copy")):
         with DisableTorchFunctionSubclass():
             return (
@@ -702,7 +712,8 @@ _RULES: dict[str, Callable[..., Any]] = {
     "hardswish": _no_inplace("hardswish"), "leaky_relu": _no_inplace("leaky_relu"),
     "hardsigmoid": _no_inplace("hardsigmoid"),
     "view": _view, "reshape": _reshape, "flatten": _flatten, "expand": _listed("expand"),
-    "permute": _listed("permute"), "flip": _listed("flip"), "new_empty": _new_empty,
+    "permute": _listed("permute"), "flip": _listed("flip"), "new_empty": _new("new_empty"),
+    "new_zeros": _new("new_zeros"), "new_ones": _new("new_ones"),
     "narrow": _narrow, "expand_as": _like("expand"), "view_as": _like("view"),
     "reshape_as": _like("reshape"), "hstack": _stacked(1), "vstack": _stacked(0),
     "unflatten": _unflatten, "ravel": _ravel, "type_as": _type_as, "T": _turned,
@@ -723,6 +734,7 @@ _RULES: dict[str, Callable[..., Any]] = {
         "binary_cross_entropy", "default", x, y, None, 0
     ),
     "mT": lambda send, x: send("transpose", "int", x, -2, -1),
+    **_lowering_makers.RULES,
 }  # fmt: skip
 
 
@@ -766,8 +778,9 @@ def lower(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], send: Send) 
     name = _BY_OPERATOR.get(name, name)
     if name in _DIRECT or not name:
         return func(*args, **kwargs)
-    if kwargs.get("out", "") is None:
-        kwargs = {k: v for k, v in kwargs.items() if k != "out"}
+    if kwargs:
+        unsaid = ("out", "generator")
+        kwargs = {k: v for k, v in kwargs.items() if v is not None or k not in unsaid}
     rule = _RULES.get(name)
     if rule is not None and "out" not in kwargs:
         if "input" in kwargs:

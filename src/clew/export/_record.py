@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from clew import _C, Tensor
-from clew._base.overriding import TorchFunctionMode
+from clew._base.overriding import PartsMode
 from clew.export import _symbols
 from clew.export._errors import ExportError, Place, here
 from clew.export._ir import Block, Node, Program, Value
@@ -58,7 +58,7 @@ class Held:
         self.value, self.runs, self.loose = value, runs, loose
 
 
-class Recorder(StandIns, TorchFunctionMode):
+class Recorder(StandIns, PartsMode):
     """Records what is called within it.
 
     Args:

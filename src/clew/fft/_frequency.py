@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import _C
 from clew._base.arguments import need_int, numpy_names
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew._ops.primitive import write_out
 from clew.fft import _core
@@ -15,6 +16,7 @@ from clew.fft import _core
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
+@asks_classes
 def fftfreq(
     n: int,
     d: float = 1.0,
@@ -48,6 +50,7 @@ def fftfreq(
     return _frequencies("fftfreq", n, d, out, dtype, layout, device, pin_memory, requires_grad)
 
 
+@asks_classes
 def rfftfreq(
     n: int,
     d: float = 1.0,
@@ -113,6 +116,7 @@ def _frequencies(
     return result.requires_grad_() if requires_grad else result
 
 
+@asks_classes
 @numpy_names
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Moves the zero frequency from the front to the middle.
@@ -131,6 +135,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     return _shift("fftshift", input, dim, False)
 
 
+@asks_classes
 @numpy_names
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Moves the zero frequency from the middle to the front.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew._base.arguments import numpy_names
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew.fft._core import to_complex, to_half, to_real
 
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 
+@asks_classes
 @numpy_names
 def fft2(
     input: Tensor,
@@ -53,6 +55,7 @@ def fft2(
     return to_complex("fft2", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@asks_classes
 @numpy_names
 def ifft2(
     input: Tensor,
@@ -82,6 +85,7 @@ def ifft2(
     return to_complex("ifft2", input, s, dim, norm, out, forward=False, grid=True)
 
 
+@asks_classes
 @numpy_names
 def rfft2(
     input: Tensor,
@@ -111,6 +115,7 @@ def rfft2(
     return to_half("rfft2", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@asks_classes
 @numpy_names
 def irfft2(
     input: Tensor,
@@ -140,6 +145,7 @@ def irfft2(
     return to_real("irfft2", input, s, dim, norm, out, forward=False, grid=True)
 
 
+@asks_classes
 @numpy_names
 def hfft2(
     input: Tensor,
@@ -168,6 +174,7 @@ def hfft2(
     return to_real("hfft2", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@asks_classes
 @numpy_names
 def ihfft2(
     input: Tensor,
@@ -197,6 +204,7 @@ def ihfft2(
     return to_half("ihfft2", input, s, dim, norm, out, forward=False, grid=True)
 
 
+@asks_classes
 @numpy_names
 def fftn(
     input: Tensor,
@@ -226,6 +234,7 @@ def fftn(
     return to_complex("fftn", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@asks_classes
 @numpy_names
 def ifftn(
     input: Tensor,
@@ -255,6 +264,7 @@ def ifftn(
     return to_complex("ifftn", input, s, dim, norm, out, forward=False, grid=True)
 
 
+@asks_classes
 @numpy_names
 def rfftn(
     input: Tensor,
@@ -284,6 +294,7 @@ def rfftn(
     return to_half("rfftn", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@asks_classes
 @numpy_names
 def irfftn(
     input: Tensor,
@@ -313,6 +324,7 @@ def irfftn(
     return to_real("irfftn", input, s, dim, norm, out, forward=False, grid=True)
 
 
+@asks_classes
 @numpy_names
 def hfftn(
     input: Tensor,
@@ -341,6 +353,7 @@ def hfftn(
     return to_real("hfftn", input, s, dim, norm, out, forward=True, grid=True)
 
 
+@asks_classes
 @numpy_names
 def ihfftn(
     input: Tensor,

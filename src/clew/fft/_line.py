@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from clew._base.arguments import numpy_names
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew.fft._core import to_complex, to_half, to_real
 
 __all__ = ["fft", "hfft", "ifft", "ihfft", "irfft", "rfft"]
 
 
+@asks_classes
 @numpy_names
 def fft(
     input: Tensor,
@@ -37,6 +39,7 @@ def fft(
     return to_complex("fft", input, n, dim, norm, out, forward=True, grid=False)
 
 
+@asks_classes
 @numpy_names
 def ifft(
     input: Tensor,
@@ -65,6 +68,7 @@ def ifft(
     return to_complex("ifft", input, n, dim, norm, out, forward=False, grid=False)
 
 
+@asks_classes
 @numpy_names
 def rfft(
     input: Tensor,
@@ -93,6 +97,7 @@ def rfft(
     return to_half("rfft", input, n, dim, norm, out, forward=True, grid=False)
 
 
+@asks_classes
 @numpy_names
 def irfft(
     input: Tensor,
@@ -121,6 +126,7 @@ def irfft(
     return to_real("irfft", input, n, dim, norm, out, forward=False, grid=False)
 
 
+@asks_classes
 @numpy_names
 def hfft(
     input: Tensor,
@@ -149,6 +155,7 @@ def hfft(
     return to_real("hfft", input, n, dim, norm, out, forward=True, grid=False)
 
 
+@asks_classes
 @numpy_names
 def ihfft(
     input: Tensor,

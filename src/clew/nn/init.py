@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import clew
 from clew import _namespace
+from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
 __all__ = [
@@ -73,6 +74,17 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"calculate_gain: unsupported nonlinearity {nonlinearity}")
 
 
+def _uniform(tensor: Any, a: float, b: float, generator: Any) -> clew.Tensor:
+    with clew.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def _normal(tensor: Any, mean: float, std: float, generator: Any) -> clew.Tensor:
+    with clew.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+@asks_classes
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> clew.Tensor:
     """Fills with values drawn evenly from [a, b).
 
@@ -90,10 +102,10 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
         >>> bool((w.abs() <= 0.5).all())
         True
     """
-    with clew.no_grad():
-        return tensor.uniform_(a, b, generator=generator)
+    return _uniform(tensor, a, b, generator)
 
 
+@asks_classes
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> clew.Tensor:
     """Fills with normally distributed values.
 
@@ -111,8 +123,7 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
         >>> round(w.mean().item(), 2)
         5.0
     """
-    with clew.no_grad():
-        return tensor.normal_(mean, std, generator=generator)
+    return _normal(tensor, mean, std, generator)
 
 
 def trunc_normal_(
@@ -188,6 +199,7 @@ def trunc_normal_(
     return tensor
 
 
+@asks_classes
 def constant_(tensor: Any, val: float) -> clew.Tensor:
     """Fills with one value.
 
@@ -219,7 +231,8 @@ def ones_(tensor: Any) -> clew.Tensor:
         >>> clew.nn.init.ones_(clew.empty(2)).tolist()
         [1.0, 1.0]
     """
-    return constant_(tensor, 1.0)
+    with clew.no_grad():
+        return tensor.fill_(1.0)
 
 
 def zeros_(tensor: Any) -> clew.Tensor:
@@ -333,7 +346,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> cl
     """
     std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
     bound = math.sqrt(3.0) * std
-    return uniform_(tensor, -bound, bound, generator)
+    return _uniform(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> clew.Tensor:
@@ -355,7 +368,7 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> cle
         True
     """
     std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
-    return normal_(tensor, 0.0, std, generator)
+    return _normal(tensor, 0.0, std, generator)
 
 
 def _empty(tensor: Any) -> bool:
@@ -365,6 +378,7 @@ def _empty(tensor: Any) -> bool:
     return True
 
 
+@asks_classes
 def kaiming_uniform_(
     tensor: Any,
     a: float = 0,
@@ -396,7 +410,7 @@ def kaiming_uniform_(
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
     bound = math.sqrt(3.0) * std
-    return uniform_(tensor, -bound, bound, generator)
+    return _uniform(tensor, -bound, bound, generator)
 
 
 def kaiming_normal_(
@@ -428,7 +442,7 @@ def kaiming_normal_(
     if _empty(tensor):
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
-    return normal_(tensor, 0.0, std, generator)
+    return _normal(tensor, 0.0, std, generator)
 
 
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> clew.Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
+from clew._base.overriding import aside
 from clew._C import Tensor, empty
 
 __all__ = [
@@ -65,7 +66,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                 own._is_param = True
                 kept: Parameter = own.requires_grad_(requires_grad)
                 return kept
-        made: Parameter = Tensor._make_subclass(cls, data.detach(), requires_grad)
+        made: Parameter = Tensor._make_subclass(cls, aside(data.detach), requires_grad)
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -112,7 +113,7 @@ class Buffer(Tensor):
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
         if data is None:
             data = empty(0)
-        made: Buffer = Tensor._make_subclass(cls, data.detach(), data.requires_grad)
+        made: Buffer = Tensor._make_subclass(cls, aside(data.detach), data.requires_grad)
         made.persistent = persistent
         return made
 

@@ -10,6 +10,7 @@ import numpy as np
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_int
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew.signal._sampling import bartlett_points, cosines, kaiser_points, made, need_numbers
 
@@ -53,6 +54,7 @@ def _sampled(
     return made(f, length, last, dtype, device, pin_memory, requires_grad)
 
 
+@asks_classes
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -95,6 +97,7 @@ def bartlett_window(
     )
 
 
+@asks_classes
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -137,6 +140,7 @@ def blackman_window(
     )
 
 
+@asks_classes
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -184,6 +188,7 @@ def hamming_window(
     )
 
 
+@asks_classes
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -226,6 +231,7 @@ def hann_window(
     )
 
 
+@asks_classes
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

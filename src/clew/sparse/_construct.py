@@ -10,6 +10,7 @@ import numpy as np
 import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew.sparse._batched import Batched, batched
 from clew.sparse._blocked import Blocked, blocked, blocks_of
@@ -93,6 +94,7 @@ class check_sparse_tensor_invariants(ContextDecorator):
         pass
 
 
+@asks_classes
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -282,6 +284,7 @@ def _pattern(name: str, by_rows: bool, c: Tensor, o: Tensor, shape: tuple[int, i
     return Pattern(c, o, shape)
 
 
+@asks_classes
 def sparse_csr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -336,6 +339,7 @@ def sparse_csr_tensor(
     )
 
 
+@asks_classes
 def sparse_csc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -411,6 +415,7 @@ def _of_blocks(
     return blocked(made._pattern, made._elements, by_rows)
 
 
+@asks_classes
 def sparse_bsr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -462,6 +467,7 @@ def sparse_bsr_tensor(
     )
 
 
+@asks_classes
 def sparse_bsc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -510,6 +516,7 @@ def sparse_bsc_tensor(
     )
 
 
+@asks_classes
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,

@@ -474,10 +474,10 @@ class Crash:
         self._optimizers: list[Any] = []
 
     def __enter__(self) -> Crash:
+        from clew._base.overriding import PartsMode
         from clew.amp.grad_scaler import GradScaler
         from clew.nn.modules import _global
         from clew.optim.optimizer import Optimizer
-        from clew.overrides import TorchFunctionMode
         from clew.utils.data import dataloader
 
         def made(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
@@ -517,7 +517,7 @@ class Crash:
 
         crash = self
 
-        class Data(TorchFunctionMode):
+        class Data(PartsMode):
             """Gives operations that models' results go into the data of the saved step."""
 
             def __torch_function__(

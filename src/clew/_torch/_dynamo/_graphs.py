@@ -20,10 +20,10 @@ from typing import Any
 import clew
 from clew import Tensor, fx, nn
 from clew._base import overriding
+from clew._base.overriding import PartsMode
 from clew._program.compiled import OptimizedModule
 from clew._tensor.structured import Structured
 from clew.autograd.function import Function
-from clew.overrides import TorchFunctionMode
 from clew.utils import _pytree
 
 __all__ = ["backends", "with_backend"]
@@ -65,7 +65,7 @@ def _operation(func: Any) -> tuple[str, Any, bool]:
     return "call_method", name, False
 
 
-class _Recorder(TorchFunctionMode):
+class _Recorder(PartsMode):
     """Runs calls on tensors without elements, and writes them down."""
 
     def __init__(self, found: dict[int, Callable[[], Any]]) -> None:

@@ -3,8 +3,9 @@
 A `TorchDispatchMode` gets the operations that the calls in its context are made of, each as
 `clew.ops.aten` names it; a subclass of Tensor with `__torch_dispatch__` gets those that its
 instances meet. Where they differ from PyTorch's: a gradient's own operations do not arrive, since
-backward runs natively, nor do factories that take no tensor, such as `zeros`; and what a function
-runs is recorded, so that results need no autograd above.
+backward runs natively; a function such as `zeros` arrives when it is looked up while the mode is on
+(`torch.zeros`, not a name that was imported before); and what a function runs is recorded, so that
+results need no autograd above.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from clew import Tensor
-from clew._base.overriding import TorchFunctionMode, _relevant, _state
+from clew._base.overriding import PartsMode, _relevant, _state
 
 __all__ = [
     "TorchDispatchMode",
@@ -43,8 +44,14 @@ def _dispatch_lowered(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -
     return lower(func, args, kwargs, _send(cls.__torch_dispatch__, tuple(types)))
 
 
-class _Bridge(TorchFunctionMode):
+class _Bridge(PartsMode):
     """Gives a dispatch mode the operations of the calls that a function mode sees."""
+
+    _sees_makers = True
+    _sees_whole = frozenset(
+        "asarray bartlett_window blackman_window empty_permuted fftfreq hamming_window hann_window "
+        "kaiser_window normal polar rfftfreq".split()
+    )
 
     def __init__(self, mode: TorchDispatchMode) -> None:
         self.mode = mode

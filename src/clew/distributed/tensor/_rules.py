@@ -350,6 +350,8 @@ _PLAIN = set(
     is_contiguous get_device is_sparse is_meta
     """.split()
 )
+# Functions written in Python whose rule is that of the operation which they end in.
+_BY_PARTS = frozenset(("embedding",))
 RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys(_POINTWISE, _pointwise),
     **dict.fromkeys("add_ sub_ mul_ div_ copy_ zero_ fill_ clamp_ addcmul_ addcdiv_ lerp_ sqrt_ "
@@ -387,6 +389,9 @@ def call(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         with DisableTorchFunctionSubclass():
             return func(*args, **kwargs)
     rule = RULES.get(name)
+    parts = getattr(func, "__wrapped__", None)
+    if parts is not None and (rule is None or func.__name__ in _BY_PARTS):
+        return parts(*args, **kwargs)
     if rule is None:
         raise NotImplementedError(
             f"DTensor: there is no rule for {name}; use full_tensor(), which every process has, or "

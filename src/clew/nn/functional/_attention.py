@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import clew
+from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
 from ._core import dropout, linear, pad, scaled_dot_product_attention
@@ -79,6 +80,7 @@ def _check_shapes(
     return batched
 
 
+@asks_classes
 def multi_head_attention_forward(
     query: Any,
     key: Any,

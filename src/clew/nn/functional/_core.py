@@ -126,6 +126,7 @@ def _implicit_dim(name: str, input: Any) -> int:
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
+@asks_classes
 def hardtanh(
     input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> clew.Tensor:
@@ -151,6 +152,7 @@ def hardtanh(
     return _hardtanh(input, min_val, max_val, inplace)
 
 
+@asks_classes
 def softmax(
     input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> clew.Tensor:
@@ -174,6 +176,7 @@ def softmax(
     return _softmax(input, dim) if dtype is None else _softmax(input, dim, dtype=dtype)
 
 
+@asks_classes
 def softmin(
     input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> clew.Tensor:
@@ -197,6 +200,7 @@ def softmin(
     return _softmax(-input, dim) if dtype is None else _softmax(-input, dim, dtype=dtype)
 
 
+@asks_classes
 def log_softmax(
     input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> clew.Tensor:
@@ -266,6 +270,7 @@ def rrelu(
     return input.mul_(slope) if inplace else input * slope
 
 
+@asks_classes
 def rrelu_(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
 ) -> clew.Tensor:
@@ -288,6 +293,7 @@ def rrelu_(
     return rrelu(input, lower, upper, training, True)
 
 
+@asks_classes
 def gumbel_softmax(
     logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> clew.Tensor:
@@ -323,6 +329,7 @@ def gumbel_softmax(
     return clew.zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft
 
 
+@asks_classes
 def normalize(
     input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
 ) -> clew.Tensor:
@@ -419,6 +426,7 @@ def instance_norm(
     return out.reshape(input.shape)
 
 
+@asks_classes
 def local_response_norm(
     input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> clew.Tensor:
@@ -453,6 +461,7 @@ def local_response_norm(
     return input / (mean * alpha + k) ** beta
 
 
+@asks_classes
 def embedding(
     input: Any,
     weight: Any,
@@ -500,6 +509,7 @@ _embedding = private("_embedding")
 _embedding_bag = private("_embedding_bag")
 
 
+@asks_classes
 def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float) -> clew.Tensor:
     """Scales the rows that an index names down to a norm, in place.
 
@@ -529,6 +539,7 @@ def embedding_renorm_(weight: Any, index: Any, max_norm: float, norm_type: float
     return weight
 
 
+@asks_classes
 def embedding_bag(
     input: Any,
     weight: Any,
@@ -682,6 +693,7 @@ def _composed_bags(
     return total / lengths.clamp(min=1).to(weight.dtype).unsqueeze(1)
 
 
+@asks_classes
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> clew.Tensor:
     """Convolution over time of a tensor (L, N, C): as conv1d, with the dims in that order.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import clew
 from clew._base.autocast import autocasting, float32
+from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
 from ._core import private
@@ -89,6 +90,7 @@ def _distance_loss(
     return _weighted(_distance(input, target, *curve), weight, reduction)
 
 
+@asks_classes
 def mse_loss(
     input: Any,
     target: Any,
@@ -125,6 +127,7 @@ def mse_loss(
     )
 
 
+@asks_classes
 def l1_loss(
     input: Any,
     target: Any,
@@ -159,6 +162,7 @@ def l1_loss(
     return _weighted((input - target).abs(), weight, reduction)
 
 
+@asks_classes
 def smooth_l1_loss(
     input: Any,
     target: Any,
@@ -203,6 +207,7 @@ def smooth_l1_loss(
     return _distance_loss("smooth_l1_loss", _smooth_l1_loss, input, target, curve, None, reduction)
 
 
+@asks_classes
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> clew.Tensor:

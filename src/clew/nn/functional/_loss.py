@@ -8,6 +8,7 @@ from typing import Any
 
 import clew
 from clew._base.autocast import autocasting, float32
+from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
 from ._core import linear, logsigmoid, private, xlogy
@@ -93,6 +94,7 @@ def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> None:
         )
 
 
+@asks_classes
 def nll_loss(
     input: Any,
     target: Any,
@@ -139,6 +141,7 @@ def nll_loss(
         raise
 
 
+@asks_classes
 def cross_entropy(
     input: Any,
     target: Any,
@@ -240,6 +243,7 @@ def cross_entropy(
     return (1 - label_smoothing) * nll + (label_smoothing / classes) * smooth
 
 
+@asks_classes
 def binary_cross_entropy(
     input: Any,
     target: Any,
@@ -299,6 +303,7 @@ def binary_cross_entropy(
     return reduced(loss, reduction)
 
 
+@asks_classes
 def binary_cross_entropy_with_logits(
     input: Any,
     target: Any,
@@ -349,6 +354,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss.to(target.dtype), reduction)
 
 
+@asks_classes
 def kl_div(
     input: Any,
     target: Any,
@@ -395,6 +401,7 @@ def kl_div(
     return reduced(loss, reduction)
 
 
+@asks_classes
 def poisson_nll_loss(
     input: Any,
     target: Any,
@@ -445,6 +452,7 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
+@asks_classes
 def gaussian_nll_loss(
     input: Any,
     target: Any,
@@ -506,6 +514,7 @@ def _broadcasts(small: Any, big: Any) -> bool:
     )
 
 
+@asks_classes
 def linear_cross_entropy(
     input: Any,
     linear_weight: Any,

@@ -245,6 +245,7 @@ def _triplet(
     return _reduced((near - far + margin).clamp(min=0), how)
 
 
+@asks_classes
 def triplet_margin_with_distance_loss(
     anchor: Any,
     positive: Any,
@@ -461,6 +462,7 @@ def multilabel_margin_loss(
     return _reduced(loss.squeeze(0) if single else loss, reduction)
 
 
+@asks_classes
 def multilabel_soft_margin_loss(
     input: Any,
     target: Any,

@@ -8,6 +8,7 @@ from typing import Any
 import clew
 from clew._base.arguments import whole
 from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
 
 from ._core import _table, avg_pool1d, avg_pool2d, avg_pool3d, private
 
@@ -155,9 +156,9 @@ def _max_pool(n: int) -> Any:
     return max_pool, max_pool_with_indices
 
 
-max_pool1d, max_pool1d_with_indices = _max_pool(1)
-max_pool2d, max_pool2d_with_indices = _max_pool(2)
-max_pool3d, max_pool3d_with_indices = map(in_float32, _max_pool(3))
+max_pool1d, max_pool1d_with_indices = map(asks_classes, _max_pool(1))
+max_pool2d, max_pool2d_with_indices = map(asks_classes, _max_pool(2))
+max_pool3d, max_pool3d_with_indices = (asks_classes(in_float32(pool)) for pool in _max_pool(3))
 
 
 def _adaptive_sizes(input: Any, output_size: Any, n: int, name: str) -> list[int]:
@@ -199,9 +200,9 @@ def _adaptive_avg(n: int) -> Any:
     return adaptive_avg_pool
 
 
-adaptive_avg_pool1d = _adaptive_avg(1)
-adaptive_avg_pool2d = _adaptive_avg(2)
-adaptive_avg_pool3d = _adaptive_avg(3)
+adaptive_avg_pool1d = asks_classes(_adaptive_avg(1))
+adaptive_avg_pool2d = asks_classes(_adaptive_avg(2))
+adaptive_avg_pool3d = asks_classes(_adaptive_avg(3))
 
 
 def _adaptive_max(n: int) -> Any:
@@ -260,9 +261,11 @@ def _adaptive_max(n: int) -> Any:
     return adaptive_max_pool, adaptive_max_pool_with_indices
 
 
-adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_max(1)
-adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_max(2)
-adaptive_max_pool3d, adaptive_max_pool3d_with_indices = map(in_float32, _adaptive_max(3))
+adaptive_max_pool1d, adaptive_max_pool1d_with_indices = map(asks_classes, _adaptive_max(1))
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = map(asks_classes, _adaptive_max(2))
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = (
+    asks_classes(in_float32(pool)) for pool in _adaptive_max(3)
+)
 
 
 def _unpool(
@@ -319,6 +322,7 @@ def _unpool(
     return made
 
 
+@asks_classes
 def max_unpool1d(
     input: Any,
     indices: Any,
@@ -456,9 +460,9 @@ def _lp_pool(n: int, pool: Any) -> Any:
     return lp_pool
 
 
-lp_pool1d = _lp_pool(1, avg_pool1d)
-lp_pool2d = _lp_pool(2, avg_pool2d)
-lp_pool3d = _lp_pool(3, avg_pool3d)
+lp_pool1d = asks_classes(_lp_pool(1, avg_pool1d))
+lp_pool2d = asks_classes(_lp_pool(2, avg_pool2d))
+lp_pool3d = asks_classes(_lp_pool(3, avg_pool3d))
 
 
 def _fractional(n: int) -> Any:

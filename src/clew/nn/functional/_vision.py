@@ -109,6 +109,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> clew.Tensor:
     return x.reshape(*lead, c * r * r, h // r, w // r)
 
 
+@asks_classes
 def channel_shuffle(input: Any, groups: int) -> clew.Tensor:
     """Takes channels in turn from each of several groups.
 
@@ -317,6 +318,7 @@ def _copies(shape: tuple[int, ...], factor: int) -> tuple[list[int], list[int], 
     return batch + apart, batch + blocks, batch + sizes
 
 
+@asks_classes
 def interpolate(
     input: Any,
     size: Any = None,
@@ -483,6 +485,7 @@ def interpolate(
     return out.to(input.dtype) if narrow else out
 
 
+@asks_classes
 def upsample(
     input: Any,
     size: Any = None,
@@ -511,6 +514,7 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+@asks_classes
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> clew.Tensor:
     """interpolate with mode "nearest".
 
@@ -531,6 +535,7 @@ def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> 
     return interpolate(input, size, scale_factor, "nearest")
 
 
+@asks_classes
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> clew.Tensor:
     """interpolate with mode "bilinear" and aligned corners.
 
@@ -551,6 +556,7 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
+@asks_classes
 def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> clew.Tensor:
     """The sampling places of an affine map, for grid_sample: theta times (x, y[, z], 1).
 
