@@ -297,3 +297,21 @@ def test_modes_are_found():
         assert overrides._get_current_function_mode() is mode
         assert overrides._get_current_function_mode_stack() == [mode]
     assert overrides._get_current_function_mode() is None
+
+
+def test_files_and_points_are_read_on_the_cpu_whatever_the_default_device():
+    import io
+
+    file = io.BytesIO()
+    clew.save({"x": X, "net": nn.Linear(2, 2)}, file)
+    clew.set_default_device("meta")
+    try:
+        file.seek(0)
+        read = clew.load(file, weights_only=False)
+        points = clew.quasirandom.SobolEngine(2, scramble=True, seed=1).draw(2)
+        whole = clew.LongTensor([1, 2])
+        assert clew.zeros(1).is_meta and clew.FloatTensor(2).device.type == "cpu"
+    finally:
+        clew.set_default_device(None)
+    assert read["x"].tolist() == X.tolist() and read["net"].weight.device.type == "cpu"
+    assert points.device.type == "cpu" and whole.tolist() == [1, 2]

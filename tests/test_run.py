@@ -443,3 +443,30 @@ def test_texts_are_clews_again_after_uninstall():
         *("clew.return_types.aminmax(min=tensor(1.),", "max=tensor(1.))"),
         *("SlogDet(sign=tensor(1.),", "logabsdet=tensor(0.))"),
     ], done.stderr
+
+
+def test_functions_say_that_they_are_torchs(program):
+    out, _ = program("""
+        import pickle
+        import torch
+        from torch.nn.init import kaiming_uniform_, ones_
+        from torch.overrides import TorchFunctionMode, resolve_name
+
+        assert kaiming_uniform_.__module__ == ones_.__module__ == "torch.nn.init"
+        assert pickle.loads(pickle.dumps(ones_)) is torch.nn.init.ones_
+        assert resolve_name(torch.Tensor.add) == "torch.Tensor.add"
+
+        class Names(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                names.append(resolve_name(func))
+                return func(*args, **(kwargs or {}))
+
+        names = []
+        for _ in range(2):  # the module keeps what it has looked up, and must forget it
+            torch.zeros(2)
+            with Names():
+                torch.zeros(2) + 1
+        assert names == ["torch.zeros", "torch.Tensor.add"] * 2, names
+        print("fine")
+    """)
+    assert out == "fine\n"

@@ -41,7 +41,7 @@ class SobolEngine:
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
         self.num_generated = 0
         self._directions = _directions(dimension)
-        self.shift = clew.zeros(dimension, dtype=clew.int64)
+        self.shift = clew.zeros(dimension, dtype=clew.int64, device="cpu")
         if scramble:
             self._scramble()
         self._state = self.shift.numpy().copy()
@@ -54,11 +54,12 @@ class SobolEngine:
         if self.seed is not None:
             generator = clew.Generator()
             generator.manual_seed(self.seed)
-        bits = clew.randint(2, (self.dimension, _BITS), generator=generator)
-        places = 2 ** clew.arange(_BITS)
+        bits = clew.randint(2, (self.dimension, _BITS), generator=generator, device="cpu")
+        places = 2 ** clew.arange(_BITS, device="cpu")
         self.shift = (bits * places).sum(1)
         # A random lower triangle, with ones on the diagonal, of each dim's binary digits.
-        lower = clew.randint(2, (self.dimension, _BITS, _BITS), generator=generator).tril().numpy()
+        triangle = (self.dimension, _BITS, _BITS)
+        lower = clew.randint(2, triangle, generator=generator, device="cpu").tril().numpy()
         lower[:, range(_BITS), range(_BITS)] = 1
         powers = 1 << np.arange(_BITS)[::-1]
         digits = (self._directions[..., None] & powers) > 0  # dim, direction, digit from the top

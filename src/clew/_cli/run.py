@@ -225,9 +225,21 @@ def _explain_missing(alias: str, module: Any) -> None:
 
     __getattr__._of_torch = True  # type: ignore[attr-defined]
     module.__getattr__ = __getattr__
+    if alias == "torch.nn.init":
+        _name_module(module, alias)
     for name, part in list(vars(module).items()):
         if isinstance(part, types.ModuleType) and part.__name__ == f"{module.__name__}.{name}":
             _explain_missing(f"{alias}.{name}", part)
+
+
+def _name_module(module: Any, name: str) -> None:
+    """Has functions say that they are of a module of that name. Modes of libraries (lightning's
+    for models that are loaded anyway) know by it what only fills parameters.
+    """
+    for value in vars(module).values():
+        own = isinstance(value, types.FunctionType)
+        if own and value.__module__ in (module.__name__, f"torch{module.__name__[4:]}"):
+            value.__module__ = name
 
 
 class _Loader(importlib.abc.Loader):
@@ -379,6 +391,8 @@ def uninstall() -> None:
     clew.Tensor.__module__ = "clew"
     _dtypes.speak_of("clew")
     return_types._show_lines(False)
+    if "clew.nn.init" in sys.modules:
+        _name_module(sys.modules["clew.nn.init"], "clew.nn.init")
     for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
         del sys.modules[name]
 

@@ -213,7 +213,7 @@ class Reader:
         return raw
 
     def _read(self, info: Any, start: int) -> Tensor:
-        raw = clew.empty(info.file_size, dtype=clew.uint8)
+        raw = clew._C.empty(info.file_size, dtype=clew.uint8, device="cpu")
         if info.file_size:
             self._fill(buffer_of(raw), info, start)
         return raw
@@ -222,7 +222,7 @@ class Reader:
         import numpy as np
 
         if size == 0:
-            return clew.empty(0, dtype=clew.uint8)
+            return clew._C.empty(0, dtype=clew.uint8, device="cpu")
         assert self.path is not None
         # Copy on write: changes stay in memory.
         mapped = np.memmap(self.path, np.uint8, "c", start, (size,))

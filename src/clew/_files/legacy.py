@@ -109,7 +109,7 @@ def _no_storage(key: str, nbytes: int, location: str) -> NoReturn:
 
 def _filled(file: Any, start: int, size: int) -> Tensor:
     """Bytes of the file."""
-    raw = clew.empty(size, dtype=clew.uint8)
+    raw = clew._C.empty(size, dtype=clew.uint8, device="cpu")
     target = buffer_of(raw) if size else memoryview(b"")
     file.seek(start)
     at = 0
@@ -165,7 +165,7 @@ class _Inventory(_Structure):
     def _note(self, key: str, nbytes: int, location: str) -> Tensor:
         if self.sizes.setdefault(key, nbytes) != nbytes:
             fail(f"storage {shown(key)} has {self.sizes[key]} bytes, and {nbytes} bytes")
-        return clew.empty(0, dtype=clew.uint8)
+        return clew._C.empty(0, dtype=clew.uint8, device="cpu")
 
     def persistent(self) -> None:
         super().persistent()

@@ -174,7 +174,7 @@ def _bytes(file: Any, start: int, size: int, path: str | None) -> Tensor:
         import numpy as np
 
         return clew.from_numpy(np.asarray(np.memmap(path, np.uint8, "c", start, (size,))))
-    raw = clew.empty(size, dtype=clew.uint8)
+    raw = clew._C.empty(size, dtype=clew.uint8, device="cpu")
     file.seek(start)
     if size:
         data = file.read(size)

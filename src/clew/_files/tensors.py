@@ -83,7 +83,7 @@ def view_of(raw: Tensor, dtype: Any, size: Any, stride: Any, offset: int, what: 
         raise UnpicklingError(f"load: {what} has bytes that are neither 0 nor 1")
     flat = raw[: held * width]._reinterpret(dtype)
     offset += flat.storage_offset()  # `raw` may be a part of a storage
-    return clew.empty(0, dtype=dtype, device=raw.device)._set_to(flat, offset, size, stride)
+    return clew._C.empty(0, dtype=dtype, device=raw.device)._set_to(flat, offset, size, stride)
 
 
 def only_bools(raw: Tensor) -> bool:

@@ -53,16 +53,16 @@ class tensortype(type):
         if device is not None and _C.device(device).type != "cpu":
             raise RuntimeError(f"{name}: legacy types are on the CPU; got device {device}")
         if len(args) != 1 or (isinstance(args[0], int) and not isinstance(args[0], bool)):
-            return _C.empty(tuple(args) or (0,), dtype=cls.dtype)
+            return _C.empty(tuple(args) or (0,), dtype=cls.dtype, device="cpu")
         given = args[0]
         if isinstance(given, _C.Size):
-            return _C.empty(given, dtype=cls.dtype)
+            return _C.empty(given, dtype=cls.dtype, device="cpu")
         if isinstance(given, Tensor):
             if given.dtype is not cls.dtype:
                 raise TypeError(f"{name}: a tensor must have dtype {cls.dtype}; got {given.dtype}")
             return given.detach()
         if hasattr(given, "untyped"):
-            return _C.empty(0, dtype=cls.dtype).set_(given)
+            return _C.empty(0, dtype=cls.dtype, device="cpu").set_(given)
         if not hasattr(given, "__len__"):
             raise TypeError(
                 f"{name}: expected sizes or a sequence of values; got {type(given).__name__}"
