@@ -34,6 +34,10 @@ class GuardFailed(RuntimeError):
     """A call has sizes or values for which the exported program does not stand."""
 
 
+class UnequalRows(RuntimeError):
+    """A loop appends tensors of different sizes, and was recorded for such of one size."""
+
+
 def _fail(place: Place, got: Any, expected: Any) -> None:
     raise GuardFailed(
         f"exported program: the line {place} was recorded for a case in which its condition is "
@@ -45,7 +49,13 @@ def _fail(place: Place, got: Any, expected: Any) -> None:
 def stack_scan(rows: list[Tensor], dtype: Any, sizes: tuple[int | None, ...]) -> Tensor:
     """The tensors that a loop gathered, one behind the other."""
     if rows:
-        return clew.stack(rows)
+        try:
+            return clew.stack(rows)
+        except RuntimeError as e:
+            raise UnequalRows(
+                f"exported program: the tensors that a loop appends are of different sizes, as they "
+                f"were in no example; export with an example in which they are: {e}"
+            ) from None
     return clew.zeros(0, *(n or 0 for n in sizes), dtype=dtype)
 
 

@@ -24,7 +24,7 @@ from clew.export._errors import ExportError, here, is_library, is_standard
 from clew.export._inline import inlined, program_of
 from clew.export._ir import Block, Node
 from clew.export._journal import UNBOUND, Journal, KindChanges
-from clew.export._lists import Maybe, SymRange, as_loop
+from clew.export._lists import Maybe, ScanList, SymRange, as_loop
 from clew.export._merge import ELEMENT, Merger
 from clew.export._perhaps import Perhaps, implied, known
 from clew.export._record import Recorder
@@ -228,12 +228,13 @@ class Control(Cells, Statements):
                     rec.blocks.pop()
                     rec.journals.pop()
                     rec.present.pop()
-                active = rec.active
-                written = journal.swap(_takers(takes, wanted))
+                journal.swap(_takers(takes, wanted))
+                left_with = {}  # what lists hold that append() has made longer
                 for grown, added in journal.grown():
                     if type(grown) is list:
+                        left_with[id(grown)] = list(grown)
                         del grown[len(grown) - len(added) :]
-                sides.append((block, result, error, journal, written, active))
+                sides.append((block, result, error, journal, left_with))
         finally:
             rec.active = before
             self._depth -= 1
@@ -249,16 +250,17 @@ class Control(Cells, Statements):
             left: Any = sides[k][1]
             return tuple(left)
         for outer in rec.journals:
-            for _, _, _, journal, _, _ in sides:
+            for _, _, _, journal, _ in sides:
                 for key, (root, old) in journal.before.items():
                     outer.before.setdefault(key, (root, old))
         node = Node("if", (c.value,), place=place, blocks=[sides[0][0], sides[1][0]])
         merger = Merger(rec, node, takes, place)
         results: Any = (sides[0][1], sides[1][1])
-        merged = tuple(merger.merge(a, b, name) for a, b, name in zip(*results, names))
+        pairs = (_as_left(a, b, sides[0][4], sides[1][4]) for a, b in zip(*results))
+        merged = tuple(merger.merge(a, b, name) for (a, b), name in zip(pairs, names))
         grown = self._merged_growth(merger, *(side[3] for side in sides))
         rec.emit(node)
-        for _, _, _, journal, _, _ in sides:
+        for _, _, _, journal, _ in sides:
             journal.leave(rec.journals, place)
         for target, x in grown:
             self.grow(target, x)
@@ -425,6 +427,16 @@ class Control(Cells, Statements):
         return Staged(
             self, trip, cond, lambda i, v: body(i + 1, v), test, vals, names, grows
         ).run()  # fmt: skip
+
+
+def _as_left(a: Any, b: Any, held_a: Any, held_b: Any) -> tuple[Any, Any]:
+    """A variable after either branch. Where a loop of one branch has made another list of it, it
+    is, in the other branch, what append() has left there."""
+    if type(a) is list and isinstance(b, ScanList):
+        a = held_a.get(id(a), a)
+    if type(b) is list and isinstance(a, ScanList):
+        b = held_b.get(id(b), b)
+    return a, b
 
 
 def _takers(takes: list[bool], wanted: bool) -> Callable[[int], bool]:

@@ -12,6 +12,7 @@ from clew.export._errors import ExportError, here
 from clew.export._symbols import SYMS, Poison, compute, recorder
 
 __all__ = [
+    "SPLITS",
     "Appender",
     "Maybe",
     "ScanList",
@@ -22,6 +23,8 @@ __all__ = [
     "has_maybe",
     "joined",
     "length_of",
+    "one_of",
+    "split_by",
 ]
 
 
@@ -48,6 +51,24 @@ class SymIter:
         )
 
 
+SPLITS = frozenset(("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes"))
+
+
+def split_by(x: Tensor, sizes: Any, dim: int = 0) -> SymIter:
+    """split() into as many parts as there are numbers in what tolist() has made."""
+    rec, whole = recorder(), sizes.whole
+    if whole is None:
+        raise ExportError(f"export: split() by a list of varying length at {here()}")
+    total = rec.item(whole.sum())
+    same = compute("eq", operator.eq, (total, rec.shape(x)[dim]))
+    if type(same) in SYMS:
+        rec.guard(same, True)
+    starts = whole.cumsum(0) - whole
+    return SymIter(
+        sizes.length(), lambda i: x.narrow(dim, rec.item(starts.select(0, i)), sizes.item(i))
+    )
+
+
 class SymRange(SymIter):
     """A range with a bound that varies."""
 
@@ -70,8 +91,7 @@ def as_loop(rec: Any, items: Any) -> SymIter | None:
     if isinstance(items, SymIter):
         return items
     if isinstance(items, ScanList):
-        rows = items.all_rows()
-        return SymIter(items.length(), lambda i: rows[i])
+        return SymIter(items.length(), items.items())
     if isinstance(items, Tensor) and id(items) in rec.known and items.dim():
         n = rec.shape(items)[0]
         if type(n) in SYMS:
@@ -128,16 +148,50 @@ def joined(
     keeps = [x.keep if type(x) is Maybe else True for x in items]
     last = values[0].dim() if op == "stack" else values[0].dim() - 1
     at = dim if dim >= 0 else dim + last + 1
-    for x in items:
-        if type(x) is Maybe:
-            fixed_sizes(x.value, at if op == "cat" else None)
+    varying = [v for v, k in zip(values, keeps) if k is not True and _varies(v, op, at)]
+    if not may_be_empty:
+        if not any(k is True for k in keeps):
+            recorder().guard(compute("gt", operator.gt, (length_of(items), 0)), True)
+    elif varying:
+        fixed_sizes(varying[0], at if op == "cat" else None)
+    if varying:
+        return _joined_varying(op, values, keeps, at)
     whole = getattr(clew, op)(values, dim)
     masks = [
         clew.full((1 if op == "stack" else v.shape[at],), k) for v, k in zip(values, keeps)
     ]  # fmt: skip
-    if not may_be_empty:
-        recorder().guard(compute("gt", operator.gt, (length_of(items), 0)), True)
     return whole.movedim(at, 0)[clew.cat(masks)].movedim(0, at)
+
+
+def _varies(x: Any, op: str, at: int) -> bool:
+    """Whether sizes of an element vary that it must have in common with the others."""
+    sizes = list(recorder().held(x).value.sizes) if isinstance(x, Tensor) else []
+    if op == "cat":
+        del sizes[at]
+    return None in sizes
+
+
+def _joined_varying(op: str, values: list[Any], keeps: list[Any], at: int) -> Tensor:
+    """stack() or cat() of elements whose sizes are known only when the program runs: where one is
+    not there, nothing of the size of one that is there takes its place."""
+    parts = [v.unsqueeze(at) if op == "stack" else v for v in values]
+    certain = [p for p, k in zip(parts, keeps) if k is True]
+    like, known = (certain or parts)[0], True if certain else keeps[0]
+    for part, keep in zip(parts[1:], keeps[1:]):
+        if known is not True:
+            like = one_of(known, like, part)
+            known = compute("either", lambda a, b: bool(a or b), (known, keep))
+    nothing = like.narrow(at, 0, 0)
+    return clew.cat([p if k is True else one_of(k, p, nothing) for p, k in zip(parts, keeps)], at)
+
+
+def one_of(keep: Any, value: Tensor, other: Tensor) -> Tensor:
+    """The first tensor where it is there, else the other."""
+    names = ("the element that a list grows by",)
+    found: Tensor = recorder().control._branch(
+        keep, lambda: (value,), lambda: (other,), names, 0
+    )[0]  # fmt: skip
+    return found
 
 
 def fixed_sizes(x: Any, but: int | None = None) -> None:
@@ -260,6 +314,15 @@ class ScanList(list):
             cut = rows.flip(0) if index == slice(None, None, -1) else rows[index]
             return ScanList([], cut, recorder().shape(cut)[0], True)
         return rows[index]
+
+    def items(self) -> Callable[[Any], Any]:
+        """What gives an element by its number."""
+        rows = self.all_rows()
+        return lambda i: rows[i]
+
+    def padded(self, batch_first: bool, padding_value: Any, side: str) -> Tensor:
+        """What pad_sequence() gives: all elements are of one size."""
+        return self.joined("stack", 0 if batch_first else 1)
 
     def all_rows(self) -> Tensor:
         """The elements, as many as there are."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import clew
 from clew import Tensor
-from clew.export._code import interpret_loop
+from clew.export._code import UnequalRows, interpret_loop
 from clew.export._errors import ExportError, here
-from clew.export._ir import Block, Node, Value
+from clew.export._ir import Block, Node, Value, values_in, written
 from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind, _same, shown
-from clew.export._lists import Appender, Maybe, ScanList, fixed_sizes
+from clew.export._lists import Appender, Maybe, ScanList
 from clew.export._perhaps import Perhaps
+from clew.export._ragged import RaggedList, common, pushed
 from clew.export._record import Held, Recorder, unseen
 from clew.export._stand_ins import _shape_of
 from clew.export._symbols import SYMS, Poison, SymInt
@@ -48,11 +49,25 @@ class Staged:
         self.level = 0
         self.odd: set[int] = set()  # variables that are other objects after a round
         self.changed: list[Any] = []  # lists and dicts of before the loop that a round changes
+        self.added: dict[int, Any] = {}  # an element by which a list grows
+        self.ragged: dict[int, Any] = {}  # lists of tensors of different sizes, before the loop
 
     def run(self) -> tuple[Any, ...]:
         """Records the loop; returns the variables after it."""
         carried, grown, loose = self._trial()
-        return self._record(carried, grown, loose)
+        try:
+            return self._record(carried, grown, loose)
+        except _OfDifferentSizes as e:
+            self.ragged = {i: self._flat(i) for i in e.lists}
+            return self._record(carried, grown, loose)
+
+    def _flat(self, i: int) -> RaggedList:
+        """What a list of tensors of different sizes holds before the loop."""
+        x = self.added[i]
+        value = x.value if type(x) is Maybe else x
+        if not isinstance(value, Tensor):
+            value = clew.full((), value)
+        return RaggedList.of(self.vals[i], value.dtype, value.dim())
 
     # ---- which variables change ----
 
@@ -74,8 +89,8 @@ class Staged:
         before = list(rec.active)
         vals = list(self.vals)
         for i, v in enumerate(vals):
-            if type(v) in (list, ScanList) and self.names[i] in self.grows:
-                if type(v) is ScanList and rec.journals:
+            if (type(v) is list or isinstance(v, ScanList)) and self.names[i] in self.grows:
+                if isinstance(v, ScanList) and rec.journals:
                     v.append(None)  # raises
                 grown.add(i)
         for _ in range(2):
@@ -100,6 +115,8 @@ class Staged:
                     if i in grown:
                         if not a.added:
                             grown = grown - {i}
+                        else:
+                            self.added[i] = a.added[0]
                         continue
                     if a is not b and not (a is UNBOUND and b is UNBOUND):
                         carried.add(i)
@@ -174,6 +191,10 @@ class Staged:
                 journal.before_change(x)
                 journal.spoil(x, self.place)
             starts = {i: _copied(given[i]) for i in order}  # the body may change lists
+            flats = {
+                i: [self._param(t, ("flat", i), {("flat", i): {0}}) for t in (x.flat, x.shapes)]
+                for i, x in self.ragged.items()
+            }
             appenders = {}
             for i in sorted(grown):
                 appenders[i] = given[i] = Appender(self.vals[i], self)
@@ -182,6 +203,13 @@ class Staged:
             ends: list[Any] = []
             for i in order:
                 self._end(starts[i], got[i], self.names[i], ends)
+            for i, (flat, shapes) in flats.items():
+                more = flat, shapes
+                for x in appenders[i].added:
+                    more = pushed(*more, x)
+                sizes = [_sizes(rec, x) for x in appenders[i].added]
+                self.ragged[i].fixed = common([self.ragged[i].fixed, *sizes])
+                self._end((flat, shapes), more, self.names[i], ends)
             for k in unread:  # what stands for no value may be of other sizes
                 p, e = self.params[k], ends[k]
                 if isinstance(e, Value) and p.kind == "tensor":
@@ -191,7 +219,14 @@ class Staged:
                 c = self.test(list(got))
                 goes_on = rec.stored(c) if type(c) in SYMS else bool(c)
             scans: list[Value] = []
-            parts = {i: self._parts(a.added, self.names[i], scans) for i, a in appenders.items()}
+            parts = {
+                i: self._parts(a.added, i, scans)
+                for i, a in appenders.items()
+                if i not in self.ragged
+            }
+            varying = {
+                i for i in parts if any(None in _sizes(rec, x) for x in appenders[i].added)
+            }
         finally:
             rec.blocks.pop()
             rec.journals.pop()
@@ -205,7 +240,7 @@ class Staged:
         cond = None if self.cond is None else rec.stored(self.cond)
         trip = None if self.trip is None else rec.stored(self.trip)
         node = Node("loop", (trip, cond, tuple(self.inits)), place=self.place, blocks=[block])
-        after = self._after(node, order, starts, parts, scans)
+        after = self._after(node, order, starts, parts, scans, varying)
         for i in grown:
             if isinstance(self.vals[i], ScanList):
                 self.vals[i].spoil(self.place)
@@ -214,9 +249,9 @@ class Staged:
         journal.leave(rec.journals, self.place)
         return after
 
-    def _parts(self, added: list[Any], name: str, scans: list[Value]) -> list[bool]:
+    def _parts(self, added: list[Any], i: int, scans: list[Value]) -> list[bool]:
         """What a list grows by in a round; of each element, whether data decide that it does."""
-        rec = self.rec
+        rec, name = self.rec, self.names[i]
         for x in added:
             value = x.value if type(x) is Maybe else x
             if type(value) in SYMS or type(value) in (int, float, bool):
@@ -228,7 +263,8 @@ class Staged:
                 )
             scans.append(rec.held(value).value)
             if type(x) is Maybe:
-                fixed_sizes(value)
+                if None in _sizes(rec, value):  # what stands for it has none of its sizes
+                    raise _OfDifferentSizes({i})
                 scans.append(rec.held(clew.full((), x.keep)).value)
         return [type(x) is Maybe for x in added]
 
@@ -354,7 +390,7 @@ class Staged:
 
     def _after(
         self, node: Node, order: list[int], starts: dict[int, Any], parts: dict[int, list[bool]],
-        scans: Any,
+        scans: Any, varying: set[int],
     ) -> tuple[Any, ...]:  # fmt: skip
         rec = self.rec
         body = node.blocks[0]
@@ -377,10 +413,17 @@ class Staged:
                     interpret_loop(node, env, None if rec.active[run] else 1)
                 except ExportError:
                     raise
-                except Exception as e:
+                except UnequalRows as e:
+                    if varying and not _writes_outside(body):
+                        raise _OfDifferentSizes(varying) from e
                     raise ExportError(
                         f"export: the loop at {self.place} cannot be kept: {e}\n"
-                        f"  A list grows by tensors of one size in all rounds."
+                        f"  It appends tensors of different sizes, and writes to tensors from "
+                        f"outside of it: append to the list in a loop of its own."
+                    ) from e
+                except Exception as e:
+                    raise ExportError(
+                        f"export: the loop at {self.place} cannot be kept: {e}"
                     ) from e
                 for o in node.outputs:
                     rec.concrete[o.id][run] = env[o.id]
@@ -389,6 +432,9 @@ class Staged:
         vals = list(self.vals)
         for i in order:
             vals[i] = self._result(starts[i], outputs)
+        for i in self.ragged:
+            flat, shapes = self._tensor(next(outputs)), self._tensor(next(outputs))
+            vals[i] = RaggedList(flat, shapes, True, self.ragged[i].fixed)
         for i, filtered in parts.items():
             rows, masks = [], []
             for data_decide in filtered:
@@ -420,8 +466,6 @@ class Staged:
         return ScanList(before, whole, self.rec.shape(whole)[0], decided)
 
     def _note_writes(self, journal: Journal, body: Block, run: int) -> None:
-        from clew.export._ir import values_in, written
-
         for n in body.nodes:
             for v in values_in(written(n)):
                 runs = self.rec.concrete.get(v.id)
@@ -458,6 +502,35 @@ class Staged:
             value = self._result(start.value, outputs)
             return Perhaps(value, self._result(start.present, outputs), start.name, start.place)
         return start
+
+
+class _OfDifferentSizes(Exception):
+    """Lists, by the numbers of their variables, grow by tensors of different sizes."""
+
+    def __init__(self, lists: set[int]) -> None:
+        super().__init__()
+        self.lists = lists
+
+
+def _sizes(rec: Recorder, x: Any) -> tuple[int | None, ...]:
+    value = x.value if type(x) is Maybe else x
+    return rec.held(value).value.sizes if isinstance(value, Tensor) else ()
+
+
+def _writes_outside(body: Block) -> bool:
+    """Whether a round writes to tensors from outside of it: it cannot be tried twice."""
+    made: set[int] = set()
+    targets: set[int] = set()
+
+    def visit(block: Block) -> None:
+        for n in block.nodes:
+            made.update(o.id for o in n.outputs)
+            targets.update(v.id for v in values_in(written(n)))
+            for inner in n.blocks:
+                visit(inner)
+
+    visit(body)
+    return not targets <= made
 
 
 def _copied(x: Any) -> Any:

@@ -66,8 +66,9 @@ class Merger:
             finally:
                 self.rec.blocks.pop()
             return self._tensors(a if ta else made, made if ta else b, name)
-        if ScanList in (type(a), type(b)) and isinstance(a, list) and isinstance(b, list):
-            return self._lists(a, b, name)
+        if any(isinstance(x, ScanList) for x in (a, b)) and isinstance(a, list):
+            if isinstance(b, list):
+                return self._lists(a, b, name)
         for kind in (tuple, list):
             if isinstance(a, kind) and isinstance(b, kind) and len(a) == len(b):
                 parts = [self.merge(x, y, name) for x, y in zip(a, b)]
@@ -123,7 +124,23 @@ class Merger:
     def _lists(self, a: list[Any], b: list[Any], name: str) -> Any:
         """A list that a loop of a branch has filled."""
         from clew.export._loops import placeholder
+        from clew.export._ragged import RaggedList, common
 
+        ragged = next((x for x in (a, b) if isinstance(x, RaggedList)), None)
+        if ragged is not None:
+            parts = []
+            for k, x in enumerate((a, b)):
+                self.rec.blocks.append(self.node.blocks[k])
+                try:
+                    x = RaggedList.of(x, ragged.flat.dtype, ragged.shapes.shape[1])
+                finally:
+                    self.rec.blocks.pop()
+                parts.append(x)
+            flat, shapes = (
+                self._tensors(getattr(parts[0], n), getattr(parts[1], n), name)
+                for n in ("flat", "shapes")
+            )
+            return RaggedList(flat, shapes, True, common(x.fixed for x in parts))
         rows: list[Any] = [None, None]
         full = 0 if isinstance(a, ScanList) else 1
         for k in (full, 1 - full):

@@ -19,7 +19,7 @@ from clew._base.overriding import PartsMode
 from clew.export import _symbols
 from clew.export._errors import ExportError, Place, here
 from clew.export._ir import Block, Node, Program, Value
-from clew.export._lists import SymIter, has_maybe, joined
+from clew.export._lists import SPLITS, SymIter, has_maybe, joined, split_by
 from clew.export._names import (
     added,
     canonical,
@@ -265,6 +265,9 @@ class Recorder(StandIns, PartsMode):
         if op in ("stack", "cat", "concat") and args and has_maybe(args[0]):
             with self:
                 return joined("stack" if op == "stack" else "cat", *args, **kwargs)
+        if op in SPLITS and any(isinstance(a, SymIter) for a in (*args, *kwargs.values())):
+            with self:
+                return split_by(*args, **kwargs)
         if op in ("eq", "ne") and len(args) == 2 and args[1] is None:
             return func(*args)
         at = inplace_at(op)

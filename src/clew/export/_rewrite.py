@@ -36,6 +36,7 @@ from clew.export._syntax import (
     leaves_loop,
     load,
     locate,
+    only_returns,
     params,
     store_name,
     stored,
@@ -411,7 +412,9 @@ class _Rewriter:
             out.append(ast.Expr(call))
         after: list[ast.stmt] = []
         if returns:
-            ended = ast.If(load(loop.returned), [ast.Return(load(loop.value))], [])
+            ended: ast.stmt = ast.Return(load(loop.value))
+            if not only_returns(s):
+                ended = ast.If(load(loop.returned), [ended], [])
             after.append(self.at(ended, s))
         if s.orelse:
             if leaves:

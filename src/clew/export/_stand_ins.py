@@ -12,7 +12,7 @@ import clew
 from clew import _C, Tensor
 from clew.export import _symbols
 from clew.export._errors import ExportError, here, library_asks
-from clew.export._lists import SymIter
+from clew.export._lists import ScanList, SymIter
 from clew.export._names import (
     CREATION,
     WHOLE,
@@ -136,6 +136,10 @@ class StandIns:
         own = self
 
         def make(data: Any = None, *args: Any, **kwargs: Any) -> Any:
+            if isinstance(data, ScanList) and not own.inside:
+                rows = data.joined("stack").detach()
+                dtype = kwargs.get("dtype") or (args[0] if args else None)
+                return rows if dtype is None else rows.to(dtype)
             if isinstance(data, SymIter) and not own.inside:
                 return own._elements(data, kwargs.get("dtype") or (args[0] if args else None))
             if own.inside or own not in _modes() or not any(

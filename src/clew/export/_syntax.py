@@ -140,17 +140,26 @@ def jumps(stmts: Iterable[ast.AST], loops: bool = True) -> bool:
     return False
 
 
-def leaves_loop(stmts: Iterable[ast.AST]) -> bool:
+def leaves_loop(
+    stmts: Iterable[ast.AST], kinds: tuple[type, ...] = (ast.Break, ast.Continue)
+) -> bool:
     """Whether statements leave or continue the loop that they are in."""
     for s in stmts:
-        if isinstance(s, (ast.Break, ast.Continue)):
+        if isinstance(s, kinds):
             return True
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
             continue
         inner = s.orelse if isinstance(s, (ast.For, ast.While)) else ast.iter_child_nodes(s)
-        if leaves_loop(inner):
+        if leaves_loop(inner, kinds):
             return True
     return False
+
+
+def only_returns(s: ast.AST) -> bool:
+    """Whether nothing but a `return` ends a loop."""
+    if not isinstance(s, ast.While) or not isinstance(s.test, ast.Constant):
+        return False
+    return bool(s.test.value) and not leaves_loop(s.body, (ast.Break,))
 
 
 def holds(stmts: Iterable[ast.AST], *kinds: type) -> bool:

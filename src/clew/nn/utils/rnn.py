@@ -285,6 +285,8 @@ def pad_sequence(
         )
     if isinstance(sequences, clew.Tensor):
         sequences = sequences.unbind(0)
+    elif hasattr(sequences, "padded"):  # an exporter's, as long as data say
+        return sequences.padded(batch_first, padding_value, padding_side)
     elif not hasattr(sequences, "__iter__"):
         raise RuntimeError(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "

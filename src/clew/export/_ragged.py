@@ -1,0 +1,203 @@
+"""Lists that a loop fills with tensors of different sizes.
+
+In the program such a list is two tensors: all elements one behind the other, and the shape of each.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import clew
+from clew import Tensor
+from clew.export._errors import ExportError, here
+from clew.export._lists import Maybe, ScanList, one_of
+from clew.export._symbols import SYMS, compute, recorder
+
+__all__ = ["RaggedList", "common", "pushed"]
+
+Sizes = tuple[int | None, ...]
+
+
+def common(many: Iterable[Sizes | None]) -> Sizes | None:
+    """The sizes that tensors have in common, None for those that vary; None of no tensors."""
+    found: Sizes | None = None
+    for sizes in many:
+        if sizes is None:
+            continue
+        if found is not None and len(found) == len(sizes):
+            sizes = tuple(a if a == b else None for a, b in zip(found, sizes))
+        found = sizes
+    return found
+
+
+def _sizes(x: Any) -> Sizes:
+    value = x.value if type(x) is Maybe else x
+    return recorder().held(value).value.sizes if isinstance(value, Tensor) else ()
+
+
+def pushed(flat: Tensor, shapes: Tensor, x: Any) -> tuple[Tensor, Tensor]:
+    """The two tensors of such a list with one more element, a Maybe where data decide."""
+    value = x.value if type(x) is Maybe else x
+    if not isinstance(value, Tensor):
+        value = clew.full((), value, dtype=flat.dtype)
+    if value.dtype != flat.dtype or value.dim() != shapes.shape[1]:
+        raise ExportError(
+            f"export: a list grows by {value.dtype.name} of {value.dim()} dims and by "
+            f"{flat.dtype.name} of {shapes.shape[1]} dims, at {here()}; append elements of one "
+            f"dtype and number of dims"
+        )
+    sizes = [clew.full((1,), n, dtype=clew.int64) for n in recorder().shape(value)]
+    more = clew.cat([flat, value.reshape(-1)])
+    row = clew.cat(sizes).unsqueeze(0) if sizes else shapes.new_zeros(1, 0)
+    rows = clew.cat([shapes, row])
+    if type(x) is Maybe:
+        return one_of(x.keep, more, flat), one_of(x.keep, rows, shapes)
+    return more, rows
+
+
+class RaggedList(ScanList):
+    """A list that a loop filled with tensors of different sizes.
+
+    Args:
+        flat: the elements of all tensors.
+        shapes: int64, (tensors, dims).
+        filtered: it may be empty though the loop has run.
+        fixed: the sizes that all tensors have, None for those that vary; None if there are none.
+    """
+
+    def __init__(
+        self, flat: Tensor, shapes: Tensor, filtered: bool = False, fixed: Sizes | None = None
+    ) -> None:
+        super().__init__([], flat, None, filtered)
+        self.flat, self.shapes, self.fixed = flat, shapes, fixed
+
+    @staticmethod
+    def of(items: Any, dtype: Any, dims: int) -> RaggedList:
+        """What a list holds before the loop."""
+        if isinstance(items, RaggedList):
+            return items
+        flat = clew.zeros(0, dtype=dtype)
+        shapes = clew.zeros(0, dims, dtype=clew.int64)
+        if isinstance(items, ScanList):
+            rows = items.all_rows()
+            row = [clew.full((1,), n, dtype=clew.int64) for n in recorder().shape(rows)[1:]]
+            one = clew.cat(row).unsqueeze(0) if row else shapes.new_zeros(1, 0)
+            fixed = _sizes(rows)[1:]
+            shapes = one.expand(rows.shape[0], -1)
+            return RaggedList(rows.reshape(-1), shapes, items.filtered, fixed)
+        for x in items:
+            flat, shapes = pushed(flat, shapes, x)
+        return RaggedList(flat, shapes, fixed=common(map(_sizes, items)))
+
+    def length(self) -> Any:
+        return recorder().shape(self.shapes)[0]
+
+    def item(self, index: Any) -> Tensor:
+        """One element."""
+        rec = recorder()
+        if type(index) not in SYMS and index < 0:
+            index = self.length() + index
+        sizes = self._sizes_of(index)
+        count: Any = 1
+        for n in sizes:
+            count = n * count
+        each = self.shapes.prod(1)
+        start = rec.item((each.cumsum(0) - each).select(0, index))
+        made: Tensor = self.flat.narrow(0, start, count).reshape(sizes)
+        return made
+
+    def items(self) -> Any:
+        return self.item
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise ExportError(
+                f"export: a part of a list whose tensors are of different sizes, at {here()}; run "
+                f"over it in a `for` statement"
+            )
+        return self.item(index)
+
+    def _sizes_of(self, index: Any) -> list[Any]:
+        fixed = self.fixed or (None,) * self.shapes.shape[1]
+        row = self.shapes.select(0, index)
+        return [
+            recorder().item(row.select(0, d)) if n is None else n for d, n in enumerate(fixed)
+        ]  # fmt: skip
+
+    def _alike(self, dims: Iterable[int]) -> None:
+        """The program checks that all tensors have the same sizes."""
+        fixed = self.fixed or (None,) * self.shapes.shape[1]
+        dims = [d for d in dims if fixed[d] is None]
+        if dims:
+            kept = self.shapes[:, dims]
+            same = recorder().item((kept == kept.narrow(0, 0, 1)).all())
+            recorder().guard(compute("bool", bool, (same,)), True)
+
+    def _first_sizes(self) -> list[Any]:
+        """The sizes of the first element: where there is none, this fails as it does in Python."""
+        rec = recorder()
+        rec.guard(compute("gt", operator.gt, (self.length(), 0)), True)
+        return self._sizes_of(0)
+
+    def joined(self, op: str, dim: int = 0, *, out: Any = None) -> Tensor:
+        sizes = self._first_sizes()
+        last = len(sizes) if op == "stack" else len(sizes) - 1
+        at = dim if dim >= 0 else dim + last + 1
+        rec = recorder()
+        if op == "stack":
+            self._alike(range(len(sizes)))
+            rows: Tensor = self.flat.reshape([self.length(), *sizes])
+            return rows if at == 0 else rows.movedim(0, at)
+        self._alike(d for d in range(len(sizes)) if d != at)
+        if at == 0:
+            whole: Tensor = self.flat.reshape([rec.item(self.shapes.select(1, 0).sum()), *sizes[1:]])
+            return whole
+        first = self.item(0).narrow(at, 0, 0)
+        found = rec.control._staged(
+            self.length(), None, lambda i, v: (clew.cat([v[0], self.item(i)], at),), None,
+            (first,), ("the list",), (),
+        )  # fmt: skip
+        made: Tensor = found[0]
+        return made
+
+    def padded(self, batch_first: bool, padding_value: Any, side: str) -> Tensor:
+        """What pad_sequence() gives."""
+        rec = recorder()
+        rest = self._first_sizes()[1:]
+        lengths = self.shapes.select(1, 0)
+        longest = rec.item(lengths.amax(0))
+        rows = self.flat.reshape([rec.item(lengths.sum()), *rest])
+        steps = clew.arange(longest).unsqueeze(0)
+        ends = lengths.unsqueeze(1)
+        there = steps < ends if side == "right" else steps >= longest - ends
+        whole = clew.full(
+            [self.length(), longest, *rest], padding_value, dtype=self.flat.dtype
+        ).index_put(tuple(there.nonzero().unbind(1)), rows)
+        return whole if batch_first else whole.transpose(0, 1)
+
+    def all_rows(self) -> Tensor:
+        raise ExportError(
+            f"export: a list whose tensors are of different sizes is used as one tensor, at "
+            f"{here()}\n  Its len(), elements, append(), a `for` statement over it, clew.stack(), "
+            f"clew.cat() and pad_sequence() are kept."
+        )
+
+    def append(self, x: Any) -> None:
+        if recorder().journals:
+            super().append(x)  # raises
+        self.flat, self.shapes = pushed(self.flat, self.shapes, x)
+        self.fixed = common([self.fixed, _sizes(x)])
+        self.joined_rows = self.flat
+
+    def spoil(self, place: Any) -> None:
+        super().spoil(place)
+        self.flat = self.shapes = self.joined_rows
+
+    def _with(self, other: Any, in_front: bool) -> ScanList:
+        more = RaggedList.of(other, self.flat.dtype, self.shapes.shape[1])
+        a, b = (more, self) if in_front else (self, more)
+        flat, shapes = clew.cat([a.flat, b.flat]), clew.cat([a.shapes, b.shapes])
+        fixed = common([self.fixed, more.fixed])
+        return RaggedList(flat, shapes, self.filtered and more.filtered, fixed)
