@@ -68,6 +68,35 @@ def test_dtypes_and_layouts(dtype):
         assert clew.equal(grads[0], grads[1]) or (grads[0] != grads[0]).any()
 
 
+LAYOUTS = {
+    "expanded": lambda t: t[:1].expand(5, 6),
+    "expanded where it lies apart": lambda t: t[:, 1].expand(3, 4),
+    "overlapping": lambda t: t.reshape(-1).unfold(0, 3, 1),
+    "overlapping apart": lambda t: t.reshape(-1)[::2].unfold(0, 3, 1),
+    "permuted": lambda t: t.reshape(2, 2, 3, 2).permute(3, 0, 2, 1),
+    "apart": lambda t: t.T[1::2],
+    "empty": lambda t: t[:0].expand(3, 0, 6),
+    "one number": lambda t: t[1, 1],
+    "conjugated": lambda t: t.T.conj(),
+}
+
+
+@pytest.mark.parametrize("region", [clew.offload, clew.autograd.graph.save_on_cpu])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_saved_tensors_come_back_in_their_layout(name, region):
+    base = clew.randn(4, 6, dtype=clew.complex64 if name == "conjugated" else clew.float32)
+    x = LAYOUTS[name](base)
+    leaf = clew.ones_like(x, requires_grad=True)
+    with region(least=0) if region is clew.offload else region():
+        y = leaf * x
+    saved = y.grad_fn._saved_other
+    assert saved.dtype == x.dtype and clew.equal(saved, x)
+    if name != "overlapping apart":
+        assert saved.stride() == x.stride()
+    y.sum().abs().backward()
+    assert leaf.grad.shape == x.shape
+
+
 def test_memory_is_given_back(tmp_path):
     x = clew.randn(1000, 256)
     layers = [nn.Linear(256, 256) for _ in range(12)]

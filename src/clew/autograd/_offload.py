@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
+from clew.autograd._layout import Layout
 from clew.autograd.grad_mode import no_grad
 from clew.autograd.graph import saved_tensors_hooks
 
@@ -201,11 +202,10 @@ def _work(jobs: queue.SimpleQueue[Callable[[], None] | None]) -> None:
 class _Packed:
     """What a node keeps instead of the tensor."""
 
-    __slots__ = ("dtype", "entry", "shape", "strides")
+    __slots__ = ("entry", "layout")
 
-    def __init__(self, entry: _Entry, t: Tensor) -> None:
-        self.entry = entry
-        self.shape, self.dtype, self.strides = tuple(t.shape), t.dtype, t.stride()
+    def __init__(self, entry: _Entry, layout: Layout) -> None:
+        self.entry, self.layout = entry, layout
 
 
 def check_options(directory: Any, *, threads: int, least: int, in_flight: int) -> str | None:
@@ -270,23 +270,22 @@ class offload(saved_tensors_hooks):
         self._close = weakref.finalize(self, self._store.close)
 
     def _pack(self, t: Tensor) -> Any:
-        from clew import contiguous_format, uint8
+        from clew import uint8
 
         nbytes = t.numel() * t.element_size()
         if nbytes < self._least or t.device.type != "cpu" or (t.is_leaf and t.requires_grad):
             return t
+        layout = Layout(t)
         with no_grad():
-            own = t.detach().clone(memory_format=contiguous_format)
+            own = layout.copy(t)
+        nbytes = own.numel() * own.element_size()  # fewer where the tensor is expanded
         entry = self._store.save(own.reshape(-1).view(uint8).numpy(), nbytes)
-        return _Packed(entry, t)
+        return _Packed(entry, layout)
 
     def _unpack(self, packed: Any) -> Tensor:
         if not isinstance(packed, _Packed):
             return packed
-        from clew import empty_strided, from_numpy
+        from clew import from_numpy
 
         data = self._store.load(packed.entry)
-        flat = from_numpy(data).view(packed.dtype).reshape(packed.shape)
-        if flat.stride() == packed.strides:
-            return flat
-        return empty_strided(packed.shape, packed.strides, dtype=packed.dtype).copy_(flat)
+        return packed.layout.restore(from_numpy(data).view(packed.layout.dtype))

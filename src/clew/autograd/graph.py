@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from clew import _C
 from clew._C import Node, Tensor
+from clew.autograd._layout import Layout
 from clew.autograd.grad_mode import no_grad
 
 __all__ = [
@@ -162,7 +163,11 @@ class save_on_cpu(saved_tensors_hooks):
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
-        super().__init__(lambda t: (t.device, t.clone()), lambda packed: packed[1].to(packed[0]))
+        super().__init__(self._pack, lambda packed: packed[0].restore(packed[1]).to(packed[2]))
+
+    def _pack(self, t: Tensor) -> tuple[Layout, Tensor, Any]:
+        layout = Layout(t)
+        return layout, layout.copy(t), t.device
 
 
 class allow_mutation_on_saved_tensors:
