@@ -10,6 +10,7 @@ import pytest
 
 import clew
 from clew.nn import functional as F
+from clew.utils.checkpoint import checkpoint
 
 
 def test_views_made_where_nothing_is_recorded_tell_what_their_base_does():
@@ -205,3 +206,18 @@ def test_equal_of_few_elements() -> None:
     assert clew.tensor([0.0]).equal(clew.tensor([-0.0]))
     assert clew.empty(0).equal(clew.empty(0))
     assert clew.ones(2).equal(clew.ones(2, dtype=clew.int64))
+
+
+def test_a_checkpoint_that_lets_draws_differ_draws_its_masks_anew() -> None:
+    x = clew.ones(1000, requires_grad=True)
+    y = checkpoint(
+        lambda t: F.dropout(t, 0.5) * 2, x, use_reentrant=False, preserve_rng_state=False
+    )
+    kept = y.detach() != 0
+    y.sum().backward()
+    assert set(x.grad.tolist()) == {0.0, 4.0}
+    assert not clew.equal(x.grad != 0, kept)
+    z = clew.ones(1000, requires_grad=True)
+    y = checkpoint(lambda t: F.dropout(t, 0.5) * 2, z, use_reentrant=False)
+    y.sum().backward()
+    assert clew.equal(z.grad, y.detach())
