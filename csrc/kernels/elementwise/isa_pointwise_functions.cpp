@@ -205,6 +205,10 @@ void init_functions() {
         [](float a) { return static_cast<float>(vm::erfcx_for_float(static_cast<double>(a))); });
   unary(table::log_ndtr, Floats{},
         [](float a) { return static_cast<float>(vm::log_ndtr_for_float(static_cast<double>(a))); });
+  unary(table::ndtri, Floats{},
+        [](float a) { return static_cast<float>(vm::ndtri_for_float(static_cast<double>(a))); });
+  unary(table::trigamma, Floats{},
+        [](float a) { return static_cast<float>(vm::trigamma_for_float(static_cast<double>(a))); });
   unary(table::i0e, Floats{},
         [](float a) { return static_cast<float>(vm::i0e_for_float(static_cast<double>(a))); });
   unary(table::i1e, Floats{},

@@ -48,6 +48,7 @@ inline LoopTable logaddexp, logaddexp2;
 inline LoopTable erf, erfc, erfinv, erfcx, lgamma, digamma, entr, ndtr, ndtri, log_ndtr;
 inline LoopTable i0, i0e, i1, i1e, zeta;
 inline LoopTable polygamma;  // n
+inline LoopTable trigamma;   // polygamma of n = 1
 // --- activations, and grad * slope as functions of grad and input (or output, where noted) ---
 inline LoopTable relu, relu_backward;              // of the output
 inline LoopTable tanh_backward, sigmoid_backward;  // of the output

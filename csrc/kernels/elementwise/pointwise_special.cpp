@@ -25,15 +25,26 @@ void init_two_numbers() {
   binary(table::zeta, F{}, []<class T>(T a, T b) { return T(special::zeta(a, b)); });
 }
 
+// n is the same for all; the first derivative, which digamma's gradient is, has loops of its own.
+template <class T>
+void polygamma_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  if (params[0].equals(1))
+    return table::trigamma.fn[static_cast<int>(dtype_of<T>())](p, s, n, params);
+  auto f = []<class U>(U a, const U* c) { return U(special::polygamma(c[0], a)); };
+  unary_loop<T, decltype(f), 1>(p, s, n, params);
+}
+
 void init_special() {
   unary(table::conj, F{}, []<class T>(T a) { return a; });
   unary(table::erfcx, TypeList<double>{}, [](double a) { return special::erfcx(a); });
   unary(table::lgamma, TypeList<double>{}, [](double a) { return std::lgamma(a); });
   unary(table::digamma, TypeList<double>{}, [](double a) { return special::digamma(a); });
-  unary<1>(table::polygamma, F{},
-           []<class T>(T a, const T* c) { return T(special::polygamma(c[0], a)); });
+  [&]<class... T>(TypeList<T...>) {
+    ((table::polygamma.fn[static_cast<int>(dtype_of<T>())] = polygamma_loop<T>), ...);
+  }(F{});
+  unary(table::trigamma, TypeList<double>{}, [](double a) { return special::polygamma(1, a); });
   unary(table::entr, F{}, []<class T>(T a) { return T(special::entr(a)); });
-  unary(table::ndtri, F{}, []<class T>(T a) { return T(special::ndtri(a)); });
+  unary(table::ndtri, TypeList<double>{}, [](double a) { return special::ndtri(a); });
   unary(table::log_ndtr, TypeList<double>{}, [](double a) { return special::log_ndtr(a); });
   unary(table::i0, TypeList<double>{}, [](double a) { return special::bessel_i(0, a); });
   unary(table::i0e, TypeList<double>{}, [](double a) { return special::bessel_i_scaled(0, a); });

@@ -1,7 +1,6 @@
-// lgamma and digamma of floats, in double, without branches, so that loops over them vectorise.
-// May include: kernels/math/vmath.h.
-// Invariant: within 1 unit in the last place of the float result, or within 2e-12 where that is
-// nearly 0: around the roots between negative integers.
+// lgamma, digamma and trigamma of floats, in double, without branches, so that loops over them
+// vectorise. May include: kernels/math/vmath.h. Invariant: within 1 unit in the last place of the
+// float result, or within 2e-12 where that is nearly 0: around the roots between negative integers.
 #pragma once
 #include "kernels/math/vmath.h"
 
@@ -66,6 +65,27 @@ inline constexpr double pi = 3.14159265358979323846;
   value -= x < 0.0 ? pi * short_cos(turn) / sin : 0.0;
   value = (x < 0.0) & (sin == 0.0) ? nan<double> : value;
   return x == 0.0 ? std::copysign(inf<double>, -x) : value;
+}
+
+// The slope of digamma: x below 8 are raised, those below 1/2 turned round by
+// pi^2 / sin(pi x)^2 - trigamma(1 - x).
+[[gnu::always_inline]] inline double trigamma_for_float(double x) {
+  const bool turned = x < 0.5;
+  const double a = turned ? 1.0 - x : x;
+  // 1 / a^2 + 1 / (a + 1)^2 + ... as one fraction
+  double above = 1.0, below = a * a;
+  for (double k : {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0}) {
+    const double square = (a + k) * (a + k);
+    above = above * square + below;
+    below *= square;
+  }
+  const bool low = a < 8.0;
+  const double t = low ? a + 8.0 : a, r = 1.0 / t, z = r * r;
+  constexpr double c[] = {1. / 6, -1. / 30, 1. / 42, -1. / 30, 5. / 66, -691. / 2730};
+  const double value = r + 0.5 * z + r * z * horner(z, c) + (low ? above / below : 0.0);
+  const double sin = short_sin(half_turns(x));
+  const double found = turned ? pi * pi / (sin * sin) - value : value;
+  return x == -inf<double> ? inf<double> : found;
 }
 
 }  // namespace vm
