@@ -225,6 +225,11 @@ void fail_overlap(std::string_view op) {
 }
 
 static void copy_unbatched(const Tensor& dst, const Tensor& src) {
+  if (collects()) [[unlikely]] {  // only then is it known which memory they share
+    const Tensor both[2] = {dst, src};
+    settle(both);
+    settle_before_write(dst);
+  }
   bool records = modes.grad && (dst.requires_grad() || src.requires_grad());
   check_inplace(dst, "copy_", records);
   if (broadcast_shapes(dst.sizes(), src.sizes(), "copy_") != dst.sizes())

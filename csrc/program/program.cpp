@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <thread>
 
 #include "base/long_work.h"
@@ -286,6 +287,27 @@ Tensor copy_of_now(const Tensor& t) {
 
 namespace {
 
+// A program that may lose its last storage while it runs.
+class Hold {
+  Waiting* p_;
+
+ public:
+  explicit Hold(Waiting* p) : p_(p) { p_->incref(); }
+  ~Hold() { p_->decref(); }
+  Hold(const Hold&) = delete;
+  Waiting* operator->() const { return p_; }
+};
+
+// Before a call that waits here writes: others' calls that read there run now.
+static void run_other_readers(const Tensor& written) {
+  if (!written->storage->awaited || unfinished().size() <= (current ? 1 : 0)) return;
+  const Tensor held = written;
+  std::deque<Hold> others;
+  for (Waiting* p : unfinished())
+    if (p != static_cast<Waiting*>(current)) others.emplace_back(p);
+  for (const Hold& p : others) p->run(Ending::elsewhere);
+}
+
 void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
           std::span<const Tensor> results, Waits how, DType compute) {
   if (current && current->waiting() >= most_waiting) current->run(Ending::full);
@@ -293,6 +315,9 @@ void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     if (t.defined() && t->storage->device == Device::Pending &&
         t->storage->owner != static_cast<Waiting*>(current))
       settle_storage(t->storage);  // of another thread's program, or of one that runs
+  if (how == Waits::write) run_other_readers(in[0]);
+  for (const Tensor& t : results)
+    if (t->storage->device != Device::Pending) run_other_readers(t);
   Tensors own;
   for (const Tensor& t : in) {
     if (t.defined() && t->storage->is_exposed()) {
@@ -308,17 +333,6 @@ void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   }
   current->keep(op, in, attrs, results, how, compute);
 }
-
-// A program that may lose its last storage while it runs.
-class Hold {
-  Waiting* p_;
-
- public:
-  explicit Hold(Waiting* p) : p_(p) { p_->incref(); }
-  ~Hold() { p_->decref(); }
-  Hold(const Hold&) = delete;
-  Waiting* operator->() const { return p_; }
-};
 
 // A storage that its tensor may leave meanwhile: a view that was gathered moves to its base's.
 class HoldStorage {
@@ -371,6 +385,7 @@ constexpr OpDef copy_op = general({
 });
 
 bool defer_copy_(const Tensor& dst, const Tensor& src) {
+  if (collects()) return false;  // calls that are gathered may read what is written
   const Tensor operands[2] = {dst, src};
   if (!waits(operands, dst.numel(), false, &dst)) return false;
   keep(copy_op, operands, nullptr, {}, Waits::write, dst.dtype());

@@ -1,0 +1,93 @@
+"""Writes into what gathered calls read, with deferral around or inside, and in other threads."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+
+import clew
+from clew import nn
+
+pytest.importorskip("greenlet")
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("write", ["copy_", "setitem", "add_", "fill_"])
+def test_a_write_into_what_a_gathered_call_reads(batch_first: bool, write: str) -> None:
+    regions: list[AbstractContextManager[Any]] = [clew.deferred(least=0), clew.autobatch()]
+    first, second = regions[::-1] if batch_first else regions
+    x = clew.zeros(3)
+    with first, second:
+        z = x.cos()
+        if write == "copy_":
+            x.copy_(clew.ones(3))
+        elif write == "setitem":
+            x[:] = 1
+        elif write == "add_":
+            x.add_(1)
+        else:
+            x.fill_(1)
+        y = x.exp()
+    assert z.tolist() == [1, 1, 1]
+    assert x.numpy().tolist() == [1, 1, 1]
+    assert clew.allclose(y, clew.ones(3).exp())
+
+
+def test_a_copy_of_what_waits_in_a_compiled_function() -> None:
+    big, x = clew.ones(100_000), clew.zeros(3)
+
+    def f() -> clew.Tensor:
+        total = big.sum()
+        with clew.autobatch():
+            z = x.cos()
+            x.copy_(total)
+        return z
+
+    assert clew.compile(f)().tolist() == [1, 1, 1]
+    assert x.tolist() == [100_000] * 3
+
+
+def test_an_overlapping_copy_of_a_gathered_result_raises() -> None:
+    with clew.autobatch():
+        x = clew.arange(6.0) * 1
+        with pytest.raises(RuntimeError, match="single memory location"):
+            x[1:].copy_(x[:-1])
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_weight_gets_data_of_another_dtype_while_a_call_waits() -> None:
+    m, x = nn.Linear(3, 3), clew.randn(2, 3)
+    want = m(x)
+    with clew.autobatch():
+        got = m(x)
+        m.double()
+    assert got.dtype == clew.float32
+    assert clew.allclose(got, want)
+
+
+@pytest.mark.parametrize("region", ["autobatch", "deferred"])
+def test_a_write_that_waits_and_another_threads_reader(region: str) -> None:
+    x = clew.zeros(3)
+    gathered, written = threading.Event(), threading.Event()
+    got: list[list[float]] = []
+
+    def read() -> None:
+        with clew.autobatch() if region == "autobatch" else clew.deferred(least=0):
+            z = x.cos()
+            gathered.set()
+            written.wait(10)
+        got.append(z.tolist())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert gathered.wait(10)
+    with clew.deferred(least=0):
+        x.add_(1)
+        x.mul_(2)
+    written.set()
+    reader.join()
+    assert got == [[1, 1, 1]]
+    assert x.tolist() == [2, 2, 2]
