@@ -295,6 +295,7 @@ from clew.amp import GradScaler as GradScaler
 from clew.amp import autocast as autocast
 from clew.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from clew.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
+from clew.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
 from clew.amp._state import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from clew.amp._state import get_autocast_dtype as get_autocast_dtype
 from clew.amp._state import get_autocast_gpu_dtype as get_autocast_gpu_dtype

@@ -295,19 +295,37 @@ class UntypedStorage:
         """-1, as for all that is on the CPU."""
         return -1
 
+    def new(self) -> UntypedStorage:
+        """An empty storage."""
+        return UntypedStorage(device=self.device)
+
+    def resizable(self) -> bool:
+        """True: every storage may be resized."""
+        return True
+
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The name of the type.
+        """The name of the type, or the storage itself.
 
         Args:
-            dtype: must be None: bytes are not converted.
+            dtype: None for the name; else UntypedStorage or its name.
             non_blocking: not used.
 
         Raises:
-            TypeError: if `dtype` is given.
+            TypeError: if `dtype` is another type; `float()` and the like convert.
         """
-        if dtype is not None:
-            raise TypeError("UntypedStorage.type: bytes are not converted; use a TypedStorage")
-        return f"{_dtypes.home}.UntypedStorage"
+        name = f"{_dtypes.home}.UntypedStorage"
+        if dtype is None:
+            return name
+        if dtype is UntypedStorage or dtype in (name, f"{_dtypes.home}.storage.UntypedStorage"):
+            return self
+        raise TypeError(
+            f"UntypedStorage.type: bytes are not elements of {dtype!r}; .float() and the like make "
+            "one of each byte, TypedStorage(wrap_storage=..., dtype=...) reads them as elements"
+        )
+
+    def _as(self, dtype: _C.dtype) -> TypedStorage:
+        converted = self._bytes.to(dtype, copy=True)
+        return TypedStorage(wrap_storage=UntypedStorage(converted), dtype=dtype)
 
     def tolist(self) -> list[int]:
         """The bytes' values."""
@@ -417,6 +435,10 @@ class TypedStorage(metaclass=_Kind):
     def device(self) -> _C.device:
         """Where the elements are."""
         return self._untyped_storage.device
+
+    def resizable(self) -> bool:
+        """True: every storage may be resized."""
+        return True
 
     @property
     def _cdata(self) -> int:
@@ -654,11 +676,11 @@ def _rebuild_typed(raw: UntypedStorage, dtype: _C.dtype) -> TypedStorage:
     return TypedStorage(wrap_storage=raw, dtype=dtype)
 
 
-def _converter(dtype: _C.dtype) -> Any:
-    def convert(self: TypedStorage) -> TypedStorage:
+def _converter(dtype: _C.dtype, what: str) -> Any:
+    def convert(self: TypedStorage | UntypedStorage) -> TypedStorage:
         return self._as(dtype)
 
-    convert.__doc__ = f"The elements as {dtype}."
+    convert.__doc__ = f"The {what} as {dtype}."
     return convert
 
 
@@ -680,7 +702,8 @@ for _name, _dtype in (
     ("float8_e4m3fnuz", _dtypes.float8_e4m3fnuz),
     ("float8_e5m2fnuz", _dtypes.float8_e5m2fnuz),
 ):
-    setattr(TypedStorage, _name, _converter(_dtype))
+    setattr(TypedStorage, _name, _converter(_dtype, "elements"))
+    setattr(UntypedStorage, _name, _converter(_dtype, "values of the bytes"))
 
 # FloatStorage and the like, the older way to name a storage and its dtype together.
 _LegacyStorage = TypedStorage

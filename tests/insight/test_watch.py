@@ -330,3 +330,18 @@ def test_gradients_that_were_not_finite_before_are_not_reported_again():
     for shape in [(4,), (1, 4)]:  # of the same shape, and summed to it
         y = x * 2
         assert born(lambda y=y, s=shape: (y + 3).expand(s).backward(clew.full(s, inf))) == []
+
+
+def test_anomaly_detection_is_switched_by_a_function():
+    x = clew.tensor([-1.0], requires_grad=True)
+    try:
+        clew.set_anomaly_enabled(True)
+        assert clew.is_anomaly_enabled() and clew.is_anomaly_check_nan_enabled()
+        with pytest.raises(RuntimeError, match="nan"):
+            x.sqrt().sum().backward()
+        clew.set_anomaly_enabled(True, check_nan=False)
+        assert clew.is_anomaly_enabled() and not clew.is_anomaly_check_nan_enabled()
+        x.sqrt().sum().backward()
+    finally:
+        clew.set_anomaly_enabled(False)
+    assert not clew.is_anomaly_enabled() and clew.is_anomaly_check_nan_enabled()

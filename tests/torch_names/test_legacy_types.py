@@ -129,3 +129,28 @@ def test_numbers_that_name_tensors():
     layer = nn.Linear(2, 2)
     assert isinstance(layer.weight._cdata, int)
     assert layer.weight._cdata == next(layer.parameters())._cdata != layer.bias._cdata
+
+
+def test_bytes_become_elements_one_by_one():
+    bytes_ = clew.UntypedStorage([0, 128, 255, 63])
+    for name, dtype, expected in [
+        ("float", clew.float32, [0.0, 128.0, 255.0, 63.0]),
+        ("double", clew.float64, [0.0, 128.0, 255.0, 63.0]),
+        ("half", clew.float16, [0.0, 128.0, 255.0, 63.0]),
+        ("long", clew.int64, [0, 128, 255, 63]),
+        ("char", clew.int8, [0, -128, -1, 63]),
+        ("byte", clew.uint8, [0, 128, 255, 63]),
+        ("bool", clew.bool, [False, True, True, True]),
+        ("complex_float", clew.complex64, [0j, 128 + 0j, 255 + 0j, 63 + 0j]),
+        ("float8_e5m2", clew.float8_e5m2, [0.0, 128.0, 256.0, 64.0]),
+    ]:
+        made = getattr(bytes_, name)()
+        assert type(made) is clew.TypedStorage and made.dtype is dtype
+        assert made.tolist() == expected
+        made.fill_(1)
+        assert bytes_.tolist() == [0, 128, 255, 63]  # a copy, also of bytes
+    assert bytes_.type(clew.UntypedStorage) is bytes_
+    assert bytes_.type(bytes_.type()) is bytes_
+    assert bytes_.new().tolist() == [] and bytes_.resizable() and bytes_.float().resizable()
+    with pytest.raises(TypeError, match=r"\.float\(\)"):
+        bytes_.type(clew.FloatStorage)

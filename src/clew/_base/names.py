@@ -56,7 +56,9 @@ FUNCTIONS = {
         "is_inference is_neg is_same_size is_signed nonzero_static resize_as_ slice_inverse zero_"
     ),
     "clew.amp": "GradScaler autocast",
-    "clew.autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
+    "clew.autograd.anomaly_mode": (
+        "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled"
+    ),
     "clew.amp._state": (
         "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype "
         "is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled "

@@ -83,6 +83,21 @@ class detect_anomaly:
         _switch(**self._before.pop())
 
 
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Switches anomaly detection on or off in this thread.
+
+    Args:
+        enabled: whether it is on.
+        check_nan: whether backward raises when a gradient becomes NaN.
+
+    >>> clew.set_anomaly_enabled(True)
+    >>> clew.is_anomaly_enabled()
+    True
+    >>> clew.set_anomaly_enabled(False)
+    """
+    _switch(bool(enabled), bool(check_nan))
+
+
 def is_anomaly_enabled() -> bool:
     """Whether anomaly detection is on in this thread.
 
