@@ -335,7 +335,7 @@ class Net(nn.Module):
         for layer in self.layers:
             x = layer(x).relu()  # here
         return x
-net, inputs = Net(), clew.randn(64, 32)
+net, inputs = Net(), clew.rand(64, 32)
 rate = 1e-12  #-
 rate = 1e-3  #+
 opt = clew.optim.SGD(net.parameters(), lr=rate)

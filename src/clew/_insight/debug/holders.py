@@ -111,6 +111,28 @@ def _line_that_sets(code: CodeType, attribute: str) -> int | None:
     return None
 
 
+def attribute_set(file: str, attribute: str) -> Place | None:
+    """The one line of a file that sets an attribute, of anything but a loop's own variable. None
+    where there are several."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return None
+    loops = {
+        n for each in ast.walk(tree) if isinstance(each, ast.For) for n in _names_in(each.target)
+    }
+    lines = {
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+        and target.attr == attribute
+        and not (isinstance(target.value, ast.Name) and target.value.id in loops)
+    }
+    return Place(None, file, lines.pop()) if len(lines) == 1 else None
+
+
 def holder_of(tensors: list[Tensor]) -> Any:
     """The list or dict that holds all of these tensors, perhaps in tuples or dicts, if one does."""
     if not tensors:
@@ -154,6 +176,9 @@ def put_into(kept: Any, file: str) -> Place | None:
     if kept is None:
         return None
     names = _names_of(kept)
+    # `history[key].append(value)`: what lies in a dict goes by the dict's name, too.
+    above = [h for h in gc.get_referrers(kept) if isinstance(h, dict) and "__name__" not in h]
+    outer = {name for holder in above for name in _names_of(holder)}
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
@@ -168,7 +193,14 @@ def put_into(kept: Any, file: str) -> Place | None:
             into = node.targets[0].value
         else:
             continue
-        if into is not None and _last_name(into) in names:
+        if into is None:
+            continue
+        varies = isinstance(into, ast.Subscript) and not isinstance(into.slice, ast.Constant)
+        if isinstance(into, ast.Subscript) and varies:
+            found = _last_name(into.value) in outer
+        else:
+            found = _last_name(into) in names
+        if found:
             lines.add(node.lineno)
     return Place(None, file, lines.pop()) if len(lines) == 1 else None
 

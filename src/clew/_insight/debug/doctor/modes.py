@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from clew import _C
+from clew._insight.debug.doctor.finding import made
 from clew._insight.debug.doctor.losses import LOSSES
-from clew._insight.debug.doctor.rule import Rule, values
+from clew._insight.debug.doctor.rule import Rule, some, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.place import Place, called_from_outside
 
@@ -78,6 +81,8 @@ class EvaluatedInTrainingMode(Rule):
         self.same: dict[Any, tuple[int, int, int]] = {}
         self.used: set[Any] = set()  # marks that were seen in what was trained on
         self.drawn: set[int] = set()  # rounds in which results were drawn several times
+        # Parameters of models that ran so, as they were: a teacher's do not change.
+        self.first: dict[int, Any] = {}
 
     def operation(self, call: Call) -> None:
         x = call.inputs[0]
@@ -119,6 +124,12 @@ class EvaluatedInTrainingMode(Rule):
                 place, kind = call.place, FUNCTIONAL
             inside = [m for m in self.run.models if any(p in m.modules() for p in parts)]
             self.unrecorded[call.key] = (self._mark(cut), place, kind, self.run.round, inside)
+            self.first |= {
+                id(p): some(p).copy()
+                for m in inside
+                for p in m.parameters()
+                if id(p) not in self.first
+            }
 
     @staticmethod
     def _is_detached(x: Any) -> bool:
@@ -223,6 +234,9 @@ class EvaluatedInTrainingMode(Rule):
             if mark not in self.used and steps not in self.drawn and not drawn:
                 line = place and (place.file, place.line)
                 lines.setdefault(line, (place, {}))[1].setdefault(kind, steps)
+            elif mark in self.used:  # modules of the same kind may lie there in several models
+                for model in filter(self._is_teacher, inside):
+                    self._teaches(place, kind, steps, model)
         for place, kinds in lines.values():
             if FUNCTIONAL in kinds:
                 self.find(
@@ -243,6 +257,34 @@ class EvaluatedInTrainingMode(Rule):
             )
         if self.judged and self.pending and self.run.round >= 2:
             self._count(last=True)
+
+    def _is_teacher(self, model: Any) -> bool:
+        """Whether a model as a whole is in training mode, in no optimizer and does not change."""
+        known = self.run.optimized()
+        params = list(model.parameters())
+        return (
+            model.training
+            and bool(params)
+            and all(
+                id(p) not in known
+                and id(p) in self.first
+                and np.array_equal(some(p), self.first[id(p)])
+                for p in params
+            )
+        )
+
+    def _teaches(self, place: Place | None, kind: str, steps: int, model: Any) -> None:
+        self.findings.setdefault(
+            ("teacher", place and (place.file, place.line)),
+            made(
+                "a teacher runs in training mode",
+                place,
+                f"{type(model).__name__} is in no optimizer and none of its numbers has changed, "
+                f"but after {steps} steps {kind} still runs in training mode in it, and what it "
+                f"gives is trained on: {self._effect(kind)}",
+                "call teacher.eval() once, before the loop",
+            ),
+        )
 
 
 class TrainedInEvaluationMode(Rule):

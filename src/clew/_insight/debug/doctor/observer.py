@@ -13,17 +13,20 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import clew
 from clew import _C, Tensor
 from clew._insight.debug.doctor import (  # noqa: F401
     data,
     gradients,
     graphs,
+    habits,
     losses,
     modes,
+    scores,
     training,
 )
 from clew._insight.debug.doctor.finding import Finding
-from clew._insight.debug.doctor.rule import RULES, Rule
+from clew._insight.debug.doctor.rule import RULES, Rule, values
 from clew._insight.debug.doctor.run import Batch, Call, Pass, Run
 from clew._insight.debug.hooks import Patches
 from clew._insight.debug.observing import BACKWARD, Observation
@@ -51,13 +54,23 @@ _RATE = "the learning rate does not fit"
 _NO_STEP = "the optimizer never steps"
 _EXPLODING = "gradients vanish or explode from layer to layer"
 _SCALED = "the optimizer steps with gradients that are still scaled"
+_CUT = "parameters are cut off from the loss"
+_LATE = "gradients are cleared between backward and step"
+_SPREAD = "the standard deviation of a single value"
 CAUSES = {
     _EXPLODING: {_RAW, _SCALED},
     _RATE: {_RAW, _EXPLODING, _SCALED},
     "the optimizer steps without gradients": {
-        "parameters are cut off from the loss",
+        _CUT,
         "the optimizer has parameters that were replaced",
-        "gradients are cleared between backward and step",
+        _LATE,
+    },
+    "all gradients are zero": {
+        "a softmax over a single value",
+        _CUT,
+        _LATE,
+        "dead ReLU",
+        "saturated activation",
     },
     "the schedule steps before the optimizer": {_NO_STEP},
     "the labels are constant": {_SORTED},
@@ -69,6 +82,7 @@ CAUSES = {
         _RATE,
         _EXPLODING,
         _SCALED,
+        _SPREAD,
     },
 }
 
@@ -233,6 +247,7 @@ class Observer:
         self._watch_scaling()
         self._watch_losses()
         self._watch_seeds()
+        self._watch_draws()
 
     def remove(self) -> None:
         """Takes all hooks out."""
@@ -308,6 +323,17 @@ class Observer:
             if not on and not self._busy:
                 self._wake()
 
+        def kept(original: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
+            state = original(module, *args, **kwargs)
+            self._tell("called", "kept", state, here())
+            return state
+
+        def loaded(original: Any, module: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+            self._tell("called", "loaded", (module, state), here())
+            return original(module, state, *args, **kwargs)
+
+        self._patches.put(Module, "state_dict", kept)
+        self._patches.put(Module, "load_state_dict", loaded)
         self._patches.put(grad_mode.set_grad_enabled, "__init__", set_to)
         self._patches.put(Module, "train", switched)
         self._patches.put(grad_mode.no_grad, "__enter__", entered)
@@ -372,8 +398,37 @@ class Observer:
 
             return around
 
+        def reseeded(original: Any, seed: Any) -> Any:
+            before = values(clew.get_rng_state()).copy()
+            result = original(seed)
+            after = values(clew.get_rng_state()).copy()
+            self._tell("called", "reseeded", (seed, before, after), here())
+            return result
+
+        self._patches.put(clew, "manual_seed", reseeded)
         self._patches.put(random, "seed", told("random"))
         self._patches.put(np.random, "seed", told("numpy.random"))
+
+    def _watch_draws(self) -> None:
+        from clew import distributions
+
+        def drawn(original: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if self.run.looking:
+                self._tell("called", "drawn", result, None)
+            return result
+
+        def scored(original: Any, own: Any, value: Any) -> Any:
+            result = original(own, value)
+            if self.run.looking:
+                self._tell("called", "scored", (value, result), None)
+            return result
+
+        for kind in {id(v): v for v in vars(distributions).values()}.values():
+            if isinstance(kind, type) and issubclass(kind, distributions.Distribution):
+                for name, around in (("sample", drawn), ("log_prob", scored)):
+                    if name in kind.__dict__:
+                        self._patches.put(kind, name, around)
 
     def _watch_losses(self) -> None:
         from clew.nn.functional import _loss as module

@@ -17,6 +17,8 @@ __all__ = ["RULES", "Rule"]
 
 RULES: list[type[Rule]] = []
 
+_ENOUGH = 1 << 14  # elements to measure by
+
 
 class Rule:
     """Looks for one mistake. Subclasses hear of the events they define a method for.
@@ -66,7 +68,10 @@ class Rule:
     def called(self, what: str, subject: Any, place: Place | None) -> None:
         """Something that happens rarely: "eval", "train", "schedule", "clip", "scale", "unscale",
         "optimizer", "scheduler"; "refused" of a loss that raised an error, which is the subject;
-        "seeded" of a generator that is not clew's, whose name is the subject."""
+        "seeded" of a generator that is not clew's, whose name is the subject; "reseeded" of clew's,
+        with the seed and its states before and after; "kept" of a state_dict() and "loaded" of a
+        model and the state that it is to take; "drawn" of what a distribution's sample() gave and
+        "scored" of what log_prob() was asked for, and its answer."""
 
     def finish(self) -> None:
         """The program, or the part of it that is watched, is over."""
@@ -82,6 +87,12 @@ def values(t: Tensor) -> Any:
         t = t.coalesce().values()
     array = t._array_view()
     return widen(array, True) if t.dtype.name == "bfloat16" else array
+
+
+def some(t: Tensor) -> Any:
+    """Elements of a tensor, from all over it, that are enough to measure by."""
+    flat = values(t).reshape(-1)
+    return flat[:: -(-flat.size // _ENOUGH)] if flat.size else flat
 
 
 def size_of(array: Any) -> float:

@@ -9,24 +9,17 @@ import numpy as np
 from clew import _C, Tensor
 from clew._base import provenance as _provenance
 from clew._insight.debug.doctor.losses import is_scaled
-from clew._insight.debug.doctor.rule import Rule, size_of, values
+from clew._insight.debug.doctor.rule import Rule, size_of, some, values
 from clew._insight.debug.doctor.run import Pass, Watched, call_key
 from clew._insight.debug.holders import owner_of
 from clew._insight.debug.place import Place, placed
 
-_ENOUGH = 1 << 14  # elements
 _IN_A_ROW = 3  # times that something must happen to be no accident
 
 
 def norm(tensors: list[Tensor]) -> float:
     """The norm of several tensors taken as one vector."""
     return sum(size_of(values(t)) ** 2 for t in tensors) ** 0.5
-
-
-def some(t: Tensor) -> Any:
-    """Elements of a tensor, from all over it, that are enough to measure by."""
-    flat = values(t).reshape(-1)
-    return flat[:: -(-flat.size // _ENOUGH)] if flat.size else flat
 
 
 def is_zero(t: Tensor) -> bool:
@@ -681,18 +674,24 @@ class LossDoesNotReach(Rule):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.missing: dict[int, int] = {}
+        # Of parameters, why no gradient comes: at the last backward before their optimizer
+        # stepped, which is the one that was to reach them, or at any.
         self.reasons: dict[int, tuple[str, Any, str]] = {}
+        self.latest: dict[int, tuple[str, Any, str]] = {}
         self.reached: set[int] = set()
         self.looked = 0
         self.leaf_losses: dict[Any, int] = {}
+        self.numbers: dict[int, Tensor] = {}  # the leaves of a loss that is made of numbers
 
     def _is_leaf_loss(self, pass_: Pass) -> bool:
         """A loss that backward begins at and ends with: its value was taken out of its graph, and
         requires_grad was set afterwards."""
         root = pass_.roots[0]
-        if len(pass_.roots) != 1 or root.grad_fn is not None or root.numel() != 1:
+        if len(pass_.roots) != 1 or root.numel() != 1:
             return False
         known = self.run.optimized()
+        if root.grad_fn is not None:
+            return self._is_made_of_numbers(pass_, known)
         if id(root) in known or not known:
             return False
         times = self.leaf_losses[pass_.key] = self.leaf_losses.get(pass_.key, 0) + 1
@@ -710,6 +709,29 @@ class LossDoesNotReach(Rule):
                 "leave requires_grad=True out: the loss has it where it is computed from the "
                 "parameters with tensors all the way",
                 "leaf",
+            )
+        return True
+
+    def _is_made_of_numbers(self, pass_: Pass, known: set[int]) -> bool:
+        """A loss of tensors alone that were made of numbers, with requires_grad set."""
+        made = [_C._cut_of(leaf) for leaf in pass_.leaves if id(leaf) not in known]
+        if not made or len(made) < len(pass_.leaves):
+            return False
+        if any(cut is None or cut[0] != "made" for cut in made):
+            return False
+        if any(id(leaf) in self.numbers for leaf in pass_.leaves):
+            return False  # not made anew in each round: it is what is optimized
+        self.numbers = {id(leaf): leaf for leaf in pass_.leaves}
+        times = self.leaf_losses[pass_.key] = self.leaf_losses.get(pass_.key, 0) + 1
+        if times == self.ROUNDS:
+            cut = made[0]
+            self.find(
+                placed(cut[2]) if cut is not None else pass_.place,
+                "backward ends at a tensor that is made of plain numbers here, in each round anew, "
+                f"of shape {tuple(pass_.leaves[0].shape)}; no parameter gets a gradient",
+                "clew.stack() the tensors instead: tensor(...) takes their numbers alone, and "
+                "requires_grad=True gives them no history",
+                "numbers",
             )
         return True
 
@@ -732,7 +754,34 @@ class LossDoesNotReach(Rule):
         for p in lost[:32]:
             answer = whole.why(p)
             if answer.kind in ("cut", "likely cut"):
-                self.reasons[id(p)] = (self.run.name_of(p), *self._cut(answer, whole))
+                self.latest[id(p)] = (self.run.name_of(p), *self._cut(answer, whole))
+            else:
+                found = self._cut_later(p, whole)
+                if found is not None:
+                    self.latest[id(p)] = (self.run.name_of(p), *found)
+
+    def stepping(self, watched: Watched) -> None:
+        for p in watched.params if self.latest else ():
+            if id(p) in self.latest:
+                self.reasons.setdefault(id(p), self.latest[id(p)])
+
+    @staticmethod
+    def _cut_later(p: Tensor, whole: Any) -> tuple[Any, str] | None:
+        """Of a parameter that was used before another backward, as a generator's are: where what
+        was made of it was cut off on its way to this loss."""
+        from clew._insight.graph.why import cut_text
+
+        use = _C._recorded_use(p)
+        if use is None or use[0] is None:
+            return None
+        made = _provenance.Location(*use[0][:2])
+        for cut in whole._cuts:
+            if cut[3] is None:
+                continue
+            at = _provenance.Location(*cut[3][:2])
+            if (at.file, at.line) == (made.file, made.line):
+                return cut[2], f"its value was cut off: {cut_text(cut)}"
+        return None
 
     @staticmethod
     def _cut(answer: Any, whole: Any) -> tuple[Any, str]:
@@ -751,7 +800,7 @@ class LossDoesNotReach(Rule):
 
     def finish(self) -> None:
         places: dict[Any, list[tuple[str, Any, str]]] = {}
-        for key, told in self.reasons.items():
+        for key, told in {**self.latest, **self.reasons}.items():
             if key not in self.reached:
                 places.setdefault(told[1] and tuple(told[1][:2]), []).append(told)
         for group in places.values():
@@ -874,8 +923,9 @@ class ParameterRegistration(Rule):
                     key,
                 )
             elif model.training and self._is_left_out(model, [q for q, *_ in group], stepping):
+                w = self._same_again(stepping)
                 self._found(
-                    stepping[0].place or stepping[0].step_place,
+                    w.place or w.step_place,
                     self.mistake,
                     f"all of {type(model).__name__}, in training mode: {many}, and none has "
                     f"changed: {names}",
@@ -893,6 +943,12 @@ class ParameterRegistration(Rule):
             and sorted(tuple(p.shape) for p in w.params) == shapes
             for w in stepping
         )
+
+    @staticmethod
+    def _same_again(stepping: list[Watched]) -> Watched:
+        """The optimizer that was given what another has already: likely the one that was meant."""
+        ids = [[id(p) for p in w.params] for w in stepping]
+        return next((w for i, w in enumerate(stepping) if ids[i] in ids[:i]), stepping[0])
 
     def _is_left_out(self, model: Any, mine: list[Tensor], stepping: list[Watched]) -> bool:
         """Whether a model as a whole is in no optimizer, and others that the program calls are."""

@@ -1,0 +1,290 @@
+"""What is done again and again, or kept, to no effect: states, optimizers, seeds, first batches."""
+
+from __future__ import annotations
+
+import weakref
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from clew import Tensor
+from clew._insight.debug.doctor.data import prints
+from clew._insight.debug.doctor.rule import Rule, values
+from clew._insight.debug.doctor.run import Batch, Pass, Watched
+from clew._insight.debug.holders import assignment, attribute_set
+from clew._insight.debug.place import Place, placed
+
+_IN_A_ROW = 4  # times that something must happen to be no accident
+
+
+def _memory(t: Tensor) -> tuple[int, int]:
+    return t.data_ptr(), t.numel()
+
+
+class OwnState(Rule):
+    mistake = "a model is given its own state"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # By identity: the state, the number of steps and the line when it was made.
+        self.made: dict[int, tuple[weakref.ref[Any], int, Place | None]] = {}
+        self.times: dict[Any, set[int]] = {}  # by line, the rounds of loading
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "kept":
+            try:
+                self.made[id(subject)] = (weakref.ref(subject), self.run.round, place)
+            except TypeError:  # a plain dict, which hooks made
+                self.made.pop(id(subject), None)
+        elif what == "loaded":
+            model, state = subject
+            if self._is_own(model, state):
+                self._loaded(model, state, place)
+
+    @staticmethod
+    def _is_own(model: Any, state: Any) -> bool:
+        """Whether a state's tensors are the model's parameters themselves."""
+        mine = {n: _memory(p) for n, p in model.named_parameters() if p.numel()}
+        given = {n: t for n, t in dict(state).items() if n in mine and isinstance(t, Tensor)}
+        return bool(given) and all(_memory(t) == mine[n] for n, t in given.items())
+
+    def _loaded(self, model: Any, state: Any, place: Place | None) -> None:
+        trained = self.run.optimized()
+        if not any(id(p) in trained for p in model.parameters()):
+            return
+        ref, at, line = self.made.get(id(state), (None, -1, None))
+        steps = self.run.round - at if ref is not None and ref() is state else 0
+        rounds = self.times.setdefault(place and (place.file, place.line), set())
+        rounds.add(self.run.round)
+        name = type(model).__name__
+        if steps:
+            self.find(
+                line,
+                f"state_dict() gives the tensors that {name} goes on training: {steps} steps "
+                "later they have changed with it, and loading them"
+                + (f" at {place.short}" if place else "")
+                + " changes nothing",
+                "keep a copy: copy.deepcopy(model.state_dict())",
+            )
+        elif len(rounds) >= 2:
+            self.find(
+                place,
+                f"{len(rounds)} times {name} was given a state that is made of its own tensors: "
+                "the two models are one, and nothing changes",
+                "make the other one a copy: copy.deepcopy(model)",
+            )
+
+
+class OptimizerAnew(Rule):
+    mistake = "the optimizer is made anew for every step"
+
+    def finish(self) -> None:
+        made = [w for w in self.run.optimizers.values() if w.place is not None and not w.earlier]
+
+        def line(w: Watched) -> Any:
+            return w.place and (w.place.file, w.place.line, w.kind)
+
+        for _, group in groupby(sorted(made, key=line), key=line):
+            alike: dict[Any, list[Watched]] = {}
+            for watched in group:
+                alike.setdefault(tuple(id(p) for p in watched.params), []).append(watched)
+            for same in alike.values():
+                kept = [w for w in same if w.steps == 1 and self._remembers(w)]
+                if len(kept) < _IN_A_ROW or len(kept) < len(same) - 1:
+                    continue
+                self.find(
+                    same[0].place,
+                    f"{len(same)} times a {same[0].kind} was made for the same "
+                    f"{len(same[0].params)} parameters, and each stepped once: what it gathers "
+                    "from step to step (momentum, squared gradients) is lost",
+                    "make the optimizer once, before the loop",
+                )
+
+    @staticmethod
+    def _remembers(watched: Watched) -> bool:
+        """Whether an optimizer keeps tensors of its parameters' sizes. LBFGS gathers within a
+        step."""
+        sizes = {p.numel() for p in watched.params if p.numel() > 1}
+        kept = [t for state in watched.optimizer.state.values() for t in state.values()]
+        return watched.kind != "LBFGS" and any(
+            isinstance(t, Tensor) and t.numel() in sizes for t in kept
+        )
+
+
+class ScheduleRunsOut(Rule):
+    mistake = "the schedule has lowered the learning rate to nothing"
+
+    SMALL = 1e-6  # of the largest learning rate
+    ENOUGH = 8  # steps
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # By optimizer: steps when it was looked at last, the largest rate, all steps and those
+        # with next to none since; the schedule and its line.
+        self.seen: dict[int, list[Any]] = {}
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        optimizer = getattr(subject, "optimizer", None)
+        if what != "schedule" or optimizer is None:
+            return
+        watched = self.run.watched(optimizer)
+        seen = self.seen.setdefault(id(watched), [watched, 0, 0.0, 0, 0, subject, place])
+        rate = max((float(g["lr"]) for g in optimizer.param_groups), default=0.0)
+        steps, seen[1] = watched.steps - seen[1], watched.steps
+        seen[3] += steps
+        if rate > seen[2]:
+            seen[2], seen[4] = rate, 0
+        seen[4] = seen[4] + steps if rate < self.SMALL * seen[2] else 0
+
+    def finish(self) -> None:
+        for watched, _, largest, steps, small, schedule, place in self.seen.values():
+            if small < self.ENOUGH or small < steps / 2:
+                continue
+            rate = max(float(g["lr"]) for g in watched.optimizer.param_groups)
+            self.find(
+                place,
+                f"the last {small} of {steps} steps had learning rates below {self.SMALL:g} of "
+                f"the largest, {largest:g}; now it is {rate:.3g}: nothing is learned any more",
+                f"step {type(schedule).__name__} once for each epoch, not for each batch, or give "
+                "it the number of steps that there are",
+                id(watched),
+            )
+
+
+class SameBatch(Rule):
+    mistake = "every step gets the same first batch"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.seen: dict[int, list[Any]] = {}  # by loader: itself, its first batch, times, backwards
+
+    def batch(self, batch: Batch) -> None:
+        key = id(batch.loader)
+        seen = self.seen.setdefault(key, [batch.loader, None, 0, -1])
+        if batch.number or seen[2] < 0:
+            seen[2] = -1  # it is gone through
+            return
+        mark = prints(batch)
+        if not mark or seen[3] == self.run.backwards:
+            return
+        seen[2] = seen[2] + 1 if mark == seen[1] else 1
+        seen[1], seen[3] = mark, self.run.backwards
+        place = placed(batch.read_at)
+        if seen[2] >= _IN_A_ROW and len(batch.loader) > 1 and place and "iter(" in place.text:
+            self.find(
+                place,
+                f"{seen[2]} times in a row the loader was begun anew, and its first batch was the "
+                f"same, bit by bit; the other {len(batch.loader) - 1} batches are never read",
+                "write for batch in loader: ..., or make the iterator once, before the loop",
+                key,
+            )
+
+    def finish(self) -> None:
+        for key, seen in self.seen.items():
+            if seen[2] < 0:
+                self.findings.pop(key, None)
+
+
+class Reseeded(Rule):
+    mistake = "the same random numbers are drawn in every step"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.seen: dict[Any, list[Any]] = {}  # by line: seed, state after it, backwards, times
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what != "reseeded" or place is None:
+            return
+        seed, before, after = subject
+        at = self.run.backwards
+        key = (place.file, place.line)
+        last = self.seen.get(key)
+        if last is None or last[0] != seed or last[2] != at - 1:
+            self.seen[key] = [seed, after, at, 1]
+            return
+        drawn = not np.array_equal(before, last[1])
+        self.seen[key] = [seed, after, at, last[3] + 1 if drawn else 1]
+        times = self.seen[key][3]
+        if times >= _IN_A_ROW:
+            self.find(
+                place,
+                f"{times} steps in a row began anew with manual_seed({seed}) and drew from it: "
+                "dropout, noise and shuffling are the same in each",
+                "seed once, before the loop; for numbers that are to be the same give "
+                "generator=clew.Generator().manual_seed(seed)",
+            )
+
+
+class FrozenModule(Rule):
+    mistake = "requires_grad is set on a module, which does nothing"
+
+    def finish(self) -> None:
+        if not any(w.steps for w in self.run.optimizers.values()):
+            return
+        for model in self.run.models:
+            for name, module in model.named_modules():
+                if vars(module).get("requires_grad") is not False:
+                    continue
+                count = sum(p.requires_grad for p in module.parameters())
+                if count:
+                    self.find(
+                        self._line(model),
+                        f"{name or type(module).__name__}.requires_grad is False, and {count} of "
+                        "its parameters still require grad: a module has no such switch",
+                        "call module.requires_grad_(False), which sets it on the parameters",
+                        id(module),
+                    )
+
+    def _line(self, model: Any) -> Place | None:
+        for part in model.modules():
+            place = assignment(type(part), "requires_grad")
+            if place is not None:
+                return place
+        made = [w.place for w in self.run.optimizers.values() if w.place is not None]
+        places = [attribute_set(p.file, "requires_grad") for p in made]
+        return next((p for p in places if p is not None), made[0] if made else None)
+
+
+class LooseTensor(Rule):
+    mistake = "a tensor that a module is to learn is no Parameter"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.fed: dict[int, list[Any]] = {}  # leaves: themselves, passes, the first values
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad" or not self.run.optimizers:
+            return
+        from clew.nn import Parameter
+
+        known = self.run.optimized()
+        for leaf in pass_.leaves:
+            if not isinstance(leaf, Parameter) and id(leaf) not in known:
+                entry = self.fed.setdefault(id(leaf), [leaf, 0, values(leaf).copy()])
+                entry[1] += 1
+                if len(self.fed) > 64:  # inputs, which come and go
+                    self.fed = {k: e for k, e in self.fed.items() if e[1] > 1}
+
+    def finish(self) -> None:
+        known = self.run.optimized()
+        for leaf, passes, first in self.fed.values():
+            if passes < _IN_A_ROW - 1 or id(leaf) in known:
+                continue
+            if not np.array_equal(values(leaf), first, equal_nan=True):
+                continue  # the program changes it itself
+            for model in self.run.models:
+                for name, module in model.named_modules():
+                    held = [k for k, v in vars(module).items() if v is leaf]
+                    if held:
+                        self._tell(module, f"{name}.{held[0]}".lstrip("."), held[0], leaf, passes)
+
+    def _tell(self, module: Any, path: str, name: str, leaf: Tensor, passes: int) -> None:
+        self.find(
+            assignment(type(module), name),
+            f"{path}, of shape {tuple(leaf.shape)}, requires grad and got a gradient in "
+            f"{passes} steps, and nothing changed it: parameters() gives Parameters alone, so that "
+            "no optimizer has it",
+            f"write self.{name} = nn.Parameter(...)",
+            id(leaf),
+        )
