@@ -465,7 +465,7 @@ def a_mapped_function(x):
     return clew.vmap(lambda r: clew.where(r.sum() > 0, r, -r))(x)
 
 
-@refused("the loop at .*for n in counts.* cannot be kept: .*of one size in all rounds")
+@of(SIZED)
 def parts_of_different_sizes(x):
     start, parts = 0, []
     counts = clew.bincount(x.argmax(1) + x.argmin(1), minlength=2).tolist()

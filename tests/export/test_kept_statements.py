@@ -12,7 +12,7 @@ from test_kept_python import B, check, kept, rows
 
 import clew
 from clew import nn
-from clew.export import Dim, ExportError, export
+from clew.export import ExportError, export
 
 ONE = ({0: B},)
 EXAMPLE = (clew.ones(4, 3),)
@@ -313,26 +313,6 @@ def test_what_a_list_of_data_s_length_cannot_do():
         export(models.Net(f), EXAMPLE)
     with pytest.raises(ExportError, match=r"data decide which elements a list has"):
         export(models.Net(filtered), EXAMPLE)
-
-    def sized(x):
-        outs = []
-        for row in x:
-            if row.sum() > 0:
-                outs.append(row[: int(row.abs().sum())])
-        return len(outs)
-
-    with pytest.raises(ExportError, match=r"tensor whose sizes vary"):
-        export(models.Net(sized), EXAMPLE, dynamic_shapes=ONE)
-
-    def inner(x):
-        outs = []
-        for row in x:
-            for v in row:
-                outs.append(v)
-        return clew.stack(outs)
-
-    with pytest.raises(ExportError, match=r"append\(\) to a list of another loop"):
-        export(models.Net(inner), (clew.ones(4, 3),), dynamic_shapes=({0: B, 1: Dim("w")},))
 
 
 # ---- generators ----

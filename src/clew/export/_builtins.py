@@ -224,12 +224,34 @@ class Functions(Conditions):
         loops = [x for x in found if x is not None]
         if not loops:
             return zip(*parts, **kwargs)
+        if len(loops) < len(found) and kwargs.get("strict"):
+            return self._zip_strict(parts, found)
         if len(loops) < len(found):
             raise ExportError(f"export: zip() of what varies in length and what does not: {here()}")
         count = loops[0].length()
         for x in loops[1:]:
+            if kwargs.get("strict"):
+                same = count == x.length()
+                if type(same) in SYMS:
+                    self.rec.guard(same, True)
             count = self._extreme(min, count, x.length())
         return SymIter(count, lambda i: tuple(x.item(i) for x in loops))
+
+    def _zip_strict(self, parts: Any, found: list[Any]) -> Any:
+        """zip() of what varies in length and what does not: the program checks that it is as
+        long."""
+        fixed = [list(p) for p, x in zip(parts, found) if x is None]
+        count = len(fixed[0])
+        columns = []
+        for x in found:
+            if x is None:
+                columns.append(fixed.pop(0))
+                continue
+            same = x.length() == count
+            if type(same) in SYMS:
+                self.rec.guard(same, True)
+            columns.append([x.item(i) for i in range(count)])
+        return zip(*columns, strict=True)
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {

@@ -53,8 +53,8 @@ def stack_scan(rows: list[Tensor], dtype: Any, sizes: tuple[int | None, ...]) ->
             return clew.stack(rows)
         except RuntimeError as e:
             raise UnequalRows(
-                f"exported program: the tensors that a loop appends are of different sizes, as they "
-                f"were in no example; export with an example in which they are: {e}"
+                f"exported program: the tensors that a loop appends are of different sizes, which "
+                f"they were in no example; export with an example in which they are: {e}"
             ) from None
     return clew.zeros(0, *(n or 0 for n in sizes), dtype=dtype)
 

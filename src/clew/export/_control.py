@@ -452,4 +452,7 @@ def _hashable(x: Any) -> bool:
 
 
 # Functions of the library that decide by sizes; they are kept like the user's.
-_KEPT = os.path.join(os.path.dirname(clew.__file__), "distributions", "")
+_KEPT = tuple(
+    os.path.join(os.path.dirname(clew.__file__), *parts)
+    for parts in (("distributions", ""), ("nn", "utils", "rnn.py"))
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -254,10 +255,14 @@ class _Runner:
         if found is None and sizes.hints:
             alone = self._alone(first, sizes, rng)
             sizes = Sizes(first, marks, self._tied(first, marks, sizes, alone, rng))
-            sizes.without(sizes.hints - self._alone(first, sizes, rng))
+            sizes.without(sizes.hints - self._alone(first, sizes, rng, broadcast=False))
             found = self._accepted(first, sizes, rng)
             if found is None:
-                sizes.without(set(sizes.hints))
+                kept: set[str] = {n for n in sizes.now if n not in sizes.hints}
+                for n in sorted(sizes.hints & set(sizes.now)):
+                    if self._accepted(first, sizes, rng, kept | {n}, broadcast=False) is not None:
+                        kept.add(n)
+                sizes.without(sizes.hints - kept)
                 found = self._accepted(first, sizes, rng)
         if found is None and sizes.now:
             raise ExportError(
@@ -267,28 +272,53 @@ class _Runner:
             )
         return (found if found is not None else [t.clone() for t in first]), sizes
 
-    def _alone(self, first: list[Tensor], sizes: Sizes, rng: Any) -> set[str]:
+    def _alone(
+        self, first: list[Tensor], sizes: Sizes, rng: Any, among: set[str] | None = None,
+        broadcast: bool = True,
+    ) -> set[str]:  # fmt: skip
         """Sizes of Dim.AUTO that may vary while all others stay."""
-        return {
-            n for n in sorted(sizes.hints) if self._accepted(first, sizes, rng, {n}) is not None
-        }
+        names = sorted(sizes.hints if among is None else among)
+        return {n for n in names if self._accepted(first, sizes, rng, {n}, broadcast) is not None}
 
     def _tied(
         self, first: list[Tensor], marks: Any, sizes: Sizes, alone: set[str], rng: Any
-    ) -> frozenset[int]:
-        """Sizes of Dim.AUTO that vary together wherever they stand, and not apart: a batch of two
-        tensors, and not the height and the width of a square image."""
-        tied = set()
+    ) -> dict[tuple[int, int], int]:
+        """Places of Dim.AUTO whose sizes vary together, and not apart: the batch of two tensors,
+        and not the height and the width of a square image."""
+        tied: dict[tuple[int, int], int] = {}
+
+        def tie(names: set[str]) -> bool:
+            """Whether these may vary as one, which they are then."""
+            places = sizes.places(names)
+            if len(places) < 2:
+                return False
+            one = Sizes(first, marks, dict.fromkeys(places, 0))
+            (name,) = {one.of[i][d][0] for i, d in places}
+            if self._accepted(first, one, rng, {name}, broadcast=size == 1) is None:
+                return False
+            tied.update(dict.fromkeys(places, len(tied)))
+            return True
+
         for size in sorted({sizes.now[n] for n in sizes.hints}):
             group = {n for n in sizes.hints if sizes.now[n] == size}
             # Alone, a size may vary to 1 or from 1 only because that is broadcast.
             if group <= alone and self._accepted(first, sizes, rng, group) is not None:
                 continue
-            one = Sizes(first, marks, frozenset({size}))
-            (name,) = {n for n in one.hints if one.now[n] == size}
-            if self._accepted(first, one, rng, {name}) is not None:
-                tied.add(size)
-        return frozenset(tied)
+            # Dims of one number belong together more often than others of the same size.
+            for d in range(max(t.dim() for t in first)):
+                same = {n for n in group if sizes.places({n})[0][1] == d}
+                apart = self._accepted(first, sizes, rng, same, broadcast=size == 1)
+                if apart is None and tie(same):
+                    group -= same
+            if size != 1:
+                group -= self._alone(first, sizes, rng, group, broadcast=False)
+            if tie(group):
+                continue
+            for a in sorted(group):
+                for b in sorted(group):
+                    if a < b and {a, b} <= group and tie({a, b}):
+                        group -= {a, b}
+        return tied
 
     def again(self, first: list[Tensor], sizes: Sizes) -> list[Tensor]:
         """Another such example, for fewer sizes."""
@@ -296,12 +326,23 @@ class _Runner:
         return found if found is not None else [t.clone() for t in first]
 
     def _accepted(
-        self, first: list[Tensor], sizes: Sizes, rng: Any, only: set[str] | None = None
-    ) -> list[Tensor] | None:
+        self, first: list[Tensor], sizes: Sizes, rng: Any, only: set[str] | None = None,
+        broadcast: bool = True,
+    ) -> list[Tensor] | None:  # fmt: skip
+        """An example of other sizes that the model accepts.
+
+        Args:
+            only: the sizes that are others; None are all.
+            broadcast: a size may become 1, which may be accepted for that reason alone.
+        """
         for tried in examples(first, sizes, rng, only=only):
             if sizes.now and (only is None or only) and all(
                 a.shape == b.shape for a, b in zip(tried, first)
             ):  # fmt: skip
+                continue
+            if not broadcast and any(
+                1 in tried[i].shape[d : d + 1] for i, d in sizes.places(only or set())
+            ):
                 continue
             try:
                 self.results[id(tried)] = self(tried)
@@ -315,14 +356,40 @@ def _record_varying(
     runner: _Runner, first: list[Tensor], second: list[Tensor], sizes: Sizes
 ) -> tuple[Program, list[Tensor]]:
     """Records; sizes of Dim.AUTO that the program cannot be written for are fixed."""
-    while True:
+    hints = sorted(sizes.hints & set(sizes.now))
+
+    def tried(fixed: set[str]) -> tuple[Program, list[Tensor], Sizes] | None:
+        """The program for fewer sizes that vary; None where it cannot be written."""
+        less = copy.copy(sizes)
+        less.without(fixed)
+        other = runner.again(first, less)
         try:
-            return _record_listing(runner, first, second), second
+            return _record_listing(runner, first, other), other, less
         except ExportError:
-            if not sizes.hints & set(sizes.now):
-                raise
-            sizes.without({sorted(sizes.hints & set(sizes.now))[-1]})
-            second = runner.again(first, sizes)
+            return None
+
+    try:
+        return _record_listing(runner, first, second), second
+    except ExportError:
+        if not hints:
+            raise
+    # As many as can be: halves of them are added to those that vary.
+    fixed = set(hints)
+    best = tried(fixed)
+    open_ = [hints]
+    while open_:
+        group = open_.pop()
+        found = tried(fixed - set(group)) if best is not None else None
+        if found is not None:
+            best, fixed = found, fixed - set(group)
+        elif len(group) > 1:
+            half = len(group) // 2
+            open_ += [group[half:], group[:half]]
+    sizes.without(fixed)
+    if best is not None:
+        return best[0], best[1]
+    second = runner.again(first, sizes)
+    return _record_listing(runner, first, second), second
 
 
 def _record_listing(runner: _Runner, first: list[Tensor], second: list[Tensor]) -> Program:

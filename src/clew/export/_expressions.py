@@ -74,13 +74,17 @@ class Expressions(ast.NodeTransformer):
 
     def _each(self, node: ast.ListComp | ast.GeneratorExp, what: str) -> ast.AST | None:
         """``[f(x) for x in items if g(x)]`` as a call with functions of an item."""
+        if len(node.generators) > 1 and not any(map(_is_odd, node.generators)):
+            inner = ast.copy_location(ast.ListComp(node.elt, node.generators[1:]), node)
+            outer = ast.copy_location(ast.ListComp(inner, node.generators[:1]), node)
+            if not holds([node], ast.NamedExpr, ast.Await, ast.Yield):
+                return self._each(outer, "flattened")
         part = node.generators[0]
         target = part.target
-        parts = target.elts if isinstance(target, ast.Tuple) else [target]
-        names = [p.id for p in parts if isinstance(p, ast.Name)]
+        names = _names_of(target)
         tests = [as_condition(test) for test in part.ifs]
         self.generic_visit(node)
-        odd = part.is_async or len(node.generators) > 1 or len(names) < len(parts)
+        odd = len(node.generators) > 1 or _is_odd(part)
         if odd or holds([node], ast.NamedExpr, ast.Await, ast.Yield):
             return None
         functions = [node.elt]
@@ -158,3 +162,14 @@ class Expressions(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node
+
+
+def _names_of(target: ast.expr) -> list[str]:
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    return [p.id for p in parts if isinstance(p, ast.Name)]
+
+
+def _is_odd(part: ast.comprehension) -> bool:
+    """Whether a `for` of a comprehension is no plain one of names."""
+    count = len(part.target.elts) if isinstance(part.target, ast.Tuple) else 1
+    return bool(part.is_async) or len(_names_of(part.target)) < count

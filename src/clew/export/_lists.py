@@ -227,6 +227,15 @@ class Appender:
             )
         self.added.append(x)
 
+    def extend(self, made: ScanList) -> None:
+        """Adds what an inner loop has appended."""
+        if len(self.owner.rec.blocks) != self.owner.level:
+            raise ExportError(
+                f"export: a loop in a branch that data decide appends to a list of a loop around "
+                f"it, at {here()}; give it a list of its own, and append what is stacked of it"
+            )
+        self.added.append(made)
+
     def refused(self, name: str) -> ExportError:
         """What is said of any other use."""
         return ExportError(

@@ -13,7 +13,7 @@ from clew.export._ir import Block, Node, Value, values_in, written
 from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind, _same, shown
 from clew.export._lists import Appender, Maybe, ScanList
 from clew.export._perhaps import Perhaps
-from clew.export._ragged import RaggedList, common, pushed
+from clew.export._ragged import RaggedList, common, pushed, rank, sizes_of
 from clew.export._record import Held, Recorder, unseen
 from clew.export._stand_ins import _shape_of
 from clew.export._symbols import SYMS, Poison, SymInt
@@ -54,16 +54,36 @@ class Staged:
 
     def run(self) -> tuple[Any, ...]:
         """Records the loop; returns the variables after it."""
+        outer = {
+            i: v
+            for i, v in enumerate(self.vals)
+            if type(v) is Appender and self.names[i] in self.grows
+        }
+        for i in outer:  # a list of a loop around this one: this one has a list of its own
+            self.vals[i] = []
+        got = list(self._run())
+        for i, appender in outer.items():
+            if isinstance(got[i], ScanList):
+                appender.extend(got[i])
+            got[i] = appender
+        return tuple(got)
+
+    def _run(self) -> tuple[Any, ...]:
         carried, grown, loose = self._trial()
-        try:
-            return self._record(carried, grown, loose)
-        except _OfDifferentSizes as e:
-            self.ragged = {i: self._flat(i) for i in e.lists}
-            return self._record(carried, grown, loose)
+        for _ in range(len(grown)):
+            try:
+                return self._record(carried, grown, loose)
+            except _OfDifferentSizes as e:
+                self.ragged |= {i: self._flat(i) for i in e.lists}
+        return self._record(carried, grown, loose)
 
     def _flat(self, i: int) -> RaggedList:
         """What a list of tensors of different sizes holds before the loop."""
         x = self.added[i]
+        if isinstance(x, RaggedList):
+            return RaggedList.of(self.vals[i], x.flat.dtype, rank(x.shapes))
+        if isinstance(x, ScanList):
+            return RaggedList.of(self.vals[i], x.joined_rows.dtype, x.joined_rows.dim() - 1)
         value = x.value if type(x) is Maybe else x
         if not isinstance(value, Tensor):
             value = clew.full((), value)
@@ -148,6 +168,9 @@ class Staged:
             after = zip(*(tuple(_shape_of(t)) for t in rec.held(b).runs))
             dims = {d for d, (x, y) in enumerate(zip(before, after)) if x != y}
             loose.setdefault(key, set()).update(dims)
+        elif isinstance(a, ScanList) or isinstance(b, ScanList):
+            if not isinstance(key, tuple):  # a list that an inner loop has filled
+                self.odd.add(key)
         elif isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and len(a) == len(b):
             for k, (x, y) in enumerate(zip(a, b)):
                 self._changing(x, y, (key, k), loose)
@@ -207,7 +230,7 @@ class Staged:
                 more = flat, shapes
                 for x in appenders[i].added:
                     more = pushed(*more, x)
-                sizes = [_sizes(rec, x) for x in appenders[i].added]
+                sizes = [sizes_of(x) for x in appenders[i].added]
                 self.ragged[i].fixed = common([self.ragged[i].fixed, *sizes])
                 self._end((flat, shapes), more, self.names[i], ends)
             for k in unread:  # what stands for no value may be of other sizes
@@ -225,7 +248,7 @@ class Staged:
                 if i not in self.ragged
             }
             varying = {
-                i for i in parts if any(None in _sizes(rec, x) for x in appenders[i].added)
+                i for i in parts if any(None in (sizes_of(x) or ()) for x in appenders[i].added)
             }
         finally:
             rec.blocks.pop()
@@ -253,6 +276,8 @@ class Staged:
         """What a list grows by in a round; of each element, whether data decide that it does."""
         rec, name = self.rec, self.names[i]
         for x in added:
+            if isinstance(x, ScanList):
+                raise _OfDifferentSizes({i})
             value = x.value if type(x) is Maybe else x
             if type(value) in SYMS or type(value) in (int, float, bool):
                 value = clew.full((), value)
@@ -263,7 +288,7 @@ class Staged:
                 )
             scans.append(rec.held(value).value)
             if type(x) is Maybe:
-                if None in _sizes(rec, value):  # what stands for it has none of its sizes
+                if None in (sizes_of(value) or ()):  # what stands for it has none of its sizes
                     raise _OfDifferentSizes({i})
                 scans.append(rec.held(clew.full((), x.keep)).value)
         return [type(x) is Maybe for x in added]
@@ -357,7 +382,8 @@ class Staged:
                 end = end.same(float) if type(end) in SYMS else float(end)
             ends.append(rec.stored(end))
             return
-        if isinstance(start, (tuple, list)) and isinstance(end, (tuple, list)):
+        scans = isinstance(start, ScanList) or isinstance(end, ScanList)
+        if isinstance(start, (tuple, list)) and isinstance(end, (tuple, list)) and not scans:
             if len(start) == len(end):
                 for a, b in zip(start, end):
                     self._end(a, b, name, ends)
@@ -512,11 +538,6 @@ class _OfDifferentSizes(Exception):
         self.lists = lists
 
 
-def _sizes(rec: Recorder, x: Any) -> tuple[int | None, ...]:
-    value = x.value if type(x) is Maybe else x
-    return rec.held(value).value.sizes if isinstance(value, Tensor) else ()
-
-
 def _writes_outside(body: Block) -> bool:
     """Whether a round writes to tensors from outside of it: it cannot be tried twice."""
     made: set[int] = set()
@@ -564,6 +585,11 @@ def _kept(x: Any) -> bool:
 
 def placeholder(rec: Recorder, like: Any) -> Any:
     """Something of the same kind that stands for no value."""
+    if isinstance(like, ScanList):
+        return Poison(
+            f"export: a list that grew in a loop, and was made in another one, is read after that, "
+            f"at {here()}; carry what is needed in a tensor"
+        )
     if isinstance(like, Tensor):
         fixed = [n or 0 for n in rec.held(like).value.sizes]
         return rec.record("placeholder", clew.zeros, (fixed,), {"dtype": like.dtype})

@@ -129,10 +129,11 @@ class Merger:
         ragged = next((x for x in (a, b) if isinstance(x, RaggedList)), None)
         if ragged is not None:
             parts = []
+            dims = int(self.rec.plain_shape(ragged.shapes)[1])
             for k, x in enumerate((a, b)):
                 self.rec.blocks.append(self.node.blocks[k])
                 try:
-                    x = RaggedList.of(x, ragged.flat.dtype, ragged.shapes.shape[1])
+                    x = RaggedList.of(x, ragged.flat.dtype, dims)
                 finally:
                     self.rec.blocks.pop()
                 parts.append(x)

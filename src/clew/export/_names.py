@@ -71,6 +71,7 @@ WHOLE = {
         f"nn.functional.{n}": ("clew.nn.functional", n)
         for n in ("affine_grid", "grid_sample", "ctc_loss", "pdist")
     },
+    "nn.packed_rnn": ("clew.nn.modules.rnn", "_packed_rnn"),
     "linalg.matrix_exp": ("clew.linalg", "matrix_exp"),
     "frexp": ("clew", "frexp"),
     "cdist": ("clew", "cdist"),

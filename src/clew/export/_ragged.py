@@ -15,7 +15,7 @@ from clew.export._errors import ExportError, here
 from clew.export._lists import Maybe, ScanList, one_of
 from clew.export._symbols import SYMS, compute, recorder
 
-__all__ = ["RaggedList", "common", "pushed"]
+__all__ = ["RaggedList", "common", "pushed", "rank", "sizes_of"]
 
 Sizes = tuple[int | None, ...]
 
@@ -32,29 +32,43 @@ def common(many: Iterable[Sizes | None]) -> Sizes | None:
     return found
 
 
-def _sizes(x: Any) -> Sizes:
+def rank(shapes: Tensor) -> int:
+    """How many dims each tensor has."""
+    return int(recorder().plain_shape(shapes)[1])
+
+
+def sizes_of(x: Any) -> Sizes | None:
+    """The sizes of an element, or of all those that an inner loop has appended."""
+    if isinstance(x, RaggedList):
+        return x.fixed
+    if isinstance(x, ScanList):
+        return recorder().held(x.joined_rows).value.sizes[1:]
     value = x.value if type(x) is Maybe else x
     return recorder().held(value).value.sizes if isinstance(value, Tensor) else ()
 
 
 def pushed(flat: Tensor, shapes: Tensor, x: Any) -> tuple[Tensor, Tensor]:
     """The two tensors of such a list with one more element, a Maybe where data decide."""
+    if isinstance(x, ScanList):
+        more = RaggedList.of(x, flat.dtype, rank(shapes))
+        return clew.cat([flat, more.flat]), clew.cat([shapes, more.shapes])
     value = x.value if type(x) is Maybe else x
     if not isinstance(value, Tensor):
         value = clew.full((), value, dtype=flat.dtype)
-    if value.dtype != flat.dtype or value.dim() != shapes.shape[1]:
+    dims = rank(shapes)
+    if value.dtype != flat.dtype or value.dim() != dims:
         raise ExportError(
             f"export: a list grows by {value.dtype.name} of {value.dim()} dims and by "
-            f"{flat.dtype.name} of {shapes.shape[1]} dims, at {here()}; append elements of one "
-            f"dtype and number of dims"
+            f"{flat.dtype.name} of {dims} dims, at {here()}; append elements of one dtype and "
+            f"number of dims"
         )
     sizes = [clew.full((1,), n, dtype=clew.int64) for n in recorder().shape(value)]
-    more = clew.cat([flat, value.reshape(-1)])
+    longer = clew.cat([flat, value.reshape(-1)])
     row = clew.cat(sizes).unsqueeze(0) if sizes else shapes.new_zeros(1, 0)
     rows = clew.cat([shapes, row])
     if type(x) is Maybe:
-        return one_of(x.keep, more, flat), one_of(x.keep, rows, shapes)
-    return more, rows
+        return one_of(x.keep, longer, flat), one_of(x.keep, rows, shapes)
+    return longer, rows
 
 
 class RaggedList(ScanList):
@@ -84,12 +98,12 @@ class RaggedList(ScanList):
             rows = items.all_rows()
             row = [clew.full((1,), n, dtype=clew.int64) for n in recorder().shape(rows)[1:]]
             one = clew.cat(row).unsqueeze(0) if row else shapes.new_zeros(1, 0)
-            fixed = _sizes(rows)[1:]
+            fixed = recorder().held(rows).value.sizes[1:]
             shapes = one.expand(rows.shape[0], -1)
             return RaggedList(rows.reshape(-1), shapes, items.filtered, fixed)
         for x in items:
             flat, shapes = pushed(flat, shapes, x)
-        return RaggedList(flat, shapes, fixed=common(map(_sizes, items)))
+        return RaggedList(flat, shapes, fixed=common(map(sizes_of, items)))
 
     def length(self) -> Any:
         return recorder().shape(self.shapes)[0]
@@ -120,7 +134,7 @@ class RaggedList(ScanList):
         return self.item(index)
 
     def _sizes_of(self, index: Any) -> list[Any]:
-        fixed = self.fixed or (None,) * self.shapes.shape[1]
+        fixed = self.fixed or (None,) * rank(self.shapes)
         row = self.shapes.select(0, index)
         return [
             recorder().item(row.select(0, d)) if n is None else n for d, n in enumerate(fixed)
@@ -128,7 +142,7 @@ class RaggedList(ScanList):
 
     def _alike(self, dims: Iterable[int]) -> None:
         """The program checks that all tensors have the same sizes."""
-        fixed = self.fixed or (None,) * self.shapes.shape[1]
+        fixed = self.fixed or (None,) * rank(self.shapes)
         dims = [d for d in dims if fixed[d] is None]
         if dims:
             kept = self.shapes[:, dims]
@@ -152,7 +166,9 @@ class RaggedList(ScanList):
             return rows if at == 0 else rows.movedim(0, at)
         self._alike(d for d in range(len(sizes)) if d != at)
         if at == 0:
-            whole: Tensor = self.flat.reshape([rec.item(self.shapes.select(1, 0).sum()), *sizes[1:]])
+            whole: Tensor = self.flat.reshape(
+                [rec.item(self.shapes.select(1, 0).sum()), *sizes[1:]]
+            )
             return whole
         first = self.item(0).narrow(at, 0, 0)
         found = rec.control._staged(
@@ -172,9 +188,9 @@ class RaggedList(ScanList):
         steps = clew.arange(longest).unsqueeze(0)
         ends = lengths.unsqueeze(1)
         there = steps < ends if side == "right" else steps >= longest - ends
-        whole = clew.full(
-            [self.length(), longest, *rest], padding_value, dtype=self.flat.dtype
-        ).index_put(tuple(there.nonzero().unbind(1)), rows)
+        shape = [self.length(), longest, *rest]
+        there = there.reshape(shape[:2] + [1] * len(rest)).expand(shape)
+        whole = clew.full(shape, padding_value, dtype=self.flat.dtype).masked_scatter(there, rows)
         return whole if batch_first else whole.transpose(0, 1)
 
     def all_rows(self) -> Tensor:
@@ -188,7 +204,7 @@ class RaggedList(ScanList):
         if recorder().journals:
             super().append(x)  # raises
         self.flat, self.shapes = pushed(self.flat, self.shapes, x)
-        self.fixed = common([self.fixed, _sizes(x)])
+        self.fixed = common([self.fixed, sizes_of(x)])
         self.joined_rows = self.flat
 
     def spoil(self, place: Any) -> None:
@@ -196,7 +212,7 @@ class RaggedList(ScanList):
         self.flat = self.shapes = self.joined_rows
 
     def _with(self, other: Any, in_front: bool) -> ScanList:
-        more = RaggedList.of(other, self.flat.dtype, self.shapes.shape[1])
+        more = RaggedList.of(other, self.flat.dtype, rank(self.shapes))
         a, b = (more, self) if in_front else (self, more)
         flat, shapes = clew.cat([a.flat, b.flat]), clew.cat([a.shapes, b.shapes])
         fixed = common([self.fixed, more.fixed])

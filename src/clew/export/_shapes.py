@@ -210,7 +210,7 @@ class Sizes:
     Args:
         tensors: the example.
         marks: as read_shapes() gives them.
-        tied: sizes of Dim.AUTO that are one symbol wherever they stand.
+        tied: places (tensor, dim) of Dim.AUTO that are one symbol: those of one number.
 
     Attributes:
         of: for each tensor, by dim: (symbol, scale, shift).
@@ -223,7 +223,7 @@ class Sizes:
         self,
         tensors: list[Tensor],
         marks: list[dict[int, Any]],
-        tied: frozenset[int] = frozenset(),
+        tied: dict[tuple[int, int], int] | None = None,
     ) -> None:
         self.of: list[dict[int, tuple[str, int, int]]] = []
         self.now: dict[str, int] = {}
@@ -236,7 +236,8 @@ class Sizes:
                 size = int(t.shape[d])
                 if isinstance(m, _Hint):
                     # Equal sizes may be one size, those in `tied`, or happen to be equal.
-                    key = size if size in tied else (len(self.of), d)
+                    place = (len(self.of), d)
+                    key = (tied or {}).get(place, place)
                     name = by_size.setdefault(key, f"s{len(by_size)}")
                     self.hints.add(name)
                     table[d] = (name, 1, 0)
@@ -265,9 +266,14 @@ class Sizes:
     def without(self, names: set[str]) -> None:
         """Fixes symbols."""
         self.of = [{d: s for d, s in t.items() if s[0] not in names} for t in self.of]
-        for n in names:
-            self.now.pop(n, None)
-            self.bounds.pop(n, None)
+        self.now = {n: size for n, size in self.now.items() if n not in names}
+        self.bounds = {n: b for n, b in self.bounds.items() if n not in names}
+
+    def places(self, names: set[str]) -> list[tuple[int, int]]:
+        """Where symbols stand: (tensor, dim)."""
+        return [
+            (i, d) for i, t in enumerate(self.of) for d, (n, _, _) in t.items() if n in names
+        ]  # fmt: skip
 
     def shapes(self, tensors: list[Tensor], sizes: dict[str, int]) -> list[tuple[int, ...]]:
         """The tensors' shapes with other sizes."""
@@ -350,8 +356,12 @@ def resampled(t: Tensor, shape: tuple[int, ...], rng: np.random.Generator, how: 
         made = x.copy()
     else:
         made = np.resize(x, shape) if x.ndim < 2 else _tiled(x, shape)
-    if x.ndim and x.dtype.kind in "iuf" and x.shape[-1] > 1 and np.all(np.diff(x) >= 0):
-        made = np.sort(made, axis=-1)  # borders and offsets stay in order
+    if x.ndim and x.dtype.kind in "iuf" and x.shape[-1] > 1:
+        steps = np.diff(x.astype(float))
+        if np.all(steps >= 0):
+            made = np.sort(made, axis=-1)  # borders and offsets stay in order
+        elif np.all(steps <= 0):
+            made = np.sort(made, axis=-1)[..., ::-1]  # lengths of packed sequences, too
     return clew.tensor(np.ascontiguousarray(made)).to(t.dtype).reshape(shape)
 
 

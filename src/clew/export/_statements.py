@@ -159,6 +159,37 @@ class Statements(Functions):
         name = ("the list",)
         return self._staged(found.length(), None, body, None, ([],), name, name)[0]
 
+    def flattened(self, items: Any, each: Any, keeps: Any = None) -> Any:
+        """``[f(x, y) for x in items if keeps(x) for y in g(x)]``: each() gives a list of x."""
+
+        def part(x: Any) -> Any:
+            c = True if keeps is None else self.condition(keeps(x))
+            if type(c) in SYMS or type(x) is Maybe:
+                raise ExportError(
+                    f"export: data decide in a comprehension of several `for`, at {here()}, "
+                    f"before the last of them; write `for` statements and append()"
+                )
+            return each(x) if c else []
+
+        found = as_loop(self.rec, items)
+        if found is None:
+            whole: Any = []
+            for x in items:
+                whole = whole + part(x)
+            return self.fresh(whole) if type(whole) is list else whole
+
+        def body(i: Any, v: Any) -> Any:
+            made = part(found.item(i))
+            if isinstance(made, ScanList):
+                v[0].extend(made)
+            else:
+                for x in made:
+                    v[0].append(x)
+            return v
+
+        name = ("the list",)
+        return self._staged(found.length(), None, body, None, ([],), name, name)[0]
+
     def spread(self, *parts: Any) -> Any:
         """``[*a, *b]``."""
         parts = tuple(self._listed(list, p) if as_loop(self.rec, p) else p for p in parts)

@@ -363,8 +363,8 @@ def _recurrent_of(kind: str) -> Any:
         a: Any, env: Any, x: Tensor, w: Tensor, r: Tensor, bias: Any = None, lengths: Any = None,
         h0: Any = None, c0: Any = None, peep: Any = None,
     ) -> Any:  # fmt: skip
-        if lengths is not None or peep is not None or a.get("clip") or a.get("layout"):
-            raise OnnxExporterError(f"onnx.load: {kind} with lengths, peepholes, clip or layout")
+        if peep is not None or a.get("clip") or a.get("layout"):
+            raise OnnxExporterError(f"onnx.load: {kind} with peepholes, clip or layout")
         if a.get("input_forget") or a.get("activation_alpha") or a.get("activation_beta"):
             raise OnnxExporterError(
                 f"onnx.load: {kind} with input_forget or factors of activations"
@@ -387,6 +387,7 @@ def _recurrent_of(kind: str) -> Any:
             )  # fmt: skip
             steps = []
             for t in reversed(range(x.shape[0])) if back else range(x.shape[0]):
+                before = h, c
                 left, right = F.linear(x[t], w[d], wb), F.linear(h, r[d], rb)
                 if kind == "LSTM":
                     i, o, f, g = (left + right).chunk(4, -1)
@@ -403,7 +404,12 @@ def _recurrent_of(kind: str) -> Any:
                 else:
                     h = left + right
                     h = h.relu() if acts[d if len(acts) > 1 else 0] == "relu" else h.tanh()
-                steps.append(h)
+                if lengths is None:
+                    steps.append(h)
+                    continue
+                live = (lengths > t).unsqueeze(1)  # the states of ended sequences stay
+                steps.append(h.where(live, 0))
+                h, c = h.where(live, before[0]), c.where(live, before[1])
             if back:
                 steps = steps[::-1]
             outs.append(clew.stack(steps))

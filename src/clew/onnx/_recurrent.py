@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import clew
 from clew.export._ir import Value
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._lower import Builder, lowers
@@ -14,23 +15,60 @@ from clew.onnx._shape import rank
 
 @lowers("ops._rnn")
 def _rnn(b: Builder, a: Any) -> list[str]:
-    kind = a.cell
-    if a.dropout or a.proj_size or a.batch_sizes is not None:
-        raise OnnxExporterError(
-            "onnx.export: recurrent layers with dropout, proj_size or packed sequences"
-        )
-    tensors = list(a.tensors)
-    directions = 2 if a.bidirectional else 1
-    each = 4 if a.biases else 2
-    lstm = _CELLS[kind] == "LSTM"
-    given = len(tensors) - a.layers * directions * each
-    states, weights = tensors[:given], tensors[given:]
     batched = rank(a.input) == 3
     x = b.name(a.input)
     if not batched:
         x = b.op("Unsqueeze", x, b.ints(1))
     elif a.batch_first:
         x = b.op("Transpose", x, perm=[1, 0, 2])
+    x, finals = _layers(b, a, x, batched, "")
+    if not batched:
+        x = b.op("Squeeze", x, b.ints(1))
+        finals = [b.op("Squeeze", f, b.ints(1)) for f in finals]
+    elif a.batch_first:
+        x = b.op("Transpose", x, perm=[1, 0, 2])
+    found = [x, *finals]
+    return found + found[-1:] * (len(a.node.outputs) - len(found))
+
+
+@lowers("nn.packed_rnn")
+def _packed(b: Builder, a: Any) -> list[str]:
+    """A PackedSequence's elements: they are put where a padded batch has them, and taken out."""
+    a.update(zip(_PACKED.split(), a.node.args))
+    sizes = b.name(a.batch_sizes)
+    steps = b.op("Squeeze", b.op("Shape", sizes), b.ints(0))
+    batch = b.op("Gather", sizes, b.scalar(0, clew.int64), axis=0)
+    number = b.op("Range", b.scalar(0, clew.int64), batch, b.scalar(1, clew.int64))
+    there = b.op("Less", b.op("Unsqueeze", number, b.ints(0)),
+                 b.op("Unsqueeze", sizes, b.ints(1)))  # fmt: skip
+    lengths = b.op("ReduceSum", b.op("Cast", there, to=_INT32), b.ints(0), keepdims=0)
+    place = b.op("Transpose", b.op("NonZero", there), perm=[1, 0])
+    shape = b.op("Concat", b.op("Unsqueeze", steps, b.ints(0)), b.op("Unsqueeze", batch, b.ints(0)),
+                 b.ints(a.input.sizes[1]), axis=0)  # fmt: skip
+    nothing = b.op("Expand", b.scalar(0, a.input.dtype), shape)
+    x, finals = _layers(b, a, b.op("ScatterND", nothing, place, b.name(a.input)), True, lengths)
+    found = [b.op("GatherND", x, place), *finals]
+    return found + found[-1:] * (len(a.node.outputs) - len(found))
+
+
+def _layers(
+    b: Builder, a: Any, x: str, batched: bool, lengths: str
+) -> tuple[str, list[str]]:  # fmt: skip
+    """The layers over (time, batch, features), and the last states.
+
+    Args:
+        batched: the initial states have a batch.
+        lengths: of each sequence; empty where all are as long as x.
+    """
+    kind = a.cell
+    if a.dropout or a.proj_size:
+        raise OnnxExporterError("onnx.export: recurrent layers with dropout or proj_size")
+    tensors = list(a.tensors)
+    directions = 2 if a.bidirectional else 1
+    each = 4 if a.biases else 2
+    lstm = _CELLS[kind] == "LSTM"
+    given = len(tensors) - a.layers * directions * each
+    states, weights = tensors[:given], tensors[given:]
     ends: list[list[str]] = [[], []]
     for layer in range(a.layers):
         initial = []
@@ -59,7 +97,7 @@ def _rnn(b: Builder, a: Any) -> list[str]:
             more["activations"] = [_ACTIVATIONS[kind]] * directions
         if _CELLS[kind] == "GRU":
             more["linear_before_reset"] = 1
-        inputs = [x, w, r, bias, "", *initial]
+        inputs = [x, w, r, bias, lengths, *initial]
         while inputs and not inputs[-1]:
             inputs.pop()
         got = b.op(_CELLS[kind], *inputs, n=3 if lstm else 2, **more)
@@ -71,15 +109,14 @@ def _rnn(b: Builder, a: Any) -> list[str]:
     finals = [
         (e[0] if len(e) == 1 else b.op("Concat", *e, axis=0)) for e in ends if e
     ]  # fmt: skip
-    if not batched:
-        x = b.op("Squeeze", x, b.ints(1))
-        finals = [b.op("Squeeze", f, b.ints(1)) for f in finals]
-    elif a.batch_first:
-        x = b.op("Transpose", x, perm=[1, 0, 2])
-    found = [x, *finals]
-    return found + found[-1:] * (len(a.node.outputs) - len(found))
+    return x, finals
 
 
+_PACKED = """
+    input tensors cell layers biases bidirectional batch_first dropout input_size hidden_size
+    proj_size batch_sizes
+    """
+_INT32 = 6  # ONNX's number of the dtype
 _CELLS = {0: "LSTM", 1: "GRU", 2: "RNN", 3: "RNN"}
 _ACTIVATIONS = {2: "Tanh", 3: "Relu"}
 

@@ -243,10 +243,9 @@ class RNNBase(Module):
         return (*cast(input), hx, *cast(*tensors))
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        sizes = order = back = batch_sizes = None
+        order = back = batch_sizes = None
         if isinstance(input, PackedSequence):
             input, batch_sizes, order, back = input
-            sizes = batch_sizes.tolist()
         elif input.is_nested:
             from clew.nested._modules import recurrent
 
@@ -269,7 +268,7 @@ class RNNBase(Module):
                 _check_sequences(self.mode, states, int(order.shape[0]))
                 states = tuple(s.index_select(1, order) for s in states)
             tensors = [*states, *tensors]
-        out, *last = _rnn(
+        out, *last = (_rnn if batch_sizes is None else _packed_rnn)(
             input,
             tensors,
             _KINDS[self.mode],
@@ -281,13 +280,25 @@ class RNNBase(Module):
             self.input_size,
             self.hidden_size,
             self.proj_size,
-            sizes,
+            batch_sizes,
         )
         if batch_sizes is not None:
             out = PackedSequence(out, batch_sizes, order, back)
             if back is not None:
                 last = [s.index_select(1, back) for s in last]
         return out, (tuple(last) if lstm else last[0])
+
+
+def _packed_rnn(
+    input: Any, tensors: Any, cell: int, layers: int, biases: bool, bidirectional: bool,
+    batch_first: bool, dropout: float, input_size: int, hidden_size: int, proj_size: int,
+    batch_sizes: Any,
+) -> Any:  # fmt: skip
+    """A recurrent layer over a PackedSequence's elements; exporters record it as one call."""
+    return _rnn(
+        input, tensors, cell, layers, biases, bidirectional, batch_first, dropout, input_size,
+        hidden_size, proj_size, batch_sizes.tolist(),
+    )  # fmt: skip
 
 
 def _check_sequences(mode: str, states: tuple[Any, ...], count: int) -> None:

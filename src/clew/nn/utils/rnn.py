@@ -172,29 +172,29 @@ def pack_padded_sequence(
         input = input.index_select(0 if batch_first else 1, order)
     if batch_first:
         input = input.transpose(0, 1)
-    counts = lengths.tolist()
-    if input.dim() < 2 or len(counts) != input.shape[1]:
+    count = input.shape[1] if input.dim() > 1 else 0
+    if lengths.dim() != 1 or input.dim() < 2 or lengths.shape[0] != count:
         raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} "
-            f"(batch_size={input.shape[1] if input.dim() > 1 else 0})"
+            f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} "
+            f"(batch_size={count})"
         )
-    if not counts:
+    if count == 0:
         raise RuntimeError("Cannot pack empty tensors.")
-    if min(counts) <= 0:
+    if int(lengths.min()) <= 0:
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' "
             "that is <= 0"
         )
-    if sorted(counts, reverse=True) != counts:
+    if order is None and bool((lengths[1:] > lengths[:-1]).any()):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True; "
             "pass enforce_sorted=False to have the batch sorted"
         )
-    if counts[0] > input.shape[0]:
+    steps = int(lengths[0])
+    if steps > input.shape[0]:
         raise RuntimeError(
-            f"Expected lengths of at most {input.shape[0]}, input's length; got {counts[0]}"
+            f"Expected lengths of at most {input.shape[0]}, input's length; got {steps}"
         )
-    steps = counts[0]
     live = clew.arange(steps).unsqueeze(1) < lengths.unsqueeze(0)
     where = live.reshape(-1).nonzero().reshape(-1)
     flat = input[:steps].reshape(steps * input.shape[1], *input.shape[2:])
@@ -228,8 +228,7 @@ def pad_packed_sequence(
         ([[1, 2], [3, 0]], [2, 1])
     """
     data, batch_sizes, _, back = sequence
-    sizes = batch_sizes.tolist()
-    steps, batch = len(sizes), sizes[0]
+    steps, batch = batch_sizes.shape[0], int(batch_sizes[0])
     if total_length is not None:
         if total_length < steps:
             raise ValueError(
@@ -331,8 +330,8 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    counts = lengths.tolist() if isinstance(lengths, clew.Tensor) else list(lengths)
-    return [row[:n] for row, n in zip(padded_sequences.unbind(0), counts, strict=True)]
+    rows = padded_sequences.unbind(0)
+    return [row[: int(n)] for row, n in zip(rows, lengths, strict=True)]
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
