@@ -3,6 +3,7 @@
 // Invariant: who leaves the outermost region leaves nothing waiting behind.
 #include "graph/deferral.h"
 
+#include "program/emptied.h"
 #include "program/program.h"
 #include "python/bridge.h"
 
@@ -186,7 +187,35 @@ PyObject* program_report(PyObject*, PyObject*) {
   });
 }
 
-PyMethodDef functions[] = {{"_program_report", program_report, METH_NOARGS, nullptr},
+Storage* storage_of(PyObject* t) {
+  if (!is_tensor(t)) fail_type("expected a Tensor; got ", Py_TYPE(t)->tp_name);
+  return borrow(t)->storage;
+}
+// _is_emptied(tensor): its storage's bytes were given back by _resize_storage(tensor, 0).
+PyObject* is_emptied(PyObject*, PyObject* t) {
+  return guarded([&] { return PyBool_FromLong(program::is_emptied(storage_of(t))); });
+}
+// _resize_storage(tensor, nbytes) -> whether that was to 0 bytes or from there; else it is
+// resize_()'s work.
+PyObject* resize_storage(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* t;
+    Py_ssize_t nbytes;
+    if (!PyArg_ParseTuple(args, "On:_resize_storage", &t, &nbytes)) return nullptr;
+    Storage* s = storage_of(t);
+    require(nbytes >= 0, "resize_: a storage's size must not be negative; got ", nbytes);
+    const bool emptied = program::is_emptied(s);
+    if (nbytes == 0)
+      program::empty_storage(s);
+    else if (emptied)
+      program::fill_again(s, static_cast<size_t>(nbytes));
+    return PyBool_FromLong(nbytes == 0 || emptied);
+  });
+}
+
+PyMethodDef functions[] = {{"_is_emptied", is_emptied, METH_O, nullptr},
+                           {"_resize_storage", resize_storage, METH_VARARGS, nullptr},
+                           {"_program_report", program_report, METH_NOARGS, nullptr},
                            {"_defer", defer, METH_O, nullptr},
                            {"_run_deferred", run_deferred, METH_NOARGS, nullptr},
                            {}};

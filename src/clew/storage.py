@@ -43,7 +43,8 @@ class UntypedStorage:
             raise TypeError(f"UntypedStorage: expected one argument at most; got {len(args)}")
         given = args[0] if args else 0
         if isinstance(given, Tensor):
-            settle(given)
+            if not _C._is_emptied(given):
+                settle(given)
             self._bytes = given.detach()._storage_bytes()
         elif isinstance(given, int) and not isinstance(given, bool):
             self._bytes = _C.empty(given, dtype=_C.uint8, device=device or "cpu")
@@ -172,7 +173,7 @@ class UntypedStorage:
 
     def nbytes(self) -> int:
         """How many bytes."""
-        return self._bytes.numel()
+        return 0 if _C._is_emptied(self._bytes) else self._bytes.numel()
 
     size = nbytes
 
@@ -181,11 +182,11 @@ class UntypedStorage:
         return 1
 
     def __len__(self) -> int:
-        return self._bytes.numel()
+        return self.nbytes()
 
     def data_ptr(self) -> int:
-        """The address of the first byte."""
-        return self._bytes.data_ptr()
+        """The address of the first byte; 0 where there is none."""
+        return 0 if _C._is_emptied(self._bytes) else self._bytes.data_ptr()
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -236,15 +237,25 @@ class UntypedStorage:
         return self
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Makes the storage as many bytes long; it does not get shorter in memory.
+        """Makes the storage as many bytes long. With 0 its memory is given back while tensors
+        over it keep their shapes: whoever asks for their elements is told, until the storage is
+        resized to what it had, or more, and written anew. It does not get shorter otherwise.
 
         Args:
             size: how many bytes.
 
         Returns:
             The storage itself.
+
+        >>> x = clew.ones(3)
+        >>> x.untyped_storage().resize_(0).nbytes(), x.shape
+        (0, clew.Size([3]))
+        >>> _ = x.untyped_storage().resize_(12)
+        >>> x.fill_(2.0)
+        tensor([2., 2., 2.])
         """
-        self._bytes.resize_(size)
+        if not _C._resize_storage(self._bytes, size) or size > self._bytes.numel():
+            self._bytes.resize_(size)
         return self
 
     def byteswap(self, dtype: _C.dtype) -> None:
