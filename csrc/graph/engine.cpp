@@ -18,6 +18,9 @@
 
 namespace clew {
 
+// The node whose turn it is in this thread's innermost backward.
+static constinit thread_local Node* running_node = nullptr;
+
 namespace {
 
 // Gradients gathered for one node, and how many of its consumers have run.
@@ -573,6 +576,7 @@ struct GraphTask {
 
   // The roots, which args hold, keep every node alive.
   void step(Node* n) try {
+    running_node = n;
     modes.deferred |= n->deferred;
     if (n->staged && n->task == this) {
       multiply_staged(n);
@@ -608,6 +612,7 @@ std::array<BackwardCall, 256> calls;
 }  // namespace
 
 uint64_t backward_id() { return running_backward; }
+Node* backward_node() { return running_node; }
 uint32_t consuming_id() {
   auto id = static_cast<uint32_t>(running_backward);
   return id ? id : 1;
@@ -659,8 +664,15 @@ std::vector<Tensor> run_backward(BackwardArgs& args) {
   }
   struct Number {
     uint64_t before = running_backward;
-    Number() { running_backward = ++last_backward; }
-    ~Number() { running_backward = before; }
+    Node* node_before = running_node;
+    Number() {
+      running_backward = ++last_backward;
+      running_node = nullptr;
+    }
+    ~Number() {
+      running_backward = before;
+      running_node = node_before;
+    }
   } number;
   auto id = static_cast<uint32_t>(running_backward);
   BackwardCall& call = calls[id % calls.size()];

@@ -390,6 +390,8 @@ struct BackwardArgs {
 std::vector<Tensor> run_backward(BackwardArgs& args);
 // The number of the backward call that runs in this thread; 0 outside of one.
 uint64_t backward_id();
+// The node that runs in this thread's innermost backward, or whose hooks do; null outside of one.
+Node* backward_node();
 // The line that called it, for the last few hundred calls; null for others.
 Origin* backward_origin(uint32_t id);
 // The sequence of the node where it began; 0 for others.

@@ -178,15 +178,26 @@ PyObject* node_variable(PyObject* o, void*) {
     return wrap(static_cast<AccumulateGrad&>(*n.get()).variable);
   });
 }
+PyTypeObject* metadata_type() {
+  static PyStructSequence_Field fields[] = {
+      {"shape", nullptr}, {"dtype", nullptr}, {"device", nullptr}, {nullptr, nullptr}};
+  static PyStructSequence_Desc desc = {"clew.autograd.graph.InputMetadata",
+                                       "What a node's output is.", fields, 3};
+  static PyTypeObject* type = PyStructSequence_NewType(&desc);
+  if (!type) throw PythonError();
+  return type;
+}
 PyObject* node_input_metadata(PyObject* o, void*) {
   return guarded([&] {
     const NodeRef n = node_of(o);
     Ref list(checked(PyList_New(0)));
     for (uint32_t k = 0; k < n->output_count; ++k) {
       const OutMeta& m = n->meta(k);
-      Ref item(checked(Py_BuildValue("(NNN)", size_object(m.sizes()), dtype_object(m.dtype),
-                                     device_object(m.device))));
-      PyList_Append(list.get(), item.get());
+      Ref item(checked(PyStructSequence_New(metadata_type())));
+      PyStructSequence_SetItem(item.get(), 0, size_object(m.sizes()));
+      PyStructSequence_SetItem(item.get(), 1, dtype_object(m.dtype));
+      PyStructSequence_SetItem(item.get(), 2, device_object(m.device));
+      if (PyList_Append(list.get(), item.get()) < 0) throw PythonError();
     }
     return list.release();
   });
@@ -658,7 +669,32 @@ PyObject* module_backward_id(PyObject*, PyObject*) {
   return PyLong_FromUnsignedLongLong(backward_id());
 }
 
+PyObject* module_backward_node(PyObject*, PyObject*) {
+  return guarded([&] { return node_object(backward_node()); });
+}
+
+// _tensor_of_edge(node, nr): a tensor that gradients for that output of the node are sent to, of
+// its shape and dtype; its elements mean nothing.
+PyObject* tensor_of_edge(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* o;
+    Py_ssize_t nr;
+    if (!PyArg_ParseTuple(args, "O!n:_tensor_of_edge", node_type, &o, &nr)) return nullptr;
+    Node* n = live_node(o);
+    require(n && nr >= 0 && nr < static_cast<Py_ssize_t>(n->output_count) &&
+                n->meta(static_cast<uint32_t>(nr)).shape,
+            "GradientEdge: the node has no output ", nr, " that is a tensor");
+    const OutMeta& meta = n->meta(static_cast<uint32_t>(nr));
+    const Dims& sizes = meta.sizes();
+    Tensor t = empty_strided(sizes, Dims(sizes.size(), 0), meta.dtype, meta.device);
+    set_grad_fn(t, n, static_cast<uint32_t>(nr));
+    return wrap(std::move(t));
+  });
+}
+
 PyMethodDef functions[] = {{"_backward_id", module_backward_id, METH_NOARGS, nullptr},
+                           {"_backward_node", module_backward_node, METH_NOARGS, nullptr},
+                           {"_tensor_of_edge", tensor_of_edge, METH_VARARGS, nullptr},
                            {"_bump_version", module_bump_version, METH_O, nullptr},
                            {"_result_type", module_result_type, METH_VARARGS, nullptr},
                            {"_run_backward", module_run_backward, METH_VARARGS, nullptr},

@@ -110,9 +110,31 @@ def test_outside_of_a_backward():
     with pytest.raises(TypeError, match="expected a function; got int"):
         engine.queue_callback(1)
     assert native._current_autograd_node() is None
-    root, _ = product(native._current_autograd_node)
-    with pytest.raises(NotImplementedError, match="register_prehook"):
-        root.backward()
+
+
+def test_the_node_whose_hooks_run():
+    seen = []
+
+    def tell(name):
+        return lambda *_: seen.append((name, native._current_autograd_node()))
+
+    a = clew.ones(3, requires_grad=True)
+    b = a * 2
+    n = b.exp()
+    n.grad_fn.register_prehook(tell("before exp"))
+    n.grad_fn.register_hook(tell("after exp"))
+    b.register_hook(tell("b"))
+    a.register_hook(tell("a"))
+    a.register_post_accumulate_grad_hook(tell("after a"))
+    with clew.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: (tell("sin")(), x)[1]):
+        c = n.sin()
+    c.sum().backward()
+    names = ["SinBackward0", "ExpBackward0", "ExpBackward0", "MulBackward0"]
+    assert [name for name, _ in seen] == ["sin", "before exp", "after exp", "b", "a", "after a"]
+    assert [node.name() for _, node in seen[:4]] == names
+    assert all("AccumulateGrad" in node.name() for _, node in seen[4:])
+    assert seen[3][1] is b.grad_fn and seen[4][1].variable is a
+    assert native._current_autograd_node() is None
 
 
 def test_a_function_of_the_programs_own_is_the_node_that_runs():
@@ -138,9 +160,11 @@ def test_a_function_of_the_programs_own_is_the_node_that_runs():
     assert x.grad.tolist() == [4.0, 4.0]
 
     # A hook of a backward inside of another one is not run by the outer one's node.
-    root, _ = product(native._current_autograd_node)
-    with pytest.raises(NotImplementedError, match="register_prehook"):
-        Doubles.apply(x, root).sum().backward()
+    inner = []
+    root, _ = product(lambda *_: inner.append(native._current_autograd_node()))
+    Doubles.apply(x, root).sum().backward()
+    assert inner and not any(isinstance(node, clew.autograd.function.FunctionCtx) for node in inner)
+    assert seen[3:] == [True, True]
 
 
 def test_an_unpacking_hook_in_a_function_of_the_programs_own():

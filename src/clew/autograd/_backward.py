@@ -8,6 +8,7 @@ from typing import Any
 from clew import _C
 from clew._base.provenance import user_level
 from clew._C import Tensor, ones_like, zeros_like
+from clew.autograd._edges import tensors_of
 from clew.autograd.grad_mode import set_grad_enabled
 
 __all__ = ["backward", "grad"]
@@ -83,7 +84,7 @@ def backward(
     """Adds the gradients of ``tensors`` into ``.grad`` of the leaves they were made from.
 
     Args:
-        tensors: the roots, one tensor or a sequence.
+        tensors: the roots, one tensor or gradient edge, or a sequence.
         grad_tensors: the gradient to start with at each root; may be None for roots with one
             element.
         retain_graph: keep what backward needs, so that it can run again; default: the value
@@ -108,11 +109,12 @@ def backward(
                 "pass one"
             )
         grad_tensors = grad_variables
-    roots = _as_tuple(tensors)
+    roots = tensors_of(tensors)
+    inputs = None if inputs is None else tensors_of(inputs)
     if _has_parts(roots, inputs, grad_tensors):
         starts = None if grad_tensors is None else _as_tuple(grad_tensors)
         seeds = None if starts is None else _seed_parts("backward", roots, starts)
-        leaves = None if inputs is None else _parts_of(_as_tuple(inputs))
+        leaves = None if inputs is None else _parts_of(inputs)
         return backward(_parts_of(roots), seeds, retain_graph, create_graph, inputs=leaves)
     seeds = _seeds(
         "backward", roots, [None] * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
@@ -128,7 +130,7 @@ def backward(
     if inputs is None:
         _C._run_backward(roots, seeds, keep, create_graph, None)
         return
-    wanted = tuple({id(t): t for t in _as_tuple(inputs)}.values())
+    wanted = tuple({id(t): t for t in inputs}.values())
     if not wanted:
         raise RuntimeError("backward: 'inputs' argument to backward() cannot be empty")
     for t in wanted:
@@ -174,7 +176,7 @@ def grad(
 
     Args:
         outputs: the roots, one tensor or a sequence.
-        inputs: the tensors to differentiate with respect to.
+        inputs: the tensors, or gradient edges, to differentiate with respect to.
         grad_outputs: the gradient to start with at each root.
         retain_graph, create_graph: as in :func:`backward`.
         only_inputs: must be True.
@@ -200,7 +202,7 @@ def grad(
         )
     if allow_unused is None:
         allow_unused = materialize_grads
-    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    roots, wanted = tensors_of(outputs), tensors_of(inputs)
     starts = [None] * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
     if _has_parts(roots, wanted, grad_outputs):

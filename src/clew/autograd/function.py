@@ -112,8 +112,6 @@ class FunctionCtx(_C.Node):
 
     def _run_backward(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         function = self._function
-        # torch._C._current_autograd_node() reads it from this frame.
-        number = int(_C._backward_id())  # noqa: F841
         if function.vjp is not Function.vjp:
             if function.backward is not Function.backward:
                 raise RuntimeError(

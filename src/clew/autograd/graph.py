@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakValueDictionary
 
 from clew import _C
 from clew._C import Node, Tensor
+from clew.autograd._edges import GradientEdge
 from clew.autograd._layout import Layout
 from clew.autograd.grad_mode import no_grad
 
@@ -56,13 +57,6 @@ def _register_prehook(self: Node, fn: Callable[[Any], Any]) -> Any:
 
 Node.register_hook = _register_hook
 Node.register_prehook = _register_prehook
-
-
-class GradientEdge(NamedTuple):
-    """Where a tensor's gradient is sent: a node and one of its outputs."""
-
-    node: Node
-    output_nr: int
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import sys
 from contextlib import contextmanager
 from typing import Any
 
@@ -183,25 +182,10 @@ def _current_graph_task_id() -> int:
 
 
 def _current_autograd_node() -> Any:
-    """The node that runs in the innermost backward of this thread: an autograd.Function's, while
-    its backward runs; None outside of a backward. In hooks it raises: the core does not tell.
+    """The node that runs in the innermost backward of this thread, or whose hooks do (a tensor's
+    hooks are those of the node that its gradient comes to); None outside of a backward.
     """
-    from clew.autograd.function import FunctionCtx
-
-    number = _current_graph_task_id() + 1
-    if number == 0:
-        return None
-    runs, frame = FunctionCtx._run_backward.__code__, sys._getframe(1)
-    while frame is not None:
-        if frame.f_code is runs:
-            if frame.f_locals["number"] == number:
-                return frame.f_locals["self"]
-            break  # a hook of a backward that this function's backward began
-        frame = frame.f_back  # type: ignore[assignment]
-    raise NotImplementedError(
-        "_current_autograd_node: which node's hook this is, is not known here; "
-        "node.register_prehook() is called with a node's gradients before it runs"
-    )
+    return _C._backward_node()
 
 
 def _is_alias_of(a: Any, b: Any) -> bool:
