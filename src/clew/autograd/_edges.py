@@ -36,5 +36,5 @@ def tensors_of(x: Any) -> tuple[Any, ...]:
 def _tensor_of(edge: GradientEdge) -> Tensor:
     leaf = getattr(edge.node, "variable", None)
     if leaf is not None:
-        return leaf  # type: ignore[no-any-return]
-    return _C._tensor_of_edge(edge.node, edge.output_nr)  # type: ignore[no-any-return]
+        return leaf
+    return _C._tensor_of_edge(edge.node, edge.output_nr)
