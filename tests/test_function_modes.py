@@ -315,3 +315,24 @@ def test_files_and_points_are_read_on_the_cpu_whatever_the_default_device():
         clew.set_default_device(None)
     assert read["x"].tolist() == X.tolist() and read["net"].weight.device.type == "cpu"
     assert points.device.type == "cpu" and whole.tolist() == [1, 2]
+
+
+def test_classes_that_are_no_tensors_take_grad_over():
+    class Pair:
+        """Two tensors that are differentiated together."""
+
+        def __init__(self, *parts):
+            self.parts = parts
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            assert func is clew.autograd.grad and types == (cls,)
+            own = [list(a.parts) if isinstance(a, cls) else a for a in args]
+            return cls(*func(*own, **(kwargs or {})))
+
+    x, y = clew.ones(2, requires_grad=True), clew.ones(1, requires_grad=True)
+    made = clew.autograd.grad(Pair((x * 3).sum(), (y**2).sum()), Pair(x, y), allow_unused=True)
+    assert type(made) is Pair and [g.tolist() for g in made.parts] == [[3.0, 3.0], [2.0]]
+    with Names() as mode:
+        clew.autograd.grad((x * 3).sum(), x)
+    assert mode.seen == ["mul", "sum", "grad"]

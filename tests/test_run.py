@@ -470,3 +470,32 @@ def test_functions_say_that_they_are_torchs(program):
         print("fine")
     """)
     assert out == "fine\n"
+
+
+def test_functorchs_older_names_warn(program):
+    out, _ = program("""
+        import warnings
+        import functorch
+        import torch
+
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            model, parameters = functorch.make_functional(torch.nn.Linear(2, 2))
+            assert model(parameters, torch.ones(1, 2)).shape == (1, 2)
+            assert functorch.vmap(lambda x: x * 2)(torch.ones(2)).tolist() == [2.0, 2.0]
+            assert functorch.grad(torch.sum)(torch.ones(2)).tolist() == [1.0, 1.0]
+            functorch.combine_state_for_ensemble([torch.nn.Linear(2, 2)] * 2)
+        assert [w.category for w in seen] == [FutureWarning] * 4, seen
+        assert all("integrated functorch" in str(w.message) for w in seen)
+        assert all(w.filename == __file__ for w in seen)
+
+        # What takes over gradients knows the function by its name there.
+        class Own:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return func is torch.autograd.grad
+
+        assert torch.autograd.grad(Own(), Own()) is True
+        print("fine")
+    """)
+    assert out == "fine\n"

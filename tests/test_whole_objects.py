@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import io
 import pickle
 
@@ -146,3 +147,30 @@ def test_names_of_such_files_build_only_what_fits():
     for value in (1, "x", None):
         with pytest.raises(pickle.UnpicklingError, match="bool"):
             NAMES["builtins.bool"].build(value)
+
+
+def _made_with(*args, build, scale):
+    made = build(*args)
+    made.scale = scale
+    return made
+
+
+class Scaled(clew.Tensor):
+    """Adds to what its base makes of it, which is a function and its arguments."""
+
+    scale = 1.0
+
+    def __reduce_ex__(self, protocol):
+        build, args = super().__reduce_ex__(protocol)
+        return functools.partial(_made_with, build=build, scale=self.scale), args
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_a_class_that_adds_to_how_its_base_is_pickled(again):
+    x = clew.tensor([1.0, 2.0]).as_subclass(Scaled)
+    x.scale, x.name = 3.0, "x"
+    made = again(x)
+    assert type(made) is Scaled and made.tolist() == [1.0, 2.0]
+    assert (made.scale, made.name) == (3.0, "x")

@@ -404,3 +404,18 @@ def test_names_that_programs_give_their_own_attributes():
     second.remove()
     layer(clew.ones(1, 2).double())
     assert calls == [1, 2]
+
+
+def test_a_replica_shares_modules_and_has_no_parameters():
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    net.weight = nn.Parameter(clew.ones(1))
+    net.register_buffer("seen", clew.zeros(1))
+    replica = net._replicate_for_data_parallel()
+    assert type(replica) is nn.Sequential and replica is not net and replica._is_replica
+    assert not replica._parameters and net.weight.tolist() == [1.0]
+    assert replica.seen is net.seen and replica[0] is net[0]
+    replica.seen = clew.ones(1)
+    replica.add_module("2", nn.ReLU())
+    assert net.seen.tolist() == [0.0] and len(net) == 2 and len(replica) == 3
+    x = clew.randn(3, 2)
+    assert clew.equal(net.eval()(x), net._replicate_for_data_parallel()(x))

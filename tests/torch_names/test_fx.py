@@ -273,3 +273,10 @@ def test_source_and_text_name_functions_as_programs_do():
     given = graph.placeholder("clew")
     graph.output(graph.call_function(clew.relu, (given,)))
     assert fx.GraphModule({}, graph)(-x).item() == 0
+
+
+def test_the_class_of_a_graph_module_has_pytorchs_name():
+    made = fx.symbolic_trace(nn.Linear(1, 1))
+    assert "GraphModuleImpl" in str(type(made)) and type(made).__name__ == "Linear"
+    assert type(copy.deepcopy(made)).__name__ == "Linear"
+    assert pickle.loads(pickle.dumps(made)).code == made.code

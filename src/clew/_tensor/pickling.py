@@ -136,7 +136,17 @@ def reduce_tensor(tensor: Tensor, protocol: int) -> Any:
         )
         made = (_rebuild, args)
     state = _state_of(tensor)
-    return made if state is None else (*made, state)
+    if state is None:
+        return made
+    if cls.__reduce_ex__ is not Tensor.__reduce_ex__:
+        return _rebuild_with_state, (*made, state)  # such classes take PyTorch's pair apart
+    return (*made, state)
+
+
+def _rebuild_with_state(make: Any, args: tuple[Any, ...], state: dict[str, Any]) -> Tensor:
+    made: Tensor = make(*args)
+    made.__dict__.update(state)
+    return made
 
 
 def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:

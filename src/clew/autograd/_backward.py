@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import _C
+from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 from clew._C import Tensor, ones_like, zeros_like
 from clew.autograd._edges import tensors_of
@@ -161,6 +162,7 @@ def _tensor_backward(
     backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
 
 
+@asks_classes
 def grad(
     outputs: Any,
     inputs: Any,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import _C
+from clew._base.overriding import asks_classes
 from clew.autograd import _backward
 
 
@@ -99,6 +100,8 @@ def watch() -> None:
     tensor.backward = _noting(tensor.backward)
     for name in ("backward", "grad"):
         noted = _noting(getattr(_backward, name))
+        if name == "grad":  # classes that take it over know it by this function
+            noted = asks_classes(noted)
         for module in (_backward, sys.modules["clew.autograd"]):
             setattr(module, name, noted)
 

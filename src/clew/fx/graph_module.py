@@ -68,6 +68,8 @@ class GraphModule(clew.nn.Module):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         base = next(c for c in cls.__mro__ if not c.__dict__.get("_of_one_graph", False))
         own = type(base.__name__, (base,), {"_of_one_graph": True, "__module__": cls.__module__})
+        # PyTorch's name of such a class, by which accelerate tells that forward is the class's.
+        own.__qualname__ = "GraphModule.__new__.<locals>.GraphModuleImpl"
         return super().__new__(own)
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:

@@ -4,11 +4,6 @@ from torch._functorch.deprecated import (
     FunctionalModule,
     FunctionalModuleWithBuffers,
     combine_state_for_ensemble,
-    make_functional,
-    make_functional_with_buffers,
-)
-from torch.func import (
-    functional_call,
     functionalize,
     grad,
     grad_and_value,
@@ -16,11 +11,12 @@ from torch.func import (
     jacfwd,
     jacrev,
     jvp,
-    linearize,
-    stack_module_state,
+    make_functional,
+    make_functional_with_buffers,
     vjp,
     vmap,
 )
+from torch.func import functional_call, linearize, stack_module_state
 
 __all__ = [
     "FunctionalModule",

@@ -3,17 +3,56 @@
 from __future__ import annotations
 
 import copy
+import functools
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 from clew import func, nn
+from clew._base.provenance import user_level
 
 __all__ = [
     "FunctionalModule",
     "FunctionalModuleWithBuffers",
     "combine_state_for_ensemble",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
     "make_functional",
     "make_functional_with_buffers",
+    "vjp",
+    "vmap",
 ]
+
+
+def _deprecated(instead: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function by its name in functorch, which warns."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            f"functorch.{function.__name__} is deprecated, since PyTorch has integrated functorch; "
+            f"use {instead}",
+            FutureWarning,
+            stacklevel=user_level(),
+        )
+        return function(*args, **kwargs)
+
+    return call
+
+
+vmap = _deprecated("torch.vmap", func.vmap)
+grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, functionalize = (
+    _deprecated(f"torch.func.{function.__name__}", function)
+    for function in (
+        func.grad, func.grad_and_value, func.hessian, func.jacfwd, func.jacrev, func.jvp,
+        func.vjp, func.functionalize,
+    )
+)  # fmt: skip
 
 
 class FunctionalModuleWithBuffers(nn.Module):
@@ -58,6 +97,7 @@ class FunctionalModule(FunctionalModuleWithBuffers):
         return super().forward(params, (), *args, **kwargs)
 
 
+@functools.partial(_deprecated, "torch.func.functional_call")
 def make_functional_with_buffers(
     model: Any, disable_autograd_tracking: bool = False
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
@@ -70,6 +110,7 @@ def make_functional_with_buffers(
     return FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking)
 
 
+@functools.partial(_deprecated, "torch.func.functional_call")
 def make_functional(model: Any, disable_autograd_tracking: bool = False) -> tuple[Any, Any]:
     """A function (parameters, *inputs) of a module without buffers, and its parameters.
 
@@ -84,6 +125,7 @@ def make_functional(model: Any, disable_autograd_tracking: bool = False) -> tupl
     return FunctionalModule._create_from(model, disable_autograd_tracking)
 
 
+@functools.partial(_deprecated, "torch.func.stack_module_state")
 def combine_state_for_ensemble(models: Any) -> tuple[Any, Any, Any]:
     """One function of several modules of one class, and their parameters and buffers, stacked.
 
@@ -94,7 +136,7 @@ def combine_state_for_ensemble(models: Any) -> tuple[Any, Any, Any]:
 
     if not models:
         raise RuntimeError("combine_state_for_ensemble: expected at least one model")
-    parts = [make_functional_with_buffers(m) for m in models]
+    parts = [FunctionalModuleWithBuffers._create_from(m) for m in models]
     stacked = tuple(
         clew.stack(list(column)).detach().requires_grad_() for column in zip(*(p[1] for p in parts))
     )

@@ -161,6 +161,21 @@ class Conversions:
         """
         return self._apply(lambda t: t.share_memory_())
 
+    def _replicate_for_data_parallel(self: T) -> T:
+        """A copy without parameters, whose buffers and modules are the same: what PyTorch's
+        DataParallel gives each device. Libraries override it.
+        """
+        replica: Any = type(self).__new__(type(self))
+        state = self.__dict__
+        replica.__dict__ = {
+            **state,
+            "_parameters": {},
+            "_buffers": state["_buffers"].copy(),
+            "_modules": state["_modules"].copy(),
+            "_is_replica": True,
+        }
+        return replica
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Has the operations of this module's calls wait for each other, see :func:`clew.compile`.
 
