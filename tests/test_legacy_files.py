@@ -1,11 +1,13 @@
 """Files of the formats before the container, written here byte by byte as PyTorch wrote them."""
 
+import base64
 import io
 import pickle
 import random
 import struct
 import tarfile
 import zipfile
+import zlib
 from collections import OrderedDict
 
 import numpy as np
@@ -378,3 +380,50 @@ def test_the_row_of_pickles_is_written_too(tmp_path):
     with pytest.raises(pickle.PicklingError, match="holds data only"):
         clew.save(clew.nn.Linear(1, 1), path, _use_new_zipfile_serialization=False)
     assert clew.load(path)["rest"] == given["rest"]  # a refusal leaves the file as it was
+
+
+# What PyTorch 2.13's tensors give to Python's pickle: {"x": arange(6.0).view(2, 3).t(),
+# "c": tensor([1 + 2j]).conj(), "b": ones(2) of bfloat16, "u": tensor([65535]) of uint16,
+# "p": a parameter with an attribute, "s" and "r": eye(2) as coo and csr, "m": ones(2, 3) on meta,
+# "t": the storage of ones(2)}, compressed.
+PICKLED = (
+    "c-q~U>2upe7{)EzNkEX&7AP%O3kB+O1lw_Za5c0gP~3AvK^#RW^2Sn7BtOzR7X-o~la%|u$_yXjPhf_b&e;DLyIM"
+    "PGGInS`#vaYel3%ZOf6u$myIP4aBbL&XSS+>x#blmuS|fU$*-oJ9KAo!DPDN+b4Lo0;%c_W{+A#q?8C9z4j%QT#Y"
+    "2TaGrxqCvR3uE@^eWU0RO*T^Dw5h^{($C6ym?u5TK_h$Otk(vG}HX+{DBdE^GxgSgg8e7+06%1^F8L7o}<rEKd?O"
+    ")iU`q$`A?3`m_v2yR&2vXyt%5W{4QIpQ9ZDiXn@2rk|}L~-wZ6zXBa5QwFJMiU53GOQcH?XJhzIWa<X0*k4<SqB3"
+    "e!dF*!YTf=`Q0w&w^%+r?u_xpXF5$P`EOrA#pg*|AxxBT*ha%aFVvy1Rr}w_wE>8H`=~X|5dO?KnTi#f5189LInr"
+    "q8x+SZU%!53=!NE;${N194jZv@dj=wE9FE3x2~C-kV8$z0R`$gze0UlIcb|r#qd#rT@1Go?2d#rvB!$1tb~=+_U|"
+    "+uPI$95hc0X<M=mp#9?Nf%L+L3;JDAI%Y?T6gEl&J)f;&RoNwAL-S3=w+n*D2*fO=pVcSj>PJ$DB8tOgAC65JO-p"
+    "2Gbd$a{7g<l_<EOuiT3+*mP}-UK+_8?X%Kfa4o@`GJFi?jeE)LOe)tnA44icu3HFSkirj;Ru2BqB@TLj~9)qcvRx"
+    "vx5IF+TjxbrbYAIAy|l$;wxwQ@F4Ljjy4t#m#{~1o37!ZsLhz)_=(K1ul6khB0d+oyOkTw(Lyll9(x8TX4-IODZ_"
+    "H9geSO|$mL4#J@!=Ozodq!5XKtU~lKskdZl9LfzhN&e?(0P%M2X<35Kj|4BZYWYG|x#PjxmfAJii)U9ACzX=yA-b"
+    ";$&13=BZt^7+&C(GePiTBv62tdI%J7g#y}MD=JQP5|8?};n+)tC>p9>rA&8>MX%0l#><fw?J)Uo)ALXcahl-Fy0S"
+    "-hnzE;POgCYR>0BXK$YwUzjbwLWH-fpa$=K$P(&HLuh34l7&WE@_K!o9m0zS!4N&~M*-7hk{O7L2T@7}&yIT5pBA"
+    "z!>62ipj~#=+W!S=0_qpnRR+jSz1Vyd`VLC9!<omKb%0cL<F3peFegRZL0VW{3&_U1gYVph{pxYsZIeowB-Rec)p"
+    "z#JdE}de$H8m#i0+B3&pJvYSLn^e!thn2VC=k>wq+Fe@Z-3A_+B0*LKu2wzAPNQoFjonWp{on*9d15P4>Z^TLF1="
+    "|IJ#Slvb?}@w)@xEZYEZKg*@FBrUpSnnCt4(j`BBi!XcX5%A1jdgEJ_+$DK`33MAuxU>F>;SsBe-m}o#XQmUl4rB"
+    "@Kpm}6MPdH$1J|>QFQr^$mncOT~F`q^6*{zm06t@vmE6w(ckm_`8(VX{Ed!Rf*;oyej@le>Ym}3zLc<(O<%u+BDl"
+    "MRzX}O|BltbU6@owNBmV(t)ZP9"
+)
+
+
+def test_pythons_pickles_of_pytorchs_tensors():
+    from clew._cli import run
+
+    run.install()
+    try:
+        found = pickle.loads(zlib.decompress(base64.b85decode(PICKLED)))
+    finally:
+        run.uninstall()
+    assert found["x"].tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    assert found["x"].stride() == (1, 3)
+    assert found["c"].tolist() == [1 - 2j]
+    assert found["b"].dtype is clew.bfloat16 and found["b"].tolist() == [1.0, 1.0]
+    assert found["u"].dtype is clew.uint16 and found["u"].tolist() == [65535]
+    assert type(found["p"]) is clew.nn.Parameter and found["p"].requires_grad
+    assert found["p"].tolist() == [7.0] and found["p"].tag == "weight"
+    for name, layout in (("s", clew.sparse_coo), ("r", clew.sparse_csr)):
+        assert found[name].layout is layout
+        assert found[name].to_dense().tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert found["m"].is_meta and found["m"].shape == (2, 3)
+    assert type(found["t"]) is clew.TypedStorage and found["t"].tolist() == [1.0, 1.0]

@@ -86,6 +86,23 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     return found.index or 0
 
 
+def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -> Tensor:
+    """A tensor over a typed storage, as pickles of PyTorch describe it."""
+    return clew.empty(0, dtype=storage.dtype).set_(storage, storage_offset, size, stride)
+
+
+def _with_metadata(tensor: Tensor, metadata: Any, requires_grad: bool) -> Tensor:
+    """A copy, where the bytes are those of the conjugate or of the negative."""
+    for name in metadata or ():
+        if name not in ("conj", "neg"):
+            raise RuntimeError(f"pickle: what {name!r} says of a tensor is not known")
+    if metadata and metadata.get("conj"):
+        tensor = tensor.conj()
+    if metadata and metadata.get("neg"):
+        tensor = tensor.neg()
+    return tensor.requires_grad_(requires_grad)
+
+
 def _rebuild_tensor_v2(
     storage: Any,
     storage_offset: int,
@@ -95,14 +112,58 @@ def _rebuild_tensor_v2(
     backward_hooks: Any,
     metadata: Any = None,
 ) -> Tensor:
-    """A tensor over a storage, as pickles of PyTorch describe it."""
-    out = clew.empty(0, dtype=storage.dtype).set_(storage, storage_offset, size, stride)
-    return out.requires_grad_(requires_grad)
+    """The same with what PyTorch says about the bytes."""
+    made = _rebuild_tensor(storage, storage_offset, size, stride)
+    return _with_metadata(made, metadata, requires_grad)
+
+
+def _rebuild_tensor_v3(
+    storage: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    backward_hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """The same over bytes, of a dtype that has no storage class."""
+    made = clew.empty(0, dtype=dtype).set_(storage.untyped(), storage_offset, size, stride)
+    return _with_metadata(made, metadata, requires_grad)
+
+
+def _rebuild_meta_tensor_no_storage(
+    dtype: Any, size: Any, stride: Any, requires_grad: bool
+) -> Tensor:
+    """A tensor without elements."""
+    made = clew.empty_strided(tuple(size), tuple(stride), dtype=dtype, device="meta")
+    return made.requires_grad_(requires_grad)
+
+
+def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    """A sparse tensor of its parts."""
+    if layout == clew.sparse_coo:
+        indices, values, size, *coalesced = data
+        more = {"is_coalesced": coalesced[0]} if coalesced else {}
+        return clew.sparse_coo_tensor(indices, values, size, **more)
+    compressed, plain, values, size = data
+    return clew.sparse_compressed_tensor(compressed, plain, values, size, layout=layout)
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Any:
     """A parameter, as pickles of PyTorch describe it."""
     return clew.nn.Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(
+    data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any
+) -> Any:
+    """The same with the attributes that the program gave it."""
+    made = clew.nn.Parameter(data, requires_grad)
+    named, slots = state if isinstance(state, tuple) else (state, None)
+    for name, value in {**(named or {}), **(slots or {})}.items():
+        setattr(made, name, value)
+    return made
 
 
 class _ClassPropertyDescriptor:

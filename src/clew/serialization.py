@@ -339,6 +339,13 @@ class LoadEndianness(Enum):
     BIG = 3
 
 
+def _get_layout(name: str) -> Any:
+    """A layout by its name, as Python's pickles of PyTorch's sparse tensors hold it."""
+    import clew
+
+    return getattr(clew, name.removeprefix("torch."))
+
+
 def get_default_load_endianness() -> LoadEndianness | None:
     """The byte order of files that do not say it: None, which is this machine's."""
     return None

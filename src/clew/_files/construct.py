@@ -41,6 +41,13 @@ class StorageOf:
         self.raw = raw
         self.dtype = dtype  # None: untyped
 
+    def as_storage(self) -> Any:
+        """The storage that a program gets of it."""
+        from clew.storage import TypedStorage, UntypedStorage
+
+        dtype = clew.uint8 if self.dtype is None else self.dtype
+        return TypedStorage(wrap_storage=UntypedStorage._over(self.raw), dtype=dtype)
+
 
 def _rebuild_v2(
     storage: Any,

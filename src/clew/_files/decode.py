@@ -107,7 +107,8 @@ class Decoder:
             if code == 46:  # STOP
                 if self.marks:
                     fail("an opening mark is not closed")
-                return self.stack.pop()
+                found = self.stack.pop()
+                return found.as_storage() if type(found) is StorageOf else found
             step = _STEPS.get(code)
             if step is None:
                 fail(f"operation {bytes([code])!r} at byte {self.at - 1} is not one of data")
