@@ -443,4 +443,60 @@ for i in range(12):
     log(loss=loss, rate=1e-3)
 """,
     ),
+    "value_of_the_next_action_as_target": (
+        "target of a loss requires grad",
+        """
+q = nn.Sequential(nn.Linear(4, 24), nn.ReLU(), nn.Linear(24, 3))
+opt = torch.optim.Adam(q.parameters(), 1e-3)
+for i in range(8):
+    s, s2 = torch.randn(32, 4), torch.randn(32, 4)
+    a, a2 = torch.randint(0, 3, (32, 1)), torch.randint(0, 3, (32, 1))
+    target = torch.randn(32, 1) + 0.95 * q(s2).gather(1, a2)  #-
+    target = torch.randn(32, 1) + 0.95 * q(s2).gather(1, a2).detach()  #+
+    loss = F.mse_loss(q(s).gather(1, a), target)  # here
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "best_weights_in_another_dict": (
+        "given its own state",
+        """
+class Stopper:
+    def __init__(self):
+        self.best, self.state = float("inf"), None
+    def __call__(self, error, model):
+        if error < self.best:
+            self.best = error
+            self.state = {k: p for k, p in model.state_dict().items()}  #- here
+            self.state = {k: p.clone() for k, p in model.state_dict().items()}  #+
+net = nn.Linear(4, 1)
+opt = torch.optim.Adam(net.parameters(), 1e-2)
+stop = Stopper()
+for i in range(8):
+    x = torch.randn(32, 4)
+    loss = F.mse_loss(net(x), x[:, :1])
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    if i < 5:
+        stop(loss.item(), net)
+net.load_state_dict(stop.state)
+""",
+    ),
+    "switch_that_is_misspelt": (
+        "is misspelt",
+        """
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+for p in net[0].parameters():
+    p.require_grad = False  #- here
+    p.requires_grad = False  #+
+opt = torch.optim.Adam([p for p in net.parameters() if p.requires_grad], 1e-3)
+for i in range(8):
+    x = torch.randn(16, 8)
+    opt.zero_grad()
+    F.cross_entropy(net(x), (x[:, 0] > 0).long()).backward()
+    opt.step()
+""",
+    ),
 }

@@ -111,14 +111,19 @@ def _line_that_sets(code: CodeType, attribute: str) -> int | None:
     return None
 
 
-def attribute_set(file: str, attribute: str) -> Place | None:
-    """The one line of a file that sets an attribute, of anything but a loop's own variable. None
-    where there are several."""
+def attribute_set(file: str, attribute: str, loops: bool = False) -> Place | None:
+    """The one line of a file that sets an attribute; None where there are several.
+
+    Args:
+        file: to look in.
+        attribute: its name.
+        loops: whether a loop's own variable counts, too.
+    """
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
         return None
-    loops = {
+    own = {
         n for each in ast.walk(tree) if isinstance(each, ast.For) for n in _names_in(each.target)
     }
     lines = {
@@ -128,7 +133,7 @@ def attribute_set(file: str, attribute: str) -> Place | None:
         for target in node.targets
         if isinstance(target, ast.Attribute)
         and target.attr == attribute
-        and not (isinstance(target.value, ast.Name) and target.value.id in loops)
+        and (loops or not (isinstance(target.value, ast.Name) and target.value.id in own))
     }
     return Place(None, file, lines.pop()) if len(lines) == 1 else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +17,7 @@ from clew._insight.debug.holders import assignment, attribute_set
 from clew._insight.debug.place import Place, placed
 
 _IN_A_ROW = 4  # times that something must happen to be no accident
+_MANY = 64  # of what is remembered
 
 
 def _memory(t: Tensor) -> tuple[int, int]:
@@ -27,20 +29,26 @@ class OwnState(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        # By identity: the state, the number of steps and the line when it was made.
-        self.made: dict[int, tuple[weakref.ref[Any], int, Place | None]] = {}
+        # By its first tensor, which a copied dict has, too: the number of steps and the line when
+        # a state was made.
+        self.made: dict[int, tuple[weakref.ref[Tensor], int, Place | None]] = {}
         self.times: dict[Any, set[int]] = {}  # by line, the rounds of loading
 
     def called(self, what: str, subject: Any, place: Place | None) -> None:
         if what == "kept":
-            try:
-                self.made[id(subject)] = (weakref.ref(subject), self.run.round, place)
-            except TypeError:  # a plain dict, which hooks made
-                self.made.pop(id(subject), None)
+            first = self._first(subject)
+            if first is not None:
+                if len(self.made) > _MANY:
+                    self.made = {k: e for k, e in self.made.items() if e[0]() is not None}
+                self.made[id(first)] = (weakref.ref(first), self.run.round, place)
         elif what == "loaded":
             model, state = subject
             if self._is_own(model, state):
                 self._loaded(model, state, place)
+
+    @staticmethod
+    def _first(state: Any) -> Tensor | None:
+        return next((t for t in dict(state).values() if isinstance(t, Tensor)), None)
 
     @staticmethod
     def _is_own(model: Any, state: Any) -> bool:
@@ -53,8 +61,9 @@ class OwnState(Rule):
         trained = self.run.optimized()
         if not any(id(p) in trained for p in model.parameters()):
             return
-        ref, at, line = self.made.get(id(state), (None, -1, None))
-        steps = self.run.round - at if ref is not None and ref() is state else 0
+        first = self._first(state)
+        ref, at, line = self.made.get(id(first), (None, -1, None))
+        steps = self.run.round - at if ref is not None and ref() is first else 0
         rounds = self.times.setdefault(place and (place.file, place.line), set())
         rounds.add(self.run.round)
         name = type(model).__name__
@@ -246,6 +255,35 @@ class FrozenModule(Rule):
         return next((p for p in places if p is not None), made[0] if made else None)
 
 
+class Misspelt(Rule):
+    mistake = "an attribute of a parameter is misspelt"
+
+    def finish(self) -> None:
+        if not any(w.steps for w in self.run.optimizers.values()):
+            return
+        for model in self.run.models:
+            told = False
+            for name, p in model.named_parameters():
+                own = vars(p) if hasattr(p, "__dict__") else {}
+                wrong = next((k for k, v in own.items() if self._is_meant(k, v)), None)
+                if wrong is None or not p.requires_grad or told:
+                    continue
+                told = True  # one tells of all
+                made = [w.place for w in self.run.optimizers.values() if w.place is not None]
+                places = [attribute_set(at.file, wrong, loops=True) for at in made]
+                self.find(
+                    next((at for at in places if at is not None), made[0] if made else None),
+                    f"{name}.{wrong} is {own[wrong]}, an attribute that nothing reads; "
+                    f"{name}.requires_grad is {p.requires_grad}",
+                    "write requires_grad, or call module.requires_grad_(False)",
+                    wrong,
+                )
+
+    @staticmethod
+    def _is_meant(name: str, value: Any) -> bool:
+        return value is False and bool(get_close_matches(name, ["requires_grad"], cutoff=0.85))
+
+
 class LooseTensor(Rule):
     mistake = "a tensor that a module is to learn is no Parameter"
 
@@ -263,7 +301,7 @@ class LooseTensor(Rule):
             if not isinstance(leaf, Parameter) and id(leaf) not in known:
                 entry = self.fed.setdefault(id(leaf), [leaf, 0, values(leaf).copy()])
                 entry[1] += 1
-                if len(self.fed) > 64:  # inputs, which come and go
+                if len(self.fed) > _MANY:  # inputs, which come and go
                     self.fed = {k: e for k, e in self.fed.items() if e[1] > 1}
 
     def finish(self) -> None:

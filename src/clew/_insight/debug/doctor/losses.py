@@ -407,7 +407,9 @@ class TargetRequiresGrad(Rule):
             return ""
         if node.name().startswith(("Max", "Amax")):
             return "maximum"
-        if not node.name().startswith(("Linear", "Addmm")):
+        if node.name().startswith("Gather"):  # of the action that was taken
+            node = behind(node.next_functions[0][0])
+        if node is None or not node.name().startswith(("Linear", "Addmm")):
             return ""
         return "value of steps that end" if ends else "value"
 
