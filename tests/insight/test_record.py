@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import clew
+from clew import nn
 
 PROGRAM = """
 import sys, torch
@@ -349,3 +351,61 @@ def test_a_critic_that_steps_more_often_than_the_generator(loop, where, tmp_path
     # The very numbers of the part that failed come again, before anything else that is not saved.
     assert last in again.stdout.split("\n")[:4], (last, again.stdout[:300], again.stderr[-300:])
     assert "something that it was computed from" not in again.stderr
+
+
+def test_numpys_random_state_is_what_numpy_says_however_it_was_drawn_from():
+    from clew._insight.debug.recorder import _Numpy
+
+    kept = _Numpy()
+    draws = (
+        lambda: None,
+        lambda: np.random.standard_normal(),  # makes two, and keeps one
+        lambda: np.random.standard_normal(),  # the one that was kept
+        lambda: np.random.rand(),
+        lambda: np.random.seed(3),
+        lambda: np.random.standard_normal(),
+        lambda: np.random.shuffle([1, 2, 3]),
+    )
+    before = np.random.get_state()
+    try:
+        for draw in draws:
+            draw()
+            for _ in range(2):
+                found, true = kept.state(), np.random.get_state()
+                assert (found[1] == true[1]).all() and found[2:] == true[2:]
+    finally:
+        np.random.set_state(before)
+
+
+def test_what_gradients_flow_through_is_not_copied(tmp_path):
+    """A replay computes it anew, so that keeping it would cost memory for nothing."""
+    net = nn.Linear(1000, 1000)
+    target = clew.zeros(8, 1000)
+    with clew.debug.record(str(tmp_path / "crash.clew")) as kept:
+        nn.functional.mse_loss(net(clew.ones(8, 1000)), target).backward()
+    (inputs, _), (loss, _) = kept._kept[-1]["inputs"]
+    assert inputs[0].shape == (8, 1000)
+    assert not isinstance(loss[0], clew.Tensor) and loss[1].shape == (8, 1000)
+
+
+def test_operations_inside_models_are_not_shown(tmp_path):
+    """Each that is shown costs a call of Python; of those in models nothing is kept."""
+
+    class Inner(nn.Module):
+        def forward(self, x):
+            return (x * x.detach()).sum(1)
+
+    net = nn.Sequential(nn.Linear(3, 3), Inner())
+    shown = []
+    with clew.debug.record(str(tmp_path / "crash.clew")) as kept:
+        original = kept._shown
+        kept._observation._callback = lambda name, *rest: (
+            shown.append(name),
+            original(name, *rest),
+        )
+        (net(clew.ones(4, 3)) - clew.ones(4)).sum().backward()
+        with pytest.raises(RuntimeError):
+            net(clew.ones(4, 5))
+        net(clew.ones(4, 3)) - clew.ones(4)
+    assert "mul" not in shown and shown.count("sub") == 2
+    assert len(kept._kept[-1]["operands"]) == 2

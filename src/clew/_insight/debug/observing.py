@@ -39,6 +39,12 @@ class Observation:
         _open.all = [*_open.all, self]
         _install()
 
+    def show(self, names: Collection[str]) -> None:
+        """Shows other operations from now on; in another thread than its own it does nothing."""
+        if self in _open.all and (len(names) != len(self._names) or names != self._names):
+            self._names = frozenset(names)
+            _install()
+
     def close(self) -> None:
         """Ends it; others go on."""
         _open.all = [each for each in _open.all if each is not self]

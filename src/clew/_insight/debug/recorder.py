@@ -6,6 +6,7 @@ program that replays them is the user's own, run again; no code is in the file.
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import math
 import random
@@ -37,18 +38,33 @@ _LEFT_OUT = -1  # in the place of an optimizer that a scaler did not let step
 LIVE = "\0live"  # stands for what is no data: in a replay it is what the program has there
 
 
+_PLAIN = frozenset((type(None), bool, int, float, str))
+
+
 def _copied(value: Any) -> Any:
     """A value as data: its tensors copied, and what is no data left out."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Tensor):
         return value.detach().clone()
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
         return clew.from_numpy(value.copy())
     if isinstance(value, (list, tuple)):
         return [_copied(each) for each in value]
-    if isinstance(value, dict) and all(isinstance(key, (str, int)) for key in value):
+    if isinstance(value, dict) and {str, int}.issuperset(map(type, value)):
         return {key: _copied(each) for key, each in value.items()}
-    plain = value is None or isinstance(value, (bool, int, float, str))
-    return value if plain else LIVE
+    return value if isinstance(value, (int, float, str)) else LIVE
+
+
+def _without_graphs(value: Any) -> Any:
+    """The same with what gradients flow through left out: a replay computes it anew."""
+    if isinstance(value, Tensor):
+        return LIVE if value.requires_grad else value
+    if isinstance(value, (list, tuple)):
+        return [_without_graphs(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _without_graphs(each) for key, each in value.items()}
+    return value
 
 
 def _given_back(saved: Any, live: Any) -> Any:
@@ -89,6 +105,7 @@ _MEETING = """
     matmul mm mv bmm dot addmm index gather index_select take_along_dim scatter xlogy hypot
     logaddexp distance mse_loss smooth_l1_loss huber_loss
 """.split()
+_NOTHING: frozenset[str] = frozenset()
 _MEETS = frozenset(prefix + name for name in _MEETING for prefix in ("", "_"))
 # Those of their names that take plain numbers, too.
 _TAKE_NUMBERS = frozenset(
@@ -98,9 +115,31 @@ _TAKE_NUMBERS = frozenset(
 
 
 def _nbytes(value: Any) -> int:
-    from clew.utils._pytree import tree_leaves
+    """The bytes of the tensors in what _copied() gave."""
+    if isinstance(value, Tensor):
+        return value.nbytes
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return 0
+    found = 0
+    for each in value:
+        if type(each) not in _PLAIN:
+            found += _nbytes(each)
+    return found
 
-    return sum(t.nbytes for t in tree_leaves(value) if isinstance(t, Tensor))
+
+def _tensors(model: Any) -> dict[str, Tensor]:
+    """A model's parameters and buffers by name, each once."""
+    found: dict[str, Tensor] = {}
+    seen: set[int] = set()
+    for path, module in model.named_modules():
+        before = path + "." if path else ""
+        for name, t in (*module._parameters.items(), *module._buffers.items()):
+            if t is not None and id(t) not in seen:
+                seen.add(id(t))
+                found[before + name] = t
+    return found
 
 
 class _Versions:
@@ -116,9 +155,34 @@ class _Versions:
         return known[2]
 
 
+class _Numpy:
+    """NumPy's global random state, which takes long to be handed out: only where it has changed."""
+
+    WORDS = 624  # of a Mersenne twister, each of 4 bytes; a position follows
+
+    def __init__(self) -> None:
+        self._known: Any = None
+        self._raw = b""
+
+    def state(self) -> Any:
+        """What np.random.get_state() gives."""
+        generator = np.random.mtrand._rand._bit_generator
+        if type(generator) is not np.random.MT19937:
+            return np.random.get_state()
+        raw = ctypes.string_at(generator.ctypes.state_address, 4 * self.WORDS + 4)
+        # A normal number that is kept may be used up without a trace in the words.
+        kept = self._known is not None and self._known[3]
+        if raw != self._raw or kept or self._known is None:
+            self._known, self._raw = np.random.get_state(), raw
+        return self._known
+
+
+_numpy = _Numpy()
+
+
 def _random_state() -> tuple[Any, ...]:
     """The states of the generators, as they hand them out."""
-    return clew.get_rng_state(), random.getstate(), np.random.get_state()
+    return clew.get_rng_state(), random.getstate(), _numpy.state()
 
 
 def _random_data(state: tuple[Any, ...]) -> dict[str, Any]:
@@ -227,14 +291,16 @@ class record:
                 return
             here = _C._here()
             line = None if here is None else call_key(here)
-            if self._begins(line):
+            begins = self._begins(line)
+            if begins:
                 self._begin(line)
             step = self._kept[-1]
             if not step["called"]:
                 step["called"] = True
-                step["models"] = self._models()
-                step["random"] = _random_state()
-            self._keep("inputs", [_copied(args), _copied(kwargs)])
+                if not begins:  # a loader may have drawn since
+                    step["models"] = self._models([*map(_tensors, _C._called_roots())])
+                    step["random"] = _random_state()
+            self._keep("inputs", [_copied(_without_graphs(args)), _copied(_without_graphs(kwargs))])
 
         def judged(original: Any, *args: Any, **kwargs: Any) -> Any:
             if _is_outermost():
@@ -262,10 +328,19 @@ class record:
         self._patches.put(GradScaler, "update", updated)
         self._patches.undo.append(module.register_optimizer_step_post_hook(stepped).remove)
         self._patches.put(dataloader._Batches, "__next__", given)
+
+        def entered(_: Any, args: Any) -> None:
+            if _is_outermost():
+                called(args, {})
+                self._observation.show(_NOTHING)
+
+        def left(*_: Any) -> None:
+            if self._kept and _is_outermost():
+                self._observation.show(_MEETS)
+
+        self._patches.undo.append(_global.register_module_forward_pre_hook(entered).remove)
         self._patches.undo.append(
-            _global.register_module_forward_pre_hook(
-                lambda m, args: called(args, {}) if _is_outermost() else None
-            ).remove
+            _global.register_module_forward_hook(left, always_call=True).remove
         )
         if self.graphs.maxlen:
             from clew._insight.graph.measured import Activations
@@ -273,7 +348,8 @@ class record:
             self._activations = Activations()
             hook = _global.register_module_forward_hook(self._activations.hook)
             self._patches.undo.append(hook.remove)
-        self._observation = Observation(self._shown, _MEETS)
+        # What models' results meet is looked for outside of models, once there is a step to keep.
+        self._observation = Observation(self._shown, ())
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -347,23 +423,13 @@ class record:
         again = len(set(self._stepped)) < len(self._stepped)  # another loop has begun
         return bool(self._stepped) and (line == self._anchor or again)
 
-    def _models(self) -> list[dict[str, Tensor]]:
-        return [
-            {
-                name: self._versions.copy(t)
-                for name, t in (*model.named_parameters(), *model.named_buffers())
-            }
-            for model in _C._called_roots()
-        ]
+    def _models(self, tensors: list[dict[str, Tensor]]) -> list[dict[str, Tensor]]:
+        copy = self._versions.copy
+        return [{name: copy(t) for name, t in each.items()} for each in tensors]
 
-    def _optimizer(self, optimizer: Any) -> dict[str, Any]:
+    def _optimizer(self, optimizer: Any, known: dict[int, list[Any]]) -> dict[str, Any]:
         """The state of an optimizer, and what its parameters are: the number of the model and the
         name of each, or its values if it is in none."""
-        known = {
-            id(p): [number, name]
-            for number, model in enumerate(_C._called_roots())
-            for name, p in model.named_parameters()
-        }
         params = _params(optimizer)
         return {
             "state": _copied(optimizer.state_dict()),
@@ -381,11 +447,17 @@ class record:
                 self._first.append(self._stepped)
         self._anchor = line
         self._stepped = []
+        tensors = [*map(_tensors, _C._called_roots())]
+        known = {
+            id(t): [number, name]
+            for number, each in enumerate(tensors if self._optimizers else ())
+            for name, t in each.items()
+        }
         self._kept.append(
             {
                 "number": self.number,
-                "models": self._models(),
-                "optimizers": [self._optimizer(o) for o in self._optimizers],
+                "models": self._models(tensors),
+                "optimizers": [self._optimizer(o, known) for o in self._optimizers],
                 "scalers": [s.state_dict() for s in self._scalers],
                 "random": _random_state(),
                 "batches": [],
@@ -395,9 +467,11 @@ class record:
                 "called": False,
             }
         )
+        self._observation.show(_MEETS)
         self._copies.clear()
         step = self._kept[-1]
-        self._bytes.append(_nbytes([step["models"], step["optimizers"]]))
+        self._bytes.append(sum(t.nbytes for each in tensors for t in each.values()))
+        self._bytes[-1] += _nbytes(step["optimizers"])
         while len(self._kept) > 1 and sum(self._bytes) > self.limit:
             self._kept.popleft()
             self._bytes.popleft()
@@ -603,7 +677,7 @@ class Crash:
     def _restore(self, model: Any) -> None:
         """Gives a model that is called for the first time its state, which is that of the first
         model of equal structure that was called in the recorded program."""
-        own = dict((*model.named_parameters(), *model.named_buffers()))
+        own = _tensors(model)
         for number, saved in enumerate(self.step["models"]):
             fits = own.keys() == saved.keys() and all(
                 own[name].shape == t.shape for name, t in saved.items()
