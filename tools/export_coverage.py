@@ -150,6 +150,8 @@ def sections(lacking: dict[str, str]) -> dict[str, str]:
     through = [n for n in expressible if not lacking[n]]
     share = len(through) / len(expressible)
     rows = "".join(f"- `{n}`: {short(lacking[n])}\n" for n in expressible if lacking[n])
+    if rows:
+        rows = f" The others do not with some of them:\n\n{rows}"
     apart = ""
     for reason in dict.fromkeys(APART.values()):
         names = " ".join(n for n in lacking if APART.get(n) == reason)
@@ -157,8 +159,8 @@ def sections(lacking: dict[str, str]) -> dict[str, str]:
     return {
         "operators": _filled(" ".join(through)) + "\n",
         "share": f"Of {len(lacking)} operations ONNX can express {len(expressible)}, of which "
-        f"{len(through)} ({share:.1%}) go through a file with all samples tried, up to four each. "
-        f"The others do not with some of them:\n\n{rows}",
+        f"{len(through)} ({share:.1%}) go through a file with all samples tried, up to four each."
+        f"{rows or chr(10)}",
         "apart": apart,
     }  # fmt: skip
 

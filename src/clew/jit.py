@@ -169,6 +169,8 @@ class ScriptModule(Module):
         """
         save(self, f, _extra_files)
 
+    _save_for_lite_interpreter = save  # the same file: programs have one form
+
 
 def _see(module: Any, args: Any, kwargs: Any) -> None:
     """The first call of a module is its example."""
@@ -281,6 +283,15 @@ class _Loaded(RecursiveScriptModule):
             return self._inner._general(args, kwargs)
         return self._inner.forward(*args, **kwargs)
 
+    def train(self, mode: bool = True) -> Any:
+        """Sets `training`, which does not change what was recorded.
+
+        Args:
+            mode: training mode or evaluation mode.
+        """
+        self._inner.train(mode)
+        return super().train(mode)
+
     @property
     def code(self) -> str:
         """The program as text."""
@@ -365,7 +376,11 @@ class _Scripted(RecursiveScriptModule):
         return script, (_plain(self),)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return script(copy.deepcopy(_plain(self), memo))
+        made = script(copy.deepcopy(_plain(self), memo))
+        kind: Any = type(made)
+        kind._kept.__set__(made, copy.copy(self._kept))
+        kind._calls.__set__(made, {k: copy.copy(v) for k, v in self._calls.items()})
+        return made
 
 
 def _plain(module: Any) -> Any:
@@ -940,6 +955,21 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, **kwargs: A
     made = _Loaded(program)
     made.__dict__["_original_name"] = program._program.name or "Module"
     return made
+
+
+def export_opnames(m: Any) -> list[str]:
+    """The operations that a program calls, by TorchScript's names, in order.
+
+    Args:
+        m: what `script`, `trace` or `load` returned.
+
+    >>> clew.jit.export_opnames(clew.jit.trace(clew.nn.ReLU(), clew.ones(2)))
+    ['aten::relu']
+    """
+    if not builtins.isinstance(m, ScriptModule):
+        raise TypeError(f"jit.export_opnames: expected a ScriptModule; got {type(m).__name__}")
+    kinds = {n.kind() for n in m.graph.findAllNodes()}
+    return sorted(k for k in kinds if not k.startswith("prim::"))
 
 
 def is_script_module(obj: Any) -> bool:

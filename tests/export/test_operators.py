@@ -90,3 +90,28 @@ def test_means_of_nothing_are_nan():
     made = through_a_file(lambda x: x[x > 0].mean(), clew.tensor([1.0, -1.0, 2.0]))
     (got,) = made(clew.tensor([-1.0, -1.0, -2.0]))
     assert np.isnan(got.item())
+
+
+def test_a_histogram_of_the_data_s_own_range():
+    made = through_a_file(lambda x: clew.histc(x, 4), clew.tensor([0.0, 1.0, 2.0, 4.0]))
+    for x, counts in (
+        ([0.0, 8.0, 7.9, 3.0], [1, 1, 0, 2]),
+        ([5.0, 5.0, 5.0, 5.0], [0, 0, 4, 0]),
+        ([-1.0, -1.0, 0.0, -0.9], [3, 0, 0, 1]),
+    ):
+        (got,) = made(clew.tensor(x))
+        assert list(got) == counts == clew.histc(clew.tensor(x), 4).tolist()
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 3, 7, -1, -2])
+def test_numbers_are_rounded_as_in_python(digits):
+    ties = [0.5, 1.5, -2.5, 0.125, 0.375, 0.145, 1.115, 2.675, 1.005, 25.0, 35.0, -150.0, 250.0]
+    others = [123456.785, 1e17, -1e300, 0.1 + 0.2, 8.881784197001252e-16]
+    for kind, numbers in (
+        (clew.float64, [*ties, *others, *(k / 1000 + 0.0005 for k in range(100))]),
+        (clew.int64, [*range(-300, 300, 35), 5, 15, 50, 150, 10**12 + 50]),
+    ):
+        made = through_a_file(lambda x: round(x.item(), digits), clew.tensor(1, dtype=kind))
+        for x in numbers:
+            (got,) = made(clew.tensor(x, dtype=kind))
+            assert got.item() == round(x, digits), x

@@ -36,9 +36,21 @@ class histogramdd_result(NamedTuple):
     bin_edges: tuple[Tensor, ...]
 
 
-def _check_range(function: str, low: float, high: float) -> None:
-    if not (math.isfinite(low) and math.isfinite(high)):
+def _check_range(function: str, low: Any, high: Any) -> None:
+    if isinstance(low, Tensor):
+        finite = bool(_f["isfinite"](low) & _f["isfinite"](high))
+    else:
+        finite = math.isfinite(low) and math.isfinite(high)
+    if not finite:
+        low, high = (x.item() if isinstance(x, Tensor) else x for x in (low, high))
         raise RuntimeError(f"{function}: range of [{low}, {high}] is not finite")
+
+
+def _own_range(values: Tensor) -> tuple[Tensor, Tensor]:
+    """The range of the elements: as tensors, which an exporter records."""
+    least, most = (x.double() for x in _f["aminmax"](values))
+    same = least == most
+    return _f["where"](same, least - 1, least), _f["where"](same, most + 1, most)
 
 
 def _check_bins(function: str, bins: Any) -> int:
@@ -78,18 +90,19 @@ def histc(
     if input.is_meta:
         return write_out("histc", input.new_empty(bins), out)
     values = input.detach().reshape(-1)
+    least: Any = low
+    most: Any = high
     if low == high and values.numel():
-        least, most = _f["aminmax"](values)
-        low, high = least.item(), most.item()
-    if low == high:
-        low, high = low - 1, high + 1
-    _check_range("histc", low, high)
-    if low > high:
+        least, most = _own_range(values)
+    elif low == high:
+        least, most = low - 1, high + 1
+    elif low > high:
         raise RuntimeError(f"histc: max must be larger than min; got {low} and {high}")
-    values = values[(values >= low) & (values <= high)]
+    _check_range("histc", least, most)
+    values = values[(values >= least) & (values <= most)]
     if values.dtype in (_dtypes.float16, _dtypes.bfloat16):
         values = values.float()
-    at = ((values - low) * (bins / (high - low))).long().clamp_(max=bins - 1)
+    at = ((values - least) * (bins / (most - least))).long().clamp_(max=bins - 1)
     return write_out("histc", _f["bincount"](at, minlength=bins).to(input.dtype), out)
 
 

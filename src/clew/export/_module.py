@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from clew import Tensor
+from clew._base.provenance import user_level
 from clew.export import _tree
 from clew.export._code import NOT_GIVEN, compile_program
 from clew.export._ir import Program
@@ -61,6 +63,8 @@ class ProgramModule(Module):
     Args:
         program: what to run.
     """
+
+    _told = False  # that eval() does not change the program
 
     def __init__(self, program: Program) -> None:
         super().__init__()
@@ -137,6 +141,24 @@ class ProgramModule(Module):
         _tree.match(spec, (tuple(given), ordered), leaves, "the arguments")
         return leaves
 
+    def train(self, mode: bool = True) -> Any:
+        """Sets `training`, which does not change what was recorded.
+
+        Args:
+            mode: training mode or evaluation mode.
+        """
+        if not mode and self._program.training and not self._told:
+            self._told = True
+            trained = {n.op for n in self._program.walk() if _MODES.search(n.op)}
+            if trained:
+                warnings.warn(
+                    f"exported program: it was recorded in training mode, and eval() leaves "
+                    f"{' and '.join(sorted(trained))} as it was recorded; call eval() on the "
+                    f"model, and export it then",
+                    stacklevel=user_level(),
+                )
+        return super().train(mode)
+
     def code(self) -> str:
         """The program as text."""
         from clew.export._listing import listing
@@ -176,6 +198,7 @@ def _checks(program: Program) -> list[Callable[[Any], None]]:
     ]
 
 
+_MODES = re.compile(r"dropout|batch_norm")  # operations that training mode changes
 _LABEL = re.compile(r"^(?:(\d+)\*)?([A-Za-z_]\w*)(?: ?([+-]) ?(\d+))?$")
 
 

@@ -125,16 +125,49 @@ class ScriptGraph(Graph):
         """The first call of a kind; None where there is none."""
         return next(iter(self.findAllNodes(kind, recurse)), None)
 
-    def findAllNodes(self, kind: str, recurse: bool = True) -> list[ScriptNode]:
+    def findAllNodes(self, kind: str | None = None, recurse: bool = True) -> list[ScriptNode]:
         """The calls of a kind.
 
         Args:
-            kind: such as `aten::relu`.
+            kind: such as `aten::relu`; None are all.
             recurse: whether to look into branches and loops.
         """
         every: Any = self._program.walk() if recurse else self._program.body.nodes
-        return [n for n in map(self.node, every) if n.kind() == kind]
+        return [n for n in map(self.node, every) if kind in (None, n.kind())]
+
+    def __str__(self) -> str:
+        given = ", ".join(f"%{v.debugName()} : {v.type()}" for v in self.inputs())
+        lines = [f"graph({given}):"]
+        self._write(lines, self._program.body.nodes, "  ")
+        ends = ", ".join(f"%{v.debugName()}" for v in self.outputs())
+        return "\n".join([*lines, f"  return ({ends})", ""])
+
+    def _write(self, lines: list[str], nodes: list[Node], space: str) -> None:
+        """The calls as TorchScript prints them, numbers and texts among the arguments."""
+        for n in nodes:
+            node = self.node(n)
+            made = ", ".join(f"%{v.debugName()} : {v.type()}" for v in node.outputs())
+            given = [_shown(x) for x in n.args if not isinstance(x, Block)]
+            given += [f"{k}={_shown(x)}" for k, x in n.kwargs.items()]
+            call = f"{node.kind()}({', '.join(given)})"
+            place = f" # {n.place.file}:{n.place.line}" if n.place.file else ""
+            lines.append(f"{space}{made}{' = ' if made else ''}{call}{place}")
+            for k, b in enumerate(n.blocks):
+                params = ", ".join(f"%{v.name or v.id} : {v.type}" for v in b.params)
+                lines.append(f"{space}  block{k}({params}):")
+                self._write(lines, b.nodes, space + "    ")
+                ends = ", ".join(_shown(x) for x in b.results)
+                lines.append(f"{space}    -> ({ends})")
 
     def copy(self) -> ScriptGraph:
         """The graph: none of its questions changes it."""
         return self
+
+
+def _shown(x: Any) -> str:
+    """An argument: values by name."""
+    if isinstance(x, Value):
+        return f"%{x.name or x.id}"
+    if isinstance(x, (tuple, list)):
+        return f"[{', '.join(map(_shown, x))}]"
+    return repr(x)

@@ -75,6 +75,8 @@ def _number(b: Builder, a: Any) -> str:
         if name == "math.isqrt":
             x = b.op("Sqrt", x)
         return b.cast(x if name == "math.trunc" else b.op(kind, x), out)
+    if name == "round":
+        return _rounded(b, a, *args)
     if name.startswith("math."):
         x = b.cast(b.scalar(args[0], "float64"), "float32")
         what = name[5:]
@@ -89,6 +91,63 @@ def _number(b: Builder, a: Any) -> str:
         if what == "pow":
             return b.op("Pow", *[b.scalar(p, "float64") for p in args])
     raise OnnxExporterError(f"onnx.export: ONNX has no way to write {name} of numbers")
+
+
+def _rounded(b: Builder, a: Any, x: Any, digits: Any) -> str:
+    """round(x, digits), as Python does it: by the number's exact value, and a tie to the even."""
+    if isinstance(digits, Value) or abs(digits) > 15:
+        raise OnnxExporterError("onnx.export: round() to digits that vary, or to more than 15")
+    if a.out.kind == "int":
+        x = b.scalar(x, "int64")
+        if digits >= 0:
+            return str(x)
+        step, two = b.const(10**-digits, np.int64), b.const(2, np.int64)
+        left = b.op("Mod", x, step)
+        whole = b.op("Div", b.op("Sub", x, left), step)
+        twice = b.op("Sub", b.op("Mul", left, two), step)
+        odd = b.cast(b.op("Mod", whole, two), "bool")
+        zero = b.const(0, np.int64)
+        up = b.op("Or", b.op("Greater", twice, zero),
+                  b.op("And", b.op("Equal", twice, zero), odd))  # fmt: skip
+        return str(b.op("Mul", b.op("Add", whole, b.cast(up, "int64")), step))
+    x = b.scalar(x, "float64")
+    number = lambda v: b.const(float(v), np.float64)  # noqa: E731
+    step = number(10 ** abs(digits))
+    scaled = b.op("Mul" if digits >= 0 else "Div", x, step)
+    below = b.op("Floor", scaled)
+    # What the product or the quotient lost decides where it looks like a tie.
+    lost = (
+        _product_error(b, x, step, scaled)
+        if digits >= 0
+        else b.op("Sub", x, b.op("Mul", scaled, step))
+    )
+    beyond = b.op("Sub", b.op("Sub", scaled, below), number(0.5))
+    tie = b.op("Equal", beyond, number(0))
+    side = b.op("Where", tie, lost, beyond)
+    odd = b.op("Sub", below, b.op("Mul", b.op("Floor", b.op("Div", below, number(2))), number(2)))
+    up = b.op("Or", b.op("Greater", side, number(0)),
+              b.op("And", b.op("Equal", side, number(0)), b.cast(odd, "bool")))  # fmt: skip
+    near = b.op("Add", below, b.cast(up, "float64"))
+    found = b.op("Div" if digits >= 0 else "Mul", near, step)
+    if digits < 0:
+        return str(found)
+    small = b.op("Less", b.op("Abs", scaled), number(2.0**52))
+    return str(b.op("Where", small, found, x))  # larger ones have no such digits
+
+
+def _product_error(b: Builder, x: str, y: str, product: str) -> str:
+    """Exactly x * y - product: of Dekker's halves."""
+
+    def halves(z: str) -> tuple[str, str]:
+        wide = b.op("Mul", z, b.const(134217729.0, np.float64))
+        high = b.op("Sub", wide, b.op("Sub", wide, z))
+        return high, b.op("Sub", z, high)
+
+    (a, c), (d, e) = halves(x), halves(y)
+    found = b.op("Sub", b.op("Mul", a, d), product)
+    for p, q in ((a, e), (c, d), (c, e)):
+        found = b.op("Add", found, b.op("Mul", p, q))
+    return str(found)
 
 
 def _register_numbers() -> None:
