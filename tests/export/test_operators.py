@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from export_models import Net
 
 import clew
+from clew import nn
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -115,3 +117,27 @@ def test_numbers_are_rounded_as_in_python(digits):
         for x in numbers:
             (got,) = made(clew.tensor(x, dtype=kind))
             assert got.item() == round(x, digits), x
+
+
+def test_a_diagonal_of_a_size_that_varies():
+    batch = clew.export.Dim("b")
+    made = clew.onnx.export(
+        Net(lambda x: (x @ x.t()).fill_diagonal_(-1.0)), (clew.randn(3, 2),),
+        dynamic_shapes=({0: batch},),
+    )  # fmt: skip
+    for n in (1, 2, 6):
+        x = clew.randn(n, 2)
+        (got,) = made(x)
+        np.testing.assert_allclose(got, (x @ x.t()).fill_diagonal_(-1.0), rtol=1e-5)
+
+
+def test_bags_whose_borders_are_inputs():
+    layer = nn.EmbeddingBag(9, 3, mode="sum", include_last_offset=True)
+    shapes = ({0: clew.export.Dim("n")}, {0: clew.export.Dim("k")})
+    ids, edges = clew.arange(6), clew.tensor([0, 2, 6])
+    with pytest.warns(UserWarning, match="cannot check"):
+        made = clew.onnx.export(layer, (ids, edges), dynamic_shapes=shapes)
+    for ids, edges in (([8, 1, 2], [0, 3]), ([1] * 8, [0, 0, 5, 8])):
+        ids, edges = clew.tensor(ids), clew.tensor(edges)
+        (got,) = made(ids, edges)
+        np.testing.assert_allclose(got, layer(ids, edges).detach(), rtol=1e-5)

@@ -461,3 +461,30 @@ def test_only_the_sizes_that_cannot_vary_are_fixed():
         return clew.randn(n, 4, length, 3), clew.randn(n, 4, others, 3)
 
     traced(Net(f), given(2, 5, 6), [given(1, 1, 1), given(1, 7, 2), given(3, 2, 8)])
+
+
+def test_a_batch_that_stands_in_different_dims():
+    class Stream(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.gru = nn.Conv1d(2, 3, 4), nn.GRU(3, 4, batch_first=True)
+
+        def forward(self, x, state):
+            x = clew.cat([state["last"], x], -1)
+            out, h = self.gru(self.conv(x).transpose(1, 2), state["h"])
+            return out, {"last": x[..., -3:], "h": h}
+
+    def given(n, steps):
+        return clew.randn(n, 2, steps), {"last": clew.randn(n, 2, 3), "h": clew.randn(1, n, 4)}
+
+    traced(Stream(), given(2, 5), [given(1, 1), given(3, 9)])
+
+
+def test_a_size_of_one_that_must_stay():
+    def f(x, rows):
+        return x.expand(rows.size(0), -1, -1) * rows[:, :1, None]
+
+    def given(n, k):
+        return clew.randn(1, 2, k), clew.randn(n, 4)
+
+    traced(Net(f), given(2, 5), [given(1, 5), given(5, 3)])

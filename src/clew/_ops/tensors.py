@@ -441,6 +441,9 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
     if wrap and self.ndim == 2 and width:
         blocks = [self[i : i + width] for i in range(0, self.shape[0], width + 1)]
     for block in blocks:
+        if block.ndim == 2:
+            block.diagonal().fill_(fill_value)
+            continue
         n = min(block.shape)
         if n:
             step = sum(block.stride())

@@ -6,6 +6,7 @@ import copy
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from clew.nn import Module
 __all__ = ["export", "record"]
 
 _SEED = 20_240_611
+_MOST_PARTS = 64  # sets of equal sizes that are tried as one size
 
 
 class FunctionModule(Module):
@@ -204,6 +206,7 @@ class _Runner:
         self.restore = state.restore
         self.keep_added = keep_added
         self.results: dict[int, Any] = {}
+        self._asked: dict[Any, list[Tensor] | None] = {}  # for sizes that vary alone
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         self.restore()
@@ -259,7 +262,8 @@ class _Runner:
             found = self._accepted(first, sizes, rng)
             if found is None:
                 kept: set[str] = {n for n in sizes.now if n not in sizes.hints}
-                for n in sorted(sizes.hints & set(sizes.now)):
+                # A size of 1 may vary only because that is broadcast: it comes last.
+                for n in sorted(sizes.hints & set(sizes.now), key=lambda n: (sizes.now[n] == 1, n)):
                     if self._accepted(first, sizes, rng, kept | {n}, broadcast=False) is not None:
                         kept.add(n)
                 sizes.without(sizes.hints - kept)
@@ -314,10 +318,10 @@ class _Runner:
                 group -= self._alone(first, sizes, rng, group, broadcast=False)
             if tie(group):
                 continue
-            for a in sorted(group):
-                for b in sorted(group):
-                    if a < b and {a, b} <= group and tie({a, b}):
-                        group -= {a, b}
+            parts = [set(p) for k in range(len(group) - 1, 1, -1) for p in combinations(group, k)]
+            for part in sorted(parts, key=lambda p: (-len(p), sorted(p)))[:_MOST_PARTS]:
+                if part <= group and tie(part):
+                    group -= part
         return tied
 
     def again(self, first: list[Tensor], sizes: Sizes) -> list[Tensor]:
@@ -335,6 +339,15 @@ class _Runner:
             only: the sizes that are others; None are all.
             broadcast: a size may become 1, which may be accepted for that reason alone.
         """
+        groups = [frozenset(sizes.places({n})) for n in (only or ())]
+        key = (frozenset(groups), broadcast) if only is not None else None
+        if key not in self._asked or key is None:
+            self._asked[key] = self._first_accepted(first, sizes, rng, only, broadcast)
+        return self._asked[key]
+
+    def _first_accepted(
+        self, first: list[Tensor], sizes: Sizes, rng: Any, only: set[str] | None, broadcast: bool
+    ) -> list[Tensor] | None:
         for tried in examples(first, sizes, rng, only=only):
             if sizes.now and (only is None or only) and all(
                 a.shape == b.shape for a, b in zip(tried, first)

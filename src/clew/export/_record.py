@@ -8,12 +8,13 @@ symbol (`_symbols`). So a constant that comes from a size cannot pass for one.
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
+import clew
 from clew import _C, Tensor
 from clew._base.overriding import PartsMode
 from clew.export import _symbols
@@ -308,6 +309,8 @@ class Recorder(StandIns, PartsMode):
         if any(issubclass(type(a), Poison) for a in (*args, *kwargs.values())):
             args, kwargs = known(tuple(args)), known(kwargs)
             self.stored((tuple(args), kwargs))
+        if _C._autocasting() and not (op.endswith("_") or op in ("setitem", "Tensor.to", "to")):
+            return self._in_autocast(op, func, tuple(args), kwargs)
         place = here()
         stored, named = self.stored(tuple(args)), self.stored(kwargs)
         writes = op == "setitem" or op.endswith("_") or kwargs.get("out") is not None
@@ -345,6 +348,43 @@ class Recorder(StandIns, PartsMode):
             self._stand_in(op, func, args, kwargs, results, failed, place)
         sized = "::" in op and self._sized_by_data(op, args, kwargs, results[0])
         return self._outputs(op, args, kwargs, stored, named, results, place, sized)
+
+    def _in_autocast(self, op: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """A call within autocast: what that casts is cast by calls of the program."""
+        _, dtype, keeps_casts = _C._autocast_state()
+        given = self.in_run(args, 0), self.in_run(kwargs, 0)
+        before, self.inside = self.inside, True
+        drawn = clew.get_rng_state()
+        try:
+            wanted = func(*given[0], **given[1])
+            _C._set_autocast(False, dtype, keeps_casts)
+            for cast in (None, _lowered(dtype), _raised):
+                clew.set_rng_state(drawn)
+                with suppress(Exception):
+                    made = func(*_cast(given[0], cast), **_cast(given[1], cast))
+                    if _equal(made, wanted):
+                        break
+            else:
+                raise ExportError(
+                    f"export: what autocast makes of {op} at {here()} cannot be kept; leave the "
+                    f"region, or convert the tensors with to()"
+                )
+            clew.set_rng_state(drawn)
+            self.inside = before
+
+            def recorded(t: Tensor) -> Tensor:
+                now = cast(t.dtype) if cast is not None else t.dtype
+                if now == t.dtype:
+                    return t
+                made: Tensor = self.record("Tensor.to", Tensor.to, (t, now), {})
+                return made
+
+            args, kwargs = _each_tensor(args, recorded), _each_tensor(kwargs, recorded)
+            result = self.record(op, func, args, kwargs)
+            return result
+        finally:
+            self.inside = before
+            _C._set_autocast(True, dtype, keeps_casts)
 
     def _sized_by_data(self, op: str, args: Any, kwargs: Any, result: Any) -> bool:
         """Whether sizes of what an added operation gives may depend on values, for all we know."""
@@ -552,3 +592,39 @@ def _copied(result: Any) -> Any:
 
 def _same_memory(a: Tensor, b: Tensor) -> bool:
     return bool(a.numel()) and a._storage_key() == b._storage_key()
+
+
+def _lowered(dtype: Any) -> Callable[[Any], Any]:
+    return lambda d: dtype if d is clew.float32 else d
+
+
+def _raised(dtype: Any) -> Any:
+    return clew.float32 if dtype in (clew.float16, clew.bfloat16) else dtype
+
+
+def _each_tensor(tree: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Arguments with other tensors."""
+    if isinstance(tree, Tensor):
+        return change(tree)
+    if isinstance(tree, dict):
+        return {k: _each_tensor(v, change) for k, v in tree.items()}
+    if type(tree) in (tuple, list):
+        return type(tree)(_each_tensor(x, change) for x in tree)
+    return tree
+
+
+def _cast(tree: Any, cast: Callable[[Any], Any] | None) -> Any:
+    if cast is None:
+        return tree
+    return _each_tensor(tree, lambda t: t.to(cast(t.dtype)))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two calls gave the same."""
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return type(a) is type(b) and (a == b or a != a)
+    if a.dtype is not b.dtype or a.shape != b.shape:
+        return False
+    return bool(((a == b) | ((a != a) & (b != b))).all())

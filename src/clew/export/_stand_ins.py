@@ -62,6 +62,8 @@ class StandIns:
         replaced = {k: self._creation(n, f) for k, (n, f) in stand_ins.items()}
         replaced |= {id(f): self._of_data(n, f) for n, f in _made_of_data()}
         replaced |= {id(f): self._refused(f) for f in _of_gradients()}
+        replaced[id(_C._autocast_lower)] = self._casting(_C._autocast_lower, clew.float32)
+        replaced[id(_C._autocast_float32)] = self._casting(_C._autocast_float32, None)
         replaced[id(_C.Size)] = _symbols.size_of
         replaced[id(clew.broadcast_shapes)] = _broadcast_shapes
         for name, module in list(sys.modules.items()):
@@ -130,6 +132,22 @@ class StandIns:
         refuse.__name__ = refuse.__qualname__ = function.__name__
         refuse._clew_own = function  # type: ignore[attr-defined]
         return refuse
+
+    def _casting(self, function: Any, only: Any) -> Any:
+        """What functions of the library cast by within autocast, recorded."""
+        own = self
+
+        def cast(*tensors: Any) -> Any:
+            if own.inside or own not in _modes():
+                return function(*tensors)
+            dtype = clew.float32 if only is None else _C._autocast_state()[1]
+            kinds = (clew.float16, clew.bfloat16) if only is None else (only,)
+            return tuple(
+                t.to(dtype) if isinstance(t, Tensor) and t.dtype in kinds else t for t in tensors
+            )
+
+        cast._clew_own = function  # type: ignore[attr-defined]
+        return cast
 
     def _of_data(self, name: str, function: Any) -> Any:
         """tensor([...]) of numbers that vary is a stack of them."""

@@ -19,7 +19,15 @@ __all__ = ["Poison", "Sym", "SymBool", "SymFloat", "SymInt", "SymSize", "broadca
 
 # Functions of the library that ask for data only to raise, or to hint at what they compute anyway.
 _CHECKS = {
-    *("check", "_check_parameters", "_validate_sample", "_check_edges", "_unpool", "_is_causal"),
+    *(
+        "check",
+        "_check_parameters",
+        "_validate_sample",
+        "_check_edges",
+        "_check_first",
+        "_unpool",
+        "_is_causal",
+    ),
     *("_check_range", "_quantile", "segment_reduce", "cov", "_observation_weights"),
 }
 _recorder: list[Any] = []  # the running recorders, innermost last

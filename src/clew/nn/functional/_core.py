@@ -629,11 +629,7 @@ def embedding_bag(
             edges = clew.cat([offsets, offsets.new_full((1,), input.shape[0])])
         elif not offsets.shape[0]:
             raise RuntimeError("include_last_offset: number of offsets should be at least 1")
-        if edges.shape[0] > 1 and not edges.is_meta and int(edges[0]) != 0:
-            raise RuntimeError(
-                f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                f"from position 0. However, got {int(edges[0])}"
-            )
+        _check_first(edges)
     else:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
@@ -655,6 +651,14 @@ def embedding_bag(
     if mode != "max" and not scale_grad_by_freq and weight.is_floating_point() and not sparse:
         return _embedding_bag(weight, flat, edges, per_sample_weights, mode == "mean")
     return _composed_bags(weight, flat, edges, per_sample_weights, mode, scale_grad_by_freq, sparse)
+
+
+def _check_first(edges: Any) -> None:
+    if edges.shape[0] > 1 and not edges.is_meta and int(edges[0]) != 0:
+        raise RuntimeError(
+            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+            f"from position 0. However, got {int(edges[0])}"
+        )
 
 
 def _check_edges(edges: Any, length: int) -> None:
