@@ -160,3 +160,35 @@ def test_numbers_that_are_printed_decide_nothing(capsys):
 
     kept(f, (clew.ones(4, 3),), [(clew.ones(4, 3) * 2,)])
     assert "sum 12" in capsys.readouterr().out
+
+
+def test_an_index_that_is_out_of_range_where_a_branch_is_not_taken():
+    def advantages(r, v):
+        found, last = clew.zeros_like(r), 0.0
+        for t in reversed(range(r.size(0))):
+            following = v[t + 1] if t < r.size(0) - 1 else clew.zeros_like(v[0])
+            last = r[t] + 0.9 * following - v[t] + 0.8 * last
+            found[t] = last
+        return found
+
+    def given(n):
+        return clew.randn(n, 2), clew.randn(n, 2)
+
+    shapes = ({0: Dim("t")}, {0: Dim("t")})
+    kept(advantages, given(4), [given(1), given(2), given(9)], shapes)
+
+    def reduced(tokens, actions):
+        stack, top, at = clew.zeros(tokens.size(0) + 1, 3), clew.tensor(0), clew.tensor(0)
+        for a in actions:
+            if a == 0:
+                stack = stack.index_copy(0, top[None], tokens[at][None])
+                top, at = top + 1, at + 1
+            else:
+                both = clew.tanh(stack[top - 2] - stack[top - 1])
+                stack, top = stack.index_copy(0, top[None] - 2, both[None]), top - 1
+        return stack[0], top
+
+    others = [(clew.randn(1, 3), clew.tensor([0]))]
+    others.append((clew.randn(4, 3), clew.tensor([0, 0, 0, 0, 1, 1, 1])))
+    shapes = ({0: Dim("n")}, {0: Dim("t")})
+    kept(reduced, (clew.randn(3, 3), clew.tensor([0, 0, 1, 0, 1])), others, shapes)

@@ -141,3 +141,26 @@ def test_bags_whose_borders_are_inputs():
         ids, edges = clew.tensor(ids), clew.tensor(edges)
         (got,) = made(ids, edges)
         np.testing.assert_allclose(got, layer(ids, edges).detach(), rtol=1e-5)
+
+
+def test_products_of_three_with_sizes_that_vary_apart():
+    a, b, c = (clew.export.Dim(n) for n in "abc")
+    model = Net(lambda x, w, y: clew.einsum("bxi,ij,byj->bxy", x, w, y))
+    example = clew.randn(2, 4, 5), clew.randn(5, 5), clew.randn(2, 4, 5)
+    made = clew.onnx.export(model, example, dynamic_shapes=({0: a, 1: b}, {}, {0: a, 1: c}))
+    for n, k, m in ((1, 1, 9), (3, 8, 2)):
+        given = clew.randn(n, k, 5), clew.randn(5, 5), clew.randn(n, m, 5)
+        np.testing.assert_allclose(made(*given)[0], model(*given), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("corners", [False, True])
+def test_sampling_infinitely_far_outside(mode, corners):
+    def f(x, places):
+        return nn.functional.grid_sample(x, places, mode=mode, align_corners=corners)
+
+    made = through_a_file(f, clew.randn(1, 2, 4, 5), clew.rand(1, 1, 7, 2))
+    inf, nan = float("inf"), float("nan")
+    places = [[nan, 0], [inf, 0.2], [-1e30, 0.1], [0.1, -inf], [0.3, 0.3], [1.2, -1.3], [3, 3]]
+    x, places = clew.randn(1, 2, 4, 5), clew.tensor([[places]])
+    np.testing.assert_allclose(made(x, places)[0], f(x, places), rtol=1e-4, atol=1e-5)

@@ -488,3 +488,13 @@ def test_a_size_of_one_that_must_stay():
         return clew.randn(1, 2, k), clew.randn(n, 4)
 
     traced(Net(f), given(2, 5), [given(1, 5), given(5, 3)])
+
+
+def test_sizes_that_shrink_alone_and_grow_together():
+    def f(x, ids):
+        return clew.zeros(x.size(0), 7).scatter_add(1, ids, x)
+
+    def given(n, k):
+        return clew.randn(n, k), clew.randint(0, 7, (n, k))
+
+    traced(Net(f), given(2, 4), [given(1, 1), given(4, 9)])

@@ -195,21 +195,28 @@ def _sum_out(term: tuple[Any, list[Label]], needed: set[Label]) -> tuple[Any, li
     return x.sum(gone), [label for label in labels if label in needed]
 
 
+def _known(size: Any) -> int:
+    """A size; where it varies in a program that is recorded, the example's: any order is right."""
+    vals = getattr(size, "vals", None)
+    return int(size) if vals is None else int(vals[0])
+
+
 def _best_pair(terms: list[tuple[Any, list[Label]]], output: list[Label]) -> tuple[int, int]:
     """The pair whose product shrinks the terms most, and among equals needs the least work."""
     best: tuple[Any, int, int] | None = None
+    shapes = [list(map(_known, x.shape)) for x, _ in terms]
     for i in range(len(terms)):
         for j in range(i + 1, len(terms)):
             sizes: dict[Label, int] = {}
-            for x, labels in (terms[i], terms[j]):
-                for label, size in zip(labels, x.shape, strict=True):
+            for k in (i, j):
+                for label, size in zip(terms[k][1], shapes[k], strict=True):
                     sizes[label] = max(size, sizes.get(label, 1))
             needed = set(output)
             for k, (_, labels) in enumerate(terms):
                 if k not in (i, j):
                     needed.update(labels)
             result = math.prod(s for label, s in sizes.items() if label in needed)
-            saved = terms[i][0].numel() + terms[j][0].numel()
+            saved = math.prod(shapes[i]) + math.prod(shapes[j])
             cost = (result - saved, math.prod(sizes.values()))
             if best is None or cost < best[0]:
                 best = (cost, i, j)

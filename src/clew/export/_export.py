@@ -306,7 +306,8 @@ class _Runner:
         for size in sorted({sizes.now[n] for n in sizes.hints}):
             group = {n for n in sizes.hints if sizes.now[n] == size}
             # Alone, a size may vary to 1 or from 1 only because that is broadcast.
-            if group <= alone and self._accepted(first, sizes, rng, group) is not None:
+            apart = self._accepted(first, sizes, rng, group, broadcast=size == 1)
+            if group <= alone and apart is not None:
                 continue
             # Dims of one number belong together more often than others of the same size.
             for d in range(max(t.dim() for t in first)):

@@ -410,6 +410,13 @@ class Recorder(StandIns, PartsMode):
             with suppress(Exception):  # of a size that is negative where the branch is not taken
                 given = [self.in_run(x, 0) for x in (tuple(args), kwargs)]
                 good = [func(*_whole_sizes(given[0]), **_whole_sizes(given[1]))]
+        if not good and op in _BY_INDEX:
+            # An index that is out of range where the branch is not taken.
+            with suppress(Exception):
+                for run in failed:
+                    given = [self.in_run(x, run) for x in (tuple(args), kwargs)]
+                    results[run] = func(*_first_of_each(op, given[0]), **given[1])
+                return
         if not good:
             raise ExportError(
                 f"export: {op} at {place} cannot be run on the example's values, which take the "
@@ -568,6 +575,38 @@ _MAKERS = frozenset(
     Tensor.new_empty randperm eye
     """.split()
 )
+
+
+# Calls with indices, which do not decide the sizes of what they give.
+_BY_INDEX = frozenset(
+    """
+    getitem setitem select index_select gather scatter scatter_ scatter_add scatter_add_
+    scatter_reduce scatter_reduce_ index_copy index_copy_ index_add index_add_ index_fill
+    index_fill_ index_put Tensor.index_put Tensor.index_put_ take take_along_dim embedding
+    nn.functional.embedding
+    """.split()
+)
+
+
+def _first_of_each(op: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with 0 for each index."""
+
+    def index(x: Any) -> Any:
+        if type(x) is int:
+            return 0
+        if isinstance(x, (tuple, list)):
+            return type(x)(map(index, x))
+        return zero(x)
+
+    def zero(x: Any) -> Any:
+        whole = isinstance(x, Tensor) and not x.is_floating_point() and x.dtype is not clew.bool
+        return clew.zeros_like(x) if whole and not x.is_complex() else x
+
+    made = [args[0], *map(zero, args[1:])]
+    at = {"getitem": 1, "setitem": 1, "select": 2}.get(op, len(args))
+    if at < len(made):
+        made[at] = index(args[at])
+    return tuple(made)
 
 
 def _whole_sizes(tree: Any) -> Any:

@@ -144,11 +144,21 @@ def _grid_sample(b: Builder, a: Any) -> str:
     mode = argument(a, 2, "mode", "bilinear")
     if b.opset >= 20:
         mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    padding, places = argument(a, 3, "padding_mode", "zeros"), b.name(grid)
+    nowhere = None
+    if padding == "zeros":  # runtimes differ in what lies infinitely far outside, or nowhere
+        far, nan = b.scalar(4, grid.dtype), b.op("IsNaN", places)
+        if mode != "nearest":
+            lost = b.op("Where", nan, places, b.scalar(0, grid.dtype))
+            nowhere = b.op("Unsqueeze", b.op("ReduceSum", lost, b.ints(-1), keepdims=0), b.ints(1))
+        places = b.op("Where", nan, far, places)
+        places = b.op("Max", b.op("Min", places, far), b.op("Neg", far))
     result: str = b.op(
-        "GridSample", b.name(x), b.name(grid), mode=mode,
-        padding_mode=argument(a, 3, "padding_mode", "zeros"),
+        "GridSample", b.name(x), places, mode=mode, padding_mode=padding,
         align_corners=int(bool(argument(a, 4, "align_corners", False))),
     )  # fmt: skip
+    if nowhere is not None:
+        result = b.op("Add", result, nowhere)
     return result
 
 
