@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import io
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -100,6 +101,55 @@ def test_allowed_classes_are_read_without_trusting_the_file(tmp_path):
     assert back[0].weight.grad is None and not back[3].weight.requires_grad
     assert type(back.extra) is nn.Buffer and "extra" not in back.state_dict()
     assert [n for n, _ in back.named_parameters()] == [n for n, _ in model.named_parameters()]
+
+
+def test_allowed_functions_are_read_without_trusting_the_file():
+    layer = nn.TransformerEncoderLayer(4, 2, 8)  # holds its activation, a native function
+    data = saved(layer)
+    kinds = [type(m) for m in layer.modules()]
+    refused = "asks for 'clew.nn.functional.relu'"
+    with (
+        clew.serialization.safe_globals(kinds),
+        pytest.raises(pickle.UnpicklingError, match=refused),
+    ):
+        clew.load(io.BytesIO(data))
+    with clew.serialization.safe_globals([*kinds, nn.functional.relu]):
+        got = clew.load(io.BytesIO(data))
+    x = clew.randn(2, 3, 4)
+    assert clew.equal(got.eval()(x), layer.eval()(x)) and got.activation is nn.functional.relu
+
+
+def renamed(data, old_name, new_name):
+    """The file with another name of a module or a class in its pickle."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name.endswith("data.pkl"):
+                content = content.replace(old_name, new_name)
+            new.writestr(name, content)
+    return out.getvalue()
+
+
+def test_allowed_classes_by_the_names_of_pytorch():
+    model = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+    data = renamed(saved(model), b"cclew.nn.modules", b"ctorch.nn.modules")
+    kinds = [type(m) for m in model.modules()]
+    with (
+        clew.serialization.safe_globals(kinds[:2]),
+        pytest.raises(pickle.UnpicklingError, match="torch.nn.modules.activation.Tanh"),
+    ):
+        clew.load(io.BytesIO(data))
+    with clew.serialization.safe_globals(kinds):
+        got = clew.load(io.BytesIO(data))
+    x = clew.randn(4, 3)
+    assert clew.equal(got(x), model(x))
+    odd = renamed(data, b"Tanh", b"Tank")  # a name that clew lacks is refused by that name
+    with (
+        clew.serialization.safe_globals(kinds),
+        pytest.raises(pickle.UnpicklingError, match="torch.nn.modules.activation.Tank"),
+    ):
+        clew.load(io.BytesIO(odd))
 
 
 class Marked(clew.Tensor):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from clew import Tensor
+from clew import _C, Tensor
 
 from . import safe
 from .construct import (
@@ -31,6 +31,7 @@ from .limits import Budget, fail, shown
 from .tensors import STORAGE_DTYPES
 
 _LONGEST_NAME = 1000
+_FUNCTIONS = "clew._namespace._find_function"  # what functions of the native module are found by
 
 
 class _OutsideError(Exception):
@@ -158,6 +159,15 @@ class Decoder:
             return NAMES[full]
         if full in self.user:
             return self.user[full]  # itself: it may also be a value of what was saved
+        if full == _FUNCTIONS:
+            return Name(full, self._function)
+        if self.user and module.split(".")[0] == "torch":  # a module that PyTorch saved
+            found = safe.named_by_torch(module, name)
+            if found is not None and safe.is_allowed(found):
+                return found
+        return self._refused(full)
+
+    def _refused(self, full: str) -> Any:
         if self.unknown is not None:
             self.unknown.append(full)
             return Name(full, lambda *args: None)
@@ -167,6 +177,15 @@ class Decoder:
             "class, allow it with clew.serialization.add_safe_globals([...]); if you trust the "
             "file, pass weights_only=False"
         )
+
+    def _function(self, name: Any) -> Any:
+        """A function of the native module, such as a layer's activation, if the user allows it."""
+        if not isinstance(name, str):
+            fail(f"a function is named {shown(name)}")
+        found = _C.functions.get(name)
+        if found is not None and safe.is_allowed(found):
+            return found
+        return self._refused(f"clew.{name}")
 
     def _named(self, value: Any) -> Any:
         """What the user has allowed as a name that may be called; anything else as it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -46,3 +47,16 @@ def by_name() -> dict[str, Callable[..., Any]]:
         else:
             named[f"{entry.__module__}.{entry.__qualname__}"] = entry
     return named
+
+
+def named_by_torch(module: str, name: str) -> Any:
+    """What clew has under a name of PyTorch's, such as ``torch.nn``, ``Linear``; None without."""
+    from clew._cli.run import _home
+
+    home = "clew" if module == "torch" else _home(module.removeprefix("torch."))
+    if home is None:
+        return None
+    found: Any = importlib.import_module(home)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found

@@ -6,7 +6,6 @@ what the file says: only where the caller passed weights_only=False.
 
 from __future__ import annotations
 
-import importlib
 import io
 import pickle
 from typing import Any
@@ -14,6 +13,8 @@ from typing import Any
 import clew
 from clew import Tensor
 from clew._tensor.pickling import _Storage
+
+from . import safe
 
 __all__ = ["dump", "load"]
 
@@ -72,15 +73,9 @@ class _Reader(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "torch" or module.startswith("torch."):
-            from clew._cli.run import _home
-
-            short = module[len("torch.") :]
-            home = "clew" if module == "torch" else _home(short)
-            if home is None:
-                raise pickle.UnpicklingError(f"load: clew has no module {module!r}")
-            found: Any = importlib.import_module(home)
-            for part in name.split("."):
-                found = getattr(found, part)
+            found = safe.named_by_torch(module, name)
+            if found is None:
+                raise pickle.UnpicklingError(f"load: clew has no {module}.{name}")
             return found
         return super().find_class(module, name)
 
