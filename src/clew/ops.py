@@ -246,6 +246,10 @@ def load_library(path: Any) -> None:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    if name == "profiler":
+        from clew._torch import profiler_ops
+
+        profiler_ops.register()
     space = globals()[name] = _Added(name)
     return space
 

@@ -280,3 +280,61 @@ def test_the_class_of_a_graph_module_has_pytorchs_name():
     assert "GraphModuleImpl" in str(type(made)) and type(made).__name__ == "Linear"
     assert type(copy.deepcopy(made)).__name__ == "Linear"
     assert pickle.loads(pickle.dumps(made)).code == made.code
+
+
+def test_functions_of_the_program_itself_keep_their_names():
+    def low(x):
+        return x
+
+    low.__module__, low.__qualname__ = "__main__", "low"
+    graph = fx.Graph()
+    graph.output(graph.call_function(low, (graph.placeholder("x"),)))
+    traced = fx.GraphModule({}, graph)
+    assert "low = __main___low(x)" in traced.code
+    assert "call_function[target=__main__.low](args = (%x,)" in str(graph)
+    assert traced(3) == 3
+
+
+def test_a_table_of_the_steps(capsys):
+    class Model(clew.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.relu = clew.nn.ReLU()
+
+        def forward(self, x):
+            return self.relu(x)
+
+    fx.Tracer().trace(Model()).print_tabular()
+    assert capsys.readouterr().out.splitlines() == [
+        "opcode       name    target    args     kwargs",
+        "-----------  ------  --------  -------  --------",
+        "placeholder  x       x         ()       {}",
+        "call_module  relu    relu      (x,)     {}",
+        "output       output  output    (relu,)  {}",
+    ]
+
+
+def test_marks_of_the_profiler_are_steps():
+    """As a tracer records them that looks into `record_function`."""
+    ops = clew.ops.profiler
+
+    class Traced(fx.Tracer):
+        def trace(self, root, concrete_args=None):
+            graph = super().trace(root, concrete_args)
+            first = next(n for n in graph.nodes if n.op == "call_function")
+            with graph.inserting_before(first):
+                mark = graph.call_function(ops._record_function_enter, ("part", "2"))
+            with graph.inserting_after(first):
+                graph.call_function(ops._record_function_exit, (mark,))
+            return graph
+
+    tracer = Traced()
+    graph = tracer.trace(lambda x: clew.relu(x))
+    marked = fx.GraphModule(tracer.root, graph)
+    assert marked(clew.tensor([-1.0, 2.0])).tolist() == [0, 2]  # with nobody recording
+    with clew.autograd.profiler.profile() as recorded:
+        marked(clew.ones(2))
+    names = [event.name for event in recorded.function_events]
+    assert names.index("part(2)") < names.index("relu")
+    with pytest.raises(AttributeError, match="no such operation"):
+        ops.absent(1)

@@ -430,9 +430,11 @@ class Graph:
 
     def print_tabular(self) -> None:
         """Prints the steps as a table."""
-        rows = [("opcode", "name", "target", "args", "kwargs")]
+        rows: list[tuple[str, ...]] = [("opcode", "name", "target", "args", "kwargs")]
         rows += [(n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self.nodes]
-        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        least = [len(heading) + 2 for heading in rows[0]]  # as the package tabulate has it
+        widths = [max(least[i], *(len(row[i]) for row in rows)) for i in range(5)]
+        rows.insert(1, tuple("-" * w for w in widths))
         for row in rows:
             print("  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip())
 
@@ -580,7 +582,7 @@ class _Writer:
         name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "") or "constant"
         if module.startswith("clew"):
             module = "clew"
-        hint = f"{module}_{name}".replace(".", "_").lstrip("_")
+        hint = f"{module}_{name}".replace(".", "_")
         for known, other in self.globals.items():
             if other is value:
                 return known

@@ -106,7 +106,9 @@ def _target_name(target: Any) -> str:
     module = getattr(target, "__module__", None) or "builtins"
     short = getattr(target, "__name__", repr(target))
     name: str = getattr(target, "__qualname__", None) or short
-    return name if module == "builtins" else f"{module.removeprefix('_')}.{name}"
+    if module == "_operator":  # where Python keeps what programs import from operator
+        module = "operator"
+    return name if module == "builtins" else f"{module}.{name}"
 
 
 class Node:
