@@ -193,6 +193,19 @@ def test_random_sampler():
         RandomSampler(range(3), replacement=1)
 
 
+def test_a_sampler_without_an_end_begins_at_once():
+    """Programs ask for 10^10 draws and mean: without an end."""
+    import tracemalloc
+
+    endless = RandomSampler(range(10), replacement=True, num_samples=10**7, generator=seeded(1))
+    tracemalloc.start()
+    first = next(iter(endless))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0 <= first < 10
+    assert most < 100_000  # one piece of the draws; a list of all pieces takes 2.5 MB
+
+
 def test_other_samplers():
     assert list(SequentialSampler("abc")) == [0, 1, 2]
     assert list(SubsetRandomSampler([7, 8, 9], seeded(3))) == [8, 7, 9]

@@ -119,7 +119,7 @@ class RandomSampler(Sampler[int]):
         # The draws are made in pieces of these sizes so that equal seeds give PyTorch's order.
         if self.replacement:
             whole, rest = divmod(self.num_samples, 32)
-            for size in [32] * whole + [rest]:
+            for size in itertools.chain(itertools.repeat(32, whole), [rest]):
                 drawn = clew.randint(high=n, size=(size,), dtype=clew.int64, generator=generator)
                 yield from drawn.tolist()
         else:
