@@ -384,12 +384,17 @@ void BatchRun::deliver() {
   for (Value& v : values_) v.tensor = nullptr;
 }
 
-void BatchRun::abandon() {
-  std::exception_ptr error;
+void BatchRun::abandon(std::exception_ptr why) {
+  std::exception_ptr error = why;
   try {
-    fail("the computation of this tensor, with others that waited, was interrupted");
+    std::rethrow_exception(why);
+  } catch (const Error&) {  // it says what the reader needs
   } catch (...) {
-    error = std::current_exception();
+    try {
+      fail("the computation of this tensor, with others that waited, was interrupted");
+    } catch (...) {
+      error = std::current_exception();
+    }
   }
   auto* keeper = new Failed(error);
   for (Value& v : values_) keep_failed(v, *keeper);
@@ -416,8 +421,8 @@ void BatchRun::deliver_value(uint32_t call, uint32_t value) {
   if (!v.tensor) {
     Tensor own = builtins.clone(source);
     if (v.storage) {
+      give_bytes(v.storage);  // before it stops waiting: there may be no room
       leave(v.storage);
-      give_bytes(v.storage);
       copy_into(over_parts(v.storage, v.shape, 0, v.dtype, 0), own);
     }
     v.tensor = own.get();
@@ -426,15 +431,16 @@ void BatchRun::deliver_value(uint32_t call, uint32_t value) {
   }
   const Tensor t = Tensor::borrow(v.tensor);
   Storage* s = t->storage;
-  leave(s);
   Storage* own = source->storage;
   // A node may have saved the bytes, or the tensor object.
   const bool unshared = own->refs == 1 && Py_REFCNT(reinterpret_cast<PyObject*>(source.get())) == 1;
   if (unshared && own->resizable && own->nbytes == s->nbytes && source->offset == t->offset &&
       source.strides() == t.strides()) {
+    leave(s);
     s->take_bytes_of(own);
   } else {
     give_bytes(s);
+    leave(s);
     copy_into(t, source);
   }
   take_history(t, source, calls_[call].origin);
@@ -457,8 +463,8 @@ void BatchRun::deliver_views(uint32_t call) {
     if (uses_[c.first_value + k] < shown) continue;
     if (!v.tensor) {
       if (v.storage) {
-        leave(v.storage);
         give_bytes(v.storage);
+        leave(v.storage);
         copy_into(over_parts(v.storage, v.shape, 0, v.dtype, 0), view);
       }
       v.tensor = view.get();
@@ -467,11 +473,10 @@ void BatchRun::deliver_views(uint32_t call) {
     }
     const Tensor t = Tensor::borrow(v.tensor);
     Storage* s = t->storage;
+    const bool shared = s->refs > 1;  // another tensor object lies over it
+    if (shared) give_bytes(s);
     leave(s);
-    if (s->refs > 1) {  // another tensor object over it
-      give_bytes(s);
-      copy_into(t, view);
-    }
+    if (shared) copy_into(t, view);
     take_history(t, view, c.origin);
     std::swap(t->storage, view->storage);
     std::swap(t->offset, view->offset);

@@ -16,8 +16,8 @@ class BatchRun {
   // What the first call that failed threw, or null; results of it and of what needs them keep it.
   // Throws what interrupts.
   std::exception_ptr execute();
-  // After an interrupt: whoever asks for what was not computed is told so.
-  void abandon();
+  // After an interrupt, or where memory ended: whoever asks for what was not computed is told so.
+  void abandon(std::exception_ptr why);
 
  private:
   std::span<const Gathered> calls_;

@@ -337,7 +337,7 @@ void Batching::run(Ending why) {
       failure = batches.execute();
     } catch (...) {
       failure = std::current_exception();
-      batches.abandon();
+      batches.abandon(failure);
     }
   }
   for (Gathered& c : calls) {

@@ -237,6 +237,8 @@ PyObject* method_as_subclass(PyObject* o, PyObject* type) {
         !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type))
       fail_type("as_subclass: cls must be a subclass of Tensor");
     Tensor source = borrow(o);
+    // A result that is gathered gets memory, which both are to share.
+    if (source->flags & flag_gathered) settle_storage(source->storage);
     // A recorded view, so that writes through either reach the other's history.
     Tensor view = builtins.view(source, source.sizes());
     Tensor made = make_subclass_instance(reinterpret_cast<PyTypeObject*>(type), view);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from contextlib import AbstractContextManager
 from typing import Any
@@ -91,3 +92,28 @@ def test_a_write_that_waits_and_another_threads_reader(region: str) -> None:
     reader.join()
     assert got == [[1, 1, 1]]
     assert x.tolist() == [2, 2, 2]
+
+
+def test_memory_that_ends_while_results_are_delivered() -> None:
+    x = clew.rand(130, 1)
+    gc.collect()
+    base = clew.memory_stats()["live_bytes"]
+    with clew.autobatch():
+        y = x * x
+        with pytest.raises(clew.OutOfMemoryError), clew.memory_budget(base + 530):
+            y.detach()[0].item()
+    with pytest.raises(clew.OutOfMemoryError):
+        y.detach().double()
+    assert clew.allclose(x * x, x**2)
+
+
+def test_a_gathered_result_as_another_class_shares_its_memory() -> None:
+    class Named(clew.Tensor):
+        pass
+
+    with clew.autobatch():
+        y = clew.ones(4) * 2
+        named = y.as_subclass(Named)
+        y.add_(1)
+        named[0] = 7
+    assert named.tolist() == y.tolist() == [7, 3, 3, 3]
