@@ -181,16 +181,21 @@ def _takes_over(kind: type, name: str) -> bool:
     return not hasattr(kind, "_rules") or name in getattr(kind, "_whole", ())
 
 
-def asks_classes(function: F) -> F:
+def asks_classes(
+    function: F, spread: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
+) -> F:
     """Lets modes and classes take over calls of a function written in Python, as they do an
     operation's.
 
     Args:
         function: what to decorate.
+        spread: gives the arguments as modes and classes are to get them.
     """
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
+        if spread is not None:
+            args = spread(args)
         if _entered and _shows_calls(run.__name__):
             return _ask_mode(run, args, kwargs)
         # Most calls: this takes a tenth of the time that looking for classes does.

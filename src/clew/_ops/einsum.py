@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,7 +22,14 @@ _ops: Any = _C.ops
 Label = Any
 
 
-@asks_classes
+def _singly(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands that came as one list, as those who take einsum over expect them."""
+    if len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], list | tuple):
+        return (args[0], *args[1])
+    return args
+
+
+@functools.partial(asks_classes, spread=_singly)
 def einsum(*args: Any) -> Tensor:
     """Sums products of tensors along dimensions that an equation names.
 
@@ -51,10 +59,6 @@ def einsum(*args: Any) -> Tensor:
         raise TypeError(f"einsum: the equation must be a str; got {type(equation).__name__}")
     for x in operands:
         if not isinstance(x, Tensor):
-            if hasattr(type(x), "__torch_function__"):  # one of clew.fx
-                from clew._base.overriding import handle_torch_function
-
-                return handle_torch_function(einsum, operands, equation, *operands)
             raise TypeError(f"einsum: operands must be Tensors; got {type(x).__name__}")
     if len(operands) == 2:
         plan = _plan_pair(equation, tuple(operands[0].shape), tuple(operands[1].shape))
