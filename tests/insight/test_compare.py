@@ -123,17 +123,119 @@ def test_what_differs_before_the_first_operation_is_told():
     assert "dropout" in found.operation and "already" not in found.evidence
 
 
-def test_another_step_size_shows_in_the_weights():
-    def train(lr):
-        net, x = made(), clew.arange(20.0).reshape(5, 4) / 20
-        opt = clew.optim.SGD(net.parameters(), lr=lr)
-        for _ in range(2):
-            opt.zero_grad()
-            net(x).square().mean().backward()
-            opt.step()
+def trained(optimizer, clip=0.0, dtype=clew.float32, steps=2):
+    net, x = made().to(dtype), (clew.arange(20.0).reshape(5, 4) / 20).to(dtype)
+    opt = optimizer(net.parameters())
+    for _ in range(steps):
+        opt.zero_grad()
+        net(x).square().mean().backward()
+        if clip:
+            nn.utils.clip_grad_norm_(net.parameters(), clip)  # clipped
+        opt.step()  # stepped
 
-    found = clew.debug.compare(lambda: train(0.1), lambda: train(0.2))
-    assert found.module == "first" and "(first.weight)" in found.evidence
+
+def sgd(params, **settings):
+    return clew.optim.SGD(params, **{"lr": 0.1, **settings})
+
+
+@pytest.mark.parametrize(
+    ("settings", "step", "told"),
+    [
+        ({"lr": 0.2}, 1, "lr is 0.1 in the first run, 0.2 in the second"),
+        ({"weight_decay": 0.5}, 1, "weight_decay is 0 in the first run, 0.5 in the second"),
+        ({"momentum": 0.9}, 2, "momentum is 0 in the first run, 0.9 in the second"),
+    ],
+)
+def test_another_setting_of_the_optimizer(settings, step, told):
+    found = clew.debug.compare(lambda: trained(sgd), lambda: trained(lambda p: sgd(p, **settings)))
+    assert found.operation == "first.weight after SGD.step()" and found.module == "first"
+    assert f"test_compare.py:{line_of('stepped')}" in found.place
+    assert f"the optimizer's step {step};" in found.evidence and told in found.evidence
+
+
+def test_another_optimizer():
+    def adam(params):
+        return clew.optim.Adam(params, lr=0.1)
+
+    found = clew.debug.compare(lambda: trained(sgd), lambda: trained(adam))
+    assert f"test_compare.py:{line_of('stepped')}" in found.place
+    assert "the optimizer is SGD in the first run, Adam in the second" in found.evidence
+
+
+def test_gradients_that_one_run_clips():
+    found = clew.debug.compare(lambda: trained(sgd), lambda: trained(sgd, clip=1e-3))
+    assert found.operation == "the gradient of first.weight"
+    assert f"test_compare.py:{line_of('clipped')}" in found.place
+    assert "the second run alone writes it between backward() and step()" in found.evidence
+    other = clew.debug.compare(lambda: trained(sgd, clip=1e-3), lambda: trained(sgd))
+    assert f"test_compare.py:{line_of('clipped')}" in other.place and "first run alone" in str(
+        other
+    )
+
+
+def test_a_gradient_that_backward_makes_another_way():
+    class Scaled(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.factor, None
+
+    def train(factor):
+        net = made()
+        opt = sgd(net.parameters())
+        net.second(Scaled.apply(net.first(clew.ones(5, 4)), factor)).square().mean().backward()
+        opt.step()  # after it
+
+    found = clew.debug.compare(lambda: train(1.0), lambda: train(2.0))
+    assert found.operation == "the gradient of weight" and found.evidence.count("step 1") == 1
+    assert f"test_compare.py:{line_of('after it')}" in found.place
+
+
+def test_several_calls_in_one_line_are_told_apart():
+    def step(scale):
+        net = made()
+        return net.second(net.first(clew.ones(5, 4)) * scale)
+
+    assert clew.debug.compare(lambda: step(1.0), lambda: step(1.0)) is None
+    found = clew.debug.compare(lambda: step(1.0), lambda: step(3.0))
+    assert found.operation == "mul" and "shape" not in found.evidence
+
+
+def test_rounding_of_a_coarser_dtype_stays_in_what_follows():
+    """Statistics of bfloat16 values are float32 in both runs, and as coarse as what went in."""
+
+    def step(dtype):
+        clew.manual_seed(0)
+        x = clew.randn(32, 16).to(dtype)
+        nn.functional.layer_norm(x * 1.7, (16,))
+
+    assert clew.debug.compare(lambda: step(clew.float32), lambda: step(clew.bfloat16)) is not None
+    both = (
+        clew.debug.record_run(lambda: step(clew.float32)),
+        clew.debug.record_run(lambda: step(clew.bfloat16)),
+    )
+    assert clew.debug.compare(*both).operation == "_to_dtype"  # the call that one run alone has
+
+
+@pytest.mark.parametrize("kind", ["tokens", "labels", "mask"])
+def test_integers_that_went_in_differ_already(kind):
+    def step(turned):
+        clew.manual_seed(0)
+        data = clew.arange(6)
+        data = data.flip(0) if turned else data
+        if kind == "tokens":
+            nn.Embedding(6, 3)(data)
+        elif kind == "labels":
+            nn.functional.cross_entropy(clew.randn(6, 6), data)
+        else:
+            clew.ones(6).where(data > 2, clew.zeros(6))
+
+    found = clew.debug.compare(lambda: step(False), lambda: step(True))
+    assert "differs already" in found.evidence
 
 
 def test_eager_against_compiled():

@@ -21,6 +21,10 @@ LIMIT = 1 << 30  # bytes of values that a run may keep
 ROUNDING = {"float16": 2e-2, "bfloat16": 5e-2, "float32": 1e-4, "float64": 1e-9}
 
 
+# What an optimizer gets and gives, beside operations; aligned by number, whatever the line.
+STEP, GRADIENT = "step()", "the gradient"
+
+
 class Value(NamedTuple):
     """What one operation gave: its name, place, module, which call of it, the elements (None where
     they were written over before they could be read), and what went in that no operation of the run
@@ -36,7 +40,9 @@ class Value(NamedTuple):
 
     @property
     def line(self) -> Any:
-        return None if self.place is None else (self.place.file, self.place.line)
+        if self.operation in (STEP, GRADIENT) or self.place is None:
+            return None
+        return self.place.file, self.place.line
 
     @property
     def key(self) -> Any:
@@ -70,8 +76,10 @@ class RecordedRun:
         self.outputs: dict[tuple[str, int], tuple[Any, str]] = {}
         self._counts: dict[Any, int] = {}
         self._bytes = 0
+        self._steps: dict[tuple[str, int], dict[str, Any]] = {}  # an optimizer's settings, by step
         self._made: dict[int, weakref.ref[Tensor]] = {}
         self._copies: dict[int, tuple[Tensor, int, Any]] = {}
+        self._lines: dict[tuple[int, int], tuple[Any, str, int]] = {}
 
     def _note(self, name: str, given: list[Any], got: list[Any]) -> None:
         where = _C._here()
@@ -86,17 +94,25 @@ class RecordedRun:
             if not isinstance(t, Tensor) or not (t.is_floating_point() or t.is_complex()):
                 continue
             self._made[id(t)] = weakref.ref(t)
-            key = (name, where and (id(where[0]), where[1], where[2]))
-            number = self._counts[key] = self._counts.get(key, -1) + 1
+            place = placed(where)
             module = _own_path(where[2]) if where else None
+            # By line: there may be several calls in one.
+            key = (name, self._line(where, place), module)
+            number = self._counts[key] = self._counts.get(key, -1) + 1
             kept = self._kept(t, least)
-            self.values.append(
-                Value(name, placed(where), module, number, kept, t.dtype.name, inputs)
-            )
+            self.values.append(Value(name, place, module, number, kept, t.dtype.name, inputs))
+
+    def _line(self, where: Any, place: Place | None) -> Any:
+        if place is None:
+            return None
+        key = id(where[0]), where[1]
+        if key not in self._lines:
+            self._lines[key] = (where[0], place.file, place.line)  # the code keeps its number
+        return self._lines[key][1:]
 
     def _is_new(self, t: Any) -> bool:
         """Whether a tensor is none that an operation of the run made."""
-        if not isinstance(t, Tensor) or not (t.is_floating_point() or t.is_complex()):
+        if not isinstance(t, Tensor) or t.is_sparse:
             return False
         made = self._made.get(id(t))
         return made is None or made() is not t
@@ -114,6 +130,33 @@ class RecordedRun:
         array = np.array(_array(t))
         self._count(array.nbytes)
         return array
+
+    def _note_gradients(self, optimizer: Any) -> None:
+        """What an optimizer is about to use, with the line that wrote it: backward, or clipping."""
+        for name, p in _trained(optimizer):
+            grad = p.grad
+            if grad is not None and not grad.is_sparse:
+                place = placed(_C._place_of_write(grad))
+                self._append(GRADIENT, place, name, grad)
+
+    def _note_step(self, optimizer: Any) -> None:
+        """What an optimizer has made of its parameters, and its settings."""
+        place = placed(_C._here())
+        for group in optimizer.param_groups:
+            settings: dict[str, Any] = {
+                k: v for k, v in group.items() if isinstance(v, (bool, int, float, tuple))
+            }
+            settings["kind"] = type(optimizer).__name__
+            inside = {id(p) for p in group["params"]}
+            for name, p in _trained(optimizer):
+                if id(p) in inside and p.grad is not None:
+                    number = self._append(STEP, place, name, p)
+                    self._steps[name, number] = settings
+
+    def _append(self, what: str, place: Place | None, name: str, t: Tensor) -> int:
+        number = self._counts[what, name] = self._counts.get((what, name), -1) + 1
+        self.values.append(Value(what, place, name, number, self._kept(t, None), t.dtype.name))
+        return number
 
     def _count(self, nbytes: int) -> None:
         self._bytes += nbytes
@@ -149,6 +192,16 @@ class RecordedRun:
         if isinstance(output, Tensor) and output.is_floating_point():
             kept = self._kept(output, _least_deferred())
             self.outputs[path, number] = (kept, output.dtype.name)
+
+
+def _trained(optimizer: Any) -> list[tuple[str, Tensor]]:
+    """An optimizer's parameters by name, or by number where they have none."""
+    found: dict[str, Tensor] = {}
+    for i, p in enumerate(p for group in optimizer.param_groups for p in group["params"]):
+        known = _provenance.parameter_name(p)
+        name = (_own_path(known[0]) if known else None) or f"parameter {i}"
+        found[f"{name} (parameter {i})" if name in found else name] = p
+    return list(found.items())
 
 
 def _least_deferred() -> int | None:
@@ -193,18 +246,25 @@ def record_run(function: Callable[[], Any]) -> RecordedRun:
     ['mul']
     """
     from clew.nn.modules import _global
+    from clew.optim import optimizer as optim
 
     run = RecordedRun()
     # Whatever module is called gives its output under its path, "" for the outermost.
     hook = _global.register_module_forward_hook(
         lambda module, args, output: run._note_output(_path(), output)
     )
+    hooks = [
+        hook,
+        optim.register_optimizer_step_pre_hook(lambda o, *_: run._note_gradients(o)),
+        optim.register_optimizer_step_post_hook(lambda o, *_: run._note_step(o)),
+    ]
     observation = Observation(run._note, _flops._kinds())
     try:
         function()
     finally:
         observation.close()
-        hook.remove()
+        for each in hooks:
+            each.remove()
     run._finish()
     return run
 
@@ -310,22 +370,64 @@ def _place_of(runs: tuple[Any, ...], path: str) -> str:
 
 def _by_line(a: RecordedRun, b: RecordedRun, rtol: float | None) -> Difference | None:
     values, others = a.values, b.values
-    if not {v.key for v in values} & {v.key for v in others}:
+    if not _lines(values) & _lines(others):
         # Other lines, as of another version of the program: by operation and module.
         values, others = _without_lines(values), _without_lines(others)
     known = {v.key: v for v in others}
+    coarse = "float64"  # of two dtypes that met, the one that rounds more: what follows has it, too
     for v in values:
         other = known.get(v.key)
         if other is None or v.array is None or other.array is None:
             continue
-        dtype = min_precise(v.dtype, other.dtype)
+        if v.dtype != other.dtype:
+            coarse = min_precise(coarse, min_precise(v.dtype, other.dtype))
+        dtype = min_precise(coarse, min_precise(v.dtype, other.dtype))
         told = _differ(v.array, other.array, dtype, rtol)
-        if told is not None:
-            text, first, second = told
-            place = v.place.text if v.place else ""
-            text += _already(v, other, rtol) + _alone_before(values, others, v, other)
-            return Difference(v.operation, place, v.module, text, first, second)
+        if told is None:
+            continue
+        text, first, second = told
+        if v.operation in (STEP, GRADIENT):
+            return _of_an_optimizer(a, b, v, other, told)
+        place = v.place.text if v.place else ""
+        text += _already(v, other, rtol) + _alone_before(values, others, v, other)
+        return Difference(v.operation, place, v.module, text, first, second)
     return _first_alone(values, others)
+
+
+def _lines(values: list[Value]) -> set[Any]:
+    """What operations are aligned by."""
+    return {v.key for v in values if v.operation not in (STEP, GRADIENT)}
+
+
+def _of_an_optimizer(
+    a: RecordedRun, b: RecordedRun, v: Value, other: Value, told: tuple[str, Any, Any]
+) -> Difference:
+    """A gradient that differs where all that was computed forward is equal, or what a step made of
+    equal gradients."""
+    text, first, second = told
+    number = f"; it is the optimizer's step {v.occurrence + 1}"
+    name = v.module or ""
+    place = v.place
+    if v.operation == GRADIENT:
+        what = f"the gradient of {name}"
+        if (v.place is None) != (other.place is None):  # what backward wrote has no line
+            place = other.place or v.place
+            which = "second" if other.place is not None else "first"
+            number += f"; the {which} run alone writes it between backward() and step()"
+        elif place is None:
+            steps = (w.place for w in a.values if w.key == (STEP, None, name, v.occurrence))
+            place = next(steps, None)
+    else:
+        one = a._steps.get((name, v.occurrence), {})
+        two = b._steps.get((name, v.occurrence), {})
+        what = f"{name} after {one.get('kind', 'the optimizer')}.step()"
+        for key in dict.fromkeys([*one, *two]):
+            if one.get(key) != two.get(key):
+                setting = "the optimizer" if key == "kind" else key
+                number += f"; {setting} is {one.get(key)} in the first run, "
+                number += f"{two.get(key)} in the second"
+    at = place.text if place else ""
+    return Difference(what, at, name.rpartition(".")[0], text + number, first, second)
 
 
 def _without_lines(values: list[Value]) -> list[Value]:
@@ -439,6 +541,8 @@ def _differ(a: Any, b: Any, dtype: str, rtol: float | None) -> tuple[str, Any, A
         return None
     bound = ROUNDING.get(dtype, 1e-9) if rtol is None else rtol
     a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind in "bu":  # whose differences would wrap around
+        a, b = a.astype(np.int64), b.astype(np.int64)
     with np.errstate(invalid="ignore", over="ignore"):
         apart = np.abs(a - b)
         same = (a == b) | (np.isnan(a) & np.isnan(b))

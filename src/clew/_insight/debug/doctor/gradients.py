@@ -14,9 +14,25 @@ from clew._insight.debug.place import Place
 
 _ROUNDS = 3  # rounds in which something must be seen
 _EARLY = 8  # later on, a model may be sure of itself
+_CALLS = 8  # of one line between two backwards that are enough to judge by
 
 
-class DeadReLU(Rule):
+class Rationed(Rule):
+    """A rule that looks at a line's first calls between two backwards."""
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.calls: dict[Any, tuple[int, int]] = {}  # by line: backwards so far, calls since
+
+    def is_enough(self, call: Call) -> bool:
+        """Whether a line's calls since the last backward need no more looking at."""
+        at, times = self.calls.get(call.key, (-1, 0))
+        now = self.run.backwards
+        self.calls[call.key] = (now, times + 1 if at == now else 1)
+        return at == now and times >= _CALLS
+
+
+class DeadReLU(Rationed):
     mistake = "dead ReLU"
     operations = ("nn.functional.relu", "relu", "clamp", "_clamp")
 
@@ -28,7 +44,7 @@ class DeadReLU(Rule):
 
     def operation(self, call: Call) -> None:
         out = call.outputs[0]
-        if out.grad_fn is None or out.dim() < 2 or out.shape[0] < 4:
+        if out.grad_fn is None or out.dim() < 2 or out.shape[0] < 4 or self.is_enough(call):
             return
         if not self._of_a_layer(call.inputs[0]):
             return  # a hinge, which is 0 where all is well
@@ -68,7 +84,7 @@ class DeadReLU(Rule):
                 )
 
 
-class Saturated(Rule):
+class Saturated(Rationed):
     mistake = "saturated activation"
     operations = ("nn.functional.tanh", "tanh", "nn.functional.sigmoid", "sigmoid")
 
@@ -81,6 +97,8 @@ class Saturated(Rule):
     def operation(self, call: Call) -> None:
         out = call.outputs[0]
         if out.grad_fn is None or out.numel() < 8 or self.run.round >= _EARLY:
+            return
+        if self.is_enough(call):
             return
         if maker(call.inputs[0]) in ("Mul", "Div"):
             return  # a steep one is made so on purpose

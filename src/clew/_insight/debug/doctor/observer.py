@@ -91,8 +91,11 @@ def _optimizers() -> dict[int, Any]:
     """The optimizers that there are, by their parameters."""
     from clew.optim import Optimizer
 
+    everything = gc.get_objects()
     # isinstance() would ask proxies for their class.
-    found = [each for each in gc.get_objects() if issubclass(type(each), Optimizer)]
+    kinds = {kind for kind in set(map(type, everything)) if issubclass(kind, Optimizer)}
+    found = [each for each in everything if type(each) in kinds] if kinds else []
+    del everything
     return {id(p): o for o in found for g in o.param_groups for p in g["params"]}
 
 

@@ -48,7 +48,7 @@ class Call:
         """The line that called it."""
         return placed(self.instruction)
 
-    @property
+    @cached_property
     def key(self) -> Any:
         """Equal for calls of one line and module."""
         at = self.instruction

@@ -158,14 +158,14 @@ class Swapped(Rule):
         self.labels: tuple[weakref.ref[Tensor], Tensor] | None = None
 
     def operation(self, call: Call) -> None:
+        if call.name == "mul" and self.labels is None:
+            return
         x = call.inputs[0]
         if call.name == "log_softmax":
             self.labels = None if x.requires_grad else (weakref.ref(call.outputs[0]), x)
             return
         y = call.inputs[1] if len(call.inputs) > 1 else None
-        if call.name == "mul":
-            if self.labels is None:
-                return
+        if call.name == "mul" and self.labels is not None:
             scores, labels = self.labels[0](), self.labels[1]
             if scores is x:
                 x = labels
