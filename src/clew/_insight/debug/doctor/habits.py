@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import clew
 from clew import Tensor
 from clew._insight.debug.doctor.data import prints
 from clew._insight.debug.doctor.rule import Rule, values
@@ -200,21 +201,30 @@ class Reseeded(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self.seen: dict[Any, list[Any]] = {}  # by line: seed, state after it, backwards, times
+        # By line: seed, the generator's state after it and at the backward that followed, backwards
+        # so far, times in a row.
+        self.seen: dict[Any, list[Any]] = {}
+        self.state: Any = None  # at the last backward
+
+    def backward(self, pass_: Pass) -> None:
+        if self.seen:
+            self.state = values(clew.get_rng_state()).copy()
 
     def called(self, what: str, subject: Any, place: Place | None) -> None:
         if what != "reseeded" or place is None:
             return
-        seed, before, after = subject
+        seed, after = subject
+        state, self.state = self.state, None
         at = self.run.backwards
         key = (place.file, place.line)
         last = self.seen.get(key)
-        if last is None or last[0] != seed or last[2] != at - 1:
-            self.seen[key] = [seed, after, at, 1]
+        self.seen[key] = [seed, after, state, at, 1]
+        if last is None or last[0] != seed or last[3] != at - 1 or state is None:
             return
-        drawn = not np.array_equal(before, last[1])
-        self.seen[key] = [seed, after, at, last[3] + 1 if drawn else 1]
-        times = self.seen[key][3]
+        # What is drawn in fork_rng() leaves the state of the program as it was: it goes on.
+        drawn = not np.array_equal(state, last[1])
+        times = last[4] + 1 if drawn and (last[4] == 1 or np.array_equal(state, last[2])) else 1
+        self.seen[key][4] = times
         if times >= _IN_A_ROW:
             self.find(
                 place,

@@ -402,10 +402,9 @@ class Observer:
             return around
 
         def reseeded(original: Any, seed: Any) -> Any:
-            before = values(clew.get_rng_state()).copy()
             result = original(seed)
             after = values(clew.get_rng_state()).copy()
-            self._tell("called", "reseeded", (seed, before, after), here())
+            self._tell("called", "reseeded", (seed, after), here())
             return result
 
         self._patches.put(clew, "manual_seed", reseeded)

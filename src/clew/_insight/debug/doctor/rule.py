@@ -69,7 +69,7 @@ class Rule:
         """Something that happens rarely: "eval", "train", "schedule", "clip", "scale", "unscale",
         "optimizer", "scheduler"; "refused" of a loss that raised an error, which is the subject;
         "seeded" of a generator that is not clew's, whose name is the subject; "reseeded" of clew's,
-        with the seed and its states before and after; "kept" of a state_dict() and "loaded" of a
+        with the seed and its state then; "kept" of a state_dict() and "loaded" of a
         model and the state that it is to take; "drawn" of what a distribution's sample() gave and
         "scored" of what log_prob() was asked for, and its answer."""
 

@@ -11,7 +11,7 @@ from clew import _C, Tensor
 from clew._insight.debug.doctor.losses import behind, class_dim, maker, span
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
-from clew._insight.debug.place import Place
+from clew._insight.debug.place import Place, placed
 
 _ROUNDS = 3  # rounds in which something must be seen
 _MANY = 4  # elements that are enough to judge by
@@ -196,7 +196,8 @@ _REACH = {
 
 class OutOfReach(Rule):
     mistake = "targets lie where the output cannot get"
-    operations = ("_mse_loss", "_smooth_l1_loss", "_huber_loss", "_distance")
+    LAYERS = ("nn.functional.linear", "conv1d", "conv2d", "conv3d")
+    operations = ("_mse_loss", "_smooth_l1_loss", "_huber_loss", "_distance", *LAYERS)
 
     SHARE = 0.1  # of the targets
     SLACK = 0.05
@@ -204,10 +205,17 @@ class OutOfReach(Rule):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.seen: dict[Any, list[Any]] = {}  # by line: rounds with them, calls, the last evidence
+        self.frozen = False  # whether a frozen layer ran, in which no graph shows, since backward
+
+    def backward(self, pass_: Pass) -> None:
+        self.frozen = False
 
     def operation(self, call: Call) -> None:
         x, y = call.inputs[:2]
-        if not isinstance(y, Tensor) or x.grad_fn is None or y.requires_grad:
+        if call.name in self.LAYERS:
+            self.frozen = self.frozen or not call.outputs[0].requires_grad
+            return
+        if self.frozen or not isinstance(y, Tensor) or x.grad_fn is None or y.requires_grad:
             return
         cut = _C._cut_of(y)
         if y.numel() < _MANY or (cut is not None and cut[0] != "made"):
@@ -243,25 +251,40 @@ class ConstantTerm(Rule):
     mistake = "a term of the loss is made of gradients that were not recorded"
     operations = ("add", "sub")
 
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.seen: dict[int, tuple[Call, Tensor]] = {}  # by the sum's number, with what is constant
+
     def operation(self, call: Call) -> None:
         x, y = call.inputs if len(call.inputs) == 2 else (None, None)
         if not isinstance(x, Tensor) or not isinstance(y, Tensor):
             return
-        if x.requires_grad == y.requires_grad or x.numel() != 1 or y.numel() != 1:
+        if x.requires_grad == y.requires_grad or x.dim() or y.dim():
             return
         constant, loss = (y, x) if x.requires_grad else (x, y)
-        if loss.grad_fn is None:
-            return
+        node = call.outputs[0].grad_fn
         cut = _C._cut_of(constant)
-        if cut is None or cut[0] != "gradient" or not constant.is_floating_point():
+        if loss.grad_fn is None or node is None or cut is None or cut[0] != "gradient":
             return
-        from clew._insight.debug.place import placed
+        self.seen[node._sequence_nr()] = (call, constant)
 
-        made = placed(cut[2])
+    def backward(self, pass_: Pass) -> None:
+        seen, self.seen = self.seen, {}
+        pending = [t.grad_fn for t in pass_.roots if t.grad_fn is not None] if seen else []
+        while pending:  # from the loss through its terms
+            node = pending.pop()
+            if node._sequence_nr() in seen:
+                self._tell(*seen[node._sequence_nr()])
+            if node.name().startswith(("Add", "Sub", "Mul", "Div", "Neg")):
+                pending += [fn for fn, _ in node.next_functions if fn is not None]
+
+    def _tell(self, call: Call, constant: Tensor) -> None:
+        cut = _C._cut_of(constant)
+        made = placed(cut[2]) if cut is not None else None
         self.find(
             made or call.place,
             "autograd.grad() gave numbers without a graph, and what was computed from them, now "
-            f"{float(values(constant).reshape(-1)[0]):.4g}, is added to a loss"
+            f"{float(values(constant)):.4g}, is added to a loss"
             + (f" at {call.place.short}" if call.place else "")
             + ": it is a constant there and trains nothing",
             "call autograd.grad(..., create_graph=True)",
