@@ -40,6 +40,11 @@ class Example:
         if sum(t.numel() * t.element_size() for t in tensors) <= _MOST:
             self.args, self.kwargs = _copied(args), _copied(kwargs)
 
+    def convert(self, fn: Callable[[Any], Any]) -> None:
+        """The module was converted to another dtype: so are its arguments, from now on."""
+        if self.args is not None:
+            self.args, self.kwargs = _copied(self.args, fn), _copied(self.kwargs, fn)
+
     def program_of(self, called: Any, name: str) -> Any:
         """The program that something is on this example.
 
@@ -69,14 +74,14 @@ def leaves_of(x: Any) -> list[Any]:
     return [y for part in x for y in leaves_of(part)] if type(x) in (tuple, list) else [x]
 
 
-def _copied(x: Any) -> Any:
+def _copied(x: Any, fn: Callable[[Any], Any] | None = None) -> Any:
     if isinstance(x, Tensor):
-        return x.detach().clone()
+        return (x if fn is None else fn(x)).detach().clone()
     if isinstance(x, dict):
-        return {k: _copied(v) for k, v in x.items()}
+        return {k: _copied(v, fn) for k, v in x.items()}
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*map(_copied, x))
-    return type(x)(map(_copied, x)) if type(x) in (tuple, list) else x
+        return type(x)(*(_copied(p, fn) for p in x))
+    return type(x)(_copied(p, fn) for p in x) if type(x) in (tuple, list) else x
 
 
 def source(function: Any) -> str:

@@ -247,7 +247,7 @@ class _Loaded(RecursiveScriptModule):
         inner = ProgramModule(program._program)
         self.__dict__["_inner"] = inner
         # The program's own tables: what is trained or loaded here is what runs.
-        for table in ("_parameters", "_buffers", "_modules"):
+        for table in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
             self.__dict__[table] = getattr(inner, table)
         self.training = inner.training
         for name, method in program._methods.items():
@@ -292,6 +292,26 @@ class _Loaded(RecursiveScriptModule):
         self._inner.train(mode)
         return super().train(mode)
 
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        made = super()._apply(fn, recurse)
+        for program in (self, *(self.__dict__[n] for n in self.__dict__.get("_methods", ()))):
+            program._inner._retype(fn)
+        return made
+
+    def load_state_dict(
+        self, state_dict: Any, strict: bool = True, assign: bool = False
+    ) -> Any:  # fmt: skip
+        """Loads parameters and buffers.
+
+        Args:
+            state_dict: as for Module.load_state_dict.
+            strict: likewise.
+            assign: likewise; the tensors stay the program's own, and get the others' memory.
+        """
+        if assign:
+            return self._inner.load_state_dict(state_dict, strict, True)
+        return super().load_state_dict(state_dict, strict)
+
     @property
     def code(self) -> str:
         """The program as text."""
@@ -300,7 +320,7 @@ class _Loaded(RecursiveScriptModule):
     def __reduce__(self) -> Any:
         from clew.export._file import to_bytes
 
-        whole = to_bytes(self._exported._program, methods=self._exported._methods)
+        whole = to_bytes(self._inner.current(), methods=self._exported._methods)
         return _unpickled, (type(self), whole)
 
     def __deepcopy__(self, memo: Any) -> Any:
@@ -365,6 +385,12 @@ class _Scripted(RecursiveScriptModule):
                 method = example.program_of(_Method(plain, name), name)
                 made._add_method(name, method)
                 made._exported._methods[name] = method._exported._program
+        return made
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        made = super()._apply(fn, recurse)
+        for example in (self._kept, *self._calls.values()):
+            example.convert(fn)
         return made
 
     @property
@@ -923,6 +949,7 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
             "example_inputs=[(x,)]) returns, or store m.state_dict()"
         )
     program = m._program()
+    program._inner.current()
     name = program.__dict__.get("_original_name", "")
     if name.isidentifier():
         program._exported._program.name = name

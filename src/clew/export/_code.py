@@ -173,7 +173,7 @@ class _Writer:
             return None
         try:
             return self.constant(clew.zeros(*node.args, **node.kwargs))
-        except (RuntimeError, TypeError, ValueError, MemoryError) as e:
+        except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as e:
             raise ExportError(f"exported program: a placeholder cannot be made: {e}") from e
 
     def node(self, node: Node, depth: int) -> None:

@@ -139,10 +139,26 @@ def record(
         for v, name in zip(program.inputs, _leaf_names(spec, names)):
             v.name = name
         prune(program)
+        _keep_state(program, module)
         name_values(program)
         made = ExportedProgram(program, (tuple(args), dict(kwargs)))
         made._examples = list(prove(runner, program, first, second, sizes))
     return made
+
+
+def _keep_state(program: Program, module: Module) -> None:
+    """All parameters and buffers of the model belong to the program: what it does not read is in
+    its state_dict all the same."""
+    for path, part in module.named_modules(remove_duplicate=False):
+        for kind, table in (("param", part._parameters), ("buffer", part._buffers)):
+            for last, t in table.items():
+                name = f"{path}.{last}" if path else last
+                if t is None or (name not in program.tensors and t.layout is not clew.strided):
+                    continue
+                program.tensors.setdefault(name, t)
+                program.state.append((kind, name))
+                if last in part._non_persistent_buffers_set:
+                    program.transient.add(name)
 
 
 def _leaf_names(spec: Any, names: list[str]) -> list[str]:

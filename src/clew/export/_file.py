@@ -98,11 +98,8 @@ def to_bytes(
     tensors: list[Any] = []
     stored: dict[int, int] = {}
     payload: list[bytes] = []
-    kept = []
-    for v in program.kept:
-        assert v.source is not None
-        kind, name = v.source
-        tensor = program.tensors[name]
+
+    def store(tensor: Tensor) -> int:
         if id(tensor) in (shared or {}) and id(tensor) not in stored:
             assert shared is not None
             stored[id(tensor)] = len(tensors)
@@ -113,12 +110,21 @@ def to_bytes(
             tensors.append([tensor.dtype.name, [int(n) for n in tensor.shape],
                             bool(tensor.requires_grad)])  # fmt: skip
             payload.append(_raw(tensor))
-        kept.append([value(v), kind, name, stored[id(tensor)]])
+        return stored[id(tensor)]
+
+    kept = []
+    for v in program.kept:
+        assert v.source is not None
+        kind, name = v.source
+        kept.append([value(v), kind, name, store(program.tensors[name])])
+    state = [[kind, name, store(program.tensors[name])] for kind, name in program.state]
     whole = {
         "format": _FORMAT,
         "version": _VERSION,
         "inputs": [value(v) for v in program.inputs],
         "kept": kept,
+        **({"state": state} if state else {}),
+        **({"transient": sorted(program.transient)} if program.transient else {}),
         "tensors": tensors,
         "body": block(program.body),
         "in": program.in_tree,
@@ -242,27 +248,46 @@ class _Reader:
                 f"{_VERSION}"
             )
 
+    @staticmethod
+    def state(p: Program, whole: Any, tensor: Any) -> None:
+        """All parameters and buffers, those that no call reads among them."""
+        for kind, name, index in whole.get("state", []):
+            t = tensor(kind, name, index)
+            if kind == "constant" or (kind, name) in p.state or p.tensors.get(name, t) is not t:
+                raise ValueError(f"the state has a tensor {name!r} that is another's")
+            p.tensors[name] = t
+            p.state.append((kind, name))
+        p.transient = {str(n) for n in whole.get("transient", [])}
+        if not p.transient <= {n for kind, n in p.state if kind == "buffer"}:
+            raise ValueError("a buffer of the state is missing")
+
     def program(self) -> tuple[Program, dict[str, bytes], dict[str, bytes]]:
         whole = self.whole
         p = Program()
         tensors = [self.tensor(i, t) for i, t in enumerate(whole["tensors"])]
         scope: set[int] = set()
         p.inputs = [self.value(v, scope, ("input", i)) for i, v in enumerate(whole["inputs"])]
-        for about, kind, name, index in whole["kept"]:
+
+        def tensor(kind: str, name: str, index: int) -> Any:
             if kind not in ("param", "buffer", "constant") or not isinstance(name, str):
                 raise ValueError("a tensor is neither parameter, buffer nor constant")
             if not all(part and part.isprintable() for part in name.split(".")):
                 raise ValueError(f"a tensor is named {name!r}")
-            v = self.value(about, scope, (kind, name))
             t = tensors[self.index(index, len(tensors))]
             if kind == "param" and not isinstance(t, Parameter):
                 t = tensors[index] = Parameter(t, requires_grad=t.requires_grad)
+            return t
+
+        for about, kind, name, index in whole["kept"]:
+            v = self.value(about, scope, (kind, name))
+            t = tensor(kind, name, index)
             if v.dtype != t.dtype or tuple(v.sizes) != tuple(t.shape):
                 raise ValueError(f"the tensor {name!r} is not as it is declared")
             if name in p.tensors:
                 raise ValueError(f"two tensors are named {name!r}")
             p.kept.append(v)
             p.tensors[name] = t
+        self.state(p, whole, tensor)
         p.body = self.block(whole["body"], scope, 0)
         p.in_tree, p.out_tree = _tree.checked(whole["in"]), _tree.checked(whole["out"])
         if self.count(p.in_tree) != len(p.inputs) or self.count(p.out_tree) != len(p.body.results):

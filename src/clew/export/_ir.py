@@ -108,6 +108,9 @@ class Program:
         inputs: one Value for each tensor or number among the arguments.
         kept: values that are parameters, buffers and constants.
         tensors: their tensors, by the name in ``source``.
+        state: kind and name of all parameters and buffers, as the model has them, also of those
+            that no call reads; tied ones under each of their names.
+        transient: names of buffers that are not in a state_dict.
     """
 
     def __init__(self) -> None:
@@ -116,6 +119,8 @@ class Program:
         self.input_names: list[str] = []
         self.kept: list[Value] = []
         self.tensors: dict[str, Any] = {}
+        self.state: list[tuple[str, str]] = []
+        self.transient: set[str] = set()
         self.in_tree: Any = None
         self.out_tree: Any = None
         self.ranges: dict[str, tuple[int, int | None]] = {}

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import clew
 from clew import Tensor
 from clew._base.provenance import user_level
 from clew.export import _tree
@@ -29,11 +30,9 @@ class _Holder(Module):
 def homes_of(root: Module, program: Program) -> dict[str, tuple[Any, str]]:
     """Puts the tensors that a program keeps into a module; says where each of them is."""
     homes: dict[str, tuple[Any, str]] = {}
-    shared: dict[int, tuple[Any, str]] = {}
     constants: dict[str, Tensor] = {}
-    for v in program.kept:
-        assert v.source is not None
-        kind, name = v.source
+    kept = [v.source for v in program.kept if v.source is not None]
+    for kind, name in dict.fromkeys([*program.state, *kept]):
         tensor = program.tensors[name]
         if kind == "constant":
             constants[name] = tensor
@@ -49,9 +48,8 @@ def homes_of(root: Module, program: Program) -> dict[str, tuple[Any, str]]:
             at.register_parameter(last, tensor)
             homes[name] = (at._parameters, last)
         else:
-            at.register_buffer(last, tensor)
+            at.register_buffer(last, tensor, name not in program.transient)
             homes[name] = (at._buffers, last)
-        shared[id(tensor)] = homes[name]
     root._program_constants = constants
     return homes
 
@@ -69,6 +67,12 @@ class ProgramModule(Module):
     def __init__(self, program: Program) -> None:
         super().__init__()
         self._program = program
+        self._homes = homes_of(self, program)
+        self.training = program.training
+        self._compile()
+
+    def _compile(self) -> None:
+        program = self._program
         checks, ties = _checks(program), _ties(program)
         spec = program.in_tree
         simple = spec[0] == "tuple" and all(s == ["leaf"] for s in spec[1][0][1])
@@ -79,14 +83,12 @@ class ProgramModule(Module):
                 (lambda args: _check_ties(ties, args, program.ranges)),
                 _equal_places(ties, program),
             )
-        self._homes = homes_of(self, program)
         run = compile_program(
             program, self._homes, lambda k, x: checks[k](x), tie,
             self._general if simple else None,
         )  # fmt: skip
         self._run = run
         self._count = len(program.inputs)
-        self.training = program.training
         if simple:
             self.forward = run  # type: ignore[method-assign]
 
@@ -141,6 +143,57 @@ class ProgramModule(Module):
         _tree.match(spec, (tuple(given), ordered), leaves, "the arguments")
         return leaves
 
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        made = super()._apply(fn, recurse)
+        self._retype(fn)
+        return made
+
+    def _retype(self, fn: Any) -> None:
+        """Parameters were converted: the inputs are of other dtypes, too."""
+        program = self._program
+        nodes = list(program.walk())
+        values = [*program.inputs, *program.kept, *(o for n in nodes for o in n.outputs)]
+        values += [p for n in nodes for b in n.blocks for p in b.params]
+        kinds = {v.dtype for v in values if v.kind == "tensor" and v.dtype.is_floating_point}
+        found = {d: fn(clew.empty(0, dtype=d)).dtype for d in kinds}
+        self.current()
+        if all(a is b for a, b in found.items()):
+            return
+        for v in values:
+            v.dtype = found.get(v.dtype, v.dtype)
+        self._compile()
+
+    def load_state_dict(
+        self, state_dict: Any, strict: bool = True, assign: bool = False
+    ) -> Any:  # fmt: skip
+        """Loads parameters and buffers.
+
+        Args:
+            state_dict: as for Module.load_state_dict.
+            strict: likewise.
+            assign: likewise; the tensors stay the program's own, and get the others' memory.
+        """
+        if not assign:
+            return super().load_state_dict(state_dict, strict)
+        named = {**dict(self.named_parameters()), **dict(self.named_buffers())}
+        given = {n: t for n, t in state_dict.items() if n in named}
+        if any(t.dtype is not named[n].dtype for n, t in given.items()):
+            raise RuntimeError(
+                "load_state_dict: the tensors are of other dtypes than the program's; convert the "
+                "module with to() before"
+            )
+        missing = super().load_state_dict(state_dict, strict)
+        for n, t in given.items():
+            named[n].data = t.detach()
+        return missing
+
+    def current(self) -> Program:
+        """The program, with the tensors that the module has now."""
+        for name, (table, key) in self._homes.items():
+            if table.get(key) is not None:
+                self._program.tensors[name] = table[key]
+        return self._program
+
     def train(self, mode: bool = True) -> Any:
         """Sets `training`, which does not change what was recorded.
 
@@ -171,7 +224,7 @@ class ProgramModule(Module):
     def __reduce__(self) -> Any:
         from clew.export._file import to_bytes
 
-        return _restored, (to_bytes(self._program),)
+        return _restored, (to_bytes(self.current()),)
 
     def __deepcopy__(self, memo: Any) -> Any:
         function, args = self.__reduce__()

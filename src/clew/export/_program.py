@@ -184,7 +184,8 @@ class ExportedProgram:
     @property
     def state_dict(self) -> dict[str, Tensor]:
         """Parameters and buffers by the model's names."""
-        return {n: t for kind, n, t in self._tensors() if kind != "constant"}
+        skipped = self._program.transient
+        return {n: t for kind, n, t in self._tensors() if kind != "constant" and n not in skipped}
 
     @property
     def constants(self) -> dict[str, Tensor]:
@@ -192,13 +193,17 @@ class ExportedProgram:
         return {n: t for kind, n, t in self._tensors() if kind == "constant"}
 
     def _tensors(self) -> Iterator[tuple[str, str, Tensor]]:
-        for v in self._program.kept:
-            assert v.source is not None
-            yield v.source[0], v.source[1], self._program.tensors[v.source[1]]
+        kept = [v.source for v in self._program.kept if v.source is not None]
+        for kind, name in dict.fromkeys([*self._program.state, *kept]):
+            yield kind, name, self._program.tensors[name]
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Names and parameters."""
-        return ((n, t) for kind, n, t in self._tensors() if kind == "param")
+        seen: dict[int, tuple[str, Tensor]] = {}
+        for kind, n, t in self._tensors():
+            if kind == "param":
+                seen.setdefault(id(t), (n, t))
+        return iter(seen.values())
 
     def parameters(self) -> Iterator[Tensor]:
         """The parameters."""
