@@ -336,3 +336,13 @@ def rewritten_json(data, change):
     whole = json.loads(data)
     change(whole)
     return json.dumps(whole).encode()
+
+
+def test_a_call_without_its_argument_is_malformed():
+    case, model, example, _ = models.make("early return")
+    data = data_of(model, example, dynamic_shapes=case.shapes)
+    program = load(io.BytesIO(data))
+    (item,) = [n for n in program._program.body.nodes if n.op == "item"][:1]
+    item.args = ()
+    with pytest.raises(ExportError, match="malformed"):
+        program.module()

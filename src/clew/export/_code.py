@@ -277,6 +277,20 @@ def _import(name: str, *args: Any, **kwargs: Any) -> Any:
 def compile_program(
     program: Program, homes: dict[str, tuple[Any, str]], refuse: Any, ties: Any, general: Any
 ) -> Any:
+    """A function of the program's inputs, as `_compiled` makes it.
+
+    Raises:
+        ExportError: the program is none that an export makes.
+    """
+    try:
+        return _compiled(program, homes, refuse, ties, general)
+    except (IndexError, KeyError, TypeError, AttributeError, OverflowError) as e:
+        raise ExportError(f"exported program: it is malformed: {type(e).__name__}: {e}") from e
+
+
+def _compiled(
+    program: Program, homes: dict[str, tuple[Any, str]], refuse: Any, ties: Any, general: Any
+) -> Any:
     """A function of the program's inputs that returns its result, nested as it is.
 
     Args:
