@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import os
+import signal
 import threading
 
 import pytest
@@ -230,3 +232,51 @@ def test_threads_end_and_space_is_used_again(tmp_path):
     for thread in mine:
         thread.join(10)
     assert not threads_of_mine()
+
+
+def test_threads_end_with_the_last_graph_without_the_collector():
+    before = set(threading.enumerate())
+    x = clew.randn(100, 100, requires_grad=True)
+    gc.disable()
+    try:
+        for _ in range(3):
+            with clew.offload(least=0):
+                y = x.exp().tanh().sum()
+            mine = set(threading.enumerate()) - before
+            assert mine  # what reads ahead is there until backward is through
+            y.backward()
+            del y
+            for thread in mine:
+                thread.join(10)
+                assert not thread.is_alive()
+    finally:
+        gc.enable()
+
+
+def test_a_forked_child_writes_to_a_file_of_its_own():
+    x = clew.linspace(0, 1, 1000).requires_grad_()
+    region = clew.offload(least=0, in_flight=1)
+    with region:
+        y = x.exp().tanh().sum()
+    wait_for(region)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # a child that waits for the parent's threads would wait for ever
+        with contextlib.suppress(BaseException):
+            with region:
+                z = x.exp().tanh().sum()
+            (grad,) = clew.autograd.grad(z, x)
+            os.write(write, b"%.6f " % grad.sum().item())
+            try:
+                y.backward()
+            except RuntimeError as error:
+                os.write(write, str(error).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as file:
+        number, _, message = file.read().decode().partition(" ")
+    os.waitpid(child, 0)
+    y.backward()
+    assert number == f"{x.grad.sum().item():.6f}"
+    assert message.startswith("offload: a saved tensor lies in the file of the process")

@@ -28,10 +28,13 @@ _IN_FLIGHT = 256 << 20  # bytes that wait to be written, or were read ahead
 class _Entry:
     """One saved tensor: its bytes, in memory until they are written, or in the file."""
 
-    __slots__ = ("__weakref__", "data", "error", "nbytes", "number", "offset", "reading", "written")
+    __slots__ = (
+        "__weakref__", "data", "error", "file", "nbytes", "number", "offset", "reading", "written",
+    )  # fmt: skip
 
-    def __init__(self, number: int, data: Any, nbytes: int) -> None:
+    def __init__(self, number: int, file: _File, data: Any, nbytes: int) -> None:
         self.number = number
+        self.file = file
         self.data: Any = data  # uint8 array, or None when only the file has the bytes
         self.nbytes = nbytes
         self.offset = -1
@@ -84,36 +87,43 @@ class _Store:
     """Writes entries in the order in which they were saved; reads them in the other order."""
 
     def __init__(self, directory: str | None, threads: int, most: int) -> None:
-        self.file = _File(directory)
+        self.directory = directory
         self.most = most
+        self.thread_count = threads
+        self.warned = False
+        self.count = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.process = os.getpid()
+        self.file = _File(self.directory)
         self.lock = threading.Condition()
         self.in_flight = 0  # bytes that wait to be written
         self.read_ahead = 0  # bytes that were read and not used up
-        self.warned = False
         self.entries: OrderedDict[int, weakref.ref[_Entry]] = OrderedDict()
-        self.count = 0
         self.work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self.threads = [
-            threading.Thread(target=_work, args=(self.work,), daemon=True, name="clew-offload")
-            for _ in range(threads)
-        ]
-        for thread in self.threads:
-            thread.start()
+        for _ in range(self.thread_count):
+            threading.Thread(
+                target=_work, args=(self.work,), daemon=True, name="clew-offload"
+            ).start()
+        weakref.finalize(self, _close, self.work, self.thread_count)
 
-    def close(self) -> None:
-        for _ in self.threads:
-            self.work.put(None)
+    def _begin_after_fork(self) -> None:
+        """A forked child has none of the threads, and its parent goes on writing to the file."""
+        if self.process != os.getpid():
+            self._begin()
 
     def save(self, data: Any, nbytes: int) -> _Entry:
+        self._begin_after_fork()
         with self.lock:
             while self.in_flight and self.in_flight + nbytes > self.most:
                 self.lock.wait()
             self.in_flight += nbytes
             self.count += 1
-            entry = _Entry(self.count, data, nbytes)
-            number = entry.number
-            watch = weakref.ref(entry, lambda _: self.entries.pop(number, None))
-            self.entries[number] = watch
+            entry = _Entry(self.count, self.file, data, nbytes)
+            number, entries = entry.number, self.entries
+            watch = weakref.ref(entry, lambda _: entries.pop(number, None))
+            entries[number] = watch
         self.work.put(lambda: self._write(watch, nbytes))
         return entry
 
@@ -147,6 +157,13 @@ class _Store:
 
     def load(self, entry: _Entry) -> Any:
         """The bytes; those that were saved before are read ahead meanwhile."""
+        self._begin_after_fork()
+        data = entry.data
+        if data is None and entry.file is not self.file:
+            raise RuntimeError(
+                "offload: a saved tensor lies in the file of the process that this one was forked "
+                "from; go backward there, or run forward again here"
+            )
         self._read_ahead(entry.number)
         data = entry.data
         if data is None and entry.reading is not None:
@@ -197,6 +214,12 @@ class _Store:
 def _work(jobs: queue.SimpleQueue[Callable[[], None] | None]) -> None:
     while (job := jobs.get()) is not None:
         job()
+        del job  # it holds the store, whose end ends this thread
+
+
+def _close(jobs: queue.SimpleQueue[Callable[[], None] | None], threads: int) -> None:
+    for _ in range(threads):
+        jobs.put(None)
 
 
 class _Packed:
@@ -264,28 +287,32 @@ class offload(saved_tensors_hooks):
         in_flight: int = _IN_FLIGHT,
     ) -> None:
         directory = check_options(directory, threads=threads, least=least, in_flight=in_flight)
-        super().__init__(self._pack, self._unpack)
-        self._least = least
         self._store = _Store(directory, threads, in_flight)
-        self._close = weakref.finalize(self, self._store.close)
+        # The hooks do not hold this object: the threads end when the last graph goes, without the
+        # collector.
+        super().__init__(
+            functools.partial(_pack, self._store, least), functools.partial(_unpack, self._store)
+        )
 
-    def _pack(self, t: Tensor) -> Any:
-        from clew import uint8
 
-        nbytes = t.numel() * t.element_size()
-        if nbytes < self._least or t.device.type != "cpu" or (t.is_leaf and t.requires_grad):
-            return t
-        layout = Layout(t)
-        with no_grad():
-            own = layout.copy(t)
-        nbytes = own.numel() * own.element_size()  # fewer where the tensor is expanded
-        entry = self._store.save(own.reshape(-1).view(uint8).numpy(), nbytes)
-        return _Packed(entry, layout)
+def _pack(store: _Store, least: int, t: Tensor) -> Any:
+    from clew import uint8
 
-    def _unpack(self, packed: Any) -> Tensor:
-        if not isinstance(packed, _Packed):
-            return packed
-        from clew import from_numpy
+    nbytes = t.numel() * t.element_size()
+    if nbytes < least or t.device.type != "cpu" or (t.is_leaf and t.requires_grad):
+        return t
+    layout = Layout(t)
+    with no_grad():
+        own = layout.copy(t)
+    nbytes = own.numel() * own.element_size()  # fewer where the tensor is expanded
+    entry = store.save(own.reshape(-1).view(uint8).numpy(), nbytes)
+    return _Packed(entry, layout)
 
-        data = self._store.load(packed.entry)
-        return packed.layout.restore(from_numpy(data).view(packed.layout.dtype))
+
+def _unpack(store: _Store, packed: Any) -> Tensor:
+    if not isinstance(packed, _Packed):
+        return packed
+    from clew import from_numpy
+
+    data = store.load(packed.entry)
+    return packed.layout.restore(from_numpy(data).view(packed.layout.dtype))
