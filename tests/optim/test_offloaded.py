@@ -175,3 +175,43 @@ def test_a_state_that_does_not_fit_leaves_the_one_that_is(tmp_path):
         train(model, opt, 2)
     for p, q in zip(pair[0].parameters(), pair[1].parameters()):
         assert clew.equal(p, q)
+
+
+def test_a_forked_child_does_not_write_over_its_parents_state():
+    def train(fork):
+        clew.manual_seed(0)
+        model = nn.Linear(30, 30)
+        optimizer = clew.offload(clew.optim.Adam(model.parameters()), least=0)
+        said = ""
+
+        def step():
+            optimizer.zero_grad()
+            model(clew.ones(2, 30)).square().sum().backward()
+            optimizer.step()
+
+        step()
+        if fork:
+            read, write = os.pipe()
+            state = optimizer.state_dict()
+            child = os.fork()
+            if not child:
+                try:
+                    step()
+                except RuntimeError as error:
+                    os.write(write, str(error).encode())
+                optimizer.load_state_dict(state)
+                step()
+                os.write(write, b"; stepped")
+                os._exit(0)
+            os.waitpid(child, 0)
+            said = os.read(read, 1000).decode()
+            os.close(read)
+            os.close(write)
+        step()
+        return said, model.weight.detach()
+
+    _, want = train(False)
+    said, got = train(True)
+    assert said.startswith("offload: the optimizer's state lies in the file of the process")
+    assert said.endswith("; stepped")
+    assert clew.equal(got, want)

@@ -31,12 +31,28 @@ class _Store:
     """The tensors of each parameter's state that are in the file."""
 
     def __init__(self, directory: str | None, least: int, block: int) -> None:
-        self.file, self.least, self.block = _File(directory), least, block
-        self.kept: dict[Any, dict[str, _Kept]] = {}
+        self.directory, self.least, self.block = directory, least, block
         self.warned = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self.file, self.process = _File(self.directory), os.getpid()
+        self.kept: dict[Any, dict[str, _Kept]] = {}
+
+    def _begin_after_fork(self) -> None:
+        """A forked child must not write to the file: its parent goes on using it."""
+        if self.process == os.getpid():
+            return
+        if any(self.kept.values()):
+            raise RuntimeError(
+                "offload: the optimizer's state lies in the file of the process that this one was "
+                "forked from; take state_dict() before the fork, and load it here"
+            )
+        self._begin()
 
     def put(self, param: Any, state: dict[str, Any]) -> None:
         """Writes a parameter's large tensors, and takes them out of its state."""
+        self._begin_after_fork()
         kept = self.kept.setdefault(param, {})
         for name, value in list(state.items()):
             if not isinstance(value, Tensor) or type(value) is not Tensor:
@@ -67,6 +83,7 @@ class _Store:
 
     def read(self, params: list[Any]) -> list[tuple[Any, str, Tensor]]:
         """The tensors of these parameters that are in the file."""
+        self._begin_after_fork()
         made = []
         for p in params:
             for name, k in self.kept.get(p, {}).items():
@@ -81,6 +98,8 @@ class _Store:
 
     def forget(self) -> None:
         """Nothing is in the file any more."""
+        if self.process != os.getpid():
+            self.kept.clear()
         for kept in self.kept.values():
             for k in kept.values():
                 self.file.give(k.offset, k.nbytes)
