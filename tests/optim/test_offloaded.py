@@ -203,10 +203,10 @@ def test_a_forked_child_does_not_write_over_its_parents_state():
                 step()
                 os.write(write, b"; stepped")
                 os._exit(0)
-            os.waitpid(child, 0)
-            said = os.read(read, 1000).decode()
-            os.close(read)
             os.close(write)
+            with os.fdopen(read, "rb") as file:
+                said = file.read().decode()
+            os.waitpid(child, 0)
         step()
         return said, model.weight.detach()
 
