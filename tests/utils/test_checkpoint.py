@@ -268,3 +268,38 @@ def test_a_saved_tensor_written_in_the_second_run_is_no_silent_wrong_gradient():
 
     checkpoint(fine, x, use_reentrant=False).sum().backward()
     assert x.grad.tolist() == [24, 24]
+
+
+@pytest.mark.parametrize("name", ["grad", "vmap of grad", "jacrev", "jacfwd", "vmap of hessian"])
+def test_derivatives_inside_of_the_function(name):
+    func = clew.func
+    weight = clew.linspace(-1, 1, 16).reshape(4, 4).requires_grad_()
+    x = clew.linspace(0, 1, 12).reshape(3, 4).requires_grad_()
+
+    def f(t):
+        return (t @ weight).tanh()
+
+    functions = {
+        "grad": lambda x: func.grad(lambda t: f(t).sum())(x),
+        "vmap of grad": lambda x: func.vmap(func.grad(lambda t: f(t).sum()))(x),
+        "jacrev": lambda x: func.jacrev(f)(x),
+        "jacfwd": lambda x: func.vmap(func.jacfwd(f))(x),
+        "vmap of hessian": lambda x: func.vmap(func.hessian(lambda t: f(t).sum()))(x),
+    }
+    want = clew.autograd.grad(functions[name](x).square().sum(), (x, weight))
+    y = checkpoint(functions[name], x, use_reentrant=False)
+    got = clew.autograd.grad(y.square().sum(), (x, weight))
+    assert all(map(clew.equal, got, want))
+
+
+def test_an_error_of_the_second_run_for_an_inner_derivative_is_raised():
+    calls = []
+
+    def function(x):
+        calls.append(x)
+        if len(calls) == 2:
+            raise KeyError("second")
+        return clew.func.vmap(clew.func.grad(lambda t: t.exp().sum()))(x)
+
+    with pytest.raises(KeyError, match="second"):
+        checkpoint(function, clew.ones(2, 3, requires_grad=True), use_reentrant=False)

@@ -8,6 +8,7 @@ The older form runs the function without recording, as one node whose backward r
 from __future__ import annotations
 
 import contextlib
+import threading
 import traceback
 import warnings
 import weakref
@@ -266,6 +267,7 @@ class _Frame:
         self.facts: list[Any] = []
         self.traces: list[str] = []
         self.found: dict[int, Tensor] = {}
+        self.depth = _C._vmap_depth()
 
     def _trace(self) -> str:
         return "".join(traceback.format_stack(limit=12)[:-2])
@@ -283,7 +285,12 @@ class _Frame:
     def unpack(self, place: _Place) -> Tensor:
         """The tensor of a place: from the second run, which happens now if it must."""
         if place.index not in self.found:
-            self._recompute()
+            if _C._vmap_depth() > self.depth:
+                # A derivative inside of a vmap inside of the function, which has not returned yet.
+                # The second run must not find that vmap open; a thread has none.
+                _in_a_thread(self._recompute)
+            else:
+                self._recompute()
         # Given out once and forgotten: a second backward runs the function again.
         return self.found.pop(place.index)
 
@@ -339,6 +346,22 @@ class _Frame:
             if 0 <= index < len(list_):
                 text += f"\n\n{name}, saved tensor {index}:\n{list_[index]}"
         return text
+
+
+def _in_a_thread(function: Callable[[], None]) -> None:
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            function()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="clew-checkpoint")
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
 
 
 def _written_text(tensor: Tensor, version: int, saver: Any) -> str:
