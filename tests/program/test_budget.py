@@ -1,5 +1,6 @@
 """clew.memory_budget: the same bits in fewer bytes."""
 
+import asyncio
 import gc
 import os
 import threading
@@ -529,6 +530,43 @@ def test_a_decorator():
     step = budget(stepping(model, x))
     assert len(step()) == 32
     assert budget.report().given_up > 0
+
+
+def test_as_a_decorator_of_what_runs_in_steps():
+    x = clew.ones(300, 300)
+
+    @clew.memory_budget("400 kB")
+    def generator():
+        yield (x * 2).sum().item()
+
+    @clew.memory_budget("400 kB")
+    async def coroutine():
+        await asyncio.sleep(0)
+        return (x * 2).sum().item()
+
+    @clew.memory_budget("400 kB")
+    async def both():
+        yield (x * 2).sum().item()
+
+    async def first():
+        return await anext(both())
+
+    for run in (lambda: next(generator()), lambda: asyncio.run(coroutine()), first):
+        with pytest.raises(clew.OutOfMemoryError, match="400 kB|400000"):
+            asyncio.run(run()) if run is first else run()
+    del x
+    gc.collect()
+
+    budget = clew.memory_budget(0.9)
+
+    @budget
+    async def round_of_training():
+        return clew.ones(1000).sum().item()
+
+    assert asyncio.run(round_of_training()) == 1000
+    assert budget.report().limit is None
+    with pytest.raises(clew.OutOfMemoryError):  # 0.9 of what the first round took
+        asyncio.run(round_of_training())
 
 
 def test_offload_to_a_directory(tmp_path):

@@ -190,6 +190,20 @@ def test_small_operations_run_at_once():
         assert waiting() == 0
 
 
+def test_a_region_as_a_decorator_of_a_generator():
+    seen: list[bool] = []
+
+    @clew.deferred(least=0)
+    def steps():
+        y = clew.ones(3) * 2
+        noted(seen)
+        yield y
+
+    assert steps.__name__ == "steps"
+    (y,) = steps()
+    assert seen == [True] and waiting() == 0 and y.tolist() == [2, 2, 2]
+
+
 def test_generators_wait_within_a_step_only():
     seen: list[bool] = []
 
@@ -340,6 +354,20 @@ def test_copies_of_compiled_modules_are_compiled_and_apart(again):
     with clew.no_grad():
         compiled[0].weight.zero_()
     assert not other(x).equal(compiled(x))
+
+
+def test_copies_of_compiled_modules_have_what_was_added_to_them():
+    compiled = clew.compile(net())
+    compiled.register_forward_hook(_doubled)
+    compiled.register_buffer("offset", clew.ones(2))
+    x = clew.randn(16, 8)
+    for again in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
+        assert again(x).equal(compiled(x)) and again(x).equal(2 * compiled._orig_mod(x))
+        assert list(again.state_dict()) == list(compiled.state_dict())
+
+
+def _doubled(module, args, result):
+    return 2 * result
 
 
 def test_a_compiled_function_can_be_copied_pickled_and_collected():

@@ -8,13 +8,15 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType, TracebackType
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from clew import _C
 from clew._insight.debug.memory import amount
+from clew._program.steps import in_steps
 
 __all__ = ["BudgetReport", "memory_budget"]
 
@@ -218,20 +220,28 @@ class memory_budget:
         return self._report
 
     def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]:
-        """A function that runs in the budget each time it is called."""
-        code = getattr(function, "__code__", None)
+        """A function that runs in the budget each time it is called; of a generator each step."""
+        region = functools.partial(self._opened, getattr(function, "__code__", None))
+        stepped = in_steps(function, region)
+        if stepped is not None:
+            return functools.wraps(function)(stepped)
 
         @functools.wraps(function)
         def within(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            if self._region is not None:  # it calls itself
+            with region():
                 return function(*args, **kwargs)
-            self._enter(code, 0)
-            try:
-                result = function(*args, **kwargs)
-            except BaseException as error:
-                self.__exit__(type(error), error, None)
-                raise
-            self.__exit__(None, None, None)
-            return result
 
         return within
+
+    @contextmanager
+    def _opened(self, code: CodeType | None) -> Iterator[None]:
+        if self._region is not None:  # the function calls itself
+            yield
+            return
+        self._enter(code, 0)
+        try:
+            yield
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+        self.__exit__(None, None, None)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from clew import _C
 from clew._program import options as _options
 from clew._program.region import LEAST, deferred
 from clew._program.report import Report, last_report
+from clew._program.steps import in_steps
 from clew.nn.modules.module import Module
 
 __all__ = ["OptimizedModule", "compile"]
@@ -88,60 +88,8 @@ def compile(
 
 def _of_kind(function: Callable[..., Any]) -> Any:
     """A function, generator function or coroutine function whose operations wait."""
-    if inspect.isgeneratorfunction(function):
-        return lambda *args, **kwargs: _generator(function(*args, **kwargs))
-    if inspect.iscoroutinefunction(function):
-
-        async def run(*args: Any, **kwargs: Any) -> Any:
-            return await _Stepped(function(*args, **kwargs))
-
-        return run
-    if inspect.isasyncgenfunction(function):
-        return lambda *args, **kwargs: _async_generator(function(*args, **kwargs))
-    return _C.Deferring(function, LEAST)
-
-
-def _generator(inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """Each step is a region of its own: between two steps nothing waits."""
-    step: Callable[[], Any] = functools.partial(next, inner)
-    try:
-        while True:
-            try:
-                with deferred():
-                    given = step()
-            except StopIteration as end:
-                return end.value
-            try:
-                step = functools.partial(inner.send, (yield given))
-            except GeneratorExit:
-                raise
-            except BaseException as error:
-                step = functools.partial(inner.throw, error)
-    finally:
-        inner.close()
-
-
-class _Stepped:
-    """A coroutine whose steps are regions."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        return _generator(self._inner.__await__())
-
-
-async def _async_generator(inner: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-    given: Any = None
-    try:
-        while True:
-            try:
-                value = await _Stepped(inner.asend(given))
-            except StopAsyncIteration:
-                return
-            given = yield value
-    finally:
-        await inner.aclose()
+    made = in_steps(function, deferred)
+    return _C.Deferring(function, LEAST) if made is None else made
 
 
 def _like(made: Any, function: Any) -> Any:
@@ -231,10 +179,11 @@ class OptimizedModule(Module):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_orig_mod": self._orig_mod}
+        return {name: value for name, value in self.__dict__.items() if name != "_call"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["_orig_mod"])  # type: ignore[misc]
+        super().__setstate__(state)
+        self.__dict__["_call"] = _C.Deferring(self._orig_mod, LEAST)
 
     def __len__(self) -> int:
         return len(self._orig_mod)

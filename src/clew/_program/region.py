@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from clew import _C
+from clew._program.steps import in_steps
 
 __all__ = ["deferred"]
 
@@ -65,7 +66,10 @@ class deferred:
                 raise
 
     def __call__(self, function: F) -> F:
-        """The function, each call of which is such a region."""
+        """The function, each call of which is such a region; of a generator each step."""
+        stepped = in_steps(function, functools.partial(deferred, self._least))
+        if stepped is not None:
+            return functools.wraps(function)(stepped)  # type: ignore[return-value]
 
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
