@@ -554,9 +554,9 @@ def test_as_a_decorator_of_what_runs_in_steps():
     for run in (lambda: next(generator()), lambda: asyncio.run(coroutine()), first):
         with pytest.raises(clew.OutOfMemoryError, match="400 kB|400000"):
             asyncio.run(run()) if run is first else run()
-    del x
-    gc.collect()
 
+
+def test_a_fraction_of_the_first_round_of_a_coroutine():
     budget = clew.memory_budget(0.9)
 
     @budget
