@@ -46,7 +46,20 @@ torch.onnx.symbolic_opset9.softmax torch.optim.Optimizer._group_tensors_by_devic
 torch.optim.optimizer._use_grad_for_differentiable torch.overrides.get_default_nowrap_functions
 torch.profiler.profiler._default_schedule_fn torch.quantization.ObserverBase
 torch.quantization.FakeQuantize torch.torch_version.TorchVersion torch.utils.swap_tensors
-torch.utils.checkpoint.CheckpointPolicy
+torch.utils.checkpoint.CheckpointPolicy torch._C._LinAlgError
+torch._C._set_math_sdp_allow_fp16_bf16_reduction torch._functorch.config.enable_autograd_cache
+torch._inductor.config.assert_indirect_indexing torch._inductor.utils.fresh_inductor_cache
+torch._inductor.aoti_compile_and_package torch._inductor.package.load_package
+torch._export.aot_compile torch.fx.experimental._config.use_duck_shape
+torch.cuda._sleep torch.cuda.memory._record_memory_history torch.serialization.skip_data
+torch.distributed._tensor.device_mesh.init_device_mesh
+torch.distributed._tensor.placement_types.DTensorSpec torch.distributed.autograd.context
+torch.distributed.checkpoint.HuggingFaceStorageReader
+torch.distributed.checkpoint.state_dict._init_optim_state
+torch.distributed.checkpoint.state_dict_loader._load_state_dict_from_keys
+torch.distributed.get_default_backend_for_device torch.distributed.nn.RemoteModule
+torch.distributed.rpc.functions.async_execution torch.distributed.tensor.parallel.loss_parallel
+torch.nn.attention.flex_attention._mask_mod_signature torch.nn.utils.clip_grad._tensor_or_tensors
 """
 
 
@@ -88,11 +101,60 @@ def test_all_are_found_and_slips_are_not():
         ("mps", "current_allocated_memory", RuntimeError),
         ("backends.mps", "is_macos_or_newer", RuntimeError),
         ("cuda", "cudart", AssertionError),
+        ("cuda.memory", "_record_memory_history", AssertionError),
     ],
 )
 def test_what_needs_a_device_raises(module, name, error):
     with pytest.raises(error, match=f"torch.{module}.{name}: there is no"):
         _more.find(module, name)()
+
+
+def test_backends_of_devices():
+    backend = _more.find("distributed", "get_default_backend_for_device")
+    assert backend("cpu") == backend(clew.device("cpu")) == "gloo"
+    assert backend("cuda:1") == "nccl"
+    with pytest.raises(ValueError, match="no backend is known for 'abacus'"):
+        backend("abacus")
+    with pytest.raises(ValueError, match="no backend"):
+        backend(3)
+
+
+def test_an_optimizer_begins_its_state():
+    begin = _more.find("distributed.checkpoint.state_dict", "_init_optim_state")
+    p = nn.Parameter(clew.tensor([1.0, 2.0]))
+    adam = clew.optim.Adam([p], lr=0.1)
+    begin(adam)
+    assert set(adam.state_dict()["state"][0]) == {"step", "exp_avg", "exp_avg_sq"}
+    assert p.tolist() == [1, 2] and p.grad is None and adam.param_groups[0]["lr"] == 0.1
+    p.grad = clew.ones(2)
+    adam.step()
+    before = adam.state[p]["exp_avg"].tolist()
+    begin(adam)  # which has stepped: it stays as it is
+    assert adam.state[p]["exp_avg"].tolist() == before
+
+
+def test_switches_of_compilers_are_set_for_a_while():
+    for home, name in (
+        ("_dynamo.config", "optimize_ddp"),
+        ("_functorch.config", "enable_autograd_cache"),
+        ("_inductor.config", "assert_indirect_indexing"),
+        ("fx.experimental._config", "use_duck_shape"),
+    ):
+        config = importlib.import_module(f"clew._torch.{home}")
+        with config.patch({name: False}):
+            assert getattr(config, name) is False
+        assert getattr(config, name) is True
+        with config.patch(name, 3), config.patch(a_new_one=4):
+            assert (getattr(config, name), config.a_new_one) == (3, 4)
+        assert getattr(config, name) is True and not hasattr(config, "a_new_one")
+    with importlib.import_module("clew._torch._inductor.utils").fresh_inductor_cache():
+        pass
+
+
+def test_a_function_without_gradients():
+    without = _more.find("nn.utils.clip_grad", "_no_grad")
+    w = clew.ones(1, requires_grad=True)
+    assert not without(lambda: w * 2)().requires_grad and (w * 2).requires_grad
 
 
 def test_sparse_types():

@@ -51,6 +51,7 @@ MODULES: dict[str, tuple[str, str]] = {
         _SHARDED,
         "HuggingFaceStorageReader HuggingFaceStorageWriter",
     ),
+    "distributed.autograd": (_SHARDED, "backward context get_gradients"),
     "distributed.checkpoint.metadata": (_SHARDED, "Metadata TensorStorageMetadata"),
     "distributed.checkpoint.optimizer": (_SHARDED, "load_sharded_optimizer_state_dict"),
     "distributed.checkpoint.planner": (_SHARDED, "LoadPlanner SavePlanner"),
@@ -80,8 +81,9 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed.rpc": (
         _SHARDED,
         "RRef get_worker_info init_rpc remote rpc_async rpc_sync shutdown "
-        "TensorPipeRpcBackendOptions functions",
+        "TensorPipeRpcBackendOptions",
     ),
+    "distributed.rpc.functions": (_SHARDED, "async_execution"),
     "distributed.tensor._utils": (_SHARDED, "compute_local_shape_and_global_offset"),
     "distributed.tensor.experimental": (
         _SHARDED,
@@ -102,7 +104,7 @@ MODULES: dict[str, tuple[str, str]] = {
     "_dynamo.variables": (_COMPILER, ""),
     "_inductor.codecache": (_COMPILER, "PyCodeCache extract_tensor_metadata_for_cache_key"),
     "_inductor.cpu_vec_isa": (_COMPILER, "pick_vec_isa"),
-    "_inductor.utils": (_COMPILER, "is_big_gpu"),
+    "_inductor.package": (_COMPILER, "load_package package_aoti"),
     "_inductor.lowering": (_COMPILER, ""),
     "_inductor.runtime": (_COMPILER, ""),
     "_inductor.runtime.cache_dir_utils": (_COMPILER, "cache_dir"),
@@ -115,7 +117,7 @@ MODULES: dict[str, tuple[str, str]] = {
     "_functorch.compilers": (_COMPILER, "aot_module nop ts_compile"),
     "_functorch.partitioners": (_COMPILER, "min_cut_rematerialization_partition"),
     "_decomp": (_COMPILER, "core_aten_decompositions get_decompositions register_decomposition"),
-    "_export": (_EXPORT, "capture_pre_autograd_graph"),
+    "_export": (_EXPORT, "aot_compile capture_pre_autograd_graph"),
     "export": (
         _EXPORT,
         "Constraint ExportedProgram ExportGraphSignature "
@@ -206,16 +208,26 @@ def absent(module: str, name: str, why: str) -> Any:
 # Names that modules of clew's own lack. Left out is what libraries import in a try and have
 # something in place of: to them a name that cannot be used is worse than none.
 _LACKING = {
+    "_inductor": (_COMPILER, "aoti_compile_and_package aoti_load_package"),
     "compiler": (_COMPILER, "load_compiled_function save_cache_artifacts load_cache_artifacts"),
     "distributed": (_SHARDED, "ProcessGroupGloo ProcessGroupMPI ProcessGroupNCCL"),
+    "distributed._tensor.placement_types": (_SHARDED, "DTensorSpec TensorMeta"),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": (_SHARDED, "batched_powerSGD_hook"),
+    "distributed.checkpoint": (_SHARDED, "HuggingFaceStorageReader HuggingFaceStorageWriter"),
     "distributed.checkpoint.format_utils": (_SHARDED, "_load_state_dict"),
+    "distributed.checkpoint.state_dict_loader": (_SHARDED, "_load_state_dict_from_keys"),
+    "distributed.nn": (_SHARDED, "RemoteModule"),
     "distributed.optim": (_SHARDED, "DistributedOptimizer PostLocalSGDOptimizer"),
+    "distributed.tensor.parallel": (_SHARDED, "loss_parallel"),
     "distributed.rpc.api": (_SHARDED, "_all_gather"),
     "fx.experimental.proxy_tensor": (
         _COMPILER,
         "_ProxyTensor _SymNodeDict decompose disable_proxy_modes_tracing fetch_object_proxy "
         "fetch_sym_proxy get_proxy_slot track_tensor_tree",
+    ),
+    "serialization": (
+        "tensors without data are not written; save() writes what there is",
+        "set_default_mmap_options skip_data",
     ),
     "onnx.symbolic_opset9": (_RULES, "masked_fill softmax"),
     "onnx.symbolic_opset11": (_RULES, "select squeeze unsqueeze"),

@@ -8,10 +8,18 @@ from typing import Any
 
 from clew import _C, Tensor
 from clew._torch.absent import absent
+from clew.linalg import LinAlgError
 
 
 def _log_api_usage_once(*args: Any) -> None:
     """Does nothing: nobody counts calls."""
+
+
+_LinAlgError = LinAlgError
+
+
+def _set_math_sdp_allow_fp16_bf16_reduction(allowed: bool) -> None:
+    """Does nothing: attention of small floats is computed in float32, allowed or not."""
 
 
 _TensorMeta = type(Tensor)

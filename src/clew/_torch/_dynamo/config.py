@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,14 +25,28 @@ suppress_errors = False
 verbose = False
 
 
-@contextmanager
-def patch(changes: Any = None, **kwargs: Any) -> Any:
-    """Sets switches within a block."""
-    space = globals()
-    wanted = {**(changes or {}), **kwargs}
-    before = {name: space.get(name) for name in wanted}
-    space.update(wanted)
-    try:
-        yield
-    finally:
-        space.update(before)
+def patching(space: dict[str, Any]) -> Callable[..., Any]:
+    """The function `patch` of a module of switches.
+
+    Args:
+        space: the module's names.
+    """
+
+    @contextmanager
+    def patch(changes: Any = None, value: Any = None, **kwargs: Any) -> Any:
+        """Sets switches within a block: a dict, a name and a value, or by keyword."""
+        wanted = {changes: value} if isinstance(changes, str) else {**(changes or {})}
+        wanted.update(kwargs)
+        before = {name: space[name] for name in wanted if name in space}
+        space.update(wanted)
+        try:
+            yield
+        finally:
+            for name in wanted:
+                space.pop(name)
+            space.update(before)
+
+    return patch
+
+
+patch = patching(globals())
