@@ -136,9 +136,9 @@ PyObject* to_numpy(const Tensor& t, bool lend) {
     b->shape[i] = t.size(i);
     b->shape[n + i] = t.stride(i) * static_cast<int64_t>(itemsize(t.dtype()));
   }
+  settle_before_write(t);  // first: a gathered view gets its base's storage then
   // An alias of its own: the tensor itself may be set to another storage later.
   b->tensor = alias(t).release();
-  settle_before_write(t);
   if (!lend) t->storage->resizable = false;
   return checked(PyObject_CallOneArg(asarray, owner.get()));
 }

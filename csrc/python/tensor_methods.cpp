@@ -258,6 +258,7 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
       return nullptr;
     Tensor self = borrow(o), src = borrow(source);
     require_elements(src, "set_()");
+    if (src->flags & flag_gathered) settle_storage(src->storage);  // a view has its base's then
     if (!(self->flags & flag_conj)) check_inplace(self, "set_", self.requires_grad());
     require(self.dtype() == src.dtype(), "set_: source must have dtype ", self.dtype(), "; got ",
             src.dtype());

@@ -117,3 +117,48 @@ def test_a_gathered_result_as_another_class_shares_its_memory() -> None:
         y.add_(1)
         named[0] = 7
     assert named.tolist() == y.tolist() == [7, 3, 3, 3]
+
+
+def test_data_set_to_a_gathered_view() -> None:
+    with clew.autobatch():
+        y = clew.arange(6.0).view(2, 3) * 2
+        turned, row, other = clew.ones(2, 3), clew.zeros(3), clew.zeros(3)
+        turned.data = y.t()
+        row.data = y[0]
+        other.set_(y[1])
+        row.add_(1)
+        y.mul_(10)
+    assert turned.tolist() == [[10, 60], [30, 80], [50, 100]]
+    assert row.tolist() == [10, 30, 50]
+    assert other.tolist() == [60, 80, 100]
+
+
+def test_arrays_over_gathered_views_share_their_memory() -> None:
+    with clew.autobatch():
+        b = clew.arange(8.0) + 1
+        b[1:7].numpy().fill(7)
+        c = clew.arange(8.0) + 1
+        c.view(2, 4).detach().numpy()[1] = 5
+        clew.from_dlpack(c[2:4]).fill_(9)
+    assert b.tolist() == [1, 7, 7, 7, 7, 7, 7, 8]
+    assert c.tolist() == [1, 2, 9, 9, 5, 5, 5, 5]
+
+
+def test_a_copy_of_a_gathered_result_without_elements() -> None:
+    x = clew.ones(3, 8, requires_grad=True)
+    with clew.autobatch():
+        a = x * 2
+        c = clew.zeros(3, 8)
+        c[:0] = a[:0]
+        c[0:].copy_(a)
+        y = c * 1
+    y.sum().backward()
+    assert x.grad.unique().tolist() == [2]
+    empty = clew.zeros(0, 8, requires_grad=True)
+    with clew.autobatch():
+        a = empty * 2
+        c = clew.zeros_like(a)
+        c.copy_(a)
+        y = c * 2
+    y.sum().backward()
+    assert empty.grad.shape == (0, 8)
