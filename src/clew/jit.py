@@ -15,9 +15,11 @@ import functools
 import io
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, NoReturn
 
+from clew._retraced import Source, check
 from clew._scripted import Example, ScriptFunction, graph_of, leaves_of, makers, source
 from clew.nn import Module
 
@@ -281,7 +283,9 @@ class _Loaded(RecursiveScriptModule):
         """
         if self._exported._program.numbers:
             return self._inner._general(args, kwargs)
-        return self._inner.forward(*args, **kwargs)
+        source = _traced_from.get(self)
+        forward = self._inner.forward
+        return forward(*args, **kwargs) if source is None else source.call(self, args, kwargs)
 
     def train(self, mode: bool = True) -> Any:
         """Sets `training`, which does not change what was recorded.
@@ -336,6 +340,10 @@ def _unpickled(kind: Any, data: bytes) -> Any:
     made = ExportedProgram(program)
     made._methods = methods
     return kind(made)
+
+
+# By the traced module; a copy or one that was read from a file has nothing to be made from.
+_traced_from: weakref.WeakKeyDictionary[Any, Source] = weakref.WeakKeyDictionary()
 
 
 class TopLevelTracedModule(_Loaded):
@@ -525,9 +533,15 @@ def trace(
     alone = builtins.isinstance(func, (types.FunctionType, types.BuiltinFunctionType))
     made = (_TracedFunction if alone else TopLevelTracedModule)(program)
     made.__dict__["_original_name"] = getattr(func, "__name__", type(func).__name__)
+    _traced_from[made] = Source(func, _again)
     if check_inputs:
-        _check(func, made, check_inputs, check_tolerance)
+        check(func, made, check_inputs, check_tolerance)
     return made
+
+
+def _again(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The traced module of other arguments."""
+    return TopLevelTracedModule(_recorded(func, args, kwargs or None))
 
 
 def _program_of_script(called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -577,28 +591,22 @@ def _recorded(func: Any, example_inputs: Any, named: Any) -> Any:
     return record(func, tuple(given), dict(named or {}), shapes)
 
 
-def _check(func: Any, made: Any, inputs: Any, tolerance: float) -> None:
-    import clew
-    from clew.export._errors import ExportError
-    from clew.export._export import difference_of
-
-    for args in inputs:
-        args = args if builtins.isinstance(args, (tuple, list)) else (args,)
-        with clew.no_grad():
-            a, b = func(*args), made(*args)
-        parts = [r if builtins.isinstance(r, (tuple, list)) else [r] for r in (a, b)]
-        for x, y in zip(*parts):
-            found = difference_of(x, y, tolerance)
-            if found:
-                raise ExportError(f"jit.trace: the program differs on check_inputs: {found}")
-
-
-def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+def trace_module(
+    mod: Any,
+    inputs: dict[str, Any],
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
     """A module that runs the programs of several of a module's methods, which share its parameters.
 
     Args:
         mod: the module.
         inputs: {the method's name: its arguments}; "forward" must be there.
+        optimize, check_trace: as for `trace`.
+        check_inputs: a list of further such dicts to compare on.
         args: as for `trace`.
         kwargs: likewise.
 
@@ -618,10 +626,15 @@ def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) ->
     """
     if "forward" not in inputs:
         raise ValueError("jit.trace_module: inputs must have arguments of 'forward'")
-    made = trace(mod, inputs["forward"], *args, **kwargs)
+
+    def traced(what: Any, name: str) -> Any:
+        checked = [more[name] for more in check_inputs or () if name in more]
+        return trace(what, inputs[name], optimize, check_trace, checked, *args, **kwargs)
+
+    made = traced(mod, "forward")
     for name in inputs:
         if name != "forward":
-            method = trace(_Method(mod, name), inputs[name], *args, **kwargs)
+            method = traced(_Method(mod, name), name)
             made._add_method(name, method)
             made._exported._methods[name] = method._exported._program
     return made

@@ -731,15 +731,6 @@ for _dtype, _name in _NAMES.items():
     )
 
 
-def _load_from_bytes(b: bytes) -> Any:
-    """A storage as Python's pickles of PyTorch's tensors hold it: a file of its own."""
-    import io
-
-    from clew.serialization import load
-
-    return load(io.BytesIO(b), weights_only=False)
-
-
 def typed_storage(self: Tensor) -> TypedStorage:
     """The elements behind the tensor.
 

@@ -104,3 +104,60 @@ def test_script_with_examples_and_trace_module():
     seen = []
     jit.trace(lambda x: (seen.append(jit.is_tracing()), x)[1], clew.ones(2))
     assert True in seen
+
+
+def test_a_traced_function_takes_other_numbers_of_dims_and_dtypes():
+    calls = []
+
+    def scaled(x):
+        calls.append(x.dim())
+        return clew.tanh(x) * 2
+
+    traced = clew.jit.trace(scaled, clew.ones(3))
+    calls.clear()
+    for shape in ((5,), (2, 3), (4, 2, 3), (7, 1)):
+        x = clew.randn(shape)
+        assert clew.allclose(traced(x), clew.tanh(x) * 2)
+    x = clew.randn(3, dtype=clew.float64)
+    assert traced(x).dtype is clew.float64
+    made = len(calls)
+    assert made and traced(clew.ones(9, 2)).shape == (9, 2) and len(calls) == made
+
+
+def test_a_traced_module_takes_other_numbers_of_dims():
+    net = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Tanh()).eval()
+    traced = clew.jit.trace(net, clew.ones(3))
+    net.train()  # a trace is of the mode that it was made in
+    x = clew.randn(5, 2, 3)
+    assert clew.equal(traced(x), traced(x)) and net.training and net[1].training
+    net.eval()
+    assert clew.allclose(traced(x), net(x))
+    with clew.no_grad():
+        net[0].weight.zero_()
+    assert clew.allclose(traced(x), net(x))
+    traced.get_submodule("0").weight = nn.Parameter(clew.ones(4, 3))
+    expected = clew.tanh(x.sum(-1, keepdim=True) + net[0].bias)
+    assert clew.allclose(traced(x), expected)
+    assert clew.allclose(traced(x[0, 0]), expected[0, 0])
+    traced(x).sum().backward()
+    assert traced.get_submodule("0").weight.grad.shape == (4, 3) and net[0].weight.grad is None
+
+
+def test_arguments_that_no_trace_takes_raise_what_the_function_raises():
+    traced = clew.jit.trace(nn.Linear(3, 2), clew.ones(1, 3))
+    with pytest.raises(RuntimeError, match="linear"):
+        traced(clew.ones(2, 2, 5))
+    back = copy.deepcopy(traced)  # holds the program alone
+    with pytest.raises(RuntimeError, match="exported program"):
+        back(clew.ones(2, 2, 3))
+
+
+def test_further_arguments_are_checked_for_each_method():
+    class Net(nn.Linear):
+        def twice(self, x):
+            return 2 * self(x)
+
+    net, x = Net(3, 2), clew.randn(2, 3)
+    checks = [{"forward": x, "twice": (x + 1,)}, {"forward": (x * 2,)}]
+    traced = clew.jit.trace_module(net, {"forward": x, "twice": x}, check_inputs=checks)
+    assert clew.allclose(traced.twice(x), 2 * net(x))

@@ -192,7 +192,8 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
                 raise RuntimeError(f"broadcast_shapes: sizes must not be negative; got {s}")
             if size != 1 and out[-i] not in (1, size):
                 raise RuntimeError(
-                    f"broadcast_shapes: Shape mismatch: {s} cannot be broadcast with {tuple(out)}"
+                    "broadcast_shapes: Shape mismatch: objects cannot be broadcast to a single "
+                    f"shape: {s} with {tuple(out)}"
                 )
             if size != 1:
                 out[-i] = size

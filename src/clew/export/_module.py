@@ -19,6 +19,10 @@ from clew.nn import Module
 __all__ = ["ProgramModule", "homes_of"]
 
 
+class OtherArguments(RuntimeError):
+    """A program was called with tensors of another dtype, number of dims or fixed size."""
+
+
 class _Holder(Module):
     """Stands for a submodule of the exported model: it only has its tensors."""
 
@@ -329,12 +333,12 @@ def _tensor_check(value: Any, name: str, dims: dict[int, str]) -> Callable[[Any]
             raise TypeError(f"exported program: {name} must be a tensor; got {type(x).__name__}")
         shape = x.shape
         if x.dtype != dtype or len(shape) != count:
-            raise RuntimeError(
+            raise OtherArguments(
                 f"exported program: {name} must be {value.type}; got {x.dtype.name}{list(shape)}"
             )
         for d, n in fixed:
             if shape[d] != n:
-                raise RuntimeError(
+                raise OtherArguments(
                     f"exported program: {name} has size {shape[d]} in dim {d}, and the program was "
                     f"exported for {n}; name the dim in dynamic_shapes to let it vary"
                 )
