@@ -247,3 +247,17 @@ for step in range(4):
     line = source[: source.index("self.parts.append")].count("\n") + 1
     assert "plain list" in found.mistake and f"it is filled at {tmp_path}" in found.evidence
     assert found.evidence.endswith(f"filled.py:{line}")
+
+
+def test_seeding_is_seen_by_a_name_that_was_taken_before():
+    seed, net = clew.manual_seed, clew.nn.Sequential(clew.nn.Linear(4, 8), clew.nn.Dropout(0.5))
+    opt = clew.optim.SGD(net.parameters(), lr=0.01)
+    with clew.debug.doctor(quiet=True) as watch:
+        for _ in range(6):
+            seed(3)
+            opt.zero_grad()
+            net(clew.ones(8, 4)).square().mean().backward()
+            opt.step()
+    assert [f.mistake for f in watch.findings] == [
+        "the same random numbers are drawn in every step"
+    ]

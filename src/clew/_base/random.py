@@ -25,7 +25,12 @@ def manual_seed(seed: Any) -> Generator:
         >>> clew.rand(2)
         tensor([0.4963, 0.7682])
     """
-    return default_generator.manual_seed(int(seed))
+    return _start(int(seed))
+
+
+def _start(seed: int) -> Generator:
+    """What tools watch, by whatever name manual_seed() was called."""
+    return default_generator.manual_seed(seed)
 
 
 def seed() -> int:

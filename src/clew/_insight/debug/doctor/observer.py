@@ -394,6 +394,8 @@ class Observer:
 
         import numpy as np
 
+        from clew._base import random as generator
+
         def told(name: str) -> Callable[..., Any]:
             def around(original: Any, *args: Any, **kwargs: Any) -> Any:
                 self._tell("called", "seeded", name, None)
@@ -407,7 +409,7 @@ class Observer:
             self._tell("called", "reseeded", (seed, after), here())
             return result
 
-        self._patches.put(clew, "manual_seed", reseeded)
+        self._patches.put(generator, "_start", reseeded)
         self._patches.put(random, "seed", told("random"))
         self._patches.put(np.random, "seed", told("numpy.random"))
 
