@@ -742,8 +742,10 @@ class LossDoesNotReach(Rule):
         lost = [
             p
             for w in self.run.optimizers.values()
+            if not (w.steps and w.step_place is None)  # it stepped while nobody looked
             for p in w.params
-            if p.requires_grad and id(p) not in self.reached and id(p) not in self.reasons
+            if p.requires_grad and p.grad is None
+            if id(p) not in self.reached and id(p) not in self.reasons
         ]
         if not lost or self.looked >= 6:
             return
