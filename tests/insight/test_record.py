@@ -388,6 +388,29 @@ def test_what_gradients_flow_through_is_not_copied(tmp_path):
     assert not isinstance(loss[0], clew.Tensor) and loss[1].shape == (8, 1000)
 
 
+def test_a_state_that_a_model_cuts_off_itself_is_kept(tmp_path):
+    """Before the first step there is none, or zeros: a replay has nothing else to go by."""
+
+    class Cell(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.RNNCell(3, 4)
+
+        def forward(self, x, h):
+            return self.cell(x, h.detach())
+
+    net, h = Cell(), clew.zeros(2, 4)
+    opt = clew.optim.SGD(net.parameters(), lr=0.1)
+    with clew.debug.record(str(tmp_path / "crash.clew")) as kept:
+        for _ in range(2):
+            before = h
+            h = net(clew.ones(2, 3), h)
+            h.square().mean().backward()
+            opt.step()
+    (_, state), _ = kept._kept[-1]["inputs"][0]
+    assert before.requires_grad and clew.equal(state, before)
+
+
 def test_operations_inside_models_are_not_shown(tmp_path):
     """Each that is shown costs a call of Python; of those in models nothing is kept."""
 

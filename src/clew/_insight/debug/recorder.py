@@ -56,15 +56,14 @@ def _copied(value: Any) -> Any:
     return value if isinstance(value, (int, float, str)) else LIVE
 
 
-def _without_graphs(value: Any) -> Any:
-    """The same with what gradients flow through left out: a replay computes it anew."""
-    if isinstance(value, Tensor):
-        return LIVE if value.requires_grad else value
+def _of_a_loss(value: Any) -> Any:
+    """The same of what a loss gets, with what gradients flow through left out: a replay computes it
+    anew."""
+    if isinstance(value, Tensor) and value.requires_grad:
+        return LIVE
     if isinstance(value, (list, tuple)):
-        return [_without_graphs(each) for each in value]
-    if isinstance(value, dict):
-        return {key: _without_graphs(each) for key, each in value.items()}
-    return value
+        return [_of_a_loss(each) for each in value]
+    return _copied(value)
 
 
 def _given_back(saved: Any, live: Any) -> Any:
@@ -286,7 +285,7 @@ class record:
             self._keep("batches", _copied(batch))
             return batch
 
-        def called(args: Any, kwargs: Any) -> None:
+        def called(args: Any, kwargs: Any, model: bool) -> None:
             if not clew.is_grad_enabled():
                 return
             here = _C._here()
@@ -300,11 +299,13 @@ class record:
                 if not begins:  # a loader may have drawn since
                     step["models"] = self._models([*map(_tensors, _C._called_roots())])
                     step["random"] = _random_state()
-            self._keep("inputs", [_copied(_without_graphs(args)), _copied(_without_graphs(kwargs))])
+            # A model may take a state that it cuts off itself; a loss takes what is computed anew.
+            data = _copied if model else _of_a_loss
+            self._keep("inputs", [data(args), data(kwargs)])
 
         def judged(original: Any, *args: Any, **kwargs: Any) -> Any:
             if _is_outermost():
-                called(args, kwargs)
+                called(args, kwargs, False)
             return original(*args, **kwargs)
 
         def scaled(original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:
@@ -329,9 +330,9 @@ class record:
         self._patches.undo.append(module.register_optimizer_step_post_hook(stepped).remove)
         self._patches.put(dataloader._Batches, "__next__", given)
 
-        def entered(_: Any, args: Any) -> None:
+        def entered(module: Any, args: Any) -> None:
             if _is_outermost():
-                called(args, {})
+                called(args, {}, any(True for _ in module.parameters()))
                 self._observation.show(_NOTHING)
 
         def left(*_: Any) -> None:
