@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import sys
 from pathlib import Path
 
@@ -164,3 +165,35 @@ def test_sampling_infinitely_far_outside(mode, corners):
     places = [[nan, 0], [inf, 0.2], [-1e30, 0.1], [0.1, -inf], [0.3, 0.3], [1.2, -1.3], [3, 3]]
     x, places = clew.randn(1, 2, 4, 5), clew.tensor([[places]])
     np.testing.assert_allclose(made(x, places)[0], f(x, places), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest", "area"])
+@pytest.mark.parametrize("how", [
+    {"size": (1, 1)}, {"size": (1, 3)}, {"scale_factor": 0.25},
+    {"scale_factor": (1.7, 0.3), "recompute_scale_factor": True},
+])  # fmt: skip
+def test_images_that_become_as_small_as_one_element(mode, how):
+    def f(x):
+        return nn.functional.interpolate(x, mode=mode, **how)
+
+    height, width = clew.export.Dim("h"), clew.export.Dim("w")
+    shapes = ({2: height, 3: width},)
+    made = clew.onnx.export(f, (clew.randn(1, 1, 8, 9),), dynamic_shapes=shapes)
+    read = clew.onnx.load(io.BytesIO(made.model_proto.SerializeToString()))
+    for size in ((4, 5), (7, 13), (10, 6), (5, 4)):
+        x = clew.randn(1, 1, *size)
+        for got in (made(x)[0], read(x)):
+            np.testing.assert_allclose(got, f(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_means_of_what_is_scattered(own):
+    def f(x, index, source):
+        return x.scatter_reduce(1, index, source, "mean", include_self=own)
+
+    a, b = clew.export.Dim("a"), clew.export.Dim("b")
+    shapes = ({0: a}, {0: a, 1: b}, {0: a, 1: b})
+    index = clew.tensor([[0, 0, 2], [3, 3, 3]])
+    made = clew.onnx.export(f, (clew.randn(2, 4), index, clew.randn(2, 3)), dynamic_shapes=shapes)
+    x, index, source = clew.randn(1, 4), clew.tensor([[1, 1, 1, 0, 3]]), clew.randn(1, 5)
+    np.testing.assert_allclose(made(x, index, source)[0], f(x, index, source), rtol=1e-5)

@@ -498,3 +498,59 @@ def test_sizes_that_shrink_alone_and_grow_together():
         return clew.randn(n, k), clew.randint(0, 7, (n, k))
 
     traced(Net(f), given(2, 4), [given(1, 1), given(4, 9)])
+
+
+# ---- the last element of a list that grows ----
+
+
+def test_the_last_element_in_a_loop():
+    class Steps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.GRUCell(3, 4)
+
+        def forward(self, x):
+            states = [clew.zeros(x.size(0), 4)]
+            for t in range(x.size(1)):
+                states.append(self.cell(x[:, t], states[-1]))
+            return clew.stack(states[1:], 1), states[-1]
+
+    inputs = [(clew.randn(n, k, 3),) for n, k in ((1, 1), (3, 7))]
+    kept(Steps(), (clew.randn(2, 4, 3),), inputs, ({0: B, 1: T},))
+
+
+def test_the_last_element_that_data_appended():
+    def f(x):
+        far, before = [x[0]], []
+        for row in x:
+            before.append(far[-1])
+            far.append(far[-1] * 0.5 + row)
+            if row[0] > 0:
+                far.append(row)
+        return clew.stack(far), clew.stack(before)
+
+    inputs = [(clew.randn(n, 2) + s,) for n in (1, 4, 9) for s in (-2, 0, 2)]
+    kept(f, (clew.randn(6, 2),), inputs, ({0: B},))
+
+
+def test_the_last_element_of_another_size_in_each_round():
+    def f(x):
+        levels = [x]
+        while min(levels[-1].shape[-2:]) > 3:
+            levels.append(F.avg_pool2d(levels[-1], 2))
+        return levels[-1], len(levels)
+
+    shapes = ({2: Dim("h"), 3: Dim("w")},)
+    inputs = [(clew.randn(1, 1, *s),) for s in ((3, 9), (40, 33), (6, 7))]
+    kept(f, (clew.randn(1, 1, 13, 16),), inputs, shapes)
+
+
+def test_no_other_element_in_a_loop():
+    def f(x):
+        out = [x[0]]
+        for row in x:
+            out.append(out[0] + row)
+        return clew.stack(out)
+
+    with pytest.raises(ExportError, match="append.. and the last element are kept there"):
+        export(Net(f), (clew.randn(3, 2),), dynamic_shapes=({0: B},))

@@ -22,6 +22,7 @@ __all__ = [
     "fixed_sizes",
     "has_maybe",
     "joined",
+    "last_of",
     "length_of",
     "one_of",
     "split_by",
@@ -207,12 +208,20 @@ def fixed_sizes(x: Any, but: int | None = None) -> None:
         )
 
 
+def last_of(items: Any) -> Any:
+    """The last element of a list before a loop, if it is a tensor; else None."""
+    if type(items) is list and items and isinstance(items[-1], Tensor):
+        return items[-1]
+    return None
+
+
 class Appender:
     """A list inside a loop that is kept: it can only grow."""
 
     def __init__(self, before: list[Any], owner: Any) -> None:
         self.before, self.owner = before, owner
         self.added: list[Any] = []  # a Maybe where data decide
+        self.last = last_of(before)
 
     def append(self, x: Any) -> None:
         """Adds one element, once a round."""
@@ -226,6 +235,10 @@ class Appender:
                 f"list of its own, and append what is stacked of it"
             )
         self.added.append(x)
+        if type(x) is Maybe and self.last is not None:
+            self.last = one_of(x.keep, x.value, self.last)
+        else:
+            self.last = None if type(x) is Maybe else x
 
     def extend(self, made: ScanList) -> None:
         """Adds what an inner loop has appended."""
@@ -235,12 +248,13 @@ class Appender:
                 f"it, at {here()}; give it a list of its own, and append what is stacked of it"
             )
         self.added.append(made)
+        self.last = None
 
     def refused(self, name: str) -> ExportError:
         """What is said of any other use."""
         return ExportError(
             f"export: a list that grows in a loop is used ({name}) inside it, at {here()}; only "
-            f"append() is kept there: carry what is needed in a variable"
+            f"append() and the last element are kept there: carry what is needed in a variable"
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -253,6 +267,8 @@ class Appender:
         raise self.refused("len")
 
     def __getitem__(self, index: Any) -> Any:
+        if type(index) is int and index == -1 and self.last is not None:
+            return self.last
         raise self.refused("an element")
 
 

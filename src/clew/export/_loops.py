@@ -11,7 +11,7 @@ from clew.export._code import UnequalRows, interpret_loop
 from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, Value, values_in, written
 from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind, _same, shown
-from clew.export._lists import Appender, Maybe, ScanList
+from clew.export._lists import Appender, Maybe, ScanList, last_of
 from clew.export._perhaps import Perhaps
 from clew.export._ragged import RaggedList, common, pushed, rank, sizes_of
 from clew.export._record import Held, Recorder, unseen
@@ -137,6 +137,9 @@ class Staged:
                             grown = grown - {i}
                         else:
                             self.added[i] = a.added[0]
+                            first = last_of(self.vals[i])
+                            if first is not None and isinstance(a.last, Tensor):
+                                self._changing(first, a.last, ("last", i), loose)
                         continue
                     if a is not b and not (a is UNBOUND and b is UNBOUND):
                         carried.add(i)
@@ -221,6 +224,11 @@ class Staged:
             appenders = {}
             for i in sorted(grown):
                 appenders[i] = given[i] = Appender(self.vals[i], self)
+            lasts = {}
+            for i, appender in appenders.items():
+                start = last_of(self.vals[i])
+                if start is not None:
+                    lasts[i] = appender.last = self._param(start, ("last", i), loose)
             self.level = len(rec.blocks)
             got = list(self.body(SymInt(counter, [0] * rec.runs), given))
             ends: list[Any] = []
@@ -233,6 +241,12 @@ class Staged:
                 sizes = [sizes_of(x) for x in appenders[i].added]
                 self.ragged[i].fixed = common([self.ragged[i].fixed, *sizes])
                 self._end((flat, shapes), more, self.names[i], ends)
+            for i, start in lasts.items():
+                last = appenders[i].last
+                same = isinstance(last, Tensor) and last.dim() == start.dim()
+                if not same or last.dtype != start.dtype:  # then it was not read either
+                    last = start
+                self._end(start, last, self.names[i], ends)
             for k in unread:  # what stands for no value may be of other sizes
                 p, e = self.params[k], ends[k]
                 if isinstance(e, Value) and p.kind == "tensor":
@@ -263,7 +277,7 @@ class Staged:
         cond = None if self.cond is None else rec.stored(self.cond)
         trip = None if self.trip is None else rec.stored(self.trip)
         node = Node("loop", (trip, cond, tuple(self.inits)), place=self.place, blocks=[block])
-        after = self._after(node, order, starts, parts, scans, varying)
+        after = self._after(node, order, starts, parts, scans, varying, len(lasts))
         for i in grown:
             if isinstance(self.vals[i], ScanList):
                 self.vals[i].spoil(self.place)
@@ -416,7 +430,7 @@ class Staged:
 
     def _after(
         self, node: Node, order: list[int], starts: dict[int, Any], parts: dict[int, list[bool]],
-        scans: Any, varying: set[int],
+        scans: Any, varying: set[int], lasts: int,
     ) -> tuple[Any, ...]:  # fmt: skip
         rec = self.rec
         body = node.blocks[0]
@@ -461,6 +475,8 @@ class Staged:
         for i in self.ragged:
             flat, shapes = self._tensor(next(outputs)), self._tensor(next(outputs))
             vals[i] = RaggedList(flat, shapes, True, self.ragged[i].fixed)
+        for _ in range(lasts):
+            next(outputs)
         for i, filtered in parts.items():
             rows, masks = [], []
             for data_decide in filtered:

@@ -199,8 +199,10 @@ def _scatter(b: Builder, a: Any) -> str:
     mode = a.get("reduce")
     if a.node.op == "scatter_add":
         mode = "sum"
+    if mode == "mean" and rank(x) and dtype.is_floating_point:
+        return _scattered_mean(b, a, index, name)
     if mode not in how:
-        raise OnnxExporterError(f"onnx.export: scatter_reduce() with {mode!r}")
+        raise OnnxExporterError(f"onnx.export: scatter_reduce() with {mode!r} of these")
     if a.node.op == "scatter_reduce" and not a.get("include_self", True):
         return _without_self(b, a, index, name, how[mode])
     if not rank(x):
@@ -211,6 +213,21 @@ def _scatter(b: Builder, a: Any) -> str:
         "ScatterElements", b.name(x), index, name, axis=a.dim % rank(x), reduction=how[mode]
     )
     return result
+
+
+def _scattered_mean(b: Builder, a: Any, index: str, source: str) -> str:
+    """Sums by how many elements they are of."""
+    x, d, own = a.input, a.dim % rank(a.input), a.get("include_self", True)
+    one, zero = b.scalar(1, x.dtype), b.scalar(0, x.dtype)
+    nothing = b.op("Expand", zero, b.shape(b.name(x)))
+    ones = b.op("Expand", one, b.shape(index))
+    count = b.op("ScatterElements", nothing, index, ones, axis=d, reduction="add")
+    first = b.name(x) if own else nothing
+    total = b.op("ScatterElements", first, index, source, axis=d, reduction="add")
+    if own:
+        return str(b.op("Div", total, b.op("Add", count, one)))
+    mean = b.op("Div", total, b.op("Max", count, one))
+    return str(b.op("Where", b.op("Greater", count, zero), mean, b.name(x)))
 
 
 def _without_self(b: Builder, a: Any, index: str, source: str, how: str) -> str:

@@ -54,6 +54,12 @@ def _nearest(b: Builder, x: Value, sizes: list[str], steps: list[Any], exact: bo
     return name
 
 
+def _scaled(b: Builder, x: Value, d: int, factor: Any) -> str:
+    """A size times a factor."""
+    product = b.op("Mul", b.cast(b.dim_of(x, 2 + d), "float64"), b.const(float(factor), np.float64))
+    return str(b.cast(b.op("Floor", product), "int64"))
+
+
 @lowers("nn.functional.interpolate")
 def _interpolate(b: Builder, a: Any) -> str:
     names = ("input", "size", "scale_factor", "mode", "align_corners", "recompute_scale_factor",
@@ -73,11 +79,7 @@ def _interpolate(b: Builder, a: Any) -> str:
         if size is not None:
             sizes = [b.scalar(k, "int64") for k in listed(size, n)]
         else:
-            sizes = [
-                b.cast(b.op("Floor", b.op("Mul", b.cast(b.dim_of(x, 2 + d), "float64"),
-                                          b.const(float(f), np.float64))), "int64")
-                for d, f in enumerate(listed(factor, n))
-            ]  # fmt: skip
+            sizes = [_scaled(b, x, d, f) for d, f in enumerate(listed(factor, n))]
         if mode == "area":
             return averages(b, x, sizes)
         steps = [None] * n if size is not None or given.get("recompute_scale_factor") else [
@@ -91,16 +93,20 @@ def _interpolate(b: Builder, a: Any) -> str:
         more["nearest_mode"] = "round_prefer_ceil" if exact else "floor"
     else:
         aligned = bool(given.get("align_corners"))
-        more["coordinate_transformation_mode"] = (
-            "align_corners" if aligned else "pytorch_half_pixel"
-        )
+        # "pytorch_half_pixel" would take the first element where the size becomes 1.
+        more["coordinate_transformation_mode"] = "align_corners" if aligned else "half_pixel"
         if mode == "bicubic":
             more["cubic_coeff_a"] = -0.75
-            more["coordinate_transformation_mode"] = "align_corners" if aligned else "half_pixel"
     if size is not None:
         shape = b.op("Shape", name)
         sizes = b.op("Concat", b.op("Slice", shape, b.ints(0), b.ints(2)),
                      b.vector(listed(size, n)), axis=0)  # fmt: skip
+        return str(b.op("Resize", name, "", "", sizes, **more))
+    if given.get("recompute_scale_factor"):
+        shape = b.op("Shape", name)
+        ends = [_scaled(b, x, d, f) for d, f in enumerate(listed(factor, n))]
+        first = b.op("Slice", shape, b.ints(0), b.ints(2))
+        sizes = b.op("Concat", first, *(b.op("Unsqueeze", e, b.ints(0)) for e in ends), axis=0)
         return str(b.op("Resize", name, "", "", sizes, **more))
     scales = [1.0, 1.0, *map(float, listed(factor, n))]
     return str(b.op("Resize", name, "", b.const(np.array(scales, np.float32)), **more))
