@@ -197,3 +197,11 @@ def test_means_of_what_is_scattered(own):
     made = clew.onnx.export(f, (clew.randn(2, 4), index, clew.randn(2, 3)), dynamic_shapes=shapes)
     x, index, source = clew.randn(1, 4), clew.tensor([[1, 1, 1, 0, 3]]), clew.randn(1, 5)
     np.testing.assert_allclose(made(x, index, source)[0], f(x, index, source), rtol=1e-5)
+
+
+def test_a_loss_that_checks_its_variance():
+    f = nn.functional.gaussian_nll_loss
+    x, y, variance = clew.randn(3), clew.randn(3), clew.ones(3)
+    with pytest.warns(UserWarning, match="cannot check"):
+        made = clew.onnx.export(lambda *a: f(*a), (x, y, variance))
+    np.testing.assert_allclose(made(y, x, variance * 2)[0], f(y, x, variance * 2), rtol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 
 import pytest
@@ -554,3 +555,36 @@ def test_no_other_element_in_a_loop():
 
     with pytest.raises(ExportError, match="append.. and the last element are kept there"):
         export(Net(f), (clew.randn(3, 2),), dynamic_shapes=({0: B},))
+
+
+def test_parts_that_are_as_many_as_a_size_says():
+    def f(x):
+        parts = clew.stack([p.sum(0) for p in x.split(2)])
+        return parts, functools.reduce(lambda a, p: a + p.amax(0), x.split(3), x[0])
+
+    kept(f, (clew.randn(5, 3),), [(clew.randn(n, 3),) for n in (1, 2, 4, 9)], ({0: B},))
+
+
+def test_reduce_is_a_loop():
+    def f(x):
+        def step(total, row):
+            return total * 0.5 + row if row.sum() > 0 else total - row
+
+        return functools.reduce(step, x, clew.zeros(3)), functools.reduce(step, x)
+
+    inputs = [(clew.randn(n, 3) + s,) for n in (1, 2, 6) for s in (-1, 0, 1)]
+    kept(f, (clew.randn(4, 3),), inputs, ({0: B},))
+
+
+def test_sizes_of_indices_of_triangles():
+    def f(x):
+        i, j = clew.triu_indices(x.size(0), x.size(1), 1)
+        return x[i, j] / i.shape[0], x[i, j].shape[0]
+
+    kept(f, (clew.randn(4, 3),), [(clew.randn(n, 3),) for n in (1, 2, 9)], ({0: B},))
+
+
+def test_lambdas_that_end_in_parentheses():
+    f = lambda x: x * 2 if 0 < x.mean() < 1 else (x if -1 <= x.mean() <= 0 else x * 0)
+    inputs = [(clew.full((n, 3), v),) for n in (1, 4) for v in (0.5, -0.5, 2.0)]
+    kept(f, (clew.full((2, 3), 0.5),), inputs, ({0: B},))

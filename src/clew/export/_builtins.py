@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +22,7 @@ class Functions(Conditions):
     """len(), range(), min() and others."""
 
     call: Any  # of Control
+    for_: Any
     listed: Any
     generated: Any
     fresh: Any
@@ -180,6 +182,24 @@ class Functions(Conditions):
         if type(count) in SYMS:
             self.rec.guard(compute("gt", operator.gt, (count, 0)), True)
 
+    def _reduce(self, function: Any, items: Any, *start: Any) -> Any:
+        """functools.reduce() as the loop that it is."""
+        found = as_loop(self.rec, items)
+        if found is None:
+            found = items
+        first = start[0] if start else None
+        if not start:
+            if not isinstance(found, SymIter):
+                return functools.reduce(partial(self.call, function), items)
+            count, item = found.length(), found.item
+            self.rec.guard(compute("gt", operator.gt, (count, 0)), True)
+            first, found = item(0), SymIter(count - 1, lambda i: item(i + 1))
+
+        def body(x: Any, total: Any) -> tuple[Any]:
+            return (self.call(function, total, x),)
+
+        return self.for_(found, body, (first,), ("what reduce() gives",), None, here().line)[0]
+
     def _round(self, x: Any, *digits: Any) -> Any:
         if type(x) in SYMS:
             return compute("round", round, (x, *(d for d in digits if d is not None)))
@@ -263,6 +283,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     min: lambda c, *a, **k: c._extreme(min, *a, **k),
     max: lambda c, *a, **k: c._extreme(max, *a, **k),
     round: Functions._round,
+    functools.reduce: Functions._reduce,
     sum: Functions._sum,
     enumerate: Functions._enumerate,
     zip: Functions._zip,

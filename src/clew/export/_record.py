@@ -448,6 +448,10 @@ class Recorder(StandIns, PartsMode):
             dim = named.get("dim", args[1] if len(args) > 1 else 0)
             with self:
                 return SymIter(self.shape(args[0])[dim], lambda i: args[0].select(dim, i))
+        if any(len(p) != len(parts[0]) for p in parts) and op in ("split", "ops.split", "chunk"):
+            found = self._split(op, args, kwargs)
+            if found is not None:
+                return found
         if any(len(p) != len(parts[0]) for p in parts):
             raise ExportError(
                 f"export: {op} gives as many tensors as a size says ({[len(p) for p in parts]}), "
@@ -483,6 +487,30 @@ class Recorder(StandIns, PartsMode):
         )
         self.emit(node)
         return first
+
+    def _split(self, op: str, args: Any, kwargs: Any) -> SymIter | None:
+        """As many parts as a size says, of which the last may be shorter."""
+        x = args[0]
+        given = {**dict(zip(COUNTED[op], args[1:])), **kwargs}
+        dim = given.get("dim", 0)
+        part: Any = given.get(
+            "chunks", given.get("split_size", given.get("split_size_or_sections"))
+        )
+        if isinstance(part, (tuple, list)) or type(dim) is not int:
+            return None
+        with self:
+            length = self.shape(x)[dim]
+            if op == "chunk":
+                part = _symbols.compute("max", max, ((length + (part - 1)) // part, 1))
+            count = _symbols.compute("max", max, ((length + (part - 1)) // part, 1))
+
+        def item(i: Any) -> Tensor:
+            left = length - i * part
+            size = _symbols.compute("min", min, (part, left))
+            made: Tensor = x.narrow(dim, i * part, size)
+            return made
+
+        return SymIter(count, item)
 
     def _guard_count(self, op: str, args: Any, kwargs: Any, count: int, place: Place) -> None:
         """The program checks that a size that varies gives as many parts."""

@@ -161,21 +161,30 @@ def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
         return None
     begin = min((line, column) for line, _, column, _ in places)
     end = max((line, column) for _, line, _, column in places)
+    found: ast.Lambda | None = None
     for node in ast.walk(_tree_of("".join(linecache.getlines(code.co_filename)))):
-        if isinstance(node, ast.Lambda):
-            body = node.body
-            if begin == (body.lineno, body.col_offset) and end == (
-                body.end_lineno, body.end_col_offset,
-            ):  # fmt: skip
-                node = copy.deepcopy(node)
-                whole = ast.FunctionDef(
-                    name="_clew_lambda", args=node.args, body=[ast.Return(node.body)],
-                    decorator_list=[], **_NO_TYPES,
-                )  # fmt: skip
-                for new in (whole, whole.body[0]):
-                    ast.copy_location(new, node)
-                return whole
-    return None
+        if not isinstance(node, ast.Lambda):
+            continue
+        first, last = _span(node.body)
+        # What lies in parentheses may end before these do. The innermost that holds all is it.
+        if first <= begin and end <= last and (found is None or _span(found.body)[0] <= first):
+            found = node
+    if found is None or _span(found.body)[0] != begin:
+        return None
+    node = copy.deepcopy(found)
+    whole = ast.FunctionDef(
+        name="_clew_lambda", args=node.args, body=[ast.Return(node.body)],
+        decorator_list=[], **_NO_TYPES,
+    )  # fmt: skip
+    for new in (whole, whole.body[0]):
+        ast.copy_location(new, node)
+    return whole
+
+
+def _span(node: ast.expr) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Where an expression begins and ends."""
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
 @functools.lru_cache(maxsize=32)

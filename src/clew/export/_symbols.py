@@ -25,6 +25,7 @@ _CHECKS = {
         "_validate_sample",
         "_check_edges",
         "_check_first",
+        "gaussian_nll_loss",
         "_unpool",
         "_is_causal",
     ),

@@ -103,7 +103,9 @@ def loose_sizes(
         carried |= found
         rec.by_data |= found
     plain = {(a,) * rec.runs for a in given if type(a) is int}
-    if syms and op in _SIZED_BY_NUMBERS:
+    if syms and op in ("tril_indices", "triu_indices"):  # of two rows, whatever the sizes are
+        carried.add(results[0][1])
+    elif syms and op in _SIZED_BY_NUMBERS:
         agreeing = {tuple(s.vals) for s in syms if len(set(s.vals)) == 1}
         carried |= {c for c in columns if c not in plain and (agreeing or c not in fixed)}
         carried |= agreeing & columns
