@@ -49,7 +49,7 @@ def _ask_number(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
         raise ExportError(
             f"export: {what}() makes a Python value of data at {here()}\n"
             f"  Only functions and methods whose source is at hand keep such decisions, and no "
-            f"properties, comprehensions of dicts, of sets and of several `for`, generators that "
+            f"properties, comprehensions of dicts and of sets, generators that "
             f"are sent values or asked for the next one, or, before Python 3.11, lambdas: write "
             f"`if`, `while` or `for` in a function, or use clew.where()."
         )
