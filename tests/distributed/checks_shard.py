@@ -8,7 +8,13 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor, Replicate, Shard, init_device_mesh
+from torch.distributed.tensor import (
+    DTensor,
+    Replicate,
+    Shard,
+    distribute_tensor,
+    init_device_mesh,
+)
 
 dist.init_process_group("mpi")
 r, n = dist.get_rank(), dist.get_world_size()
@@ -77,6 +83,31 @@ ours.set_requires_gradient_sync(True)
 (ours(p1) ** 2).mean().backward()
 for p, q in zip(plain.parameters(), ours.parameters()):
     assert np.allclose(q.grad.full_tensor().numpy(), p.grad.numpy(), atol=1e-12)
+
+# Made without data, cut, then given memory and values: the parameters are others than were cut.
+plain = net()
+with torch.device("meta"):
+    ours = shard(net())
+ours.to_empty(device="cpu")
+with torch.no_grad():
+    for p, q in zip(plain.parameters(), ours.parameters()):
+        assert isinstance(q, DTensor) and q.placements == (Shard(0),)
+        q.copy_(distribute_tensor(p.detach(), q.device_mesh, q.placements))
+opts = [torch.optim.SGD(m.parameters(), 0.1) for m in (plain, ours)]
+for step in range(2):
+    whole, part = batch(step)
+    losses = [(plain(whole) ** 2).mean(), (ours(part) ** 2).mean()]
+    [o.zero_grad() for o in opts]
+    [loss.backward() for loss in losses]
+    [o.step() for o in opts]
+for p, q in zip(plain.parameters(), ours.parameters()):
+    assert np.allclose(q.full_tensor().detach().numpy(), p.detach().numpy(), atol=1e-12)
+ours[0].weight = nn.Parameter(torch.zeros(2, 2))
+try:
+    ours(part)
+    raise AssertionError("a parameter that is no part of anything was taken")
+except RuntimeError as error:
+    assert "'weight' was replaced" in str(error)
 
 # Lower precision: computed in bfloat16, added in float32, kept in float32.
 ours = shard(net().float(), mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))

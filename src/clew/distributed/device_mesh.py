@@ -39,7 +39,7 @@ class DeviceMesh:
         **args: Any,
     ) -> None:
         self.device_type = device_type
-        self.mesh = clew.as_tensor(mesh).to(clew.int32)
+        self.mesh = clew.as_tensor(mesh, device="cpu").to(clew.int32)
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         if not c10d.is_initialized():
             c10d.init_process_group("gloo")
@@ -188,5 +188,5 @@ def init_device_mesh(
         sizes = tuple(rest if n == -1 else n for n in sizes)
     if math.prod(sizes) != total:
         raise RuntimeError(f"init_device_mesh: {total} processes do not form a grid of {sizes}")
-    ranks = clew.arange(total, dtype=clew.int32).reshape(sizes)
+    ranks = clew.arange(total, dtype=clew.int32, device="cpu").reshape(sizes)
     return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)

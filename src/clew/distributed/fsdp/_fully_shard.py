@@ -100,6 +100,31 @@ class _Group:
 
     # ---- putting together ----
 
+    def renew(self) -> None:
+        """Takes parameters that were put in place of the parts since: by `to_empty` after the
+        model was made without data, by `load_state_dict(assign=True)`.
+        """
+        if self.whole is not None:
+            return
+        for m in self.members:
+            owner, name = m.places[0]
+            now = owner._parameters[name]
+            if now is m.sharded:
+                continue
+            if not isinstance(now, DTensor) or tuple(now._sizes) != m.sizes:
+                raise RuntimeError(
+                    f"fully_shard: parameter {name!r} was replaced by what is not a part of a "
+                    f"distributed tensor of sizes {m.sizes}"
+                )
+            m.sharded = now
+            for owner, name in m.places[1:]:
+                owner._parameters[name] = now
+            self.values = self.again = None
+            if self.pending is not None:
+                for work in self.pending[1]:
+                    work.wait()
+                self.pending = None
+
     def _begin(self) -> tuple[list[tuple[Any, Any]], list[Any], Any]:
         """What is being filled, as (ranks' rows, sizes); works; the versions of the parts."""
         n = self.across.size()
@@ -148,11 +173,13 @@ class _Group:
         group = other() if other is not None else None
         if group is None or group is self or group.pending or group.whole or group.again:
             return
+        group.renew()
         with clew.no_grad():
             group.pending = group._begin()
 
     def unshard(self) -> None:
         """The module's attributes are whole tensors from now on, with a record of their own."""
+        self.renew()
         if self.values is None or self.values[1] != self._versions():
             self.values = self.gathered()
         self.again = None
@@ -306,6 +333,7 @@ class FSDPModule:
         """
         group = self._fsdp_group
         if async_op:
+            group.renew()
             if group.whole is None and group.pending is None:
                 with clew.no_grad():
                     group.pending = group._begin()
