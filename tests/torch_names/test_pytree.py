@@ -4,6 +4,7 @@ from collections import OrderedDict, namedtuple
 
 import pytest
 
+import clew
 from clew.utils import _pytree
 
 Pair = namedtuple("Pair", "a b")
@@ -56,3 +57,11 @@ def test_some_leaves():
     assert isinstance(_pytree.tree_structure(1), _pytree.LeafSpec) and repr(spec).startswith(
         "TreeSpec("
     )
+
+
+def test_sizes_are_containers():
+    leaves, spec = _pytree.tree_flatten({"size": clew.Size([2, 3])})
+    assert leaves == [2, 3]
+    made = _pytree.tree_map(lambda n: n + 1, clew.Size([2, 3]))
+    assert made == (3, 4) and type(made) is tuple
+    assert _pytree.tree_unflatten([4, 5], spec) == {"size": (4, 5)}

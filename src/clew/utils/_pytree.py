@@ -7,6 +7,8 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from clew._C import Size
+
 __all__ = [
     "Context",
     "GetAttrKey",
@@ -211,6 +213,7 @@ _kinds: dict[type, _Kind] = {
         lambda c, how: defaultdict(how[0], zip(how[1], c)),
     ),
     deque: (lambda t: (list(t), t.maxlen), lambda c, maxlen: deque(c, maxlen)),
+    Size: (lambda t: (list(t), None), lambda c, _: tuple(c)),  # whose parts may be no numbers
 }
 
 
@@ -236,6 +239,7 @@ _serialized: dict[str, tuple[type, Any, Any]] = {
     "builtins.list": (list, None, None),
     "builtins.dict": (dict, None, None),
     "collections.OrderedDict": (OrderedDict, None, None),
+    "torch.Size": (Size, None, None),
 }
 
 
