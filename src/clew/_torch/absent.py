@@ -150,10 +150,6 @@ MODULES: dict[str, tuple[str, str]] = {
     "ao.quantization.quantize_fx": (_QUANTIZED, "convert_fx fuse_fx prepare_fx prepare_qat_fx"),
     "ao.quantization.quantize_pt2e": (_QUANTIZED, "convert_pt2e prepare_pt2e prepare_qat_pt2e"),
     "ao.nn.intrinsic": (_QUANTIZED, "ConvBn2d ConvBnReLU2d ConvReLU2d LinearReLU"),
-    "nn.utils._per_sample_grad": (
-        "func.vmap(func.grad(f)) gives a gradient for each sample",
-        "call_for_per_sample_grads",
-    ),
     "autograd.profiler_legacy": ("autograd.profiler.profile is the profiler", "profile"),
     "ao.nn.qat": (_QUANTIZED, "Conv1d Conv2d Conv3d Linear"),
     "ao.quantization.fake_quantize": (
