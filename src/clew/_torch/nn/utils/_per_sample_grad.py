@@ -59,6 +59,7 @@ def call_for_per_sample_grads(
         The function, of the module's arguments. Tensors of the batch's size are cut into samples.
 
     Example:
+        >>> import clew
         >>> net = nn.Linear(2, 1, bias=False)
         >>> x = clew.tensor([[1.0, 2.0], [3.0, 4.0]])
         >>> call_for_per_sample_grads(net)(x).sum().backward()
