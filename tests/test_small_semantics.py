@@ -221,3 +221,14 @@ def test_a_checkpoint_that_lets_draws_differ_draws_its_masks_anew() -> None:
     y = checkpoint(lambda t: F.dropout(t, 0.5) * 2, z, use_reentrant=False)
     y.sum().backward()
     assert clew.equal(z.grad, y.detach())
+
+
+@pytest.mark.parametrize("name", ["max", "min", "maximum", "add"])
+def test_pairs_are_written_over_one_of_them(name: str) -> None:
+    function = getattr(clew, name)
+    a, b = clew.tensor([1.0, 5.0, 2.0]), clew.tensor([3.0, 2.0, 2.0])
+    want = function(a, b)
+    assert function(a, b, out=a) is a
+    assert clew.equal(a, want)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        function(a[1:], b[1:], out=a[:2])

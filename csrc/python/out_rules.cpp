@@ -53,13 +53,17 @@ bool needs_own_dtype(const OpDef& op) {
 }
 
 void check_out_memory(const OpDef& op, std::span<const Tensor> in, const Tensor& out) {
+  // max(input, other) is elementwise: AMSGrad writes max(a, b, out=a).
+  const bool pairs = op.kind == OpKind::Composite && in.size() == 2 &&
+                     (op_name(op) == "max" || op_name(op) == "min");
+  const bool elementwise = op.kind == OpKind::Elementwise || pairs;
   for (const Tensor& t : in) {
     if (!t.defined() || t->storage != out->storage) continue;
     const Overlap how = overlap(out, t);
     const bool refused = how == Overlap::partly || how == Overlap::whole;
     if (!refused) continue;
-    if (names(apart, op) ||
-        (how == Overlap::partly && (op.kind == OpKind::Elementwise || names(aligned, op))))
+    if ((names(apart, op) && !pairs) ||
+        (how == Overlap::partly && (elementwise || names(aligned, op))))
       fail_overlap(op_name(op));
   }
 }

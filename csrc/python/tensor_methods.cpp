@@ -226,7 +226,9 @@ PyObject* method_make_subclass(PyObject*, PyObject* args) {
     auto* t = reinterpret_cast<PyTypeObject*>(type);
     if (!PyType_IsSubtype(t, tensor_type))
       fail_type("_make_subclass: ", t->tp_name, " is not a subclass of Tensor");
-    Tensor made = make_subclass_instance(t, borrow(source));
+    const Tensor given = borrow(source);
+    if (given->flags & flag_gathered) settle_storage(given->storage);
+    Tensor made = make_subclass_instance(t, given);
     if (requires_grad) set_requires_grad_flag(made, true);
     return wrap(std::move(made));
   });

@@ -162,3 +162,24 @@ def test_a_copy_of_a_gathered_result_without_elements() -> None:
         y = c * 2
     y.sum().backward()
     assert empty.grad.shape == (0, 8)
+
+
+def test_index_put_of_gathered_values_without_elements() -> None:
+    x = clew.zeros(0, 8, requires_grad=True)
+    with clew.autobatch():
+        a = x * 2
+        c = clew.zeros(3, 8)
+        c[clew.empty(0, dtype=clew.int64)] = a
+        y = c * 2
+    y.sum().backward()
+    assert x.grad.shape == (0, 8)
+
+
+def test_a_parameter_of_a_gathered_result_shares_its_memory() -> None:
+    with clew.autobatch():
+        x = clew.ones(2, 3) * 2
+        p = nn.Parameter(x.detach())
+        with clew.no_grad():
+            p.fill_(6)
+        y = x + 1
+    assert x.unique().tolist() == [6] and y.unique().tolist() == [7]

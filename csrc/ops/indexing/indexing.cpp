@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/batch.h"
+#include "graph/deferral.h"
 #include "graph/inplace.h"
 #include "kernels/elementwise/pointwise.h"
 #include "kernels/indexing/index.h"
@@ -414,6 +415,8 @@ bool fill_few_(const Tensor& x, const Tensor& mask, const Tensor& value) {
 void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
                 bool accumulate) {
   const Tensor args[3] = {x, values, places};
+  if (collects()) [[unlikely]]
+    settle(args);  // their histories are known only then
   if (uint32_t levels = levels_of(args)) [[unlikely]] {
     for (const Tensor& t : args) check_alive(t);
     require_room(x, levels, "index_put_");
