@@ -149,6 +149,11 @@ def test_data_parallel_is_the_module():
     assert clew.equal(m(x), m.module(x)) and "module.weight" in m.state_dict()
     with pytest.raises(RuntimeError, match="CPU only"):
         nn.DataParallel(layer(), device_ids=[0, 1])
+    with pytest.raises(RuntimeError, match="CPU only"):
+        nn.DataParallel(layer(), device_ids=["cpu"], output_device=1)
+    cpu = clew.device("cpu")  # as programs pass on that spread over the devices that there are
+    spread = nn.DataParallel(layer(), device_ids=[cpu, cpu], output_device="cpu")
+    assert spread.device_ids == [] and isinstance(spread.module, nn.Module)
 
 
 def test_places_of_classes():

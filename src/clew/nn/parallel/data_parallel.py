@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew import device
+
 from ..modules.module import Module
 
 __all__ = ["DataParallel", "data_parallel"]
@@ -14,8 +16,8 @@ class DataParallel(Module):
 
     Args:
         module: the module; it is called as it is.
-        device_ids: must be None or empty.
-        output_device: must be None.
+        device_ids: None, or devices that are the CPU.
+        output_device: None, or the CPU.
         dim: the batch's dim; not used.
 
     Shapes:
@@ -23,7 +25,7 @@ class DataParallel(Module):
         returns: what the module gives.
 
     Raises:
-        RuntimeError: for device_ids or an output_device.
+        RuntimeError: for other devices.
 
     Example:
         >>> clew.nn.DataParallel(clew.nn.Linear(4, 3))(clew.ones(2, 4)).shape
@@ -34,7 +36,8 @@ class DataParallel(Module):
         self, module: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0
     ) -> None:
         super().__init__()
-        if device_ids or output_device is not None:
+        wanted = [*(device_ids or ()), *([] if output_device is None else [output_device])]
+        if not all(isinstance(d, (str, device)) and device(d).type == "cpu" for d in wanted):
             raise RuntimeError("DataParallel: this build of clew computes on the CPU only")
         self.module = module
         self.device_ids: list[int] = []
@@ -57,8 +60,8 @@ def data_parallel(
     Args:
         module: the module.
         inputs: its arguments.
-        device_ids: must be None or empty.
-        output_device: must be None.
+        device_ids: None, or devices that are the CPU.
+        output_device: None, or the CPU.
         dim: the batch's dim; not used.
         module_kwargs: its named arguments.
 
