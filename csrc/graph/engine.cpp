@@ -18,9 +18,6 @@
 
 namespace clew {
 
-// The node whose turn it is in this thread's innermost backward.
-static constinit thread_local Node* running_node = nullptr;
-
 namespace {
 
 // Gradients gathered for one node, and how many of its consumers have run.
@@ -89,6 +86,7 @@ struct GraphTask {
   std::unordered_map<Node*, Scratch>
       foreign;  // nodes whose own scratch another running backward uses
   std::vector<Tensor> captured;
+  Node** turn = nullptr;  // lent: tells others which node runs
   std::unordered_map<Node*, std::vector<size_t>> capture_at;
   std::unordered_map<Node*, bool> needed;  // only with captures
 
@@ -576,7 +574,7 @@ struct GraphTask {
 
   // The roots, which args hold, keep every node alive.
   void step(Node* n) try {
-    running_node = n;
+    if (turn) *turn = n;
     modes.deferred |= n->deferred;
     if (n->staged && n->task == this) {
       multiply_staged(n);
@@ -605,6 +603,7 @@ constinit thread_local uint64_t running_backward = 0;
 struct BackwardCall {
   uint32_t id = 0;
   uint64_t root = 0;
+  Node* node = nullptr;      // lent: whose turn it is, as long as the call runs
   Origin* origin = nullptr;  // owned
   Cut* cut = nullptr;        // owned; of the gradients that it gave, if one was asked for
 };
@@ -612,7 +611,11 @@ std::array<BackwardCall, 256> calls;
 }  // namespace
 
 uint64_t backward_id() { return running_backward; }
-Node* backward_node() { return running_node; }
+Node* backward_node() {
+  const BackwardCall& call = calls[static_cast<uint32_t>(running_backward) % calls.size()];
+  return running_backward && call.id == static_cast<uint32_t>(running_backward) ? call.node
+                                                                                : nullptr;
+}
 uint32_t consuming_id() {
   auto id = static_cast<uint32_t>(running_backward);
   return id ? id : 1;
@@ -664,15 +667,8 @@ std::vector<Tensor> run_backward(BackwardArgs& args) {
   }
   struct Number {
     uint64_t before = running_backward;
-    Node* node_before = running_node;
-    Number() {
-      running_backward = ++last_backward;
-      running_node = nullptr;
-    }
-    ~Number() {
-      running_backward = before;
-      running_node = node_before;
-    }
+    Number() { running_backward = ++last_backward; }
+    ~Number() { running_backward = before; }
   } number;
   auto id = static_cast<uint32_t>(running_backward);
   BackwardCall& call = calls[id % calls.size()];
@@ -682,6 +678,15 @@ std::vector<Tensor> run_backward(BackwardArgs& args) {
   if (Origin* before = std::exchange(call.origin, kept(origin_here()))) before->decref();
   TraceSpan trace("backward");
   GraphTask task(args);
+  struct Turn {
+    Node*& node;
+    uint32_t id;
+    ~Turn() {
+      if (calls[id % calls.size()].id == id) node = nullptr;
+    }
+  } turn{call.node, id};
+  call.node = nullptr;
+  task.turn = &call.node;
   task.run();
   if (!args.create_graph)
     for (Tensor& t : task.captured)

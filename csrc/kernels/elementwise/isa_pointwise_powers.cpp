@@ -1,8 +1,7 @@
 // Float loops of pow and its slope, compiled once for each instruction set.
 // May include: base, kernels.
-// Invariant: signs, infinities and nan are those of std::pow; a float power is within 1.25 units in
-// the last place, 1 where the exponent is a small multiple of a half (a cube 1.5); neighbours change
-// no bit.
+// Invariant: signs, infinities and nan are std::pow's; a float power is within 1.25 units in the
+// last place (exponents that are small multiples of a half 1, 3 has 1.5); neighbours change no bit.
 #include <utility>
 
 #include "kernels/core/lanes.h"

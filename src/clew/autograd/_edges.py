@@ -16,7 +16,7 @@ class GradientEdge(NamedTuple):
 
     >>> x = clew.ones(2, requires_grad=True)
     >>> y = x * 2
-    >>> edge = clew.autograd.graph.get_gradient_edge(y)
+    >>> edge = clew.autograd.graph.GradientEdge(y.grad_fn, y.output_nr)
     >>> clew.autograd.grad(y.sum(), edge)
     (tensor([1., 1.]),)
     """

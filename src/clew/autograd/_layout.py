@@ -5,7 +5,8 @@ Rules for gradients may read a tensor of another layout in another order, and th
 
 from __future__ import annotations
 
-from clew import Tensor
+from clew._base.dtypes import contiguous_format
+from clew._C import Tensor, empty_strided
 
 __all__ = ["Layout"]
 
@@ -46,8 +47,6 @@ class Layout:
 
     def copy(self, t: Tensor) -> Tensor:
         """What is needed of the tensor, in memory of its own without gaps."""
-        from clew import contiguous_format
-
         t = t.detach()
         if self.extent:
             return t.as_strided((self.extent,), (1,)).clone()
@@ -67,7 +66,5 @@ class Layout:
         t = copied.reshape(self.needed)
         strides = list(self.strides)
         if tuple(t.stride()) != self.strides and not _may_overlap(self.needed, strides):
-            from clew import empty_strided
-
             t = empty_strided(self.needed, strides, dtype=self.dtype).copy_(t)
         return t.expand(self.shape)
