@@ -3,6 +3,7 @@
 // Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <type_traits>
 
 #include "kernels/resample/grid_sample.h"
@@ -288,8 +289,10 @@ struct Pairs {
 // The neighbours at eight places, apart.
 [[gnu::always_inline]] inline Pairs pairs_at(const float* from, const int32_t* at) {
   auto two = [&](int i, int k) __attribute__((always_inline)) {
-    const __m128d one = _mm_load_sd(reinterpret_cast<const double*>(from + at[i]));
-    return _mm_castpd_ps(_mm_loadh_pd(one, reinterpret_cast<const double*>(from + at[k])));
+    double pair[2];  // a pair of floats each, which need not lie as a double does
+    std::memcpy(&pair[0], from + at[i], sizeof(double));
+    std::memcpy(&pair[1], from + at[k], sizeof(double));
+    return _mm_castpd_ps(_mm_set_pd(pair[1], pair[0]));
   };
   const __m256 a = _mm256_insertf128_ps(_mm256_castps128_ps256(two(0, 1)), two(4, 5), 1);
   const __m256 b = _mm256_insertf128_ps(_mm256_castps128_ps256(two(2, 3)), two(6, 7), 1);
