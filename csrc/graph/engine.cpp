@@ -86,13 +86,13 @@ struct GraphTask {
   std::unordered_map<Node*, Scratch>
       foreign;  // nodes whose own scratch another running backward uses
   std::vector<Tensor> captured;
-  Node** turn = nullptr;  // lent: tells others which node runs
+  Node** turn;  // lent: tells others which node runs
   std::unordered_map<Node*, std::vector<size_t>> capture_at;
   std::unordered_map<Node*, bool> needed;  // only with captures
 
   static constexpr uint32_t few = 4;  // inputs, outputs
 
-  explicit GraphTask(BackwardArgs& a) : args(a) {}
+  GraphTask(BackwardArgs& a, Node** tell) : args(a), turn(tell) {}
   ~GraphTask() {
     modes.disposable = nullptr;
     // What an exception left.
@@ -574,7 +574,7 @@ struct GraphTask {
 
   // The roots, which args hold, keep every node alive.
   void step(Node* n) try {
-    if (turn) *turn = n;
+    *turn = n;
     modes.deferred |= n->deferred;
     if (n->staged && n->task == this) {
       multiply_staged(n);
@@ -677,7 +677,7 @@ std::vector<Tensor> run_backward(BackwardArgs& args) {
   call.root = args.roots.empty() ? 0 : args.roots[0].fn->sequence;
   if (Origin* before = std::exchange(call.origin, kept(origin_here()))) before->decref();
   TraceSpan trace("backward");
-  GraphTask task(args);
+  GraphTask task(args, &call.node);
   struct Turn {
     Node*& node;
     uint32_t id;
@@ -686,7 +686,6 @@ std::vector<Tensor> run_backward(BackwardArgs& args) {
     }
   } turn{call.node, id};
   call.node = nullptr;
-  task.turn = &call.node;
   task.run();
   if (!args.create_graph)
     for (Tensor& t : task.captured)

@@ -227,7 +227,7 @@ PyObject* method_make_subclass(PyObject*, PyObject* args) {
     if (!PyType_IsSubtype(t, tensor_type))
       fail_type("_make_subclass: ", t->tp_name, " is not a subclass of Tensor");
     const Tensor given = borrow(source);
-    if (given->flags & flag_gathered) settle_storage(given->storage);
+    settle_gathered(given);
     Tensor made = make_subclass_instance(t, given);
     if (requires_grad) set_requires_grad_flag(made, true);
     return wrap(std::move(made));
@@ -239,8 +239,7 @@ PyObject* method_as_subclass(PyObject* o, PyObject* type) {
         !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type))
       fail_type("as_subclass: cls must be a subclass of Tensor");
     Tensor source = borrow(o);
-    // A result that is gathered gets memory, which both are to share.
-    if (source->flags & flag_gathered) settle_storage(source->storage);
+    settle_gathered(source);
     // A recorded view, so that writes through either reach the other's history.
     Tensor view = builtins.view(source, source.sizes());
     Tensor made = make_subclass_instance(reinterpret_cast<PyTypeObject*>(type), view);
@@ -260,7 +259,7 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
       return nullptr;
     Tensor self = borrow(o), src = borrow(source);
     require_elements(src, "set_()");
-    if (src->flags & flag_gathered) settle_storage(src->storage);  // a view has its base's then
+    settle_gathered(src);
     if (!(self->flags & flag_conj)) check_inplace(self, "set_", self.requires_grad());
     require(self.dtype() == src.dtype(), "set_: source must have dtype ", self.dtype(), "; got ",
             src.dtype());

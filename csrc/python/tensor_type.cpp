@@ -311,8 +311,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
           "data: a tensor that requires grad can only be set to floating point or complex data; "
           "got ",
           source);
-    // A gathered view comes to its base's memory only then.
-    if (source->flags & flag_gathered) settle_storage(source->storage);
+    settle_gathered(source);
     // Calls that wait read it as it is.
     if (self->storage->awaited || (self->flags & flag_gathered)) settle_storage(self->storage);
     // Graphs recorded so far keep the accumulator of the old shape; later ones get a new one.
