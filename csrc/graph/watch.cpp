@@ -20,19 +20,23 @@ constexpr uint8_t watching = intercept_watch | intercept_anomaly;
 
 // Small tensors, without the way to the kernels: x * 0 is 0 where x is finite and NaN elsewhere.
 template <class T> bool is_finite(const Tensor& t) {
-  using Lanes [[gnu::vector_size(16), gnu::aligned(alignof(T))]] = T;
+  using Lanes [[gnu::vector_size(16)]] = T;
   constexpr int64_t width = sizeof(Lanes) / sizeof(T);
   const auto* x = reinterpret_cast<const T*>(t->address());
   const int64_t n = t->shape->numel;
+  const auto zeros = [x](int64_t at) {
+    Lanes some;  // rows of a tensor begin anywhere
+    std::memcpy(&some, x + at, sizeof some);
+    return some * T{0};
+  };
   Lanes sum = {}, others[3] = {};  // four, since each addition waits for the one before
   int64_t i = 0;
   for (; i + 4 * width <= n; i += 4 * width) {
-    const auto* from = reinterpret_cast<const Lanes*>(x + i);
-    sum += from[0] * T{0};
-    for (int k = 0; k < 3; ++k) others[k] += from[k + 1] * T{0};
+    sum += zeros(i);
+    for (int k = 0; k < 3; ++k) others[k] += zeros(i + (k + 1) * width);
   }
   sum += others[0] + (others[1] + others[2]);
-  for (; i + width <= n; i += width) sum += *reinterpret_cast<const Lanes*>(x + i) * T{0};
+  for (; i + width <= n; i += width) sum += zeros(i);
   T total = 0;
   for (int64_t k = 0; k < width; ++k) total += sum[k];
   for (; i < n; ++i) total += x[i] * T{0};

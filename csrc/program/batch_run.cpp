@@ -8,30 +8,12 @@
 #include <cstring>
 
 #include "graph/explain.h"
+#include "graph/watch.h"
 #include "program/gather_rows.h"
 
 namespace clew::program {
 
 namespace {
-
-// What the calls had switched on.
-class ModesOf {
-  Modes before_;
-
- public:
-  explicit ModesOf(const Gathered& c) : before_(modes) {
-    modes.grad = c.grad;
-    modes.inference = c.inference;
-    modes.deferred = false;
-    modes.saved_hooks = 0;
-    modes.disposable = nullptr;
-    modes.running = nullptr;
-    modes.intercept = static_cast<uint8_t>(modes.intercept &
-                                           (intercept_trace | intercept_watch | intercept_anomaly));
-  }
-  ~ModesOf() { modes = before_; }
-  ModesOf(const ModesOf&) = delete;
-};
 
 class Level {
   int level_;
@@ -43,32 +25,12 @@ class Level {
   uint32_t bit() const { return uint32_t{1} << level_; }
 };
 
-// Keeps an error for results that cannot be computed.
-class Failed final : public Waiting {
-  std::exception_ptr error_;
-
- public:
-  explicit Failed(std::exception_ptr e) : error_(std::move(e)) {}
-  void run(Ending) override { std::rethrow_exception(error_); }
-  size_t waiting() const override { return 0; }
-  void keep(Storage* s) {
-    leave(s);
-    await(s);
-  }
-};
-
 // Where an operand of one sample is this large, a call on many gains nothing over many calls.
 constexpr int64_t large_elements = int64_t{1} << 16;
 
 // Whether the operation can run on many samples as one call.
 bool has_batched_form(const OpDef& op) {
   return op.kind == OpKind::Elementwise || op.kind == OpKind::View || op.batch;
-}
-
-void set_origin(const Tensor& t, Origin* where) {
-  Node* fn = t->grad_fn;
-  if (!fn || fn->origin == where) return;
-  if (Origin* before = std::exchange(fn->origin, kept(where))) before->decref();
 }
 
 }  // namespace
@@ -90,6 +52,7 @@ BatchRun::BatchRun(std::span<const Gathered> calls, std::span<const Given> given
       values_(values),
       places_(values.size()),
       failed_(calls.size(), -1),
+      apart_(values.size(), false),
       uses_(values.size(), 0) {}
 
 void BatchRun::count_uses() {
@@ -172,10 +135,64 @@ void BatchRun::run_group(std::vector<uint32_t>& members) {
         std::sort(members.begin(), members.end(), before);
       break;
     }
-    if (run_together(members)) return;
-    why = "as one call they failed";
+    const auto is_apart = [&](uint32_t call) { return has_operand_apart(call); };
+    std::vector<uint32_t> others;
+    if (std::any_of(members.begin(), members.end(), is_apart)) others = split(members, is_apart);
+    run_members(members);
+    if (!others.empty()) run_members(others);
+    return;
   }
   for (const uint32_t call : members) run_alone(call, why);
+}
+
+// Takes out of members those for which apart is true.
+template <class Predicate>
+std::vector<uint32_t> BatchRun::split(std::vector<uint32_t>& members, Predicate apart) {
+  const auto middle = std::stable_partition(members.begin(), members.end(),
+                                            [&](uint32_t call) { return !apart(call); });
+  std::vector<uint32_t> taken(middle, members.end());
+  members.erase(middle, members.end());
+  if (members.empty()) std::swap(members, taken);
+  return taken;
+}
+
+bool BatchRun::has_operand_apart(uint32_t call) const {
+  for (uint32_t i = 0; i < calls_[call].given; ++i)
+    if (const int32_t v = given(call, i).value; v >= 0 && apart_[static_cast<size_t>(v)])
+      return true;
+  return false;
+}
+
+void BatchRun::run_members(std::vector<uint32_t>& members) {
+  if (members.size() == 1) return run_alone(members[0], "no other call like it could run with it");
+  std::vector<bool> not_finite;
+  const Together how = run_together(members, not_finite);
+  if (how == Together::done) return;
+  if (how == Together::failed) {
+    for (const uint32_t call : members) run_alone(call, "as one call they failed");
+    return;
+  }
+  std::vector<uint32_t> finite, others;
+  for (size_t i = 0; i < members.size(); ++i)
+    (not_finite[i] ? others : finite).push_back(members[i]);
+  run_members(finite);
+  run_members(others);
+}
+
+// Which rows of results that have a history hold infinity or NaN.
+std::vector<bool> BatchRun::rows_not_finite(std::span<const Tensor> outs, size_t rows) {
+  std::vector<bool> found;
+  const GradMode unrecorded(false);
+  const InterceptWithout pause(intercept_trace | intercept_watch | intercept_anomaly);
+  for (const Tensor& t : outs) {
+    if (!t.requires_grad() || t.numel() == 0 || all_finite({&t, 1})) continue;
+    found.resize(rows, false);
+    for (size_t i = 0; i < rows; ++i) {
+      const Tensor row = builtins.select(t, 0, static_cast<int64_t>(i));
+      if (!found[i]) found[i] = !all_finite({&row, 1});
+    }
+  }
+  return found;
 }
 
 // One row as a tensor.
@@ -249,7 +266,11 @@ Tensor BatchRun::operand(std::span<const uint32_t> members, uint32_t at, bool& s
   return shared ? row(places[0]) : gather(places);
 }
 
-bool BatchRun::run_together(std::span<const uint32_t> members) {
+// Where the rows of some members are not finite and those of others are, nothing is kept: rows that
+// the loss turns out not to need get gradients of zero, and zero times infinity would reach what
+// all members share.
+BatchRun::Together BatchRun::run_together(std::span<const uint32_t> members,
+                                          std::vector<bool>& not_finite) {
   const Gathered& c = calls_[members[0]];
   const ModesOf as_gathered(c);
   try {
@@ -283,16 +304,25 @@ bool BatchRun::run_together(std::span<const uint32_t> members) {
       const int lead = all_shared ? 0 : 1;
       if (have.size() != want.size() + lead ||
           !std::equal(want.begin(), want.end(), have.begin() + lead))
-        return false;
+        return Together::failed;
     }
+    if (!all_shared) not_finite = rows_not_finite(whole, members.size());
+    const auto bad = std::count(not_finite.begin(), not_finite.end(), true);
+    if (bad > 0 && static_cast<size_t>(bad) < members.size()) return Together::to_split;
     for (const Tensor& t : whole) set_origin(t, c.origin);
     keep_results(members, whole, all_shared);
+    if (bad > 0) set_apart(members);
   } catch (const Error&) {
-    return false;  // one by one, which finds the member that fails
+    return Together::failed;  // one by one, which finds the member that fails
   }
   note(members[0], static_cast<uint32_t>(members.size()), nullptr);
   release_operands(members);
-  return true;
+  return Together::done;
+}
+
+void BatchRun::set_apart(std::span<const uint32_t> members) {
+  for (const uint32_t m : members)
+    for (uint32_t k = 0; k < calls_[m].values; ++k) apart_[calls_[m].first_value + k] = true;
 }
 
 void BatchRun::run_alone(uint32_t call, const char* why) {
@@ -307,6 +337,9 @@ void BatchRun::run_alone(uint32_t call, const char* why) {
     apply(*c.op, args, c.attrs, outs);
     for (const Tensor& t : outs) set_origin(t, c.origin);
     keep_results({&call, 1}, outs, true);
+    for (const Tensor& t : outs)
+      if (t.requires_grad() && t.numel() < large_elements && t.numel() > 0 && !all_finite({&t, 1}))
+        set_apart({&call, 1});
   } catch (const Error&) {
     failed_[call] = static_cast<int32_t>(failures_.size());
     try {
@@ -348,142 +381,6 @@ void BatchRun::release_operands(std::span<const uint32_t> members) {
       if (whole >= 0 && --whole_uses_[static_cast<size_t>(whole)] == 0)
         wholes_[static_cast<size_t>(whole)] = Tensor();
     }
-  }
-}
-
-// Whoever asks for the result gets the error.
-static void keep_failed(Value& v, Failed& keeper) {
-  if (v.tensor) v.tensor->flags &= static_cast<uint8_t>(~flag_gathered);
-  Storage* s = v.tensor ? std::exchange(v.tensor, nullptr)->storage : v.storage;
-  if (s && s->device == Device::Pending) keeper.keep(s);
-}
-
-// ---- giving results to whoever holds them
-// --------------------------------------------------------
-
-void BatchRun::deliver() {
-  for (uint32_t i = 0; i < calls_.size(); ++i) {
-    const Gathered& c = calls_[i];
-    bool needed = false;
-    for (uint32_t k = 0; k < c.values; ++k) needed = needed || uses_[c.first_value + k] >= shown;
-    if (!needed) continue;
-    if (failed_[i] >= 0) {
-      auto* keeper = new Failed(failures_[static_cast<size_t>(failed_[i])]);
-      for (uint32_t k = 0; k < c.values; ++k) keep_failed(values_[c.first_value + k], *keeper);
-      keeper->decref();
-      continue;
-    }
-    const ModesOf as_gathered(c);
-    if (c.op->kind == OpKind::View) {
-      deliver_views(i);
-      continue;
-    }
-    for (uint32_t k = 0; k < c.values; ++k)
-      if (uses_[c.first_value + k] >= shown) deliver_value(i, c.first_value + k);
-  }
-  for (Value& v : values_) v.tensor = nullptr;
-}
-
-void BatchRun::abandon(std::exception_ptr why) {
-  std::exception_ptr error = why;
-  try {
-    std::rethrow_exception(why);
-  } catch (const Error&) {  // it says what the reader needs
-  } catch (...) {
-    try {
-      fail("the computation of this tensor, with others that waited, was interrupted");
-    } catch (...) {
-      error = std::current_exception();
-    }
-  }
-  auto* keeper = new Failed(error);
-  for (Value& v : values_) keep_failed(v, *keeper);
-  keeper->decref();
-}
-
-// Takes the place of the promise.
-static void take_history(const Tensor& t, const Tensor& source, Origin* origin) {
-  t->flags &= static_cast<uint8_t>(~flag_gathered);
-  if (Node* promise = std::exchange(t->grad_fn, nullptr)) promise->decref();
-  t->output_nr = 0;
-  if (source->grad_fn) set_grad_fn(t, source->grad_fn, source->output_nr);
-  set_origin(t, origin);
-}
-
-void BatchRun::deliver_value(uint32_t call, uint32_t value) {
-  Value& v = values_[value];
-  const Place place = places_[value];
-  Tensor source = row(place);
-  if (place.row < 0 && whole_uses_[static_cast<size_t>(place.whole)]-- > 1)
-    source = builtins.clone(source);  // each has a history of its own
-  else if (place.row < 0)
-    wholes_[static_cast<size_t>(place.whole)] = Tensor();
-  if (!v.tensor) {
-    Tensor own = builtins.clone(source);
-    if (v.storage) {
-      give_bytes(v.storage);  // before it stops waiting: there may be no room
-      leave(v.storage);
-      copy_into(over_parts(v.storage, v.shape, 0, v.dtype, 0), own);
-    }
-    v.tensor = own.get();
-    revived_.push_back(std::move(own));
-    return;
-  }
-  const Tensor t = Tensor::borrow(v.tensor);
-  Storage* s = t->storage;
-  Storage* own = source->storage;
-  // A node may have saved the bytes, or the tensor object.
-  const bool unshared = own->refs == 1 && Py_REFCNT(reinterpret_cast<PyObject*>(source.get())) == 1;
-  if (unshared && own->resizable && own->nbytes == s->nbytes && source->offset == t->offset &&
-      source.strides() == t.strides()) {
-    leave(s);
-    s->take_bytes_of(own);
-  } else {
-    give_bytes(s);
-    leave(s);
-    copy_into(t, source);
-  }
-  take_history(t, source, calls_[call].origin);
-}
-
-// Views of the tensor that the others see: a write through one of them reaches it.
-void BatchRun::deliver_views(uint32_t call) {
-  const Gathered& c = calls_[call];
-  const Given& g = givens_[c.first_given];
-  const Tensor base =
-      g.value < 0 ? g.outer : Tensor::borrow(values_[static_cast<size_t>(g.value)].tensor);
-  Tensors views;
-  if (c.op == &detach_op)
-    views.push_back(alias(base));
-  else
-    apply(*c.op, {&base, 1}, c.attrs, views);
-  for (uint32_t k = 0; k < c.values; ++k) {
-    Value& v = values_[c.first_value + k];
-    Tensor& view = views[static_cast<int>(k)];
-    if (uses_[c.first_value + k] < shown) continue;
-    if (!v.tensor) {
-      if (v.storage) {
-        give_bytes(v.storage);
-        leave(v.storage);
-        copy_into(over_parts(v.storage, v.shape, 0, v.dtype, 0), view);
-      }
-      v.tensor = view.get();
-      revived_.push_back(view);
-      continue;
-    }
-    const Tensor t = Tensor::borrow(v.tensor);
-    Storage* s = t->storage;
-    const bool shared = s->refs > 1;  // another tensor object lies over it
-    if (shared) give_bytes(s);
-    leave(s);
-    if (shared) copy_into(t, view);
-    take_history(t, view, c.origin);
-    std::swap(t->storage, view->storage);
-    std::swap(t->offset, view->offset);
-    std::swap(t->shape, view->shape);
-    std::swap(t->base, view->base);
-    t->view_version = view->view_version;
-    t->view_kind = view->view_kind;
   }
 }
 

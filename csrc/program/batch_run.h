@@ -10,6 +10,25 @@
 
 namespace clew::program {
 
+// What the calls had switched on.
+class ModesOf {
+  Modes before_;
+
+ public:
+  explicit ModesOf(const Gathered& c) : before_(modes) {
+    modes.grad = c.grad;
+    modes.inference = c.inference;
+    modes.deferred = false;
+    modes.saved_hooks = 0;
+    modes.disposable = nullptr;
+    modes.running = nullptr;
+    modes.intercept = static_cast<uint8_t>(modes.intercept &
+                                           (intercept_trace | intercept_watch | intercept_anomaly));
+  }
+  ~ModesOf() { modes = before_; }
+  ModesOf(const ModesOf&) = delete;
+};
+
 class BatchRun {
  public:
   BatchRun(std::span<const Gathered> calls, std::span<const Given> givens, std::span<Value> values);
@@ -28,6 +47,8 @@ class BatchRun {
   std::vector<std::exception_ptr> failures_;  // in order
   uint32_t first_failed_ = UINT32_MAX;        // call
   std::exception_ptr first_failure_;
+  // Of values: whether they hold infinity or NaN. Calls that read them are batched by themselves.
+  std::vector<bool> apart_;
   std::vector<Tensor> wholes_;
   std::vector<int32_t> part_of_;      // -1 for each whole, but while rows are gathered
   std::vector<uint32_t> uses_;        // of values, by calls that have not run, or by others
@@ -41,7 +62,14 @@ class BatchRun {
   void count_uses();
   bool fails_with_operand(uint32_t call);
   void run_group(std::vector<uint32_t>& members);
-  bool run_together(std::span<const uint32_t> members);
+  enum class Together : uint8_t { done, failed, to_split };
+  Together run_together(std::span<const uint32_t> members, std::vector<bool>& not_finite);
+  void run_members(std::vector<uint32_t>& members);
+  template <class Predicate>
+  static std::vector<uint32_t> split(std::vector<uint32_t>& members, Predicate apart);
+  bool has_operand_apart(uint32_t call) const;
+  static std::vector<bool> rows_not_finite(std::span<const Tensor> outs, size_t rows);
+  void set_apart(std::span<const uint32_t> members);
   void run_alone(uint32_t call, const char* why);
   void note(uint32_t call, uint32_t members, const char* why_alone) const;
   Tensor row(Place p) const;
@@ -54,5 +82,12 @@ class BatchRun {
   void deliver_value(uint32_t call, uint32_t value);
   std::vector<Tensor> revived_;  // what live views are views of
 };
+
+// Where its history was recorded.
+inline void set_origin(const Tensor& t, Origin* where) {
+  Node* fn = t->grad_fn;
+  if (!fn || fn->origin == where) return;
+  if (Origin* before = std::exchange(fn->origin, kept(where))) before->decref();
+}
 
 }  // namespace clew::program
