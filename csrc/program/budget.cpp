@@ -85,8 +85,8 @@ bool forget_a_constant() {
           there = there && (!out.value || out.value->has_bytes());
       if (!there) continue;
       u->incref();
-      for (size_t left = u->users.size(); left > 0; left = u->users.size()) {
-        Recipe* r = u->users.back().first;
+      for (int left = u->users.size(); left > 0; left = u->users.size()) {
+        Recipe* r = u->users.back().recipe;
         ++r->refs;
         for (Recipe::Output& out : r->outputs)
           if (out.value) forget_recipe(out.value);

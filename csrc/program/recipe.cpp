@@ -49,7 +49,8 @@ void enter_pool(Content* v) {
 // It has no bytes any more: what it would cost belongs together with what is missing beside it.
 void open_gap(Content* v) {
   if (v->gap || !v->recipe) return;
-  v->gap = new Gap{.cost = static_cast<double>(v->recipe->cost)};
+  v->gap = new Gap();
+  v->gap->cost = static_cast<double>(v->recipe->cost);
   for (const Recipe::Input& in : v->recipe->inputs)
     if (in.value && in.value->gap) Gap::join(v->gap, in.value->gap);
   for (const auto& [user, place] : v->users)
@@ -173,8 +174,8 @@ void Recipe::forget_inputs() {
     Content* v = std::exchange(in.value, nullptr);
     if (!v) continue;
     auto& users = v->users;
-    users[in.place] = users.back();
-    users[in.place].first->inputs[static_cast<int>(users[in.place].second)].place = in.place;
+    Content::User& last = users[static_cast<int>(in.place)] = users.back();
+    last.recipe->inputs[static_cast<int>(last.input)].place = in.place;
     users.pop_back();
     if (users.empty()) {
       v->incref();
@@ -237,7 +238,7 @@ bool note_input(Recipe& r, const Tensor& t) {
     Content* v = content_for(t->storage);
     if (!v) return false;
     v->incref();
-    v->users.emplace_back(&r, at);
+    v->users.push_back({&r, at});
     if (!v->recipe && v->has_bytes()) v->hold();
     v->used_at = spent_ns;
     r.depth = std::max(r.depth, v->depth);
@@ -672,13 +673,13 @@ void lose_users(Content* changing) {
   };
   while (!changing->users.empty()) {
     Stack stack;
-    stack.push(changing->users.back().first);
+    stack.push(changing->users.back().recipe);
     while (!stack.empty()) {
       Recipe* r = stack.top();
       Recipe* deeper = nullptr;
       for (const Recipe::Output& out : r->outputs)
         if (out.value && !out.value->storage && !out.value->users.empty())
-          deeper = out.value->users.back().first;
+          deeper = out.value->users.back().recipe;
       if (deeper) {
         stack.push(deeper);
         continue;

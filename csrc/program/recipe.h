@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/slots.h"
 #include "base/smallvec.h"
 #include "graph/op.h"
 #include "program/waiting.h"
@@ -17,9 +18,21 @@ struct Recipe;
 class Content;
 struct SpillFile;  // program/budget.h
 
+// A base of T: thousands of these come and go with each step.
+template <class T> struct InSlots {
+  static void* operator new(size_t) { return slots().take(); }
+  static void operator delete(void* p) { slots().give(p); }
+
+ private:
+  static Slots<T>& slots() {
+    static auto& all = *new Slots<T>();
+    return all;
+  }
+};
+
 // A value that was given up, and those beside it that were, cost about as much to make again as all
 // of them together: what is needed first is made first.
-struct Gap {
+struct Gap : InSlots<Gap> {
   uint32_t refs = 1;
   Gap* into = nullptr;  // owned: what it was joined with
   double cost = 0;      // nanoseconds
@@ -29,12 +42,15 @@ struct Gap {
 };
 
 // Counted (Waiting) by the storage that has its contents, and by each recipe that reads it.
-class Content final : public Waiting {
+class Content final : public Waiting, public InSlots<Content> {
  public:
   Storage* storage = nullptr;  // that has the contents, or waits for them; null: nothing has
   Recipe* recipe = nullptr;    // counted; null: it cannot be made again
-  // The recipes that read it, each with the number of the input.
-  std::vector<std::pair<Recipe*, uint32_t>> users;
+  struct User {
+    Recipe* recipe;
+    uint32_t input;  // its number
+  };
+  SmallVec<User, 2> users;    // that read it
   int64_t used_at = 0;        // on the clock of spent nanoseconds
   SpillFile* file = nullptr;  // counted: what has the contents instead of the storage
   int64_t file_at = 0;
@@ -59,7 +75,7 @@ class Content final : public Waiting {
   ~Content() override;
 };
 
-struct Recipe {
+struct Recipe : InSlots<Recipe> {
   struct Input {
     Content* value = nullptr;   // counted; null: not given, or a number
     Storage* number = nullptr;  // owned: of a Python number
@@ -80,8 +96,8 @@ struct Recipe {
   bool spoiled = false;  // what it reads has changed
   const OpDef* op = nullptr;
   void* attrs = nullptr;  // owned
-  SmallVec<Input, 4> inputs;
-  SmallVec<Output, 2> outputs;
+  SmallVec<Input, 3> inputs;
+  SmallVec<Output, 1> outputs;
   int64_t began = 0, cost = 0;  // nanoseconds
   uint32_t depth = 0;
   uint32_t saved_before = 0;         // of a write: saved tensors that hold what is written
