@@ -50,8 +50,15 @@ class Candidates {
     const size_t n = all.size(), step = n > 4 * looked_at ? n / (2 * looked_at) | 1 : 1;
     found_.reserve(looked_at);
     // Strides first and then one by one: all are met where few may go.
+    const auto at = [&](size_t k) { return all[(look_from + (k < n ? k * step : k)) % n]; };
     for (size_t k = 0; k < 2 * n && found_.size() < looked_at; ++k) {
-      Content* c = all[(look_from + (k < n ? k * step : k)) % n];
+      Content* c = at(k);
+      // They lie anywhere and were last used long ago.
+      __builtin_prefetch(at(k + 8));
+      if (const Content* soon = at(k + 4)) {
+        __builtin_prefetch(soon->storage);
+        if (soon->recipe) prefetch(*soon->recipe);
+      }
       if (!may_be_given_up(*c)) continue;
       const double age = static_cast<double>(spent() - c->used_at) + 1000;
       found_.push_back({(price(*c) + 100) / (static_cast<double>(c->nbytes) * age), c});

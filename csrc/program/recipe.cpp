@@ -489,6 +489,12 @@ class Work {
   void push(Content* v) {
     v->incref();
     frames_.push_back({v});
+    if (!v->recipe) return;
+    prefetch(*v->recipe);
+    for (const Recipe::Input& in : v->recipe->inputs)
+      if (in.value) prefetch(*in.value);
+    for (const Recipe::Input& in : v->recipe->inputs)
+      if (in.value) __builtin_prefetch(in.value->storage);
   }
   void pop() {
     const Frame f = std::move(frames_.back());

@@ -41,6 +41,12 @@ struct Gap : InSlots<Gap> {
   static void release(Gap* g);
 };
 
+// All of something that lies in no cache.
+template <class T> void prefetch(const T& t) {
+  for (size_t at = 0; at < sizeof(T); at += 64)
+    __builtin_prefetch(reinterpret_cast<const char*>(&t) + at);
+}
+
 // Counted (Waiting) by the storage that has its contents, and by each recipe that reads it.
 class Content final : public Waiting, public InSlots<Content> {
  public:
