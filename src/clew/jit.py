@@ -17,7 +17,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 from clew._retraced import Source, check
 from clew._script_marks import (
@@ -940,6 +940,30 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
 _state = None
 
 
-def _get_trace_graph(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: nothing is traced to graphs of scripts."""
-    raise NotImplementedError("jit._get_trace_graph: use fx.symbolic_trace to record a program")
+def _get_trace_graph(
+    f: Any,
+    args: Any = (),
+    kwargs: dict[str, Any] | None = None,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    return_inputs: bool = False,
+    _return_inputs_states: bool = False,
+) -> tuple[Any, ...]:
+    """Runs a module or a function, and gives the graph of that run and what came out.
+
+    Args:
+        f: what is called.
+        args: its arguments.
+        kwargs: its named arguments.
+        strict: both ways are one here.
+        return_inputs: whether to give the arguments, too, behind both.
+    """
+    from clew._trace_graph import trace_graph
+
+    if _force_outplace or _return_inputs_states:
+        raise NotImplementedError(
+            "jit._get_trace_graph: _force_outplace and _return_inputs_states are not supported"
+        )
+    given = tuple(args) if builtins.isinstance(args, (tuple, list)) else (args,)
+    graph, out = trace_graph(f, given, kwargs or {})
+    return (graph, out, given) if return_inputs else (graph, out)

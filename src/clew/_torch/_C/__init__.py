@@ -117,9 +117,11 @@ def _DisableAutocast() -> Any:
         yield
 
 
-def _get_tracing_state() -> None:
-    """None: nothing is traced."""
-    return None
+def _get_tracing_state() -> Any:
+    """What `jit._get_trace_graph` records into, with `push_scope` and `pop_scope`; else None."""
+    from clew._trace_graph import tracing_state
+
+    return tracing_state()
 
 
 def _are_functorch_transforms_active() -> bool:

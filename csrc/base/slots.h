@@ -1,0 +1,59 @@
+// Memory for many small objects of one size, which come and go together.
+// May include: base.
+// Invariant: used with the GIL held; what has been taken lies in chunks, of which all but a few go
+// when the last object went.
+#pragma once
+#include <cstddef>
+#include <new>
+#include <vector>
+
+#include "base/kept_blocks.h"
+
+namespace clew {
+
+template <class T> class Slots {
+  union Slot {
+    Slot* next;
+    alignas(T) std::byte bytes[sizeof(T)];
+  };
+  static constexpr size_t in_a_chunk = (size_t{1} << 16) / sizeof(Slot);
+  static constexpr size_t kept = 64;  // chunks: the next step needs about as many
+  std::vector<Slot*> chunks_;
+  Slot* free_ = nullptr;
+  size_t unused_ = 0;  // slots of chunks_[at_ - 1], from its beginning
+  size_t at_ = 0;      // chunks in use
+  size_t live_ = 0;
+
+ public:
+  void* take() {
+    if (!keeps_freed_blocks) return ::operator new(sizeof(T));
+    if (Slot* s = free_) {
+      free_ = s->next;
+      ++live_;
+      return s;
+    }
+    if (unused_ == 0) {
+      if (at_ == chunks_.size()) {
+        chunks_.reserve(at_ + 1);
+        chunks_.push_back(static_cast<Slot*>(::operator new(in_a_chunk * sizeof(Slot))));
+      }
+      ++at_;
+      unused_ = in_a_chunk;
+    }
+    ++live_;
+    return chunks_[at_ - 1] + --unused_;
+  }
+  void give(void* p) noexcept {
+    if (!keeps_freed_blocks) return ::operator delete(p);
+    auto* s = static_cast<Slot*>(p);
+    s->next = free_;
+    free_ = s;
+    if (--live_ > 0) return;
+    for (size_t k = kept; k < chunks_.size(); ++k) ::operator delete(chunks_[k]);
+    if (chunks_.size() > kept) chunks_.resize(kept);
+    free_ = nullptr;
+    unused_ = at_ = 0;
+  }
+};
+
+}  // namespace clew
