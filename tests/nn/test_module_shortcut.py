@@ -221,3 +221,25 @@ def test_members_of_equal_modules_are_their_own() -> None:
     modules = [Holder() for _ in range(600)]  # more than are remembered
     for _ in range(2):
         assert [m.weight for m in modules] == [m._parameters["weight"] for m in modules]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "sizes"),
+    [
+        (nn.Conv2d(2, 3, 2), "conv2d", (1, 2, 4, 4)),
+        (nn.Conv1d(2, 3, 2, padding_mode="circular", padding=1), "conv1d", (1, 2, 4)),
+        (nn.ConvTranspose1d(2, 3, 2), "conv_transpose1d", (1, 2, 4)),
+        (nn.MaxPool2d(2), "max_pool2d", (1, 2, 4, 4)),
+        (nn.AvgPool2d(2), "avg_pool2d", (1, 2, 4, 4)),
+        (nn.AdaptiveAvgPool2d(1), "adaptive_avg_pool2d", (1, 2, 4, 4)),
+        (nn.LPPool1d(2, 2), "lp_pool1d", (1, 2, 4)),
+        (nn.Linear(4, 2), "linear", (1, 4)),
+        (nn.ReLU(), "relu", (1, 4)),
+    ],
+)
+def test_a_function_that_stands_in_for_one_of_nn_functional(
+    module: nn.Module, name: str, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module(clew.ones(sizes))
+    monkeypatch.setattr(nn.functional, name, lambda *args, **kwargs: "another")
+    assert module(clew.ones(sizes)) == "another"

@@ -1,6 +1,7 @@
 """Names within optimizers and schedulers, which classes of programs must not meet by chance."""
 
 import inspect
+from collections import OrderedDict
 
 import pytest
 
@@ -11,7 +12,7 @@ from clew.optim import lr_scheduler, swa_utils
 # What PyTorch's own classes have; programs know these and leave them alone.
 PYTORCHS = set(
     "_group_tensors_by_device_and_dtype _get_closed_form_lr _get_lr_called_within_step "
-    "_initial_step _is_initial _update_lr _is_better _reduce_lr _reset _apply "
+    "_patch_step_function _initial_step _is_initial _update_lr _is_better _reduce_lr _reset _apply "
     "_register_load_state_dict_pre_hook _register_state_dict_hook _make_subclass".split()
 )
 CLASSES = [
@@ -48,3 +49,23 @@ def test_a_subclass_with_names_that_come_to_mind():
 
     assert stepped(Mine) == stepped(optim.Adam)
     assert stepped(Mine)[0] == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_wrapper_calls_for_the_hooks_of_its_step():
+    class Wrapper(optim.Optimizer):
+        def __init__(self, inner):
+            self._optimizer_step_pre_hooks = OrderedDict()
+            self._optimizer_step_post_hooks = OrderedDict()
+            self._patch_step_function()
+            self.inner = inner
+
+    Wrapper.step = lambda self, closure=None: self.inner.step(closure)
+    w = clew.ones(1, requires_grad=True)
+    wrapper = Wrapper(optim.SGD([w], lr=1.0))
+    seen = []
+    wrapper.register_step_pre_hook(lambda *_: seen.append("before"))
+    wrapper.register_step_post_hook(lambda *_: seen.append("after"))
+    w.grad = clew.ones(1)
+    wrapper.step()
+    assert seen == ["before", "after"]
+    assert w.item() == 0

@@ -163,6 +163,13 @@ class Optimizer:
         if step is not None and callable(step) and not getattr(step, "hooked", False):
             cls.step = _hooked(step)  # type: ignore[method-assign]
 
+    def _patch_step_function(self) -> None:
+        # Wrappers of optimizers, which do not call __init__, call this by PyTorch's name. Steps of
+        # subclasses have their hooks; this is for one that was set on the class later.
+        step = type(self).step
+        if not getattr(step, "hooked", False):
+            type(self).step = _hooked(step)  # type: ignore[method-assign]
+
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._clew_make_hook_tables()

@@ -36,7 +36,7 @@ class _ConvNd(Module):
     weight: Any
     bias: Any
     _nd = 0
-    _op: Any = None
+    _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(
         self,
@@ -183,11 +183,13 @@ class _Conv(_ConvNd):
 
     def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
         if self.padding_mode == "zeros":
-            return self._op(
+            return getattr(F, self._op)(
                 input, weight, bias, self.stride, self.padding, self.dilation, self.groups
             )
         padded = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-        return self._op(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
+        return getattr(F, self._op)(
+            padded, weight, bias, self.stride, 0, self.dilation, self.groups
+        )
 
     def forward(self, input: Any) -> Any:
         own = self._parameters
@@ -237,7 +239,7 @@ class Conv1d(_Conv):
     """
 
     _nd = 1
-    _op = staticmethod(F.conv1d)
+    _op = "conv1d"
 
 
 class Conv2d(_Conv):
@@ -279,7 +281,7 @@ class Conv2d(_Conv):
     """
 
     _nd = 2
-    _op = staticmethod(F.conv2d)
+    _op = "conv2d"
 
 
 class Conv3d(_Conv):
@@ -319,7 +321,7 @@ class Conv3d(_Conv):
     """
 
     _nd = 3
-    _op = staticmethod(F.conv3d)
+    _op = "conv3d"
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -390,7 +392,7 @@ class _ConvTransposeNd(_ConvNd):
         return tuple(s - lo for s, lo in zip(sizes, least, strict=True))
 
     def forward(self, input: Any, output_size: Any = None) -> Any:
-        return self._op(
+        return getattr(F, self._op)(
             input,
             self.weight,
             self.bias,
@@ -441,7 +443,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     """
 
     _nd = 1
-    _op = staticmethod(F.conv_transpose1d)
+    _op = "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -487,7 +489,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     """
 
     _nd = 2
-    _op = staticmethod(F.conv_transpose2d)
+    _op = "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -530,7 +532,7 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     _nd = 3
-    _op = staticmethod(F.conv_transpose3d)
+    _op = "conv_transpose3d"
 
 
 class _LazyConv(LazyModuleMixin):

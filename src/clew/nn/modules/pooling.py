@@ -33,7 +33,7 @@ __all__ = [
 
 
 class _MaxPoolNd(Module):
-    _op: Any = None
+    _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class _MaxPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Any) -> Any:
-        return self._op(
+        return getattr(F, self._op)(
             input,
             self.kernel_size,
             self.stride,
@@ -98,7 +98,7 @@ class MaxPool1d(_MaxPoolNd):
         [[[3.0, 2.0, 9.0]]]
     """
 
-    _op = staticmethod(F.max_pool1d)
+    _op = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -128,7 +128,7 @@ class MaxPool2d(_MaxPoolNd):
         4.0
     """
 
-    _op = staticmethod(F.max_pool2d)
+    _op = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -158,11 +158,11 @@ class MaxPool3d(_MaxPoolNd):
         clew.Size([1, 2, 2, 3, 4])
     """
 
-    _op = staticmethod(F.max_pool3d)
+    _op = "max_pool3d"
 
 
 class _MaxUnpoolNd(Module):
-    _op: Any = None
+    _op: str  # of nn.functional, looked up at every call: others may stand in for it
     _repeat: Any = None
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
@@ -172,7 +172,9 @@ class _MaxUnpoolNd(Module):
         self.padding = self._repeat(padding)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
-        return self._op(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return getattr(F, self._op)(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -200,7 +202,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
         [[[0.0, 3.0, 4.0, 0.0]]]
     """
 
-    _op = staticmethod(F.max_unpool1d)
+    _op = "max_unpool1d"
     _repeat = staticmethod(_single)
 
 
@@ -226,7 +228,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
         [[[0.0, 0.0], [4.0, 0.0]]]
     """
 
-    _op = staticmethod(F.max_unpool2d)
+    _op = "max_unpool2d"
     _repeat = staticmethod(_pair)
 
 
@@ -253,7 +255,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
         8.0
     """
 
-    _op = staticmethod(F.max_unpool3d)
+    _op = "max_unpool3d"
     _repeat = staticmethod(_triple)
 
 
@@ -311,7 +313,7 @@ class AvgPool1d(Module):
 
 
 class _AvgPoolNd(Module):
-    _op: Any = None
+    _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(
         self,
@@ -331,7 +333,7 @@ class _AvgPoolNd(Module):
         self.divisor_override = divisor_override
 
     def forward(self, input: Any) -> Any:
-        return self._op(
+        return getattr(F, self._op)(
             input,
             self.kernel_size,
             self.stride,
@@ -372,7 +374,7 @@ class AvgPool2d(_AvgPoolNd):
         clew.Size([1, 2, 4, 4])
     """
 
-    _op = staticmethod(F.avg_pool2d)
+    _op = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPoolNd):
@@ -400,11 +402,11 @@ class AvgPool3d(_AvgPoolNd):
         clew.Size([1, 2, 2, 3, 4])
     """
 
-    _op = staticmethod(F.avg_pool3d)
+    _op = "avg_pool3d"
 
 
 class _FractionalMaxPoolNd(Module):
-    _op: Any = None
+    _op: str  # of nn.functional, looked up at every call: others may stand in for it
     _repeat: Any = None
 
     def __init__(
@@ -432,7 +434,7 @@ class _FractionalMaxPoolNd(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Any) -> Any:
-        return self._op(
+        return getattr(F, self._op)(
             input,
             self.kernel_size,
             self.output_size,
@@ -469,7 +471,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
         clew.Size([1, 2, 7, 7])
     """
 
-    _op = staticmethod(F.fractional_max_pool2d)
+    _op = "fractional_max_pool2d"
     _repeat = staticmethod(_pair)
 
 
@@ -500,12 +502,12 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
         clew.Size([1, 2, 4, 4, 4])
     """
 
-    _op = staticmethod(F.fractional_max_pool3d)
+    _op = "fractional_max_pool3d"
     _repeat = staticmethod(_triple)
 
 
 class _LPPoolNd(Module):
-    _op: Any = None
+    _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(
         self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
@@ -517,7 +519,9 @@ class _LPPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Any) -> Any:
-        return self._op(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return getattr(F, self._op)(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
 
     def extra_repr(self) -> str:
         return (
@@ -549,7 +553,7 @@ class LPPool1d(_LPPoolNd):
         [[[5.0]]]
     """
 
-    _op = staticmethod(F.lp_pool1d)
+    _op = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
@@ -575,7 +579,7 @@ class LPPool2d(_LPPoolNd):
         [[[10.0]]]
     """
 
-    _op = staticmethod(F.lp_pool2d)
+    _op = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
@@ -601,11 +605,11 @@ class LPPool3d(_LPPoolNd):
         clew.Size([1, 2, 2, 3, 4])
     """
 
-    _op = staticmethod(F.lp_pool3d)
+    _op = "lp_pool3d"
 
 
 class _AdaptiveMaxPoolNd(Module):
-    _op: Any = None
+    _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__()
@@ -613,7 +617,7 @@ class _AdaptiveMaxPoolNd(Module):
         self.return_indices = return_indices
 
     def forward(self, input: Any) -> Any:
-        return self._op(input, self.output_size, self.return_indices)
+        return getattr(F, self._op)(input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -638,7 +642,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
         [[[3.0, 5.0]]]
     """
 
-    _op = staticmethod(F.adaptive_max_pool1d)
+    _op = "adaptive_max_pool1d"
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
@@ -661,7 +665,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
         clew.Size([1, 2, 2, 9])
     """
 
-    _op = staticmethod(F.adaptive_max_pool2d)
+    _op = "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
@@ -684,18 +688,18 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
         clew.Size([1, 2, 2, 2, 2])
     """
 
-    _op = staticmethod(F.adaptive_max_pool3d)
+    _op = "adaptive_max_pool3d"
 
 
 class _AdaptiveAvgPoolNd(Module):
-    _op: Any = None
+    _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
 
     def forward(self, input: Any) -> Any:
-        return self._op(input, self.output_size)
+        return getattr(F, self._op)(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -718,7 +722,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
         [[[2.0, 4.0]]]
     """
 
-    _op = staticmethod(F.adaptive_avg_pool1d)
+    _op = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -738,7 +742,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
         clew.Size([1, 2, 2, 9])
     """
 
-    _op = staticmethod(F.adaptive_avg_pool2d)
+    _op = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
@@ -759,4 +763,4 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
         clew.Size([1, 2, 2, 2, 2])
     """
 
-    _op = staticmethod(F.adaptive_avg_pool3d)
+    _op = "adaptive_avg_pool3d"
