@@ -176,6 +176,28 @@ def test_default_device():
         device.__exit__(None, None, None)
 
 
+@pytest.mark.filterwarnings("ignore:tensor. To copy construct")
+def test_tensors_made_of_others_go_to_the_default_device():
+    x, array = clew.ones(2), np.ones(2, dtype="float32")
+    made = [
+        lambda: clew.tensor(x), lambda: clew.as_tensor(x), lambda: clew.asarray(x),
+        lambda: clew.as_tensor(array), lambda: clew.asarray(array), lambda: clew.asarray([1.0]),
+        lambda: clew.asarray(3),
+    ]  # fmt: skip
+    kept = [
+        lambda: clew.Tensor([1.0]), lambda: clew.from_numpy(array), lambda: clew.ones_like(x),
+        lambda: x.new_tensor([1.0]), lambda: clew.tensor(x, device="cpu"),
+        lambda: clew.asarray(x, device="cpu"),
+    ]  # fmt: skip
+    with clew.device("meta"):
+        assert [f().is_meta for f in made] == [True] * len(made)
+        assert [f().is_meta for f in kept] == [False] * len(kept)
+        with pytest.raises(ValueError, match="needs a copy"):
+            clew.asarray(x, copy=False)
+    assert not any(f().is_meta for f in made)
+    assert clew.as_tensor(clew.ones(2, device="meta")).is_meta
+
+
 def test_variables():
     x = clew.ones(2)
     v = clew.autograd.Variable(x, requires_grad=True)

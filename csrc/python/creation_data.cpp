@@ -23,6 +23,11 @@ Tensor made_here(Tensor t) {
   return t;
 }
 
+// Where a tensor goes that is made of another one.
+Device wanted_device(const Tensor& of) {
+  return default_device() == Device::CPU ? of.device() : default_device();
+}
+
 PyObject* tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
     static constexpr const char* params[] = {"data"};
@@ -38,9 +43,8 @@ PyObject* tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
                                         1) < 0) {
       throw PythonError();
     }
-    Device where = a.device          ? *a.device
-                   : is_tensor(data) ? borrow(data).device()
-                                     : default_device();
+    const Device where =
+        a.device_or(is_tensor(data) ? wanted_device(borrow(data)) : default_device());
     return a.finish(made_here(tensor_from(data, a.dtype, where)));
   });
 }
@@ -70,11 +74,11 @@ PyObject* as_tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     if (a.has(2)) a.device = device_from(a.value[2]);
     if (is_tensor(data)) {
       Tensor t = borrow(data);
-      bool same = (!a.dtype || *a.dtype == t.dtype()) && (!a.device || *a.device == t.device());
+      const Device where = a.device_or(wanted_device(t));
+      bool same = (!a.dtype || *a.dtype == t.dtype()) && where == t.device();
       if (same) return wrap(std::move(t));
       // Through .to, which is recorded.
-      Ref dtype(dtype_object(a.dtype_or(t.dtype()))),
-          device(device_object(a.device_or(t.device())));
+      Ref dtype(dtype_object(a.dtype_or(t.dtype()))), device(device_object(where));
       return checked(PyObject_CallMethod(data, "to", "OO", device.get(), dtype.get()));
     }
     if (is_numpy_array(data) && a.device_or(default_device()) == Device::CPU) {

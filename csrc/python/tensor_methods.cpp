@@ -609,7 +609,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
         Ref module(checked(PyImport_ImportModule("clew")));
         Ref make(checked(PyObject_GetAttrString(module.get(), "tensor")));
         Ref dtype(dtype_object(default_dtype()));
-        Ref keywords(Py_BuildValue("{s:O}", "dtype", dtype.get()));
+        Ref keywords(Py_BuildValue("{s:O,s:s}", "dtype", dtype.get(), "device", "cpu"));
         Ref positional(PyTuple_Pack(1, data));
         Ref t(checked(PyObject_Call(make.get(), positional.get(), keywords.get())));
         made = borrow(t.get());

@@ -122,6 +122,8 @@ def asarray(
     import numpy as np
 
     source: Tensor | None = None
+    if device is None and _C.get_default_device().type != "cpu":
+        device = _C.get_default_device()
     if isinstance(obj, Tensor):
         source = obj
     elif hasattr(obj, "untyped"):  # a storage
