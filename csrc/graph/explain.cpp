@@ -162,7 +162,12 @@ void fail_consumed(const Node& n, const Node* root) {
   const char* advice =
       "Specify retain_graph=True in the first backward, or run forward again before the second";
   if (root && first_root && root->sequence != first_root) {
-    if (!same_instruction(first, origin_here()))
+    if (n.batched)
+      advice =
+          "calls of several samples ran as one (clew.autobatch), so that the samples share it: add "
+          "their losses up and run backward once, or specify retain_graph=True in all rounds but "
+          "the last";
+    else if (!same_instruction(first, origin_here()))
       advice =
           "two results share it: add them up and run backward once, or specify "
           "retain_graph=True in the first backward";

@@ -132,6 +132,7 @@ struct Node {
   bool owns_more : 1 = false;
   bool packed : 1 = false;      // a saved-tensor hook runs in its rule
   bool deferred : 1 = false;    // made where calls wait: those of its rule wait, too
+  bool batched : 1 = false;     // of calls of many samples that ran as one
   bool promised : 1 = false;    // stands for makers that are not there yet (program/batching.h)
   uint8_t saved_count = 0;      // of the tensors saved behind the edges, see OpNode
   bool is_accumulator = false;  // an AccumulateGrad

@@ -309,7 +309,10 @@ BatchRun::Together BatchRun::run_together(std::span<const uint32_t> members,
     if (!all_shared) not_finite = rows_not_finite(whole, members.size());
     const auto bad = std::count(not_finite.begin(), not_finite.end(), true);
     if (bad > 0 && static_cast<size_t>(bad) < members.size()) return Together::to_split;
-    for (const Tensor& t : whole) set_origin(t, c.origin);
+    for (const Tensor& t : whole) {
+      set_origin(t, c.origin);
+      if (t->grad_fn) t->grad_fn->batched = true;
+    }
     keep_results(members, whole, all_shared);
     if (bad > 0) set_apart(members);
   } catch (const Error&) {

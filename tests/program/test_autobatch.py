@@ -862,3 +862,13 @@ def test_map_draws_alike_for_the_same_seed():
     first = once()
     assert first == once()
     assert len({n for _, n in first}) > 1
+
+
+def test_losses_of_samples_that_share_a_graph_are_differentiated_one_by_one() -> None:
+    net = nn.Linear(3, 1)
+    with clew.autobatch():
+        losses = [net(clew.ones(3) * i).square().sum() for i in range(4)]
+    losses[0].backward()
+    with pytest.raises(RuntimeError, match=r"clew.autobatch.*add their losses up") as caught:
+        losses[1].backward()
+    assert "retain_graph=True in all rounds but the last" in str(caught.value)
