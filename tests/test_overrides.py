@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
+import functools
+import inspect
 import operator
 import pickle
 import subprocess
 import sys
-from typing import ClassVar
+import types
+import weakref
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import clew
-from clew import overrides
+from clew import _C, overrides
 
 
 class Logged(clew.Tensor):
@@ -345,3 +349,50 @@ def test_functions_written_in_python_keep_a_subclass(x):
     a = (clew.eye(2) * 4).as_subclass(Logged)
     Logged.calls.clear()
     assert type(clew.linalg.cholesky(a)) is Logged and Logged.calls == ["cholesky"]
+
+
+def test_functions_that_ask_look_like_functions_of_python() -> None:
+    f = clew.nn.functional.cross_entropy
+    assert isinstance(f, types.FunctionType) and inspect.isfunction(f)
+    assert f.__name__ == f.__qualname__ == "cross_entropy"
+    assert f.__module__ == f.__wrapped__.__module__
+    assert f.__doc__ and f.__code__.co_name == "cross_entropy"
+    assert repr(f).startswith("<function cross_entropy at 0x")
+    assert "label_smoothing" in inspect.signature(f).parameters
+    assert "def cross_entropy(" in inspect.getsource(f)
+    assert f.__kwdefaults__ is None and f.__defaults__
+    assert pickle.loads(pickle.dumps(f)) is f
+    assert copy.copy(f) is copy.deepcopy(f) is f
+    assert weakref.ref(f)() is f
+    assert {f: 1}[f] == 1
+    assert functools.partial(f, reduction="sum").func is f
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = f.nothing
+    f.mark = 3  # as on any function
+    assert f.__dict__.pop("mark") == 3
+
+
+def test_functions_that_ask_are_methods_in_classes() -> None:
+    class Scores:
+        normalized = clew.nn.functional.normalize
+
+        def __torch_function__(self, *args: Any) -> Any:
+            return "taken over"
+
+    assert Scores().normalized() == "taken over"
+    assert Scores.normalized is clew.nn.functional.normalize
+    x = clew.ones(1, 2)
+    assert types.MethodType(clew.nn.functional.normalize, x)(dim=0).shape == (1, 2)
+
+
+def test_functions_that_ask_pass_errors_and_arguments_on() -> None:
+    f = clew.nn.functional.cross_entropy
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nothing'"):
+        f(clew.ones(1, 2), clew.tensor([0]), nothing=1)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        f(clew.ones(1, 2))
+    assert f(input=clew.zeros(1, 2), target=clew.tensor([0]), reduction="none").shape == (1,)
+    with pytest.raises(TypeError, match="expected a function of Python"):
+        _C.Asking(len, len)
+    with pytest.raises(TypeError):
+        _C.Asking()

@@ -249,6 +249,7 @@ def native_stub() -> str:
         "device",
         "Size",
         "OutOfMemoryError",
+        "Asking",
         "Deferring",
         "ModuleBase",
         "Node",

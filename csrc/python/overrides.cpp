@@ -54,13 +54,6 @@ bool has_override(PyObject* o, int depth = 0) {
   return type_overrides(type);
 }
 
-bool any_override(PyObject* const* args, Py_ssize_t count) {
-  if (any_mode) return true;
-  for (Py_ssize_t i = 0; i < count; ++i)
-    if (has_override(args[i])) return true;
-  return false;
-}
-
 PyObject* set_any_mode(PyObject*, PyObject* on) {
   const int truth = PyObject_IsTrue(on);
   if (truth < 0) return nullptr;
@@ -93,18 +86,29 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
+bool any_override(PyObject* const* args, Py_ssize_t count) {
+  if (any_mode) return true;
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (has_override(args[i])) return true;
+  return false;
+}
+
+TupleAndDict as_tuple_and_dict(PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  Ref positional(checked(PyTuple_New(nargs))), keywords(checked(PyDict_New()));
+  for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(args[i]));
+  for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i)
+    if (PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(kwnames, i), args[nargs + i]) < 0)
+      throw PythonError();
+  return {std::move(positional), std::move(keywords)};
+}
+
 PyObject* overridden(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
                      PyObject* kwnames) {
   Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
   if (!any_override(args, nargs + named)) return nullptr;
   Ref module(checked(PyImport_ImportModule("clew.overrides")));
   Ref dispatch(checked(PyObject_GetAttrString(module.get(), "_dispatch")));
-  Ref positional(checked(PyTuple_New(nargs)));
-  for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(positional.get(), i, Py_NewRef(args[i]));
-  Ref keywords(checked(PyDict_New()));
-  for (Py_ssize_t i = 0; i < named; ++i)
-    if (PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(kwnames, i), args[nargs + i]) < 0)
-      throw PythonError();
+  const auto [positional, keywords] = as_tuple_and_dict(args, nargs, kwnames);
   PyObject* result = checked(PyObject_CallFunctionObjArgs(
       dispatch.get(), function, positional.get(), keywords.get(), nullptr));
   if (result != Py_NotImplemented) return result;
@@ -134,6 +138,7 @@ PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b) {
 
 void add_overrides(PyObject* module) {
   if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  add_asking(module);
 }
 
 }  // namespace clew::python

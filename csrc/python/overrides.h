@@ -9,6 +9,14 @@ namespace clew::python {
 // A subclass of Tensor with a __torch_function__ of its own exists.
 extern bool overriding;
 
+// Whether a mode is on, or an argument's class may have a say.
+bool any_override(PyObject* const* args, Py_ssize_t count);
+// The arguments of a call in Python's form.
+struct TupleAndDict {
+  Ref positional, keywords;
+};
+TupleAndDict as_tuple_and_dict(PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+
 // What clew.overrides makes of a call: a new reference, or null without an error when no argument
 // takes it over.
 PyObject* overridden(PyObject* function, PyObject* const* args, Py_ssize_t nargs,
@@ -26,5 +34,6 @@ PyObject* overridden_method(const char* name, PyObject* const* args, Py_ssize_t 
 PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b);
 
 void add_overrides(PyObject* module);
+void add_asking(PyObject* module);
 
 }  // namespace clew::python

@@ -170,10 +170,6 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..
     return decorate
 
 
-# Types that have no say, themselves and not their subclasses.
-_SILENT = frozenset((Tensor, bool, int, float, complex, str, type(None), _C.dtype, _C.Size))
-
-
 def _takes_over(kind: type, name: str) -> bool:
     """Whether a class answers a function as a whole. Ragged and sparse tensors mostly have rules
     for the operations that functions are made of.
@@ -192,22 +188,28 @@ def asks_classes(
         spread: gives the arguments as modes and classes are to get them.
     """
 
-    @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if spread is not None:
-            args = spread(args)
-        if _entered and _shows_calls(run.__name__):
-            return _ask_mode(run, args, kwargs)
-        # Most calls: this takes a tenth of the time that looking for classes does.
-        if not kwargs and _SILENT.issuperset(map(type, args)):
-            return function(*args)
-        if not _state.disabled:
-            asked = (*args, *kwargs.values())
-            if any(_takes_over(type(one), function.__name__) for one in _relevant(asked)):
-                return handle_torch_function(run, asked, *args, **kwargs)
-        return function(*args, **kwargs)
+    def ask_spread(asking: Any, function: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        assert spread is not None
+        return _asked(asking, function, spread(args), kwargs)
 
-    return run  # type: ignore[return-value]
+    asking: Any = _C.Asking(function, _asked if spread is None else ask_spread)
+    return asking
+
+
+def _asked(
+    asking: Callable[..., Any],
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """A call that a mode or a class may take over."""
+    if _entered and _shows_calls(asking.__name__):
+        return _ask_mode(asking, args, kwargs)
+    if not _state.disabled:
+        asked = (*args, *kwargs.values())
+        if any(_takes_over(type(one), function.__name__) for one in _relevant(asked)):
+            return handle_torch_function(asking, asked, *args, **kwargs)
+    return function(*args, **kwargs)
 
 
 def _dispatch(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

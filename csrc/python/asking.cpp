@@ -1,0 +1,145 @@
+// Functions written in Python whose calls modes and classes may take over.
+// May include: python/overrides.h.
+// Invariant: whoever looks at one sees a function of Python: its name, code, signature and source
+// are those of the function that it calls.
+#include <structmember.h>
+
+#include "python/overrides.h"
+
+namespace clew::python {
+
+namespace {
+
+struct Asking {
+  PyObject_HEAD vectorcallfunc call;
+  PyObject* function;
+  PyObject* ask;  // ask(this, function, args, kwargs): when somebody may have a say
+  PyObject* dict;
+  PyObject* weak;
+};
+PyTypeObject* asking_type = nullptr;
+
+PyObject* asking_call(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    const auto* a = reinterpret_cast<Asking*>(self);
+    const Py_ssize_t given = PyVectorcall_NARGS(n);
+    if (!any_override(args, given + (names ? PyTuple_GET_SIZE(names) : 0)))
+      return PyObject_Vectorcall(a->function, args, n, names);
+    const auto [positional, keywords] = as_tuple_and_dict(args, given, names);
+    return PyObject_CallFunctionObjArgs(a->ask, self, a->function, positional.get(), keywords.get(),
+                                        nullptr);
+  });
+}
+
+// What functools.wraps would take over.
+bool take_attributes(PyObject* self, PyObject* function) {
+  const Ref own(PyObject_GetAttrString(function, "__dict__"));
+  if (!own || PyDict_Update(reinterpret_cast<Asking*>(self)->dict, own.get()) < 0) return false;
+  for (const char* name : {"__module__", "__name__", "__qualname__", "__doc__"}) {
+    const Ref value(PyObject_GetAttrString(function, name));
+    if (!value || PyObject_SetAttrString(self, name, value.get()) < 0) return false;
+  }
+  return true;
+}
+
+PyObject* asking_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject *function, *ask;
+  if (!PyArg_ParseTuple(args, "OO:Asking", &function, &ask)) return nullptr;
+  if (!PyFunction_Check(function)) {
+    PyErr_Format(PyExc_TypeError, "Asking: expected a function of Python; got %.200s",
+                 Py_TYPE(function)->tp_name);
+    return nullptr;
+  }
+  PyObject* self = type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  auto* a = reinterpret_cast<Asking*>(self);
+  a->call = asking_call;
+  a->function = Py_NewRef(function);
+  a->ask = Py_NewRef(ask);
+  a->dict = PyDict_New();
+  if (a->dict && take_attributes(self, function)) return self;
+  Py_DECREF(self);
+  return nullptr;
+}
+int asking_traverse(PyObject* self, visitproc visit, void* arg) {
+  const auto* a = reinterpret_cast<Asking*>(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(a->function);
+  Py_VISIT(a->ask);
+  Py_VISIT(a->dict);
+  return 0;
+}
+int asking_clear(PyObject* self) {
+  // The functions stay: calls need them. What they refer to is reached through their own dicts.
+  Py_CLEAR(reinterpret_cast<Asking*>(self)->dict);
+  return 0;
+}
+void asking_dealloc(PyObject* self) {
+  auto* a = reinterpret_cast<Asking*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (a->weak) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(a->dict);
+  Py_CLEAR(a->function);
+  Py_CLEAR(a->ask);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+// In a class it is a method.
+PyObject* asking_get(PyObject* self, PyObject* object, PyObject*) {
+  return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
+}
+PyObject* asking_getattro(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyErr_Clear();
+  return PyObject_GetAttr(reinterpret_cast<Asking*>(self)->function, name);
+}
+PyObject* asking_repr(PyObject* self) {
+  const Ref name(PyObject_GetAttrString(self, "__qualname__"));
+  return name ? PyUnicode_FromFormat("<function %U at %p>", name.get(), self) : nullptr;
+}
+// By name, as functions are.
+PyObject* asking_reduce(PyObject* self, PyObject*) {
+  return PyObject_GetAttrString(self, "__qualname__");
+}
+PyObject* asking_class(PyObject*, void*) {
+  return Py_NewRef(reinterpret_cast<PyObject*>(&PyFunction_Type));
+}
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Asking, call), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Asking, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Asking, weak), READONLY, nullptr},
+    {"__wrapped__", T_OBJECT, offsetof(Asking, function), READONLY, nullptr},
+    {}};
+PyGetSetDef attributes[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"__class__", asking_class, nullptr, nullptr, nullptr},
+    {}};
+PyMethodDef methods[] = {{"__reduce__", asking_reduce, METH_NOARGS, nullptr}, {}};
+
+}  // namespace
+
+void add_asking(PyObject* module) {
+  PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(asking_new)},
+                         {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(asking_traverse)},
+                         {Py_tp_clear, reinterpret_cast<void*>(asking_clear)},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(asking_dealloc)},
+                         {Py_tp_descr_get, reinterpret_cast<void*>(asking_get)},
+                         {Py_tp_getattro, reinterpret_cast<void*>(asking_getattro)},
+                         {Py_tp_repr, reinterpret_cast<void*>(asking_repr)},
+                         {Py_tp_members, members},
+                         {Py_tp_getset, attributes},
+                         {Py_tp_methods, methods},
+                         {0, nullptr}};
+  PyType_Spec spec = {"clew._C.Asking", sizeof(Asking), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                          Py_TPFLAGS_METHOD_DESCRIPTOR,
+                      slots};
+  asking_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  PyModule_AddObjectRef(module, "Asking", reinterpret_cast<PyObject*>(asking_type));
+}
+
+}  // namespace clew::python
