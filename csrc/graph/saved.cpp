@@ -166,7 +166,8 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
   if (kind == Kind::packed) {
     const NodeRef keep = NodeRef::borrow(fn);
     Tensor t = unpack(node, *hooked, shape, dtype);
-    return modes.grad && fn ? with_history(t, fn, nr) : t;
+    // A function written in Python may ask whether it requires grad.
+    return fn && (modes.grad || !shape) ? with_history(t, fn, nr) : t;
   }
   if (kind == Kind::none) fail_consumed(node);
   if (kind == Kind::parts) {
@@ -179,7 +180,8 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
         return leaf;
     }
     Tensor t = values();
-    if (modes.grad && fn) set_grad_fn(t, fn, nr);
+    const bool asked = counted && const_cast<Node&>(node).python_object();
+    if (fn && (modes.grad || asked)) set_grad_fn(t, fn, nr);
     return t;
   }
   Tensor t = Tensor::borrow(tensor);

@@ -351,3 +351,37 @@ def test_a_gradient_for_what_is_no_tensor_is_refused():
         Scale.apply(x, 3).sum().backward()
     Scale.apply(x, clew.tensor(3.0)).sum().backward()  # a tensor that needs none may get one
     assert x.grad.tolist() == [1, 1]
+
+
+class _SquareWhereWanted(clew.autograd.Function):
+    """Asks what it saved whether a gradient is wanted."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g if x.requires_grad else None
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+@pytest.mark.parametrize(
+    "region",
+    [
+        lambda: clew.memory_budget("1 GB"),
+        lambda: clew.offload(least=0),
+        lambda: clew.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t),
+        lambda: clew.autograd.graph.save_on_cpu(),
+    ],
+    ids=["budget", "offload", "hooks", "save_on_cpu"],
+)
+def test_saved_tensors_require_grad_in_a_plain_backward(region, leaf):
+    w = clew.ones(1000, requires_grad=True)
+    with region():
+        x = w if leaf else w * 2
+        _SquareWhereWanted.apply(x).sum().backward()
+    assert w.grad is not None
+    assert w.grad[0].item() == (2 if leaf else 8)
