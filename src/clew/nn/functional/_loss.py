@@ -175,6 +175,12 @@ def cross_entropy(
         >>> round(loss.item(), 4)
         1.3863
     """
+    plain = weight is None and label_smoothing == 0.0 and size_average is None and reduce is None
+    if plain and not (autocasting() or target.is_floating_point()):
+        try:
+            return _cross_entropy(input, target, None, ignore_index, reduction, 0.0)[0]
+        except Exception:  # what follows says what is wrong, or takes another form
+            pass
     if autocasting():
         input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)

@@ -326,7 +326,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> clew
         >>> clew.nn.functional.cosine_similarity(x, x).tolist()
         [1.0]
     """
-    x1, x2 = clew.broadcast_tensors(x1, x2)
+    if x1.shape != x2.shape:
+        x1, x2 = clew.broadcast_tensors(x1, x2)
     # Each vector is divided by its own length, so that the product of two small lengths cannot
     # vanish.
     n1 = vector_norm(x1, 2, dim, True).clamp(min=eps)

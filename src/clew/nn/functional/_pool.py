@@ -162,6 +162,8 @@ max_pool3d, max_pool3d_with_indices = (asks_classes(in_float32(pool)) for pool i
 
 
 def _adaptive_sizes(input: Any, output_size: Any, n: int, name: str) -> list[int]:
+    if type(output_size) is int and n < input.dim() < n + 3:
+        return [output_size] * n
     if n > 1 and isinstance(output_size, (tuple, list)) and input.dim() <= len(output_size):
         raise ValueError(f"{name}: Input dimension should be at least {len(output_size) + 1}")
     if input.dim() not in (n + 1, n + 2):
