@@ -273,17 +273,35 @@ void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tenso
   apply_plain(op, in, attrs, outs);
 }
 
-// What most steps of gradient rules are: run_small_dense(), of which nothing is recorded. Undefined
-// where it is another case, with nothing done.
-static Tensor run_small_unrecorded(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
-  if (modes.grad || sees_calls() || modes.inference || modes.vmap) return {};
-  if (modes.deferred && in[0].numel() >= modes.least_deferred) return {};
-  for (const Tensor& t : in)
-    if (t->flags & flag_batched) return {};
+// run_small_dense() with what modes.disposable says.
+static Tensor run_small_disposing(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
   TensorObj* disposable = std::exchange(modes.disposable, nullptr);
   Tensor out = run_small_dense(op, in, attrs, disposable);
   if (!out) modes.disposable = disposable;
   return out;
+}
+[[gnu::noinline]] static Tensor run_small_traced(const OpDef& op, std::span<const Tensor> in,
+                                                 const void* attrs) {
+  if (!only_traces()) return {};
+  TraceOp trace(op);
+  Tensor out = run_small_disposing(op, in, attrs);
+  if (out)
+    trace.results(op, in, attrs, {&out, 1});
+  else
+    trace.withdraw();
+  return out;
+}
+
+// What most steps of gradient rules are: run_small_dense(), of which nothing is recorded. Undefined
+// where it is another case, with nothing done.
+static Tensor run_small_unrecorded(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  if (modes.grad || modes.inference || modes.vmap) return {};
+  if (modes.deferred && in[0].numel() >= modes.least_deferred) return {};
+  for (const Tensor& t : in)
+    if (t->flags & flag_batched) return {};
+  if (sees_calls()) [[unlikely]]
+    return run_small_traced(op, in, attrs);
+  return run_small_disposing(op, in, attrs);
 }
 
 // The same with what was saved in the place of a second tensor, of which no object is made then.
@@ -306,14 +324,28 @@ static Tensor run_with_saved(const OpDef& op, const Saved& s, const Tensor& g,
   return out;
 }
 
+[[gnu::noinline]] static Tensor run_with_saved_traced(const OpDef& op, const Saved& s,
+                                                      const Tensor& g, TensorObj* disposable) {
+  TraceOp trace(op, TraceOp::First());
+  Tensor out = run_with_saved(op, s, g, disposable);
+  if (!out) trace.withdraw();
+  return out;
+}
+
 Tensor Vjp::with_saved(const OpDef& op, uint32_t saved, bool last) const {
   const int bit = std::countr_zero(saved);
-  if (!modes.grad && !sees_calls() && !modes.inference && !modes.vmap) {
+  const bool seen = sees_calls();
+  // What is shown of a call needs both tensors.
+  const bool plain = !seen || (only_traces() && !tracer.shapes());
+  if (!modes.grad && plain && !modes.inference && !modes.vmap) {
     const auto& node = static_cast<const OpNode&>(node_);
     if (const int slot = node.saved_slot(bit); slot >= 0) {
       const Tensor& g = last ? last_grad() : grad();
       TensorObj* disposable = std::exchange(modes.disposable, nullptr);
-      if (Tensor out = run_with_saved(op, node.saved(slot), g, disposable)) return out;
+      const Saved& other = node.saved(slot);
+      if (Tensor out = seen ? run_with_saved_traced(op, other, g, disposable)
+                            : run_with_saved(op, other, g, disposable))
+        return out;
     }
   }
   const Tensor other = bit < 16 ? in(bit) : out(bit - 16);
@@ -322,17 +354,15 @@ Tensor Vjp::with_saved(const OpDef& op, uint32_t saved, bool last) const {
 }
 
 // The same, under the eyes of a profiler or of those who watch results.
-[[gnu::cold, gnu::noinline]] static Tensor run_seen_elementwise(const OpDef& op,
-                                                                std::span<const Tensor> in,
-                                                                const void* attrs,
-                                                                const Glance& glance) {
+[[gnu::noinline]] static Tensor run_seen_elementwise(const OpDef& op, std::span<const Tensor> in,
+                                                     const void* attrs, const Glance& glance) {
   Tensor out;
   {
     TraceOp trace(op);
     out = run_and_record_elementwise(op, in, attrs, glance);
     trace.results(op, in, attrs, {&out, 1});
   }
-  watch_results(op, in, attrs, {&out, 1});
+  if (!only_traces()) watch_results(op, in, attrs, {&out, 1});
   return out;
 }
 
@@ -359,7 +389,7 @@ Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs)
 
 // What adding up gradients mostly is: run_small_dense() into its first input.
 static bool run_small_over(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
-  if (sees_calls() || modes.vmap || op.result != Result::same) return false;
+  if (modes.vmap || op.result != Result::same) return false;
   if (in[0]->storage->is_looked_after()) return false;
   uint8_t flags = in[0]->flags;
   for (const Tensor& t : in.subspan(1)) {
@@ -370,6 +400,17 @@ static bool run_small_over(const OpDef& op, std::span<const Tensor> in, const vo
   bump_version(in[0]);
   return true;
 }
+[[gnu::noinline]] static bool run_small_over_traced(const OpDef& op, std::span<const Tensor> in,
+                                                    const void* attrs, bool inplace) {
+  if (!only_traces()) return false;
+  TraceOp trace(op, inplace);
+  const bool done = run_small_over(op, in, attrs);
+  if (done)
+    trace.results(op, in, attrs, in.first(1));
+  else
+    trace.withdraw();
+  return done;
+}
 
 bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                 std::span<const Tensor> outs) {
@@ -379,7 +420,8 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   }
   bool elementwise = op.kind == OpKind::Elementwise;
   if (!elementwise && op.kind != OpKind::General) return false;
-  if (elementwise && outs.size() == 1 && outs[0].is_same(in[0]) && run_small_over(op, in, attrs))
+  if (elementwise && outs.size() == 1 && outs[0].is_same(in[0]) &&
+      (sees_calls() ? run_small_over_traced(op, in, attrs, false) : run_small_over(op, in, attrs)))
     return true;
   if (levels_of(in) || levels_of(outs) || (modes.vmap && is_random(op))) return false;
   for (const Tensor& o : outs) {
@@ -563,7 +605,7 @@ static bool write_small(const OpDef& op, std::span<const Tensor> in, const void*
   if (op.kind != OpKind::Elementwise || in[0]->base || (in[0]->flags & flag_conj)) return false;
   const Glance glance(in);
   if ((modes.grad && glance.requires_grad) || (glance.flags & flag_inference)) return false;
-  return run_small_over(op, in, attrs);
+  return sees_calls() ? run_small_over_traced(op, in, attrs, true) : run_small_over(op, in, attrs);
 }
 
 void apply_inplace(const OpDef& op, std::span<const Tensor> in, const void* attrs) {

@@ -86,7 +86,8 @@ struct GraphTask {
   std::unordered_map<Node*, Scratch>
       foreign;  // nodes whose own scratch another running backward uses
   std::vector<Tensor> captured;
-  Node** turn;  // lent: tells others which node runs
+  Node** turn;               // lent: tells others which node runs
+  int64_t ended_before = 0;  // for TraceNode
   std::unordered_map<Node*, std::vector<size_t>> capture_at;
   std::unordered_map<Node*, bool> needed;  // only with captures
 
@@ -199,6 +200,7 @@ struct GraphTask {
   void multiply_staged(Node* n) {
     Staged& s = *n->staged;
     if (s.rows == 0) return;
+    ended_before = 0;
     TraceSpan trace("gathered products");
     const OutMeta& meta = n->meta0;
     Tensor left = alias(s.left, Dims{s.rows, s.left.size(1)}, s.left.strides());
@@ -296,7 +298,8 @@ struct GraphTask {
   }
 
   void process(Node* n) {
-    TraceNode trace;  // of what follows the rule, too: fitting its gradients, adding them up
+    ended_before = 0;               // hooks may run
+    TraceNode trace(ended_before);  // of what follows, too: fitting its gradients, adding them up
     Tensor single;
     std::vector<Tensor> many;
     std::span<Tensor> grads;
@@ -393,7 +396,7 @@ struct GraphTask {
   // process() of a node of at most so many outputs and inputs, without hooks, when no gradient is
   // captured.
   template <uint32_t most_outputs, uint32_t most_inputs> void process_plain(Node* n) {
-    TraceNode trace;
+    TraceNode trace(ended_before);
     Tensor grads[most_outputs];
     const uint32_t outputs = most_outputs == 1 ? 1 : n->output_count;
     for (uint32_t k = 0; k < outputs; ++k) grads[k] = std::move(n->gradient(k));
@@ -432,6 +435,7 @@ struct GraphTask {
   void call_leaf_hooks(Node* n, Tensor& grad) {
     auto& leaf = static_cast<AccumulateGrad&>(*n).variable;
     if (!leaf->extra || !leaf->extra->hooks) return;
+    ended_before = 0;
     moment = Moment::tensor_hook;
     run_leaf_hooks(leaf, grad);
     moment = Moment::rule;
@@ -548,6 +552,8 @@ struct GraphTask {
     const Deferred deferred;
     while ((current = reached.pop())) {
       step(current);
+      if (stretch.look_due) [[unlikely]]
+        ended_before = 0;
       look_for_signals();
     }
     // By index: hooks may add to them.

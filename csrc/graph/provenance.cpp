@@ -9,6 +9,7 @@
 
 #include "graph/frames.h"
 #include "graph/node.h"
+#include "graph/trace.h"
 
 namespace clew {
 
@@ -339,7 +340,10 @@ void set_library_folder(PyObject* folder) {
   }
 }
 bool provenance_enabled() { return enabled; }
-void enable_provenance(bool on) { enabled = on; }
+void enable_provenance(bool on) {
+  enabled = on;
+  tracer.forget_lines();
+}
 
 bool from_library(PyCodeObject* code) { return in_library(code); }
 

@@ -6,17 +6,14 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <ctime>
 #include <typeinfo>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#include <x86intrin.h>
-#endif
 
 #include "graph/attrs.h"
 #include "graph/batch.h"
+#include "graph/frames.h"
 
 namespace clew {
 
@@ -26,120 +23,117 @@ namespace {
 
 // Of earlier recordings.
 std::vector<TraceChunk> spare;
-constexpr size_t spare_most = 2;
+constexpr size_t spare_most = 1;
 
 struct ThreadState {
-  uint32_t session = 0;
-  int32_t current = -1;  // innermost open record
-  uint32_t thread = 0;   // the system's number; below 2^22 on Linux
+  uint32_t session = UINT32_MAX;  // the last one that it took part in
+  int32_t current = -1;           // innermost open record
+  uint32_t thread = 0;            // the system's number; below 2^22 on Linux
 };
-thread_local ThreadState here;
+constinit thread_local ThreadState here;
 
 void set_traces(bool on) {
   modes.intercept = static_cast<uint8_t>(on ? modes.intercept | intercept_trace
                                             : modes.intercept & ~intercept_trace);
 }
 
-ThreadState& join() {
-  if (here.session != tracer.session()) {
-    here.session = tracer.session();
-    here.current = -1;
-    here.thread = static_cast<uint32_t>(PyThread_get_thread_native_id());
+[[gnu::noinline]] bool join() {
+  if (!tracer.running()) {
+    set_traces(false);
+    return false;
   }
-  return here;
+  here = {tracer.session(), -1, static_cast<uint32_t>(PyThread_get_thread_native_id())};
+  return true;
 }
 
-int64_t nanoseconds_now() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
-
-// The processor's counter, where it counts at one rate always; it is read in half the time.
-#if defined(__x86_64__)
-bool counts_steadily() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d >> 8 & 1);
-}
-const bool has_counter = counts_steadily();
-int64_t ticks_now() { return has_counter ? static_cast<int64_t>(__rdtsc()) : nanoseconds_now(); }
-#else
-int64_t ticks_now() { return nanoseconds_now(); }
-#endif
-
-struct Instant {
-  int64_t ticks = ticks_now(), nanoseconds = nanoseconds_now();
-};
-// Long ago, so that the rate is known well.
-const Instant loaded;
+// Long ago, so that the rate of ticks is known well.
+const Instant loaded = Instant::now();
+constexpr int64_t enough = 50'000'000;  // nanoseconds of a recording that tell it as well
 
 void watch_storage(void* data, int64_t bytes) {
   set_traces(true);
   tracer.memory(data, bytes);
 }
 
+Origin* origin_of(int32_t record) {
+  return tracer.sites()[static_cast<size_t>(tracer.at(record).site)].origin;
+}
+bool is_operation(int32_t record) {
+  return tracer.sites()[static_cast<size_t>(tracer.at(record).site)].kind <= TraceKind::node;
+}
+
 // Where a gradient rule's forward operation came from; elsewhere the line that runs.
 Origin* origin_now() {
   if (modes.running && modes.running->origin) return modes.running->origin;
-  if (backward_id() && here.session == tracer.session() && here.current >= 0) {
+  if (backward_id() && here.session == tracer.session() && here.current >= 0 &&
+      is_operation(here.current)) {
     // What the engine does with a rule's gradients counts for the rule.
-    const TraceRecord& around = tracer.at(here.current);
-    if (around.kind <= TraceKind::node && around.origin) return around.origin;
+    if (Origin* around = origin_of(here.current)) return around;
   }
   return origin_here();
 }
 
 }  // namespace
 
+bool TraceSpan::joins() { return (tracer.running() && here.session == tracer.session()) || join(); }
+
 void Tracer::start(TraceOptions options) {
   clear();
-  ++session_;
+  session_ = ++last_session_;
   options_ = options;
-  running_ = true;
+  base_ = static_cast<int64_t>(latest_sequence());
   live_bytes = memory_stats().live_bytes;
   watch_storages(watch_storage);
   set_traces(true);
   join();
-  Instant now;
-  started = now.nanoseconds;
-  started_ticks_ = now.ticks;
+  begun_ = Instant::now();
+  started = begun_.nanoseconds;
 }
 
 void Tracer::stop() {
-  Instant now;
-  if (now.ticks > loaded.ticks)
-    rate_ = static_cast<double>(now.nanoseconds - loaded.nanoseconds) /
-            static_cast<double>(now.ticks - loaded.ticks);
+  const Instant now = Instant::now();
+  const bool is_long = now.nanoseconds - begun_.nanoseconds >= enough;
+  const double rate = (is_long ? begun_ : loaded).rate(now);
+  if (rate > 0) rate_ = rate;
   stopped = nanoseconds(now.ticks);
-  running_ = false;
+  session_ = 0;
   watch_storages(nullptr);
   set_traces(false);
 }
 
 int64_t Tracer::nanoseconds(int64_t ticks) const {
-  return started + static_cast<int64_t>(static_cast<double>(ticks - started_ticks_) * rate_);
+  return started + static_cast<int64_t>(static_cast<double>(ticks - begun_.ticks) * rate_);
 }
 
 void Tracer::clear() {
-  for (int32_t i = 0; i < count_; ++i) {
-    TraceRecord& r = at(i);
-    if (r.origin) r.origin->decref();
-    if (r.kind == TraceKind::module && r.what)
-      static_cast<Scope*>(const_cast<void*>(r.what))->decref();
+  for (const TraceSite& site : sites_) {
+    if (site.origin) site.origin->decref();
+    if (site.kind == TraceKind::module && site.what)
+      static_cast<Scope*>(const_cast<void*>(site.what))->decref();
   }
-  count_ = 0;
   for (TraceChunk& chunk : chunks_)
     if (spare.size() < spare_most) spare.push_back(std::move(chunk));
-  chunks_.clear();
-  names_.clear();
-  name_index_.clear();
+  count_ = 0;
+  next_ = chunk_end_ = nullptr;
+  strayed_ = false;
   accumulation_ = -1;
+  lately_ = lines_ = {};
+  site_of_.clear();
+  sites_.clear();
+  chunks_.clear();
+  name_index_.clear();
+  names_.clear();
   details_.clear();
+  detailed_.clear();
+  blocks_.clear();
+  long_ends_.clear();
 }
 
+constexpr size_t large_page = size_t{1} << 21;
 constexpr size_t chunk_bytes = TraceChunk::size * sizeof(TraceRecord);
+static_assert(chunk_bytes % large_page == 0);
 TraceChunk::TraceChunk() {
-  void* memory = std::aligned_alloc(chunk_bytes, chunk_bytes);  // aligned to a large page
+  void* memory = std::aligned_alloc(large_page, chunk_bytes);
   if (!memory) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
   madvise(memory, chunk_bytes, MADV_HUGEPAGE);  // advice: without them it is slower
@@ -148,73 +142,171 @@ TraceChunk::TraceChunk() {
 }
 void TraceChunk::Free::operator()(TraceRecord* p) const { std::free(p); }
 
-static TraceChunk new_chunk() {
-  if (spare.empty()) return {};
-  TraceChunk chunk = std::move(spare.back());
-  spare.pop_back();
-  return chunk;
-}
-
-TraceRecord& Tracer::add(TraceKind kind) {
-  if ((count_ & mask) == 0) chunks_.push_back(new_chunk());
-  ThreadState& thread = join();
-  // Ranges may end in another order than that of their begins.
-  while (thread.current >= 0 && at(thread.current).end) thread.current = at(thread.current).parent;
-  TraceRecord& r = at(count_++);
-  r.end = 0;
-  r.value = -1;
-  r.extra = 0;
-  r.what = nullptr;
-  r.origin = nullptr;
-  r.name = -1;
-  r.parent = thread.current;
-  r.detail = -1;
-  r.thread = thread.thread & 0x3ffffff;
-  r.kind = kind;
-  r.flags = modes.running || backward_id() ? trace_backward : uint8_t{0};
-  return r;
-}
-
-int32_t Tracer::begin(TraceKind kind, const void* what, int32_t name, Origin* origin) {
-  TraceRecord& r = add(kind);
-  r.what = what;
-  r.name = name;
-  r.origin = kept(origin);
-  here.current = count_ - 1;
-  r.begin = ticks_now();
-  return here.current;
-}
-
-void Tracer::end(int32_t index) {
-  TraceRecord& r = at(index);
-  r.end = ticks_now();
-  if (here.current == index) here.current = r.parent;
-}
-
-void Tracer::memory(void* address, int64_t bytes) {
-  if (!options_.memory) return;
-  TraceRecord& r = add(bytes > 0 ? TraceKind::allocation : TraceKind::free);
-  r.value = bytes > 0 ? bytes : -bytes;
-  r.extra = reinterpret_cast<int64_t>(address);
-  if (bytes > 0) {
-    // Most happen in an operation, whose line is known.
-    Origin* around = r.parent >= 0 ? at(r.parent).origin : nullptr;
-    bool same = around && at(r.parent).kind <= TraceKind::node;
-    r.origin = kept(same ? around : origin_now());
+[[gnu::noinline]] void Tracer::add_chunk() {
+  if (spare.empty()) {
+    chunks_.emplace_back();
+  } else {
+    chunks_.push_back(std::move(spare.back()));
+    spare.pop_back();
   }
-  r.begin = r.end = ticks_now();
+  next_ = chunks_.back().begin();
+  chunk_end_ = next_ + TraceChunk::size;
+}
+
+// --- Sites ---
+
+size_t Tracer::Key::hash() const {
+  uint64_t h = reinterpret_cast<uintptr_t>(what) * 0x9E3779B97F4A7C15u ^
+               reinterpret_cast<uintptr_t>(place) * 0xC2B2AE3D27D4EB4Fu ^
+               (more + tag + static_cast<uint64_t>(name)) * 0xD6E8FEB86659FD93u;
+  return static_cast<size_t>(h >> 40 ^ h >> 20);
+}
+
+static uint32_t tag_of(TraceKind kind, uint8_t flags) {
+  return here.thread << 6 | static_cast<uint32_t>(kind) << 2 | flags;
+}
+
+int32_t Tracer::new_site(const Key& key, TraceKind kind, Origin* origin, uint8_t flags) {
+  auto [at, fresh] = site_of_.try_emplace(key, static_cast<int32_t>(sites_.size()));
+  if (!fresh) return at->second;
+  TraceSite& site = sites_.emplace_back();
+  site.what = key.what;
+  site.origin = kept(origin);
+  site.extra = static_cast<int64_t>(key.more);
+  site.name = key.name;
+  site.thread = here.thread & 0x3ffffff;
+  site.kind = kind;
+  site.flags = flags & 3;
+  if (kind == TraceKind::module)
+    static_cast<Scope*>(const_cast<void*>(key.what))->incref();
+  else if (kind == TraceKind::call && key.what)
+    site.name = intern(static_cast<const char*>(key.what));
+  return at->second;
+}
+
+int32_t Tracer::site_at(TraceKind kind, const void* what, int32_t name, Origin* origin,
+                        uint8_t flags, int64_t extra) {
+  if (modes.running || backward_id()) flags |= trace_backward;
+  const Key key{what, origin, static_cast<uint64_t>(extra), name, tag_of(kind, flags)};
+  Known& known = lately_[key.hash() % lately_.size()];
+  if (known.site < 0 || !(known.key == key)) [[unlikely]]
+    known = {key, new_site(key, kind, origin, flags)};
+  return known.site;
+}
+
+int32_t Tracer::site_here(TraceKind kind, const void* what, int32_t name, uint8_t flags) {
+  if (modes.running || modes.whole_stacks || backward_id())
+    return site_at(kind, what, name, origin_now(), flags);
+  const Frames frame;
+  const void* at = frame ? frame.at() : nullptr;
+  const Key key{what, at, reinterpret_cast<uintptr_t>(modes.scope), name, tag_of(kind, flags)};
+  Known& known = lines_[key.hash() % lines_.size()];
+  if (known.site >= 0 && known.key == key) [[likely]]
+    return known.site;
+  Origin* origin = origin_here();
+  const int32_t site = site_at(kind, what, name, origin, flags);
+  // Of the library's own instructions their callers are the place.
+  if (origin && origin->at == at && origin->scope == modes.scope) known = {key, site};
+  return site;
 }
 
 int32_t Tracer::intern(std::string_view name) {
-  auto [at, fresh] =
-      name_index_.try_emplace(std::string(name), static_cast<int32_t>(names_.size()));
-  if (fresh) names_.emplace_back(name);
-  return at->second;
+  auto at = name_index_.find(name);
+  if (at != name_index_.end()) return at->second;
+  const auto number = static_cast<int32_t>(names_.size());
+  name_index_[names_.emplace_back(name)] = number;
+  return number;
 }
 
 int32_t Tracer::accumulation() {
   if (accumulation_ < 0) accumulation_ = intern("AccumulateGrad");
   return accumulation_;
+}
+
+// --- Records ---
+
+TraceRecord* Tracer::add(int32_t site) {
+  if (next_ == chunk_end_) [[unlikely]]
+    add_chunk();
+  if (strayed_) [[unlikely]]  // ranges may end in another order than that of their begins
+    while (here.current >= 0 && at(here.current).length != TraceRecord::running)
+      here.current = at(here.current).parent;
+  TraceRecord* r = next_++;
+  r->length = TraceRecord::running;
+  r->site = site;
+  r->parent = here.current;
+  r->value = TraceRecord::none;
+  ++count_;
+  return r;
+}
+
+TraceRecord* Tracer::begin(int32_t site, int64_t ticks) {
+  TraceRecord* r = add(site);
+  here.current = last();
+  r->begin = ticks ? ticks : ticks_now();
+  return r;
+}
+
+void Tracer::end(TraceRecord& r, int32_t index, int64_t ticks) {
+  const int64_t length = std::max(ticks - r.begin, int64_t{0});
+  r.length = static_cast<uint32_t>(length);
+  if (length >= TraceRecord::longer) [[unlikely]] {
+    r.length = TraceRecord::longer;
+    long_ends_[index] = ticks;
+  }
+  if (here.session == session_ && here.current == index)
+    here.current = r.parent;
+  else
+    strayed_ = true;
+}
+
+void Tracer::withdraw(TraceRecord* r) {
+  if (next_ == nullptr || r != next_ - 1) return;
+  here.current = r->parent;
+  next_ = r;
+  --count_;
+}
+
+int64_t Tracer::end_of(int32_t index) const {
+  const TraceRecord& r = at(index);
+  if (r.length == TraceRecord::running) return 0;
+  return r.length == TraceRecord::longer ? long_ends_.at(index) : r.begin + r.length;
+}
+
+// Numbers of nodes count from that of the latest node at the start. Of one that is too far from it
+// none is told.
+int32_t Tracer::value(uint64_t sequence) const {
+  const int64_t from = static_cast<int64_t>(sequence) - base_;
+  return from > INT32_MIN && from <= INT32_MAX ? static_cast<int32_t>(from) : TraceRecord::none;
+}
+
+int64_t Tracer::value_of(const TraceRecord& r) const {
+  if (r.value == TraceRecord::none) return -1;
+  const bool block = sites_[static_cast<size_t>(r.site)].kind >= TraceKind::allocation;
+  return block ? blocks_[static_cast<size_t>(r.value)].bytes : base_ + r.value;
+}
+
+int64_t Tracer::extra_of(const TraceRecord& r) const {
+  const TraceSite& site = sites_[static_cast<size_t>(r.site)];
+  if (site.kind >= TraceKind::allocation) return blocks_[static_cast<size_t>(r.value)].address;
+  return site.extra;
+}
+
+void Tracer::memory(void* address, int64_t bytes) {
+  if (!options_.memory || (here.session != session_ && !join())) return;
+  Origin* origin = nullptr;
+  if (bytes > 0) {
+    // Most happen in an operation, whose line is known.
+    const bool inside = here.current >= 0 && is_operation(here.current);
+    Origin* around = inside ? origin_of(here.current) : nullptr;
+    origin = around ? around : origin_now();
+  }
+  const TraceKind kind = bytes > 0 ? TraceKind::allocation : TraceKind::free;
+  TraceRecord* r = add(site_at(kind, nullptr, -1, origin));
+  r->value = static_cast<int32_t>(blocks_.size());
+  blocks_.push_back({bytes > 0 ? bytes : -bytes, reinterpret_cast<int64_t>(address)});
+  r->begin = ticks_now();
+  r->length = 0;
 }
 
 void Tracer::add_shapes(std::span<const Tensor> ts) {
@@ -281,35 +373,43 @@ void Tracer::add_arguments(const OpDef& op, const void* attrs) {
 
 void Tracer::add_details(int32_t index, const OpDef& op, std::span<const Tensor> in,
                          const void* attrs, std::span<const Tensor> outs) {
-  at(index).detail = static_cast<int32_t>(details_.size());
+  detailed_.emplace_back(index, static_cast<int32_t>(details_.size()));
   add_shapes(in);
   add_shapes(outs);
   add_arguments(op, attrs);
 }
 
-void TraceSpan::open(TraceKind kind, const void* what, int32_t name, Origin* origin) {
-  if (!tracer.running()) return set_traces(false);
-  index_ = tracer.begin(kind, what, name, origin);
-  session_ = tracer.session();
-}
+// --- Spans ---
 
-TraceRecord* TraceSpan::record() const {
-  return index_ >= 0 && tracer.running() && tracer.session() == session_ ? &tracer.at(index_)
-                                                                         : nullptr;
-}
-
-void TraceSpan::close() {
-  if (record()) tracer.end(index_);
+int64_t TraceSpan::close() {
+  TraceRecord* r = record();
+  record_ = nullptr;
+  if (!r) return 0;
+  const int64_t now = ticks_now();
+  tracer.end(*r, index_, now);
+  return now;
 }
 
 void TraceSpan::open_call(const char* call) {
-  if (!tracer.running()) return set_traces(false);
-  open(TraceKind::call, nullptr, tracer.intern(call), origin_now());
+  if (joins()) open(tracer.site_here(TraceKind::call, call, -1));
 }
 
-void TraceOp::open_op(const OpDef& op, bool inplace) {
-  open(TraceKind::op, &op, -1, origin_now());
-  if (TraceRecord* r = inplace ? record() : nullptr) r->flags |= trace_inplace;
+void TraceOp::open_op(const OpDef& op, uint8_t flags) {
+  if (joins()) open(tracer.site_here(TraceKind::op, &op, -1, flags));
+}
+
+void TraceOp::open_first(const OpDef& op) {
+  if (!joins()) return;
+  const int32_t around = here.current;
+  const bool first =
+      around >= 0 && around == tracer.last() &&
+      tracer.sites()[static_cast<size_t>(tracer.at(around).site)].kind == TraceKind::node;
+  open(tracer.site_here(TraceKind::op, &op, -1), first ? tracer.at(around).begin : 0);
+}
+
+void TraceOp::withdraw() {
+  if (TraceRecord* r = record()) tracer.withdraw(r);
+  forget();
 }
 
 void TraceOp::note_results(const OpDef& op, std::span<const Tensor> in, const void* attrs,
@@ -319,7 +419,7 @@ void TraceOp::note_results(const OpDef& op, std::span<const Tensor> in, const vo
   if (op.kind != OpKind::Composite && modes.grad)
     for (const Tensor& t : outs)
       if (t.defined() && t->grad_fn) {
-        r->value = static_cast<int64_t>(t->grad_fn->sequence);
+        r->value = tracer.value(t->grad_fn->sequence);
         break;
       }
   // Of samples in vmap, the operation on all of them inside knows the shapes.
@@ -327,34 +427,34 @@ void TraceOp::note_results(const OpDef& op, std::span<const Tensor> in, const vo
 }
 
 void TraceNode::open_node(const Node& node, uint64_t unwanted) {
-  if (!tracer.running()) return set_traces(false);
+  const int64_t turn = std::exchange(turn_, 0);
+  if (!joins()) return;
   const auto* op = typeid(node) == typeid(OpNode) ? static_cast<const OpNode*>(&node) : nullptr;
   int32_t name = op ? -1 : node.is_accumulator ? tracer.accumulation() : tracer.intern(node.name());
-  open(TraceKind::node, op ? op->op : nullptr, name, node.origin ? node.origin : origin_now());
-  TraceRecord* r = record();
-  if (!r) return;
-  r->value = node.is_accumulator ? -1 : static_cast<int64_t>(node.sequence);
+  int64_t wanted = 0;
   for (uint32_t i = 0; i < node.edge_count && i < 63; ++i)
-    if (node.edges[i].fn && (unwanted >> i & 1) == 0) r->extra |= int64_t{1} << i;
+    if (node.edges[i].fn && (unwanted >> i & 1) == 0) wanted |= int64_t{1} << i;
+  open(tracer.site_at(TraceKind::node, op ? op->op : nullptr, name,
+                      node.origin ? node.origin : origin_now(), 0, wanted),
+       turn);
+  if (!node.is_accumulator) record()->value = tracer.value(node.sequence);
 }
 
 void TraceModule::open_module() {
-  Origin* place = origin_here();
-  modes.scope->incref();
-  open(TraceKind::module, modes.scope, -1, place);
-  if (!record()) modes.scope->decref();
+  if (joins()) open(tracer.site_at(TraceKind::module, modes.scope, -1, origin_here()));
 }
 
 TraceRange open_range(std::string_view name, TraceKind kind) {
   if (!tracer.running()) return {};
   set_traces(true);
-  int32_t index = tracer.begin(kind, nullptr, tracer.intern(name), origin_now());
-  return {index, tracer.session()};
+  if (here.session != tracer.session()) join();
+  tracer.begin(tracer.site_here(kind, nullptr, tracer.intern(name)));
+  return {tracer.last(), tracer.session()};
 }
 
 void close_range(TraceRange range) {
   if (range.index >= 0 && tracer.running() && tracer.session() == range.session)
-    tracer.end(range.index);
+    tracer.end(tracer.at(range.index), range.index, ticks_now());
 }
 
 }  // namespace clew

@@ -3,12 +3,15 @@
 // Invariant: everything happens with the GIL held; a span that outlives its recording writes
 // nothing.
 #pragma once
+#include <array>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "graph/modes.h"
 #include "graph/node.h"
 
@@ -19,21 +22,30 @@ enum class TraceKind : uint8_t { op, node, range, module, call, allocation, free
 constexpr uint8_t trace_inplace = 1;
 constexpr uint8_t trace_backward = 2;
 
-struct TraceRecord {
-  int64_t begin;     // in ticks, see Tracer::nanoseconds()
-  int64_t end;       // 0 as long as it runs
-  int64_t value;     // the node's sequence number; bytes
-  int64_t extra;     // a node's inputs that want gradients, one bit each; an address
-  const void* what;  // OpDef, Scope (counted) or nothing; a name otherwise is in `name`
-  Origin* origin;    // counted
-  int32_t name;      // index into names; -1 where `what` tells it
-  int32_t parent;    // the record that it lies in; -1 at the top
-  int32_t detail;    // index into details; -1 without
-  uint32_t thread : 26;
-  TraceKind kind : 4;
-  uint8_t flags : 2;
+// What records that one place of the program writes have in common.
+struct TraceSite {
+  const void* what = nullptr;  // OpDef, Scope (counted) or nothing; a name otherwise is in `name`
+  Origin* origin = nullptr;    // counted
+  int64_t extra = 0;           // a node's inputs that want gradients, one bit each
+  int32_t name = -1;           // index into names; -1 where `what` tells it
+  uint32_t thread : 26 = 0;
+  TraceKind kind : 3 = TraceKind::op;
+  uint8_t flags : 2 = 0;
 };
-static_assert(sizeof(TraceRecord) == 64);
+
+// The rest. Little is written while the program runs, and it is put together afterwards.
+struct TraceRecord {
+  static constexpr uint32_t running = UINT32_MAX;  // as a length
+  static constexpr uint32_t longer = running - 1;  // than fits; see Tracer::end_of()
+  static constexpr int32_t none = INT32_MIN;       // as a value
+
+  int64_t begin;    // in ticks, see Tracer::nanoseconds()
+  uint32_t length;  // in ticks
+  int32_t site;     // index into sites
+  int32_t parent;   // the record that it lies in; -1 at the top
+  int32_t value;    // see Tracer::value_of()
+};
+static_assert(sizeof(TraceRecord) == 24);
 
 // Memory for records. The system clears a new page at its first touch: few large pages cost less.
 class TraceChunk {
@@ -43,10 +55,10 @@ class TraceChunk {
   std::unique_ptr<TraceRecord, Free> records_;
 
  public:
-  static constexpr int bits = 15;
+  static constexpr int bits = 18;
   static constexpr size_t size = size_t{1} << bits;
   TraceChunk();
-  TraceRecord& operator[](int32_t i) const { return records_.get()[i]; }
+  TraceRecord* begin() const { return records_.get(); }
 };
 
 struct TraceOptions {
@@ -57,62 +69,125 @@ struct TraceOptions {
 // One recording at a time; all threads of the process write into it.
 class Tracer {
  public:
+  // Its number; 0 when none runs.
   uint32_t session() const { return session_; }
-  bool running() const { return running_; }
+  bool running() const { return session_ != 0; }
   void start(TraceOptions options);
   void stop();  // the records stay until the next start or clear()
   void clear();
 
-  int32_t begin(TraceKind kind, const void* what, int32_t name, Origin* origin);
-  void end(int32_t index);
+  // A record that begins, at an instant that is known or now. The thread has joined.
+  TraceRecord* begin(int32_t site, int64_t ticks = 0);
+  void end(TraceRecord& r, int32_t index, int64_t ticks);
+  void withdraw(TraceRecord* r);  // the latest, in which nothing has happened
   void memory(void* address, int64_t bytes);
+  int32_t last() const { return count_ - 1; }
+
+  // Where the program is now, or where the operation comes from whose gradient is computed.
+  int32_t site_here(TraceKind kind, const void* what, int32_t name, uint8_t flags = 0);
+  int32_t site_at(TraceKind kind, const void* what, int32_t name, Origin* origin, uint8_t flags = 0,
+                  int64_t extra = 0);
+  // Other instructions may lie where they lay.
+  void forget_lines() { lines_ = {}; }
   int32_t intern(std::string_view name);
   int32_t accumulation();  // the name of the nodes that add to leaves
+  int32_t value(uint64_t sequence) const;
   // Shapes, dtypes and numbers of a call; see clew.autograd._recording.
   void add_details(int32_t index, const OpDef& op, std::span<const Tensor> in, const void* attrs,
                    std::span<const Tensor> outs);
   bool shapes() const { return options_.shapes; }
 
   int32_t count() const { return count_; }
-  TraceRecord& at(int32_t i) {
-    return chunks_[static_cast<size_t>(i >> TraceChunk::bits)][i & mask];
+  TraceRecord& at(int32_t i) const {
+    return chunks_[static_cast<size_t>(i >> TraceChunk::bits)].begin()[i & mask];
   }
-  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<TraceSite>& sites() const { return sites_; }
+  const std::deque<std::string>& names() const { return names_; }
   const std::vector<int64_t>& details() const { return details_; }
+  // Records and where their details begin.
+  const std::vector<std::pair<int32_t, int32_t>>& detailed() const { return detailed_; }
+  int64_t end_of(int32_t index) const;           // in ticks; 0 as long as it runs
+  int64_t value_of(const TraceRecord& r) const;  // the node's number, or -1; bytes
+  int64_t extra_of(const TraceRecord& r) const;  // that of its site; an address
   // Of a tick, by the monotonic clock; when it has stopped.
   int64_t nanoseconds(int64_t ticks) const;
   int64_t started = 0, stopped = 0, live_bytes = 0;
 
  private:
   static constexpr int mask = static_cast<int>(TraceChunk::size) - 1;
-  TraceRecord& add(TraceKind kind);
+  struct Key {
+    const void* what = nullptr;
+    const void* place = nullptr;  // an Origin; an instruction
+    uint64_t more = 0;            // TraceSite::extra; a Scope
+    int32_t name = -1;
+    uint32_t tag = 0;  // thread, kind and flags
+    bool operator==(const Key&) const = default;
+    size_t hash() const;
+  };
+  struct Known {
+    Key key;
+    int32_t site = -1;
+  };
+  struct Block {
+    int64_t bytes, address;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const { return key.hash(); }
+  };
+  TraceRecord* add(int32_t site);
+  void add_chunk();
+  int32_t new_site(const Key& key, TraceKind kind, Origin* origin, uint8_t flags);
   void add_shapes(std::span<const Tensor> ts);
   void add_arguments(const OpDef& op, const void* attrs);
 
-  bool running_ = false;
-  uint32_t session_ = 0;
+  uint32_t session_ = 0, last_session_ = 0;
   int32_t count_ = 0;
-  int64_t started_ticks_ = 0;
-  double rate_ = 1;  // nanoseconds a tick
+  TraceRecord *next_ = nullptr, *chunk_end_ = nullptr;
+  bool strayed_ = false;  // a record that was not the innermost has ended
   TraceOptions options_;
+  Instant begun_;
+  int64_t base_ = 0;  // the latest node's number at the start
+  double rate_ = 1;   // nanoseconds a tick
+  // Sites found lately, by origin and by instruction.
+  std::array<Known, 512> lately_, lines_;
+  std::unordered_map<Key, int32_t, Hash> site_of_;
+  std::vector<TraceSite> sites_;
   std::vector<TraceChunk> chunks_;
-  std::vector<std::string> names_;
-  std::unordered_map<std::string, int32_t> name_index_;
+  std::deque<std::string> names_;
+  std::unordered_map<std::string_view, int32_t> name_index_;  // of texts in names_
   int32_t accumulation_ = -1;
   std::vector<int64_t> details_;
+  std::vector<std::pair<int32_t, int32_t>> detailed_;
+  std::deque<Block> blocks_;
+  std::unordered_map<int32_t, int64_t> long_ends_;
 };
 extern Tracer tracer;
 
 inline bool traces() { return modes.intercept & intercept_trace; }
+// Nobody but a profiler looks at calls: they may go their usual ways.
+inline bool only_traces() { return (modes.intercept & ~intercept_anomaly) == intercept_trace; }
 
 // Writes one record around a scope, when a recording runs.
 class TraceSpan {
+  TraceRecord* record_ = nullptr;
   int32_t index_ = -1;
   uint32_t session_ = 0;
 
  protected:
-  void open(TraceKind kind, const void* what, int32_t name, Origin* origin);
-  TraceRecord* record() const;  // null when there is none (any more)
+  // Whether there is a recording; this thread takes part in it then.
+  static bool joins();
+  void open(int32_t site, int64_t ticks = 0) {
+    record_ = tracer.begin(site, ticks);
+    index_ = tracer.last();
+    session_ = tracer.session();
+  }
+  TraceRecord* record() const {  // null when there is none (any more)
+    return session_ == tracer.session() ? record_ : nullptr;
+  }
+  int32_t index() const { return index_; }
+  bool is_open() const { return record_ != nullptr; }
+  void forget() { record_ = nullptr; }
+  int64_t close();  // returns when that was; 0 when the recording is over
 
  public:
   TraceSpan() = default;
@@ -122,38 +197,50 @@ class TraceSpan {
       open_call(call);
   }
   ~TraceSpan() {
-    if (index_ >= 0) [[unlikely]]
+    if (record_) [[unlikely]]
       close();
   }
   TraceSpan(const TraceSpan&) = delete;
-  int32_t index() const { return index_; }
 
  private:
   void open_call(const char* call);
-  void close();
 };
 
 class TraceOp : public TraceSpan {
  public:
   explicit TraceOp(const OpDef& op, bool inplace = false) {
     if (traces()) [[unlikely]]
-      open_op(op, inplace);
+      open_op(op, inplace ? trace_inplace : uint8_t{0});
   }
+  // What a gradient rule begins with: it begins when the rule does.
+  struct First {};
+  TraceOp(const OpDef& op, First) { open_first(op); }
   // After it ran: which node it recorded, what went in and came out.
   void results(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                std::span<const Tensor> outs) const {
-    if (index() >= 0) [[unlikely]]
+    if (is_open()) [[unlikely]]
       note_results(op, in, attrs, outs);
   }
+  // It did nothing, and another way is tried.
+  void withdraw();
 
  private:
-  void open_op(const OpDef& op, bool inplace);
+  void open_op(const OpDef& op, uint8_t flags);
+  void open_first(const OpDef& op);
   void note_results(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                     std::span<const Tensor> outs) const;
 };
 
 class TraceNode : public TraceSpan {
+  int64_t& turn_;
+
  public:
+  // `turn`: when the node before it ended, as long as nothing else has happened since; else 0.
+  explicit TraceNode(int64_t& turn) : turn_(turn) {}
+  ~TraceNode() {
+    if (is_open()) [[unlikely]]
+      turn_ = close();
+  }
   // `unwanted`: inputs, as bits, whose gradients nobody asked for.
   void open_for(const Node& node, uint64_t unwanted) {
     if (traces()) [[unlikely]]

@@ -3,9 +3,6 @@
 // Invariant: what is handed over holds no pointer into the recorder.
 #include "graph/trace.h"
 
-#include <algorithm>
-#include <array>
-
 #include "python/bridge.h"
 #include "python/signature.h"
 
@@ -29,27 +26,10 @@ void append(PyObject* list, Ref item) {
   if (PyList_Append(list, item.get()) < 0) throw PythonError();
 }
 
-// The numbers of addresses that were asked for lately, before a hash table is searched.
-class Lately {
-  struct Entry {
-    const void* key = nullptr;
-    int32_t number = 0;
-  };
-  std::array<Entry, 256> entries_;
-
- public:
-  template <class F> int32_t find(const void* key, F&& search) {
-    Entry& e = entries_[reinterpret_cast<uintptr_t>(key) / 16 % entries_.size()];
-    if (e.key != key) e = {key, search()};
-    return e.number;
-  }
-};
-
 // Gives every name, place and operation that the records point to a number.
 class Tables {
   std::unordered_map<const void*, int32_t> name_of_;
   std::unordered_map<const Origin*, int32_t> place_of_;
-  Lately names_lately_, places_lately_;
 
  public:
   Ref names{checked(PyList_New(0))};      // str
@@ -61,33 +41,27 @@ class Tables {
     for (const std::string& name : tracer.names()) add_name(name, nullptr, false);
   }
 
-  int32_t name(const TraceRecord& r) {
-    if (r.name >= 0) return r.name;
-    if (r.kind == TraceKind::module) {
-      std::string path = path_of(static_cast<const Scope*>(r.what));
-      return keyed(r.what, [&] { return add_name(path, nullptr, false); });
+  int32_t name(const TraceSite& site) {
+    if (site.name >= 0) return site.name;
+    if (site.kind == TraceKind::module) {
+      std::string path = path_of(static_cast<const Scope*>(site.what));
+      return keyed(site.what, [&] { return add_name(path, nullptr, false); });
     }
-    if (r.kind > TraceKind::node) return -1;
-    const auto* op = static_cast<const OpDef*>(r.what);
+    if (site.kind > TraceKind::node) return -1;
+    const auto* op = static_cast<const OpDef*>(site.what);
     // The node has another name than the operation: told apart by the address behind.
-    const void* key = r.kind == TraceKind::node ? static_cast<const void*>(&op->kind) : op;
-    return names_lately_.find(key, [&] { return operation(key, *op, r.kind == TraceKind::node); });
-  }
-
-  int32_t place(const Origin* o) {
-    return o ? places_lately_.find(o, [&] { return search(o); }) : -1;
-  }
-
- private:
-  int32_t operation(const void* key, const OpDef& op, bool node) {
-    return keyed(key, [&] {
-      std::string_view full = op_name(op);
+    const bool node = site.kind == TraceKind::node;
+    return keyed(node ? static_cast<const void*>(&op->kind) : op, [&] {
+      std::string_view full = op_name(*op);
       size_t dot = full.rfind('.');
       std::string short_name(dot == std::string_view::npos ? full : full.substr(dot + 1));
-      return add_name(node ? node_name(op) : short_name, &op, !node);
+      return add_name(node ? node_name(*op) : short_name, op, !node);
     });
   }
 
+  int32_t place(const Origin* o) { return o ? search(o) : -1; }
+
+ private:
   int32_t search(const Origin* o) {
     auto at = place_of_.find(o);
     if (at != place_of_.end()) return at->second;
@@ -185,23 +159,30 @@ PyObject* stop(PyObject*, PyObject*) {
       ~Clear() { tracer.clear(); }
     } clear;
     Tables tables;
+    std::vector<std::pair<int32_t, int32_t>> numbers;  // of the sites: name, place
+    for (const TraceSite& site : tracer.sites())
+      numbers.emplace_back(tables.name(site), tables.place(site.origin));
     Ref records = bytes(nullptr, static_cast<size_t>(tracer.count()) * sizeof(Row));
     auto* rows = reinterpret_cast<Row*>(PyBytes_AS_STRING(records.get()));
     for (int32_t i = 0; i < tracer.count(); ++i) {
       const TraceRecord& r = tracer.at(i);
+      const auto at = static_cast<size_t>(r.site);
+      const TraceSite& site = tracer.sites()[at];
+      const int64_t end = tracer.end_of(i);
       rows[i] = {tracer.nanoseconds(r.begin),
-                 r.end ? tracer.nanoseconds(r.end) : 0,
-                 r.value,
-                 r.extra,
-                 tables.name(r),
-                 tables.place(r.origin),
+                 end ? tracer.nanoseconds(end) : 0,
+                 tracer.value_of(r),
+                 tracer.extra_of(r),
+                 numbers[at].first,
+                 numbers[at].second,
                  r.parent,
-                 r.detail,
-                 static_cast<int32_t>(r.thread),
-                 static_cast<uint8_t>(r.kind),
-                 r.flags,
+                 -1,
+                 static_cast<int32_t>(site.thread),
+                 static_cast<uint8_t>(site.kind),
+                 site.flags,
                  0};
     }
+    for (auto [record, detail] : tracer.detailed()) rows[record].detail = detail;
     Ref dtypes(checked(PyList_New(0)));
     for (int d = 0; d < num_dtypes; ++d) append(dtypes.get(), text(name(static_cast<DType>(d))));
     Ref found(checked(PyDict_New()));
