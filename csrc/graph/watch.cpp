@@ -128,20 +128,105 @@ void report(const std::string& name, NonFinite found, const Origin* where, bool 
   Py_DECREF(got);
 }
 
+// Calls that are alike.
+struct Alike {
+  const OpDef* op;
+  Origin* origin;  // counted
+  uint64_t tensors;
+  bool operator==(const Alike&) const = default;
+};
+struct AlikeHash {
+  size_t operator()(const Alike& a) const {
+    return (reinterpret_cast<uintptr_t>(a.op) ^ reinterpret_cast<uintptr_t>(a.origin) * 31) *
+               0x9E3779B97F4A7C15u ^
+           a.tensors;
+  }
+};
+
 struct Observer {
-  PyObject* callback = nullptr;                  // owned
-  PyObject* names = nullptr;                     // owned, a set
-  std::unordered_map<const OpDef*, bool> known;  // whether it is one of them
+  enum class Shows : uint8_t { none, few, all };
+  PyObject* callback = nullptr;  // owned
+  Shown what;                    // owned
+  std::unordered_map<const OpDef*, Shows> known;
+  std::unordered_map<Alike, int, AlikeHash> seen;  // how often since the last backward
+  bool closely = false;
+
+  Observer(PyObject* f, Shown w) : callback(Py_NewRef(f)), what(w) {
+    Py_INCREF(what.names);
+    Py_XINCREF(what.few);
+  }
+  ~Observer() {
+    forget();
+    Py_DECREF(callback);
+    Py_DECREF(what.names);
+    Py_XDECREF(what.few);
+  }
+  Observer(const Observer&) = delete;
+
+  void forget() {
+    for (auto& [call, times] : std::exchange(seen, {}))
+      if (call.origin) call.origin->decref();
+  }
+  bool shows_operations() const { return PySet_GET_SIZE(what.names) > 0; }
+  Shows shows(const OpDef& op) {
+    auto [at, fresh] = known.try_emplace(&op, Shows::none);
+    if (fresh) {
+      PyObject* name = PyUnicode_FromString(std::string(op_name(op)).c_str());
+      if (name && PySet_Contains(what.names, name) == 1)
+        at->second = what.few && PySet_Contains(what.few, name) == 1 ? Shows::few : Shows::all;
+      Py_XDECREF(name);
+      PyErr_Clear();
+    }
+    return at->second;
+  }
+  // Whether as many calls of its like were shown as are wanted.
+  bool is_enough(const OpDef& op, std::span<const Tensor> in, std::span<const Tensor> outs);
 };
 constinit thread_local Observer* observer = nullptr;
+constinit thread_local bool showing = false;  // what the callback does is not shown
 
-// The callback may have sent itself away while it was called.
-bool is_observed() {
-  if (!observer) modes.intercept = static_cast<uint8_t>(modes.intercept & ~intercept_observe);
-  return observer != nullptr;
+uint64_t mixed(uint64_t h, uint64_t value) { return (h ^ value) * 0x9E3779B97F4A7C15u ^ h >> 29; }
+uint64_t likeness(uint64_t h, const Tensor& t) {
+  if (!t.defined()) return mixed(h, 1);
+  const uint8_t flags = t->flags & (flag_requires_grad | flag_wrapped_number);
+  h = mixed(h, static_cast<uint64_t>(t->dtype) << 16 | uint64_t{flags} << 8 |
+                   static_cast<uint64_t>(t->grad_fn != nullptr) << 1);
+  for (int64_t n : t->shape->sizes) h = mixed(h, static_cast<uint64_t>(n));
+  for (int64_t n : t->shape->strides) h = mixed(h, static_cast<uint64_t>(n));
+  return mixed(h, static_cast<uint64_t>(t.ndim()));
+}
+
+bool Observer::is_enough(const OpDef& op, std::span<const Tensor> in,
+                         std::span<const Tensor> outs) {
+  if (closely || outs.empty() || outs[0].numel() == 1) return false;
+  uint64_t tensors = 0;
+  for (const Tensor& t : in) {
+    const bool number = t.defined() && (t->flags & flag_wrapped_number);
+    if (t.defined() && !number && !is_inexact(t.dtype())) return false;
+    tensors = likeness(tensors, t);
+  }
+  for (const Tensor& t : outs) tensors = likeness(tensors, t);
+  Origin* origin = origin_here();
+  auto [at, fresh] = seen.try_emplace({&op, origin, tensors}, 0);
+  if (fresh && origin) origin->incref();
+  return ++at->second > what.most;
+}
+
+// The bit is as the observer wants it, who may have gone or come while it was called.
+void follow_observer() {
+  const bool on = observer && observer->shows_operations();
+  modes.intercept = static_cast<uint8_t>(on ? modes.intercept | intercept_observe
+                                            : modes.intercept & ~intercept_observe);
 }
 
 void show(const char* name, std::span<const Tensor> in, std::span<const Tensor> out) {
+  struct Showing {
+    Showing() { showing = true; }
+    ~Showing() {
+      showing = false;
+      follow_observer();
+    }
+  } now;
   const InterceptWithout pause(watching | intercept_observe);
   const GradMode unrecorded(false);
   PyObject* const callback = observer->callback;
@@ -155,15 +240,12 @@ void show(const char* name, std::span<const Tensor> in, std::span<const Tensor> 
 }
 
 void show_operation(const OpDef& op, std::span<const Tensor> in, std::span<const Tensor> outs) {
-  if (modes.running || !is_observed()) return;
-  auto [at, fresh] = observer->known.try_emplace(&op, false);
-  if (fresh) {
-    PyObject* name = PyUnicode_FromString(std::string(op_name(op)).c_str());
-    at->second = name && PySet_Contains(observer->names, name) == 1;
-    Py_XDECREF(name);
-    PyErr_Clear();
-  }
-  if (at->second) show(std::string(op_name(op)).c_str(), in, outs);
+  if (!observer) return follow_observer();  // it went while its bit was put aside
+  if (modes.running || showing) return;
+  const Observer::Shows shows = observer->shows(op);
+  if (shows == Observer::Shows::none) return;
+  if (shows == Observer::Shows::few && observer->is_enough(op, in, outs)) return;
+  show(std::string(op_name(op)).c_str(), in, outs);
 }
 
 bool looks_at(const OpDef& op) {
@@ -197,23 +279,20 @@ void WatchedWrite::done(const Tensor& written) const {
          in_.subspan(1), {&written, 1});
 }
 
-void observe(PyObject* callback, PyObject* names) {
-  Observer* before = std::exchange(observer, nullptr);
-  if (callback) {
-    observer = new Observer{callback, names, {}};
-    Py_INCREF(callback);
-    Py_INCREF(names);
-  }
-  modes.intercept = static_cast<uint8_t>(callback ? modes.intercept | intercept_observe
-                                                  : modes.intercept & ~intercept_observe);
-  if (!before) return;
-  Py_DECREF(before->callback);
-  Py_DECREF(before->names);
+void observe(PyObject* callback, Shown what) {
+  Observer* before = std::exchange(observer, callback ? new Observer(callback, what) : nullptr);
+  follow_observer();
   delete before;
 }
+void observe_closely() {
+  if (observer) observer->closely = true;
+}
+// Where nothing else is to be shown, operations go their usual ways: their bit is not set.
 void observe_backward(const char* how, std::span<const Tensor> roots) {
-  if ((modes.intercept & intercept_observe) && !modes.running && is_observed())
-    show(how, roots, {});
+  if (!observer || showing || modes.running || backward_id()) return;
+  observer->closely = false;
+  observer->forget();
+  show(how, roots, {});
 }
 
 bool all_finite(std::span<const Tensor> ts) { return look(ts) == NonFinite::none; }

@@ -36,7 +36,17 @@ class WatchedWrite {
 };
 // A function of Python's is shown the operations of some names, and every backward before it runs,
 // as callback(name, tensors that go in, tensors that come out). One for each thread.
-void observe(PyObject* callback, PyObject* names);  // null, or a set of str
+struct Shown {
+  PyObject* names = nullptr;  // a set of str
+  PyObject* few = nullptr;    // those of them of which not every call is shown, or null
+  int most = 0;               // so many calls since the last backward, which are alike: one
+                              // instruction and module, tensors of the same shapes and dtypes that
+                              // require grad or not; what is a single number, or is computed from
+                              // integers, is shown always
+};
+void observe(PyObject* callback, Shown what);  // null: nobody any more
+// Until the next backward every call is shown.
+void observe_closely();
 // Backward begins at the roots: "backward", "retaining" where the graph is kept, "recorded" where
 // it is recorded, or "grad" where gradients are asked for by themselves.
 void observe_backward(const char* how, std::span<const Tensor> roots);

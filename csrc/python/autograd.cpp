@@ -409,12 +409,11 @@ PyObject* module_run_backward(PyObject*, PyObject* args) {
                             : builtins.to_dtype(seeds[i], roots[i].dtype()));
       b.roots.push_back(std::move(e));
     }
-    if (modes.intercept & intercept_observe)
-      observe_backward(inputs != Py_None ? "grad"
-                       : create          ? "recorded"
-                       : keep            ? "retaining"
-                                         : "backward",
-                       roots);
+    observe_backward(inputs != Py_None ? "grad"
+                     : create          ? "recorded"
+                     : keep            ? "retaining"
+                                       : "backward",
+                     roots);
     if (inputs == Py_None) {
       run_backward(b);
       Py_RETURN_NONE;

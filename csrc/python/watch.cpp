@@ -38,17 +38,25 @@ PyObject* set_anomaly(PyObject*, PyObject* on) {
   return PyBool_FromLong(before);
 }
 
-// _observe(callback or None, names): shows the operations of these names, and backward calls, to
-// callback(name, inputs, outputs).
+// _observe(callback or None, names, few=None, most=0): shows the operations of these names, and
+// backward calls, to callback(name, inputs, outputs); of those in `few` the first calls that are
+// alike (clew::Shown).
 PyObject* set_observer(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *callback, *names;
-    if (!PyArg_ParseTuple(args, "OO:_observe", &callback, &names)) return nullptr;
+    PyObject *callback, *names, *few = Py_None;
+    int most = 0;
+    if (!PyArg_ParseTuple(args, "OO|Oi:_observe", &callback, &names, &few, &most)) return nullptr;
     const bool on = callback != Py_None;
-    if (on && !PyAnySet_Check(names)) fail_type("_observe: expected a set of names");
-    observe(on ? callback : nullptr, names);
+    if (on && (!PyAnySet_Check(names) || (few != Py_None && !PyAnySet_Check(few))))
+      fail_type("_observe: expected a set of names");
+    observe(on ? callback : nullptr, {names, few == Py_None ? nullptr : few, most});
     Py_RETURN_NONE;
   });
+}
+// _observe_closely(): shows every call until the next backward.
+PyObject* set_closely(PyObject*, PyObject*) {
+  observe_closely();
+  Py_RETURN_NONE;
 }
 
 // _set_intercept(bits) -> the bits before: who looks at operations in this thread.
@@ -62,6 +70,7 @@ PyObject* set_intercept(PyObject*, PyObject* bits) {
 
 PyMethodDef functions[] = {{"_set_intercept", set_intercept, METH_O, nullptr},
                            {"_observe", set_observer, METH_VARARGS, nullptr},
+                           {"_observe_closely", set_closely, METH_NOARGS, nullptr},
                            {"_watch", set_watch, METH_VARARGS, nullptr},
                            {"_set_anomaly", set_anomaly, METH_O, nullptr},
                            {}};

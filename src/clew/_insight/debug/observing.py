@@ -31,11 +31,24 @@ class Observation:
         callback: gets the name of an operation that has run, what went in and what came out; of a
             backward that is about to run (`BACKWARD`), its roots and nothing.
         names: of the operations to show.
+        few: those of them of which the first calls that are alike are enough: since the last
+            backward, by one instruction in one module, of tensors of the same shapes and dtypes
+            that require grad or not. Of single numbers and integers all are shown, and all where
+            another tool looks, too.
+        most: how many are enough.
     """
 
-    def __init__(self, callback: _Callback, names: Collection[str]) -> None:
+    def __init__(
+        self,
+        callback: _Callback,
+        names: Collection[str],
+        few: Collection[str] = (),
+        most: int = 0,
+    ) -> None:
         self._callback = callback
         self._names = frozenset(names)
+        self._few = frozenset(few)
+        self._most = most
         _open.all = [*_open.all, self]
         _install()
 
@@ -44,6 +57,11 @@ class Observation:
         if self in _open.all and (len(names) != len(self._names) or names != self._names):
             self._names = frozenset(names)
             _install()
+
+    @staticmethod
+    def closely() -> None:
+        """Has every call shown until the next backward."""
+        _C._observe_closely()
 
     def close(self) -> None:
         """Ends it; others go on."""
@@ -56,7 +74,8 @@ def _install() -> None:
     if not found:
         _C._observe(None, frozenset())
     elif len(found) == 1:
-        _C._observe(found[0]._callback, found[0]._names)
+        only = found[0]
+        _C._observe(only._callback, only._names, only._few, only._most)
     else:
         _C._observe(_tell_all, frozenset().union(*(each._names for each in found)))
 

@@ -59,7 +59,7 @@ def prints(batch: Batch) -> list[int]:
 
 class NotNormalised(Rule):
     mistake = "the inputs are not normalised"
-    operations = (
+    operations = few = (
         "nn.functional.linear",
         "conv1d",
         "conv2d",
@@ -395,7 +395,7 @@ class SlowLoader(Rule):
 
 class DoublePrecision(Rule):
     mistake = "float64 creeps in"
-    operations = ("sub", "mul", "add", "div", "_distance", "_mse_loss")
+    operations = few = ("sub", "mul", "add", "div", "_distance", "_mse_loss")
 
     def operation(self, call: Call) -> None:
         out = call.outputs[0]

@@ -8,13 +8,12 @@ import numpy as np
 
 from clew import Tensor
 from clew._insight.debug.doctor.losses import behind, leaves_of, maker
-from clew._insight.debug.doctor.rule import Rule, size_of, values
+from clew._insight.debug.doctor.rule import CALLS, Rule, size_of, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.place import Place
 
 _ROUNDS = 3  # rounds in which something must be seen
 _EARLY = 8  # later on, a model may be sure of itself
-_CALLS = 8  # of one line between two backwards that are enough to judge by
 
 
 class Rationed(Rule):
@@ -29,12 +28,12 @@ class Rationed(Rule):
         at, times = self.calls.get(call.key, (-1, 0))
         now = self.run.backwards
         self.calls[call.key] = (now, times + 1 if at == now else 1)
-        return at == now and times >= _CALLS
+        return at == now and times >= CALLS
 
 
 class DeadReLU(Rationed):
     mistake = "dead ReLU"
-    operations = ("nn.functional.relu", "relu", "clamp", "_clamp")
+    operations = few = ("nn.functional.relu", "relu", "clamp", "_clamp")
 
     SHARE = 0.9
 
@@ -86,7 +85,7 @@ class DeadReLU(Rationed):
 
 class Saturated(Rationed):
     mistake = "saturated activation"
-    operations = ("nn.functional.tanh", "tanh", "nn.functional.sigmoid", "sigmoid")
+    operations = few = ("nn.functional.tanh", "tanh", "nn.functional.sigmoid", "sigmoid")
 
     SHARE = 0.9
 

@@ -84,7 +84,7 @@ class LossKept(Rule):
 
 class RunningTotal(Rule):
     mistake = "a running total keeps the graph of every step"
-    operations = ("add",)
+    operations = few = ("add",)  # it looks at single numbers alone
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -201,7 +201,7 @@ class Carried(Rule):
     """A graph that grows although no backward goes through it: that of a running mean."""
 
     mistake = "the graph grows from step to step"
-    operations = ("add", "sub", "mul", "lerp", "cat", "stack")
+    operations = few = ("add", "sub", "mul", "lerp", "cat", "stack")
 
     ENOUGH = 4  # rounds that one value went through
 

@@ -211,7 +211,7 @@ _DISTANCES = ("_distance", "_mse_loss", "_smooth_l1_loss", "_huber_loss")
 
 class BroadcastLoss(Rule):
     mistake = "prediction and target are broadcast against each other"
-    operations = (*_DISTANCES, "sub", "mul")
+    operations = few = (*_DISTANCES, "sub", "mul")
 
     def operation(self, call: Call) -> None:
         a, b = call.inputs[:2]
@@ -650,6 +650,7 @@ class IntegerDivision(Rule):
         *("_to_dtype", "add", "sub", "mul", "div"),
         *PICKS,
     )
+    few = ("add", "sub", "mul", "div")  # it looks at integers alone
 
     LOST = 0.95  # share of the quotients that are 0 although what was divided was not
 

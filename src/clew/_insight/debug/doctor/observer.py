@@ -26,7 +26,7 @@ from clew._insight.debug.doctor import (  # noqa: F401
     training,
 )
 from clew._insight.debug.doctor.finding import Finding
-from clew._insight.debug.doctor.rule import RULES, Rule, values
+from clew._insight.debug.doctor.rule import CALLS, RULES, Rule, values
 from clew._insight.debug.doctor.run import Batch, Call, Pass, Run
 from clew._insight.debug.hooks import Patches
 from clew._insight.debug.observing import BACKWARD, Observation
@@ -112,6 +112,9 @@ class Observer:
             for name in rule.operations:
                 self._by_operation.setdefault(name, []).append(rule)
         self._names = frozenset(self._by_operation)
+        self._few = frozenset(
+            name for name, rules in self._by_operation.items() if all(name in r.few for r in rules)
+        )
         self._observation: Observation | None = None
         self._hearing: dict[str, list[Rule]] = {}
         self._busy = False
@@ -180,7 +183,9 @@ class Observer:
             self.run.looking = on
             if self._observation is not None:
                 self._observation.close()
-            self._observation = Observation(self._shown, self._names) if on else None
+            self._observation = (
+                Observation(self._shown, self._names, self._few, CALLS) if on else None
+            )
             if on:  # backwards that ran meanwhile were not seen
                 self.run.last_root = max(self.run.last_root, *_C._backward_roots(), 0)
         elif not on and self._observation is not None:  # it rested

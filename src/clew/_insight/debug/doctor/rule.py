@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from clew import Tensor
     from clew._insight.debug.doctor.run import Batch, Call, Pass, Run, Watched
 
-__all__ = ["RULES", "Rule"]
+__all__ = ["CALLS", "RULES", "Rule"]
 
 RULES: list[type[Rule]] = []
 
 _ENOUGH = 1 << 14  # elements to measure by
+CALLS = 8  # of one line between two backwards that are enough to judge by
 
 
 class Rule:
@@ -26,10 +27,15 @@ class Rule:
     Attributes:
         mistake: what it is called in the report.
         operations: names of the operations that operation() is told of.
+        few: those of them of which a line's first calls between two backwards are enough, as
+            long as they are alike (`Observation`): where what the rule asks of a call is the same
+            for all that are alike, or it asks a few of them itself. What it asks only after
+            something else has happened it asks of all calls, by `run.closely()`.
     """
 
     mistake: ClassVar[str] = ""
     operations: ClassVar[tuple[str, ...]] = ()
+    few: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         if cls.mistake:

@@ -10,6 +10,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
+from clew._insight.debug.observing import Observation
 from clew._insight.debug.place import Place, placed
 
 __all__ = ["Batch", "Call", "Pass", "Run", "Watched"]
@@ -164,6 +165,11 @@ class Run:
         self._first = probe.grad_fn._sequence_nr() if probe.grad_fn is not None else 0
         self._names: dict[int, str] = {}
         self._names_round = -1
+
+    @staticmethod
+    def closely() -> None:
+        """Has rules hear of every call until the next backward."""
+        Observation.closely()
 
     def watched(self, optimizer: Any, place: Place | None = None) -> Watched:
         """What is known of an optimizer."""

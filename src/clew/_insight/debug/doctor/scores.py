@@ -114,6 +114,7 @@ class ZeroGradients(Rule):
 class ProbabilitiesInKL(Rule):
     mistake = "log_softmax missing before kl_div"
     operations = ("xlogy", "mul")
+    few = ("mul",)
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -123,6 +124,8 @@ class ProbabilitiesInKL(Rule):
         x, y = call.inputs[:2]
         if call.name == "xlogy":
             self.target = weakref.ref(x) if x is y else None
+            if x is y:
+                self.run.closely()
             return
         target = None if self.target is None else self.target()
         self.target = None
@@ -151,11 +154,18 @@ class Swapped(Rule):
         "_binary_cross_entropy",
         "_binary_cross_entropy_with_logits",
     )
+    few = ("mul",)
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         # The last logarithm of labels, which cross_entropy() with soft targets multiplies.
         self.labels: tuple[weakref.ref[Tensor], Tensor] | None = None
+
+    def backward(self, pass_: Pass) -> None:
+        if self.labels is not None and self.labels[0]() is None:
+            self.labels = None
+        if self.labels is not None:
+            self.run.closely()
 
     def operation(self, call: Call) -> None:
         if call.name == "mul" and self.labels is None:
@@ -163,6 +173,8 @@ class Swapped(Rule):
         x = call.inputs[0]
         if call.name == "log_softmax":
             self.labels = None if x.requires_grad else (weakref.ref(call.outputs[0]), x)
+            if self.labels is not None:
+                self.run.closely()
             return
         y = call.inputs[1] if len(call.inputs) > 1 else None
         if call.name == "mul" and self.labels is not None:
@@ -196,7 +208,7 @@ _REACH = {
 
 class OutOfReach(Rule):
     mistake = "targets lie where the output cannot get"
-    LAYERS = ("nn.functional.linear", "conv1d", "conv2d", "conv3d")
+    LAYERS = few = ("nn.functional.linear", "conv1d", "conv2d", "conv3d")
     operations = ("_mse_loss", "_smooth_l1_loss", "_huber_loss", "_distance", *LAYERS)
 
     SHARE = 0.1  # of the targets
@@ -249,7 +261,7 @@ class OutOfReach(Rule):
 
 class ConstantTerm(Rule):
     mistake = "a term of the loss is made of gradients that were not recorded"
-    operations = ("add", "sub")
+    operations = few = ("add", "sub")  # it looks at single numbers alone
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -320,7 +332,7 @@ class WeightedByAttached(Rule):
     """REINFORCE: the gradient of log_prob times an advantage that has one of its own."""
 
     mistake = "the advantage is not detached from its critic"
-    operations = ("mul",)
+    operations = few = ("mul",)
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -337,6 +349,7 @@ class WeightedByAttached(Rule):
             known = self.drawn.get(id(value))
             if known is not None and known() is value and result.grad_fn is not None:
                 self.scored[result.grad_fn._sequence_nr()] = None
+                self.run.closely()
 
     def operation(self, call: Call) -> None:
         x, y = call.inputs if len(call.inputs) == 2 else (None, None)
