@@ -30,6 +30,7 @@ LIMITS = {
     "detect_anomaly: 300 small operations": 1.3,
     "profiler: 300 small operations": 1.5,
     "doctor: MLP step": 1.3,
+    "doctor: 300 small operations": 1.3,
 }
 PROVENANCE = "provenance: "
 

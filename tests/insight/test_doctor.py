@@ -261,3 +261,106 @@ def test_seeding_is_seen_by_a_name_that_was_taken_before():
     assert [f.mistake for f in watch.findings] == [
         "the same random numbers are drawn in every step"
     ]
+
+
+# What a line is asked for that has run forty times since the last backward, on tensors that are
+# alike; each with what is found then.
+OFTEN = {
+    "shapes": (
+        "are broadcast against each other",
+        "times(net(x), target).mean()",
+        "times(net(x), target[:, 0]).mean()",
+    ),
+    "dtypes": (
+        "float64 creeps in",
+        "plus(net(x), target).mean()",
+        "plus(net(x), target.double()).mean()",
+    ),
+    "integers": (
+        "integer division where a fraction was meant",
+        "times(clew.arange(40, 80), 2)",
+        "times(clew.arange(1, 41) // 50, 2.0)",
+    ),
+    "divergence": (
+        "log_softmax missing before kl_div",
+        "divergence(wide(x).log_softmax(1), shares)",
+        "divergence(wide(x).softmax(1), shares)",
+    ),
+    "swapped": (
+        "input and target of a loss are swapped",
+        "entropy(wide(x), F.one_hot(labels, 3).float())",
+        "entropy(F.one_hot(labels, 3).float(), wide(x))",
+    ),
+    "advantage": (
+        "the advantage is not detached from its critic",
+        "times(wide(x)[:, 0] * 1.0, wide(x)[:, 1] * 1.0).mean()",
+        "times(scores(), target[:, 0] - net(x)[:, 0]).mean()",
+    ),
+    "term": (
+        "a term of the loss is made of gradients that were not recorded",
+        "plus(net(x).mean(), net(x).mean())",
+        "plus(net(x).mean(), steepness())",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OFTEN)
+def test_a_line_that_ran_often(name, tmp_path):
+    mistake, clean, wrong = OFTEN[name]
+    source = f"""{HEADER}
+net, wide = nn.Linear(4, 1), nn.Linear(4, 3)
+opt = clew.optim.SGD([*net.parameters(), *wide.parameters()], lr=1e-4)
+shares = wide(x).detach().softmax(1)
+def times(a, b):
+    return a * b
+def plus(a, b):
+    return a + b
+def divergence(a, b):
+    return F.kl_div(a, b, reduction="batchmean")
+def entropy(a, b):
+    return F.cross_entropy(a, b)
+def scores():
+    policy = clew.distributions.Categorical(logits=wide(x))
+    return policy.log_prob(policy.sample())
+def steepness():
+    given = x.clone().requires_grad_()
+    return clew.autograd.grad(net(given).square().sum(), given)[0].square().mean()
+for step in range(6):
+    opt.zero_grad()
+    loss = net(x).square().mean() + wide(x).square().mean()
+    for _ in range(40):
+        {clean}
+    more = CALLED
+    (loss + more if more.requires_grad else loss).backward()
+    opt.step()
+"""
+    found = watched(source.replace("CALLED", wrong), tmp_path / "wrong.py")
+    assert [f.mistake for f in found if mistake in f.mistake], [str(f) for f in found]
+    found = watched(source.replace("CALLED", clean), tmp_path / "clean.py")
+    assert not [f.mistake for f in found if mistake in f.mistake], [str(f) for f in found]
+
+
+def test_rules_that_need_few_calls_of_a_line():
+    few = Observer()._few
+    assert {"add", "mul", "tanh", "relu", "nn.functional.linear", "matmul"} <= few
+    # These look at values, or at what came before.
+    assert not {"sub", "div", "sqrt", "pow", "where", "xlogy", "_cross_entropy", "std"} & few
+
+
+def test_small_operations_cost_a_few_calls():
+    """A line's calls beyond the first few are not shown."""
+    seen = []
+    observer = Observer()
+    ask = observer._ask
+    observer._ask = lambda rules, event, *args: (seen.append(event), ask(rules, event, *args))
+    x, w = clew.ones(8, 8, requires_grad=True), clew.ones(8, 8)
+    observer.install()
+    try:
+        h = x
+        for _ in range(100):
+            h = (h * w + x).tanh()
+        h.sum().backward()
+    finally:
+        observer.remove()
+    # The first product is that of a leaf, all others are of what tanh() gave.
+    assert seen.count("operation") == 8 + 8 + 8 + 1

@@ -609,19 +609,22 @@ class UnscaledAccumulation(Rule):
             for key in [k for k, call in self.calls.items() if call[3] & trained]:
                 del self.calls[key]
         calls = self.calls.setdefault(pass_.key, [0, 0, pass_.place, trained])
+        plain = calls[0] == calls[1]  # all so far
         calls[0] += 1
         # Losses of several tasks, each with a head of its own, are added on purpose.
-        calls[1] += trained == calls[3] and self._is_plain_mean(pass_, node)
+        calls[1] += plain and trained == calls[3] and self._is_plain_mean(pass_, node)
 
     def _is_plain_mean(self, pass_: Pass, node: Any) -> bool:
-        columns = pass_.columns
-        index = columns["roots"][0][0]
-        if self.run.scaler is not None and is_scaled(node, self.run.scaler):
+        scaled = self.run.scaler is not None and is_scaled(node, self.run.scaler)
+        if scaled:
             node = node.next_functions[0][0]
-            index = columns["sequence"].index(node._sequence_nr())
         name = node.name().removesuffix("Backward0")
         if name == "Mean":
             return True
+        columns = pass_.columns
+        index = columns["roots"][0][0]
+        if scaled:
+            index = columns["sequence"].index(node._sequence_nr())
         attributes = columns["attributes"][index] or {}
         kind = attributes.get("reduction", attributes.get("mean"))
         return kind in ("mean", True)

@@ -204,7 +204,7 @@ class EvaluatedInTrainingMode(Rule):
         else:
             self.together |= reached
         # What a generator or a teacher made is trained on: no evaluation.
-        self.used |= {self._mark(cut) for cut in pass_.columns["cuts"].values()}
+        self.used |= {self._mark(cut) for cut in pass_.cuts}
 
     def _optimizers(self, pass_: Pass) -> set[int]:
         ids = {id(leaf) for leaf in pass_.leaves}

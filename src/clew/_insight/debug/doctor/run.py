@@ -82,14 +82,24 @@ class Pass:
         return found
 
     @cached_property
+    def _outline(self) -> tuple[list[int], list[Tensor], list[Any]]:
+        found: tuple[list[int], list[Tensor], list[Any]] = _C._outline_graph(tuple(self.roots))
+        return found
+
+    @property
     def leaves(self) -> list[Tensor]:
         """The tensors that will get gradients."""
-        return [tensor for _, tensor, _ in self.columns["leaves"]]
+        return self._outline[1]
 
-    @cached_property
+    @property
     def sequences(self) -> list[int]:
         """The numbers of the operations' nodes."""
-        return [s for s in self.columns["sequence"] if s]
+        return self._outline[0]
+
+    @property
+    def cuts(self) -> list[Any]:
+        """Where something in it came from that lost its history, each once."""
+        return self._outline[2]
 
     @cached_property
     def root_sequence(self) -> int:
