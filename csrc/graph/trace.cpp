@@ -260,11 +260,12 @@ void Tracer::end(TraceRecord& r, int32_t index, int64_t ticks) {
     strayed_ = true;
 }
 
-void Tracer::withdraw(TraceRecord* r) {
-  if (next_ == nullptr || r != next_ - 1) return;
+bool Tracer::withdraw(TraceRecord* r) {
+  if (r + 1 != next_) return false;
   here.current = r->parent;
   next_ = r;
   --count_;
+  return true;
 }
 
 int64_t Tracer::end_of(int32_t index) const {
@@ -408,8 +409,9 @@ void TraceOp::open_first(const OpDef& op) {
 }
 
 void TraceOp::withdraw() {
-  if (TraceRecord* r = record()) tracer.withdraw(r);
-  forget();
+  TraceRecord* r = record();
+  if (!r || tracer.withdraw(r)) return forget();
+  close();  // memory was taken, and given back
 }
 
 void TraceOp::note_results(const OpDef& op, std::span<const Tensor> in, const void* attrs,

@@ -79,7 +79,7 @@ class Tracer {
   // A record that begins, at an instant that is known or now. The thread has joined.
   TraceRecord* begin(int32_t site, int64_t ticks = 0);
   void end(TraceRecord& r, int32_t index, int64_t ticks);
-  void withdraw(TraceRecord* r);  // the latest, in which nothing has happened
+  bool withdraw(TraceRecord* r);  // unless something has been recorded since
   void memory(void* address, int64_t bytes);
   int32_t last() const { return count_ - 1; }
 

@@ -21,7 +21,7 @@ from clew.autograd.profiler_util import FunctionEvent, Scope
 
 __all__ = ["RECORD", "Kind", "MemoryEvent", "Place", "Recording"]
 
-# One record, as csrc/graph/trace.h lays it out.
+# One record, as csrc/python/trace.cpp hands it over.
 RECORD = np.dtype(
     [
         ("begin", "<i8"),  # nanoseconds of the monotonic clock
