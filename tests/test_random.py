@@ -562,6 +562,44 @@ def test_one_draw_with_replacement_is_pytorchs():
         assert clew.multinomial(p, 1, replacement=True).flatten().tolist() == want
 
 
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64, clew.float16])
+def test_draws_without_replacement_go_through_memory_in_order(dtype):
+    """PyTorch 2.13's numbers, whose random numbers lie in memory as the weights do."""
+    clew.manual_seed(3)
+    p = clew.rand(4, 5).to(dtype)
+    rows = [[2, 4, 1, 3, 0], [1, 4, 2, 3, 0], [1, 0, 3, 2, 4], [2, 0, 3, 4, 1]]
+    columns = [[4, 2, 1, 3, 0], [4, 2, 3, 1, 0], [1, 0, 3, 2, 4], [2, 3, 4, 1, 0]]
+    twice = clew.stack([p, p], 2)[..., 0]
+    crossed = p.t().contiguous().t()
+    for weights, want in ((p, rows), (crossed, columns), (twice, rows)):
+        clew.manual_seed(0)
+        assert clew.multinomial(weights, 5).tolist() == want
+        clew.manual_seed(0)
+        assert clew.multinomial(weights, 1).tolist() == [w[:1] for w in want]
+    clew.manual_seed(0)
+    again = clew.multinomial(p, 3, replacement=True)
+    clew.manual_seed(0)
+    assert clew.equal(clew.multinomial(crossed, 3, replacement=True), again)
+
+
+def test_binomial_draws_inside_vmap():
+    """PyTorch 2.13's numbers for the same seed."""
+    x = clew.tensor([0.2, 0.4, 0.9])
+
+    def draw(p):
+        return clew.distributions.Binomial(3, p).sample()
+
+    clew.manual_seed(0)
+    assert clew.vmap(draw, randomness="different")(x).tolist() == [2.0, 3.0, 3.0]
+    even = clew.full((50,), 0.5)
+    same = clew.vmap(lambda p: clew.binomial(clew.tensor(9.0), p), randomness="same")(even)
+    assert same.unique().numel() == 1
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        clew.vmap(draw)(x)
+    with pytest.raises(RuntimeError, match=r"prob must be in \[0, 1\]"):
+        clew.vmap(lambda p: clew.binomial(clew.tensor(9.0), p), randomness="different")(x + 0.5)
+
+
 def test_dropout_draws_in_the_order_of_memory():
     """So that transposed inputs get PyTorch's mask: the transpose of the contiguous one's."""
     for p in (0.3, 0.5):

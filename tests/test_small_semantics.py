@@ -37,6 +37,60 @@ def test_a_complex_weight_keeps_its_digits_in_the_gradient_of_lerp():
     assert b.grad.tolist() == [5.4 - 9j] * 3 and a.grad.tolist() == [1 - 5.4 + 9j] * 3
 
 
+@pytest.mark.parametrize("weight", [0.25, clew.tensor(0.25)])
+def test_backward_runs_again_where_lerp_kept_a_number_alone(weight):
+    a, b = (clew.ones(3, requires_grad=True) for _ in range(2))
+    y = clew.lerp(a, b, weight).sum()
+    y.backward()
+    if not isinstance(weight, float):
+        with pytest.raises(RuntimeError, match="a second time"):
+            y.backward()
+        return
+    y.backward()
+    assert a.grad.tolist() == [1.5] * 3 and b.grad.tolist() == [0.5] * 3
+    written = (a * 1).lerp_(b, 0.5).sum()
+    written.backward(inputs=(b,))
+    written.backward(inputs=(b,))
+    assert b.grad.tolist() == [1.5] * 3
+
+
+def test_truth_values_are_squared_as_integers():
+    truth = clew.tensor([True, False])
+    squares = truth.square()
+    assert squares.dtype == clew.int64 and squares.tolist() == [1, 0]
+    assert clew.square(truth, out=clew.empty(2)).tolist() == [1.0, 0.0]
+    assert clew.square(clew.ones(2, dtype=clew.uint8)).dtype == clew.uint8
+    with pytest.raises(RuntimeError, match="type int64 can't be cast"):
+        truth.square_()
+
+
+def test_truth_values_are_exponents():
+    truth = clew.tensor([True, False])
+    for x in ([1, 3], [1.0, 3.0], [1j, 3.0]):
+        assert clew.ldexp(clew.tensor(x), truth).tolist() == [x[0] * 2, x[1]]
+        assert clew.ldexp(clew.tensor(x), clew.tensor(True)).tolist() == [x[0] * 2, x[1] * 2]
+    assert clew.ldexp(truth, truth).tolist() == [2.0, 0.0]
+    assert clew.ldexp(clew.ones(2, dtype=clew.float64), truth).dtype == clew.float64
+
+
+def test_blocks_of_truth_values():
+    image = clew.tensor([[True, False, False], [False, False, False], [False, False, True]])
+    columns = F.unfold(image[None, None], 2)
+    want = [[True] + [False] * 3, [False] * 4, [False] * 4, [False] * 3 + [True]]
+    assert columns.dtype == clew.bool and columns.tolist() == [want]
+    assert clew.equal(F.fold(columns, (3, 3), 2), image[None, None])
+    assert F.fold(clew.ones(1, 4, 4).bool(), (3, 3), 2).all()
+    assert F.unfold(image[None, None], 2, padding=1)[0, 3].any()
+
+
+def test_slopes_over_complex_distances():
+    (slopes,) = clew.gradient(clew.tensor([1.0, 2.0, 4.0, 8.0]), spacing=2j)
+    assert slopes.tolist() == [-0.5j, -0.75j, -1.5j, -2j]
+    rows, columns = clew.gradient(clew.tensor([[1.0, 2.0], [4.0, 8j]]), spacing=[1j, 2.0])
+    assert rows.tolist() == [[-3j, 8 + 2j]] * 2
+    assert columns.tolist() == [[0.5] * 2, [-2 + 4j] * 2]
+
+
 def test_gradients_of_padding_inside_vmap():
     x = clew.randn(4, 3, dtype=clew.float64)
 

@@ -135,6 +135,7 @@ OutputTypes elementwise_types(const OpDef& op, std::span<const Tensor> in) {
   } else {
     c = result_type(in);
     if (op.promote == Promote::to_float && is_integral(c)) c = default_dtype();
+    if (op.promote == Promote::to_number && c == DType::Bool) c = DType::Int64;
   }
   DType out = op.result == Result::boolean ? DType::Bool
               : op.result == Result::real  ? real_of(c)

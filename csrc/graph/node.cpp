@@ -276,9 +276,17 @@ OpNode::~OpNode() {
   free_node(this, c);
 }
 
+static bool is_number(const Saved& s) {
+  const uint8_t flags = s.kind == Saved::Kind::parts    ? s.flags
+                        : s.kind == Saved::Kind::object ? s.tensor->flags
+                                                        : uint8_t{0};
+  return flags & flag_wrapped_number;
+}
+
 void OpNode::release_saved() {
   if (saved_count == 0) return;
   Saved* s = saved_behind_edges();
+  if (op->numbers_stay && std::all_of(s, s + saved_count, is_number)) return;
   for (int i = 0; i < saved_count; ++i) s[i].clear();
   consumed = consuming_id();
 }

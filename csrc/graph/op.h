@@ -163,9 +163,10 @@ enum class OpKind : uint8_t { Elementwise, View, General, Composite };
 
 // How the inputs' dtypes become the dtype an elementwise kernel computes in.
 enum class Promote : uint8_t {
-  same,      // promoted dtype of the inputs
-  to_float,  // the same, integers and bool become the default float dtype
-  none,      // the first input's dtype; others must equal it
+  same,       // promoted dtype of the inputs
+  to_float,   // the same, integers and bool become the default float dtype
+  to_number,  // the same, bool becomes int64
+  none,       // the first input's dtype; others must equal it
 };
 // How the compute dtype becomes the output dtype.
 enum class Result : uint8_t { same, boolean, real };
@@ -236,6 +237,8 @@ struct OpDef {
   void (*write)(const Call&) = nullptr;
   void (*vjp)(Vjp&) = nullptr;
   Saves saves;
+  // Whether saved Python numbers outlive a backward, which may then run again if that was all.
+  bool numbers_stay = false;
   const char* no_vjp = nullptr;
   BatchRule batch = nullptr;  // without one, vmap runs the op sample by sample
   Accumulate accumulate = nullptr;
@@ -276,6 +279,7 @@ struct ElementwiseSpec {
   // Raises for a Python number that must not be made one of the kernel's dtype.
   void (*check_number)(int operand, const Scalar& value, DType compute) = nullptr;
   Saves saves = {};
+  bool numbers_stay = false;
   std::array<Partial, 4> partials =
       {};  // gradient of input i is sum_to(grad * conj(partials[i](c)), shape of input i)
   void (*vjp)(Vjp&) = nullptr;  // instead of partials, where a fused rule is better
@@ -301,6 +305,7 @@ consteval OpDef elementwise(ElementwiseSpec s) {
                .partials = s.partials,
                .vjp = s.vjp,
                .saves = s.saves,
+               .numbers_stay = s.numbers_stay,
                .no_vjp = s.no_vjp.reason,
                .attrs = s.attrs,
                .inplace = s.inplace,

@@ -62,6 +62,29 @@ def test_places_without_a_number(dims, mode, padding, align):
     np.testing.assert_allclose(native, composed, rtol=1e-3, atol=1e-4, equal_nan=True)
 
 
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest"])
+def test_an_infinite_place_of_an_image_gives_no_number(mode, dtype):
+    """As in PyTorch, where the image gets no gradient from it; a volume's is outside."""
+    x = clew.arange(1.0, 17.0, dtype=dtype).reshape(1, 1, 4, 4).requires_grad_()
+    grid = clew.tensor([[clew.inf, 0.0], [0.0, -clew.inf], [0.25, 0.25]], dtype=dtype)
+    grid = grid.reshape(1, 3, 1, 2).requires_grad_()
+    found = grid_sample(x, grid, mode, align_corners=False).flatten()
+    found.backward(clew.tensor([1.0, 1.0, 0.0], dtype=dtype))
+    no_number = mode != "nearest"
+    assert found.isnan().tolist() == [no_number, no_number, False]
+    assert not x.grad.any()
+    slopes = grid.grad.reshape(3, 2)
+    assert not slopes[2].any()
+    if mode == "bilinear":
+        assert slopes[0, 0] == 0 and slopes[0, 1].isnan()
+        assert slopes[1, 1] == 0 and slopes[1, 0].isnan()
+    if mode != "bicubic":
+        volume, place = clew.ones(1, 1, 4, 4, 4), clew.tensor([clew.inf, 0.0, 0.0])
+        found = grid_sample(volume, place.reshape(1, 1, 1, 1, 3), mode, align_corners=False)
+        assert found.item() == 0
+
+
 def test_what_is_outside_is_not_read():
     x = clew.full((1, 1, 4, 4), clew.inf)
     x[..., 1:3, 1:3] = 2.0

@@ -126,7 +126,7 @@ void image_to_columns(const ConvShape& s, int64_t channels, const void* x, void*
 
 void columns_to_image(const ConvShape& s, int64_t channels, const void* columns, int64_t stride,
                       void* x, int64_t row_begin, int64_t row_end) {
-  dispatch(as_signed(s.dtype), PlainNumericTypes{}, [&]<class T> {
+  dispatch(as_signed(s.dtype), PlainTypes{}, [&]<class T> {
     to_image<T>(s, channels, static_cast<const T*>(columns), stride, static_cast<T*>(x), row_begin,
                 row_end);
   });

@@ -611,7 +611,11 @@ void random_permutation(const NdView& dst, Generator& g) {
   });
 }
 
-void random_multinomial(const NdView& dst, const NdView& weights, bool replacement, Generator& g) {
+// What the weights are divided by where draws do not come back.
+static double next_wait(Generator& g) { return std::max(-std::log1p(-next_double(g)), 1e-300); }
+
+void random_multinomial(const NdView& dst, const NdView& weights, bool replacement, bool by_columns,
+                        Generator& g) {
   const Drawing drawing(g, weights.numel());
   int64_t rows = dst.sizes[0], samples = dst.sizes[1], categories = weights.sizes[1];
   int64_t drawn = 0;
@@ -620,6 +624,16 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
     const T* w = weights.ptr<T>();
     std::vector<double> sums(static_cast<size_t>(categories));
     std::vector<std::pair<double, int64_t>> keys(static_cast<size_t>(categories));
+    std::vector<double> waits;  // of all rows, where they are drawn by columns
+    if (by_columns && (!replacement || samples == 1)) {
+      waits.resize(static_cast<size_t>(rows * categories));
+      for (int64_t c = 0; c < categories; ++c) {
+        for (int64_t r = 0; r < rows; ++r) {
+          waits[static_cast<size_t>(r * categories + c)] = next_wait(g);
+          Drawing::rest(drawn, 1);
+        }
+      }
+    }
     for (int64_t r = 0; r < rows; ++r) {
       double total = 0;
       int64_t possible = 0;
@@ -649,7 +663,7 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
       // The largest of weight / exponential are a sample without replacement.
       for (int64_t c = 0; c < categories; ++c) {
         double x = static_cast<double>(static_cast<compute_t<T>>(w[r * categories + c]));
-        double wait = std::max(-std::log1p(-next_double(g)), 1e-300);
+        double wait = waits.empty() ? next_wait(g) : waits[static_cast<size_t>(r * categories + c)];
         keys[static_cast<size_t>(c)] = {x >= 0 ? x / wait : 0.0, c};  // another thread may write
         Drawing::rest(drawn, 1);
       }

@@ -30,8 +30,11 @@ void random_log_gamma(const NdView& dst, const NdView& concentration, Generator&
 void random_binomial(const NdView& dst, const NdView& count, const NdView& p, Generator& g);
 // A permutation of 0 .. n-1 into a contiguous one-dimensional dst.
 void random_permutation(const NdView& dst, Generator& g);
-// dst: int64 [rows, samples], contiguous; weights: floating [rows, categories], contiguous.
-void random_multinomial(const NdView& dst, const NdView& weights, bool replacement, Generator& g);
+// dst: int64 [rows, samples], contiguous; weights: floating [rows, categories], contiguous. A draw
+// that does not come back needs a random number a weight: those of a column follow each other if
+// by_columns.
+void random_multinomial(const NdView& dst, const NdView& weights, bool replacement, bool by_columns,
+                        Generator& g);
 
 // out = mask ? in * scale + shift : dropped. Equal sizes; mask is bool and may have stride 0.
 void masked_affine(const NdView& out, const NdView& in, const NdView& mask, double scale,

@@ -79,7 +79,11 @@ void find_taps(const T* grid, int64_t elements, bool align, int64_t given, Line<
   for (int64_t j = 0; j < count; ++j) {
     lows[j] = std::floor(places[j]);
     places[j] -= lows[j];
-    lows[j] = lows[j] == lows[j] ? lows[j] : T(0);  // the weight is NaN
+    // At no distance from an element the weight is NaN. (A volume's place at infinity is outside.)
+    constexpr bool infinite_counts = step == 2 && padding == GridPadding::zeros;
+    const bool none = places[j] != places[j] && (infinite_counts || lows[j] != lows[j]);
+    lows[j] = none ? T(0) : lows[j];
+    ways[j] = none ? T(0) : ways[j];
   }
   if constexpr (mode == GridMode::linear) {
     for (int64_t j = 0; j < count; ++j) {
@@ -487,8 +491,12 @@ void sample(T* out, const T* x, const T* grid, const GridShape& sh, int64_t n) {
 template <class T, GridMode mode, int dims>
 void image_slopes(T* dx, const T* grad, const T* grid, const GridShape& sh, int64_t channels,
                   int64_t n) {
-  const Taps<T, mode, dims, false> taps(grid, sh, n);
+  Taps<T, mode, dims, false> taps(grid, sh, n);
   constexpr int K = taps.count;
+  for (int k = 0; k < K && sh.padding == GridPadding::zeros; ++k) {
+    for (int64_t j = 0; j < n; ++j)  // at NaN a sample is NaN, but no element's share in it
+      taps.at[k][j] = taps.weight[k][j] == taps.weight[k][j] ? taps.at[k][j] : -1;
+  }
   for (int64_t c = 0; c < channels; ++c) {
     T* to = dx + c * sh.s;
     const T* g = grad + c * sh.p;

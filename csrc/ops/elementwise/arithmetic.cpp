@@ -305,8 +305,8 @@ tensor([ 1., -2.])
 });
 
 Tensor d_square(const Vjp& c) { return c.in(0) * 2; }
-constexpr OpDef square_op = unary_same<"square", "Squares every element.", "input * input",
-                                       "clew.tensor([1., -2.])", "tensor([1., 4.])">({
+constexpr OpDef square_op = unary_number<"square", "Squares every element.", "input * input",
+                                         "clew.tensor([1., -2.])", "tensor([1., 4.])">({
     .loops = &table::square,
     .saves = {.always = in(0)},
     .vjp = fused_vjp<&table::square_slope, Of::input, d_square>,

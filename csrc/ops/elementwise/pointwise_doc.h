@@ -44,6 +44,13 @@ consteval OpDef unary_same(ElementwiseSpec s) {
   op.promote = Promote::same;
   return op;
 }
+// The same, of truth values as integers.
+template <Text name, Text sentence, Text formula, Text argument, Text printed>
+consteval OpDef unary_number(ElementwiseSpec s) {
+  OpDef op = unary<name, sentence, formula, argument, printed>(s);
+  op.promote = Promote::to_number;
+  return op;
+}
 // A test of each element.
 template <Text name, Text sentence, Text formula, Text argument, Text printed>
 consteval OpDef unary_test(const kernels::LoopTable* loops) {

@@ -83,7 +83,6 @@ void unfold_shape(const Call& c, OutSpecs& out) {
   const Tensor& x = c.in[0];
   require(x.ndim() == 3 || x.ndim() == 4,
           "unfold: input must have 4 dimensions, or 3 without a batch; got ", x);
-  require(x.dtype() != DType::Bool, "unfold: not implemented for bool");
   for (int d = x.ndim() - 3; d < x.ndim(); ++d)
     require(x.size(d) > 0, "unfold: only the batch may be empty; got ", x);
   const Dims counts = block_counts({x.size(-2), x.size(-1)}, a, "unfold");
@@ -149,7 +148,6 @@ void fold_shape(const Call& c, OutSpecs& out) {
   const Tensor& x = c.in[0];
   require(x.ndim() == 2 || x.ndim() == 3,
           "fold: input must have 3 dimensions, or 2 without a batch; got ", x);
-  require(x.dtype() != DType::Bool, "fold: not implemented for bool");
   require(a.output_size.size() == 2 && a.output_size[0] > 0 && a.output_size[1] > 0,
           "fold: output_size must be two positive sizes; got ", a.output_size);
   const Dims counts = block_counts(a.output_size, a.unfold(), "fold");

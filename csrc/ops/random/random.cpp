@@ -13,6 +13,7 @@
 #include "ops/ops.h"
 #include "ops/views/shape.h"
 #include "tensor/kernel_frame.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -414,9 +415,12 @@ void multinomial_cpu(const Call& c, Tensors& outs) {
   int64_t categories = w.size(-1), rows = w.numel() / categories;
   int64_t in_sizes[] = {rows, categories}, in_strides[] = {categories, 1};
   int64_t out_sizes[] = {rows, a.num_samples}, out_strides[] = {a.num_samples, 1};
+  // As if a tensor like the weights was filled with random numbers, in the order of its memory.
+  const Dims order = ordered_strides(w.sizes(), {&c.in[0], 1});
+  const bool by_columns = rows > 1 && categories > 1 && order[0] < order[1];
   kernels::random_multinomial({outs[0]->address(), out_sizes, out_strides, 2, DType::Int64},
                               {w->address(), in_sizes, in_strides, 2, w.dtype()}, a.replacement,
-                              or_default(a.generator));
+                              by_columns, or_default(a.generator));
 }
 
 constexpr OpDef multinomial_op = general({

@@ -62,8 +62,8 @@ def need_int(function: str, name: str, value: Any) -> int:
     return found
 
 
-def need_number(function: str, name: str, value: Any) -> Any:
-    """The value as a Python number; TypeError unless it is a real one or holds one.
+def need_number(function: str, name: str, value: Any, *, may_be_complex: bool = False) -> Any:
+    """The value as a Python number; TypeError unless it is one or holds one.
 
     NumPy's numbers and tensors of one element hold one.
     """
@@ -71,7 +71,7 @@ def need_number(function: str, name: str, value: Any) -> Any:
         isinstance(value, Tensor) and value.numel() == 1
     ):
         value = value.item()
-    if not isinstance(value, (int, float)):
+    if not isinstance(value, (int, float, complex) if may_be_complex else (int, float)):
         raise TypeError(
             f"{function}(): argument '{name}' must be Number, not {type(value).__name__}"
         )

@@ -223,5 +223,6 @@ def gradient(
                 )
             out.append(_slope(input, at, step, edge_order))
         else:
-            out.append(_slope_even(input, at, need_number("gradient", "spacing", step), edge_order))
+            h = need_number("gradient", "spacing", step, may_be_complex=True)
+            out.append(_slope_even(input, at, h, edge_order))
     return tuple(out)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from clew import _C
 from clew._C import Generator, Tensor
 from clew._ops.primitive import write_out
 
 __all__ = ["binomial"]
+
+
+def _of_all_samples(t: Tensor) -> Tensor:
+    """The tensor, inside vmap with the samples as dimensions."""
+    return _C._show_levels(t, _C._levels(t))
 
 
 def binomial(
@@ -45,11 +48,14 @@ def binomial(
     if count.device.type == "meta" or prob.device.type == "meta":
         drawn = _C.empty(shape, dtype=count.dtype, device="meta")
     else:
-        n, p = (t.detach().to(_C.float64).numpy() for t in (count, prob))
-        if not ((p >= 0) & (p <= 1)).all():
-            raise RuntimeError(f"binomial: prob must be in [0, 1]; got {prob}")
-        if not ((n >= 0) & (n == np.floor(n)) & (n < 2**63)).all():
-            raise RuntimeError(f"binomial: count must be whole and not negative; got {count}")
-        trials, chance = (_C.from_numpy(np.array(np.broadcast_to(v, tuple(shape)))) for v in (n, p))
+        n, p = (t.detach().to(_C.float64) for t in (count, prob))
+        every_p, every_n = _of_all_samples(p), _of_all_samples(n)
+        if not ((every_p >= 0) & (every_p <= 1)).all():
+            raise RuntimeError(f"binomial: prob must be in [0, 1]; got {every_p.to(prob.dtype)}")
+        if not ((every_n >= 0) & (every_n == every_n.floor()) & (every_n < 2**63)).all():
+            raise RuntimeError(
+                f"binomial: count must be whole and not negative; got {every_n.to(count.dtype)}"
+            )
+        trials, chance = (t.expand(shape).contiguous() for t in (n, p))
         drawn = _C.ops._binomial_draws(trials, chance, generator=generator).to(count.dtype)
     return write_out("binomial", drawn, out, converts=True)

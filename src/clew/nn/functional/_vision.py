@@ -710,7 +710,9 @@ def _composed_samples(input: Any, grid: Any, mode: str, padding_mode: str, align
     for d, size in enumerate(spatial):
         coords = _unnormalised(grid[..., n - 1 - d], size, align)
         coords = coords.flatten(1).unsqueeze(1)
-        taps.append(_taps(coords, size, mode, padding_mode, align))
+        # As in PyTorch: a volume's place at infinity is outside, an image's at no distance.
+        beyond = 0.0 if n == 2 else math.inf
+        taps.append(_taps(coords, size, mode, padding_mode, align, beyond))
     index, weight = taps[0]
     for size, (at, part) in zip(spatial[1:], taps[1:], strict=True):
         # Every place along this dim with every one along those before.
@@ -751,7 +753,9 @@ _samples = twofold(
 _NOWHERE = -(2.0**36)
 
 
-def _taps(coords: Any, size: int, mode: str, padding_mode: str, align: bool) -> tuple[Any, Any]:
+def _taps(
+    coords: Any, size: int, mode: str, padding_mode: str, align: bool, beyond: float
+) -> tuple[Any, Any]:
     """The places along one dim that a sample is made of, and their weights; coords (N, 1, P)."""
     if mode != "bicubic" and padding_mode != "zeros":
         coords = _placed(coords, size, padding_mode, align)
@@ -767,7 +771,7 @@ def _taps(coords: Any, size: int, mode: str, padding_mode: str, align: bool) -> 
         else:
             at = low + clew.tensor([[-1.0], [0.0], [1.0], [2.0]], dtype=low.dtype)
             at, weight = _placed(at, size, padding_mode, align), clew.cat(_cubic_tensors(part), 1)
-        at = at.nan_to_num(0.0, math.inf, -math.inf)  # the weight is NaN
+        at = at.nan_to_num(0.0, beyond, -beyond)  # the weight is NaN
     inside = (at >= 0) & (at <= size - 1)
     return clew.where(inside, at, _NOWHERE).to(clew.int64), weight
 
