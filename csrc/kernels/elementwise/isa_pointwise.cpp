@@ -142,6 +142,7 @@ void init_comparison() {
 
 void init_casts();
 void init_functions();
+void init_bessel();
 void init_rounding();
 void init_powers();
 void init_slopes();
@@ -154,6 +155,7 @@ void init_pointwise() {
   init_comparison();
   init_casts();
   init_functions();
+  init_bessel();
   init_rounding();
   init_powers();
   init_slopes();

@@ -90,7 +90,9 @@ class _Primitive(Function):
                     for shape, dtype in specs
                 )
         if cls.native is not None:
-            return tuple(cls.native(*inputs, **attrs))
+            made = cls.native(*inputs, **attrs)
+            if made is not None:
+                return tuple(made)
         arguments = [t.detach().numpy() if t.requires_grad else t.numpy() for t in inputs]
         with np.errstate(all="ignore"):  # infinities and nans are results, not warnings
             got = cls.kernel(*arguments, **attrs)
@@ -218,7 +220,7 @@ def primitive(
             operations; a grad is None where nothing flowed into that output. None: there is no
             derivative.
         native: the kernel in the core, where it is present: of tensors and attributes, to a tuple
-            of tensors. None: ``kernel`` it is.
+            of tensors. None, or where it gives None: ``kernel`` it is.
         constant_outputs: outputs without a derivative.
 
     Returns:
@@ -241,7 +243,8 @@ def primitive(
     def call(*inputs: Tensor, **attrs: Any) -> Any:
         if native is not None and _C._plain(*inputs):
             outputs = native(*inputs, **attrs)
-            return outputs[0] if len(outputs) == 1 else outputs
+            if outputs is not None:
+                return outputs[0] if len(outputs) == 1 else outputs
         for t in inputs:
             if not isinstance(t, Tensor):
                 raise TypeError(f"{name}(): expected Tensors; got {type(t).__name__}")

@@ -29,16 +29,25 @@ __all__ = [
 ]
 
 
-def _of_order(names: tuple[str, str, str]) -> Any:
-    """A kernel: SciPy's functions for the orders 0, 1, and any other."""
+def _of_order(*names: str) -> Any:
+    """A kernel: SciPy's functions, the last one for any order, those before for 0 and 1."""
 
     def kernel(x: np.ndarray, order: int) -> Any:
         functions = scipy("special", "a Bessel function")
-        if order < 2:
+        if order < len(names) - 1:
             return getattr(functions, names[order])(x)
-        return getattr(functions, names[2])(order, x)
+        return getattr(functions, names[-1])(order, x)
 
     return kernel
+
+
+def _core(*functions: Any) -> Any:
+    """The native form: the core's functions of the first orders."""
+
+    def native(x: Tensor, order: int) -> tuple[Tensor] | None:
+        return (functions[order](x),) if order < len(functions) else None
+
+    return native
 
 
 def _j_gradient(c: Context, grad: Tensor) -> Tensor:
@@ -69,9 +78,6 @@ def _ke_gradient(c: Context, grad: Tensor) -> Tensor:
 
 
 def _spherical_kernel(x: np.ndarray, order: int) -> Any:
-    if order == 0:  # sin(x) / x
-        x = np.maximum(np.abs(x.astype(np.float64)), 1e-300)
-        return np.sin(np.where(x < np.inf, x, 0.0)) / x
     return scipy("special", "special.spherical_bessel_j0").spherical_jn(order, x)
 
 
@@ -84,16 +90,8 @@ def _spherical_gradient(c: Context, grad: Tensor) -> Tensor:
     return grad * slope / (2 * n + 1)
 
 
-def _airy_kernel(x: np.ndarray, derivative: int) -> Any:
-    x = x.astype(np.float64)
-    values = np.asarray(scipy("special", "special.airy_ai").airy(x)[derivative])
-    # SciPy gives up far from zero, where Ai vanishes on one side and is a wave on the other.
-    with np.errstate(all="ignore"):
-        size = np.abs(x)
-        phase = 2 / 3 * size**1.5 + np.pi / 4
-        wave = -np.cos(phase) * size**0.25 if derivative else np.sin(phase) / size**0.25
-        far = np.where(x > 0, 0.0, wave / np.sqrt(np.pi))
-    return np.where(np.isnan(values) & np.isfinite(x), far, values)
+def _airy_native(x: Tensor, derivative: int) -> tuple[Tensor]:
+    return ((_C.ops._airy_ai_slope if derivative else _C.ops._airy_ai)(x),)
 
 
 def _airy_gradient(c: Context, grad: Tensor) -> Tensor:
@@ -102,12 +100,30 @@ def _airy_gradient(c: Context, grad: Tensor) -> Tensor:
     return grad * (x * _airy(x, derivative=0) if c.attrs["derivative"] else _airy(x, derivative=1))
 
 
-_j = elementwise("BesselJ", 1, _of_order(("j0", "j1", "jv")), _j_gradient)
-_y = elementwise("BesselY", 1, _of_order(("y0", "y1", "yn")), _y_gradient)
-_k = elementwise("ModifiedBesselK", 1, _of_order(("k0", "k1", "kn")), _k_gradient)
-_ke = elementwise("ScaledModifiedBesselK", 1, _of_order(("k0e", "k1e", "kve")), _ke_gradient)
-_spherical = elementwise("SphericalBesselJ", 1, _spherical_kernel, _spherical_gradient)
-_airy = elementwise("AiryAi", 1, _airy_kernel, _airy_gradient)
+_j = elementwise(
+    "BesselJ",
+    1,
+    _of_order("jv"),
+    _j_gradient,
+    _core(_C.ops._bessel_j0, _C.ops._bessel_j1),
+)
+_y = elementwise(
+    "BesselY",
+    1,
+    _of_order("yn"),
+    _y_gradient,
+    _core(_C.ops._bessel_y0, _C.ops._bessel_y1),
+)
+_k = elementwise("ModifiedBesselK", 1, _of_order("k0", "k1", "kn"), _k_gradient)
+_ke = elementwise("ScaledModifiedBesselK", 1, _of_order("k0e", "k1e", "kve"), _ke_gradient)
+_spherical = elementwise(
+    "SphericalBesselJ",
+    1,
+    _spherical_kernel,
+    _spherical_gradient,
+    _core(_C.ops._spherical_bessel_j0),
+)
+_airy = elementwise("AiryAi", 1, None, _airy_gradient, _airy_native)
 
 _ARGUMENTS = """
 

@@ -1,0 +1,50 @@
+// The kernels of Bessel's and Airy's functions; src/clew/special has the public functions, whose
+// derivatives need other orders too.
+// May include: graph/op.h, kernels/elementwise/pointwise.h, ops.
+// Invariant: they are called where nothing is recorded.
+#include "kernels/elementwise/pointwise.h"
+#include "ops/elementwise/pointwise_doc.h"
+#include "ops/ops.h"
+
+namespace clew {
+
+namespace table = kernels::table;
+
+namespace {
+
+template <Text name, Text sentence> consteval OpDef function_of(const kernels::LoopTable* loops) {
+  return elementwise({.signature = joined<name, "(Tensor input) -> Tensor">,
+                      .doc = joined<sentence>,
+                      .loops = loops,
+                      .no_vjp = no_rule("it is a kernel of functions that have a rule"),
+                      .inplace = false,
+                      .offer = Offer::function});
+}
+
+constexpr OpDef j0_op =
+    function_of<"_bessel_j0", "The Bessel function of the first kind of order 0.">(
+        &table::bessel_j0);
+constexpr OpDef j1_op =
+    function_of<"_bessel_j1", "The Bessel function of the first kind of order 1.">(
+        &table::bessel_j1);
+constexpr OpDef y0_op =
+    function_of<"_bessel_y0", "The Bessel function of the second kind of order 0.">(
+        &table::bessel_y0);
+constexpr OpDef y1_op =
+    function_of<"_bessel_y1", "The Bessel function of the second kind of order 1.">(
+        &table::bessel_y1);
+constexpr OpDef spherical_op =
+    function_of<"_spherical_bessel_j0", "sin(input) / input">(&table::spherical_bessel_j0);
+constexpr OpDef airy_op = function_of<"_airy_ai", "Airy's function Ai.">(&table::airy_ai);
+constexpr OpDef airy_slope_op =
+    function_of<"_airy_ai_slope", "The derivative of Airy's function Ai.">(&table::airy_ai_slope);
+
+constexpr const OpDef* all[] = {&j0_op,        &j1_op,   &y0_op,        &y1_op,
+                                &spherical_op, &airy_op, &airy_slope_op};
+
+}  // namespace
+
+extern const OpList bessel_ops;
+const OpList bessel_ops = op_list(all);
+
+}  // namespace clew
