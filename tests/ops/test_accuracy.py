@@ -535,3 +535,42 @@ def test_special_functions_of_floats(name: str):
         want = getattr(sp, name)(x.astype(np.float64))
         got = getattr(clew.special, name)(clew.from_numpy(x)).numpy()
         assert ulps(got, want).max() <= 1
+
+
+def test_special_functions_of_doubles():
+    r = np.random.default_rng(2)
+    p = np.concatenate([r.uniform(0, 1, 20_000), 10 ** r.uniform(-300, -1, 5_000)])
+    x = np.concatenate([r.uniform(-26, 60, 20_000), 10 ** r.uniform(-20, 10, 5_000)])
+    y = np.concatenate([r.uniform(-60, 8, 20_000), -(10 ** r.uniform(-20, 6, 5_000))])
+    for name, given, close in (("ndtri", p, 1e-14), ("erfcx", x, 1e-13), ("log_ndtr", y, 2e-14)):
+        got = getattr(clew.special, name)(clew.from_numpy(given)).numpy()
+        kept = np.abs(given - 0.5) > 1e-3  # where SciPy's ndtri() keeps its digits
+        want = getattr(sp, name)(given)
+        np.testing.assert_allclose(got[kept], want[kept], rtol=close, err_msg=name)
+    # By mpmath, where they change from one form to another.
+    for name, at, want in (
+        ("ndtri", 0.03125, -1.8627318674216515),
+        ("ndtri", 0.031249999999999997, -1.8627318674216515),
+        ("ndtri", 0.5 + 2**-30, 2.3344794983332983e-09),
+        ("ndtri", 1e-300, -37.0470962993612),
+        ("erfcx", 27.5, 0.0205024473846148),
+        ("erfcx", 27.500000000000004, 0.020502447384614795),
+        ("erfcx", -26.0, 7.657724931490568e293),
+        ("log_ndtr", -1.0, -1.8410216450092636),
+        ("log_ndtr", -38.0, -726.5572160188201),
+        ("log_ndtr", -38.00000000000001, -726.5572160188204),
+    ):
+        got = getattr(clew.special, name)(clew.tensor(at, dtype=clew.float64)).item()
+        np.testing.assert_allclose(got, want, rtol=2e-15, err_msg=f"{name} of {at}")
+
+
+def test_ends_of_special_functions_of_doubles():
+    def of(name, *x):
+        return getattr(clew.special, name)(clew.tensor(x, dtype=clew.float64)).numpy()
+
+    nan = np.nan
+    np.testing.assert_array_equal(
+        of("ndtri", 0, 1, -0.5, 2, nan, 0.5), [-INF, INF, nan, nan, nan, 0]
+    )
+    np.testing.assert_array_equal(of("erfcx", INF, -INF, nan, 0, -27), [0, INF, nan, 1, INF])
+    np.testing.assert_array_equal(of("log_ndtr", INF, -INF, nan), [0, -INF, nan])

@@ -142,7 +142,7 @@ void init_comparison() {
 
 void init_casts();
 void init_functions();
-void init_bessel();
+void init_sorted();
 void init_rounding();
 void init_powers();
 void init_slopes();
@@ -155,7 +155,7 @@ void init_pointwise() {
   init_comparison();
   init_casts();
   init_functions();
-  init_bessel();
+  init_sorted();
   init_rounding();
   init_powers();
   init_slopes();

@@ -36,7 +36,6 @@ void polygamma_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* p
 
 void init_special() {
   unary(table::conj, F{}, []<class T>(T a) { return a; });
-  unary(table::erfcx, TypeList<double>{}, [](double a) { return special::erfcx(a); });
   unary(table::lgamma, TypeList<double>{}, [](double a) { return std::lgamma(a); });
   unary(table::digamma, TypeList<double>{}, [](double a) { return special::digamma(a); });
   [&]<class... T>(TypeList<T...>) {
@@ -44,8 +43,6 @@ void init_special() {
   }(F{});
   unary(table::trigamma, TypeList<double>{}, [](double a) { return special::polygamma(1, a); });
   unary(table::entr, F{}, []<class T>(T a) { return T(special::entr(a)); });
-  unary(table::ndtri, TypeList<double>{}, [](double a) { return special::ndtri(a); });
-  unary(table::log_ndtr, TypeList<double>{}, [](double a) { return special::log_ndtr(a); });
   unary(table::i0, TypeList<double>{}, [](double a) { return special::bessel_i(0, a); });
   unary(table::i0e, TypeList<double>{}, [](double a) { return special::bessel_i_scaled(0, a); });
   unary(table::i1, TypeList<double>{}, [](double a) { return special::bessel_i(1, a); });

@@ -14,12 +14,14 @@ namespace {
 constexpr int64_t sorted_block = 512;
 
 // F::kind(x) tells the kind of x, below F::kinds, and F::of<kind>(x) is its value; both of doubles.
+// Kind 0 must be harmless for any number.
 template <class F, int kind, class T>
 [[gnu::flatten]] void rows_of_kind(const T* x, T* out, int64_t n) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i)
     out[i] = static_cast<T>(F::template of<kind>(static_cast<double>(x[i])));
 }
+// The elements of kinds that are present, from `kind` on.
 template <class F, int kind, class T>
 void rows_of_each_kind(const T* x, T* out, const uint8_t* kinds, unsigned present, int64_t n) {
   if constexpr (kind < F::kinds) {
@@ -39,15 +41,19 @@ void rows_of_each_kind(const T* x, T* out, const uint8_t* kinds, unsigned presen
     rows_of_each_kind<F, kind + 1>(x, out, kinds, present, n);
   }
 }
-template <class T, class F>
-[[gnu::flatten]] unsigned kinds_of(const T* x, uint8_t* kinds, int64_t n) {
-  int present = 0;
+struct Kinds {
+  unsigned present;
+  int64_t first;  // how many are of kind 0
+};
+template <class T, class F> [[gnu::flatten]] Kinds kinds_of(const T* x, uint8_t* kinds, int64_t n) {
+  int present = 0, first = 0;
   for (int64_t i = 0; i < n; ++i) {
     const int kind = F::kind(static_cast<double>(x[i]));
     kinds[i] = static_cast<uint8_t>(kind);
     present |= 1 << kind;
+    first += kind == 0;
   }
-  return static_cast<unsigned>(present);
+  return {static_cast<unsigned>(present), first};
 }
 template <class T, class F>
 void sorted_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
@@ -58,8 +64,14 @@ void sorted_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* para
   for (int64_t begin = 0; begin < n; begin += sorted_block) {
     const int64_t count = std::min(sorted_block, n - begin);
     uint8_t kinds[sorted_block];
-    const unsigned present = kinds_of<T, F>(x + begin, kinds, count);
-    rows_of_each_kind<F, 0>(x + begin, out + begin, kinds, present, count);
+    const Kinds found = kinds_of<T, F>(x + begin, kinds, count);
+    if (2 * found.first > count && x != out) {  // the others are written over
+      rows_of_kind<F, 0>(x + begin, out + begin, count);
+      if (found.present != 1)
+        rows_of_each_kind<F, 1>(x + begin, out + begin, kinds, found.present, count);
+    } else {
+      rows_of_each_kind<F, 0>(x + begin, out + begin, kinds, found.present, count);
+    }
   }
 }
 template <class F> void sorted(LoopTable& table, F) {

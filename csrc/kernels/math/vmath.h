@@ -348,9 +348,12 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
   return x != x ? x : y;
 }
 
-// erfc of a double: e^-x^2 times a polynomial in t = (|x| - 3.75) / (|x| + 3.75), over |x| + 1/2.
-// Both factors are sums of two, and what the division lost is put back.
-[[gnu::always_inline]] inline double erfc(double x) {
+// e^a^2 erfc(a) times a + 1/2, for 0 <= a <= 27.5: a polynomial in t = (a - 3.75) / (a + 3.75), as
+// a sum of two.
+struct Pair {
+  double high, low;
+};
+[[gnu::always_inline]] inline Pair erfc_factor(double a) {
   constexpr double c[] = {-0.14024059858554702,   0.003585415485462962,    0.0822767384901514,
                           -0.10880393014166122,   0.0923043211602044,      -0.05869339859169503,
                           0.028362277420960855,   -0.009746579533019986,   0.0017556258432912797,
@@ -360,6 +363,13 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
                           1.8262416970357618e-08, 4.088938312997672e-08,   1.8700718187864986e-10,
                           -5.048406803065797e-09, -9.89345734709571e-10};
   constexpr double first = 1.2375126308378275 * 0.5, first_low = 1.0722759485881639e-16 * 0.5;
+  const double t = (a - 3.75) / (a + 3.75);
+  const double more = 0.5 * (t * two_chains(t, c)), factor = first + more;
+  return {factor, sum_error(first, more, factor) + first_low};
+}
+// erfc of a double: e^-x^2 times that factor, over |x| + 1/2. The bell is a sum of two as well, and
+// what the division lost is put back.
+[[gnu::always_inline]] inline double erfc(double x) {
   double a = std::fabs(x);
   a = a > 27.5 ? 27.5 : a;
   // e^-a^2 = (start + rest) 2^n
@@ -372,12 +382,10 @@ template <class T> [[gnu::always_inline]] inline T log1p_exp(T x) {
   const double rest = sum_error(1.0, r, start) + product_and(r_low, start + tail, tail);
   const double below = a + 0.5;
   const double below_low = a > 0.5 ? sum_error(a, 0.5, below) : sum_error(0.5, a, below);
-  const double t = (a - 3.75) / (a + 3.75);
-  const double more = 0.5 * (t * two_chains(t, c)), factor = first + more;
-  const double factor_low = sum_error(first, more, factor) + first_low;
-  const double above = start * factor;
+  const Pair factor = erfc_factor(a);
+  const double above = start * factor.high;
   const double above_low =
-      product_error(start, factor, above) + product_and(rest, factor, start * factor_low);
+      product_error(start, factor.high, above) + product_and(rest, factor.high, start * factor.low);
   const double inverse = 1.0 / below, q = above * inverse;
   const double left = product_error(q, below, above) - (above_low - q * below_low);
   const double value = raise(q - left * inverse, sum);

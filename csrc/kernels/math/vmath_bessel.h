@@ -152,9 +152,10 @@ template <int order, bool second> struct Bessel {
 
 // Taylor's series around the nearest entry of the table, whose coefficients follow from y'' = x y.
 template <bool slope> [[gnu::always_inline]] inline double airy_near(double x) {
-  const double sum = x * airy_steps + round_d, at = (sum - round_d) * (1.0 / airy_steps);
+  const double inside = std::fabs(x) <= airy_end ? x : 0.0;  // others may be among those it is for
+  const double sum = inside * airy_steps + round_d, at = (sum - round_d) * (1.0 / airy_steps);
   const auto k = std::bit_cast<int64_t>(sum) - std::bit_cast<int64_t>(round_d);
-  const AiryPoint point = airy_points[x == x ? k + airy_end * airy_steps : 0];
+  const AiryPoint point = airy_points[k + airy_end * airy_steps];
   const double h = x - at;
   double c[15] = {point.value, point.slope, at * point.value * 0.5};
   c[3] = (at * c[1] + c[0]) * (1.0 / 6);

@@ -41,52 +41,6 @@ template <int N>
   const double found = x < 0 ? tail : rest;
   return x != x ? x : found;
 }
-// Where the normal distribution function is p: Wichura's rational functions (Algorithm AS 241,
-// 1988) around 1/2, in the tails, and far out in them.
-[[gnu::always_inline]] inline double ndtri_for_float(double p) {
-  constexpr double a[] = {3.3871328727963666080, 133.14166789178437745, 1971.5909503065514427,
-                          13731.693765509461125, 45921.953931549871457, 67265.770927008700853,
-                          33430.575583588128105, 2509.0809287301226727};
-  constexpr double b[] = {1.0,
-                          42.313330701600911252,
-                          687.18700749205790830,
-                          5394.1960214247511077,
-                          21213.794301586595867,
-                          39307.895800092710610,
-                          28729.085735721942674,
-                          5226.4952788528545610};
-  constexpr double c[] = {1.42343711074968357734,   4.63033784615654529590,
-                          5.76949722146069140550,   3.64784832476320460504,
-                          1.27045825245236838258,   0.241780725177450611770,
-                          0.0227238449892691845833, 0.000774545014278341407640};
-  constexpr double d[] = {1.0,
-                          2.05319162663775882187,
-                          1.67638483018380384940,
-                          0.689767334985100004550,
-                          0.148103976427480074590,
-                          0.0151986665636164571966,
-                          5.47593808499534494600e-4,
-                          1.05075007164441684324e-9};
-  constexpr double e[] = {6.65790464350110377720,    5.46378491116411436990,
-                          1.78482653991729133580,    0.296560571828504891230,
-                          0.0265321895265761230930,  1.24266094738807843860e-3,
-                          2.71155556874348757815e-5, 2.01033439929228813265e-7};
-  constexpr double f[] = {1.0,
-                          0.599832206555887937690,
-                          0.136929880922735805310,
-                          0.0148753612908506148525,
-                          7.86869131145613259100e-4,
-                          1.84631831751005468180e-5,
-                          1.42151175831644588870e-7,
-                          2.04426310338993978564e-15};
-  const double q = p - 0.5, r = 0.180625 - q * q;
-  const double middle = q * horner(r, a) / horner(r, b);
-  const double tail = std::sqrt(-log(q < 0.0 ? p : 1.0 - p)), near = tail - 1.6, far = tail - 5.0;
-  const double outer =
-      tail <= 5.0 ? horner(near, c) / horner(near, d) : horner(far, e) / horner(far, f);
-  const double found = std::fabs(q) <= 0.425 ? middle : std::copysign(outer, q);
-  return (p == 0.0) | (p == 1.0) ? std::copysign(inf<double>, q) : found;
-}
 // e^-|x| I(x) of order 0, and of order 1.
 [[gnu::always_inline]] inline double i0e_for_float(double x) {
   constexpr double c[] = {

@@ -1,10 +1,12 @@
-// Float loops of Bessel's and Airy's functions, compiled once for each instruction set.
+// Float loops of functions that have another form for each kind of argument, compiled once for each
+// instruction set: Bessel's and Airy's, and those around the error function.
 // May include: base, kernels.
 // Invariant: floats are computed in double, so that one rounding is all that is seen.
 #include "kernels/elementwise/pointwise.h"
 #include "kernels/elementwise/sorted_loops.h"
 #include "kernels/math/vmath_bessel.h"
 #include "kernels/math/vmath_close.h"
+#include "kernels/math/vmath_sorted.h"
 
 namespace clew::kernels::CLEW_ISA {
 
@@ -27,8 +29,8 @@ struct SphericalBessel {
 
 }  // namespace
 
-void init_bessel();
-void init_bessel() {
+void init_sorted();
+void init_sorted() {
   sorted(table::bessel_j0, vm::Bessel<0, false>{});
   sorted(table::bessel_j1, vm::Bessel<1, false>{});
   sorted(table::bessel_y0, vm::Bessel<0, true>{});
@@ -36,6 +38,10 @@ void init_bessel() {
   sorted(table::airy_ai, vm::Airy<false>{});
   sorted(table::airy_ai_slope, vm::Airy<true>{});
   guarded(table::spherical_bessel_j0, SphericalBessel{});
+  sorted(table::ndtri, vm::Ndtri{});
+  table::erfinv.fn[static_cast<int>(DType::Float64)] = sorted_loop<double, vm::Erfinv>;
+  table::erfcx.fn[static_cast<int>(DType::Float64)] = sorted_loop<double, vm::Erfcx>;
+  table::log_ndtr.fn[static_cast<int>(DType::Float64)] = sorted_loop<double, vm::LogNdtr>;
 }
 
 }  // namespace clew::kernels::CLEW_ISA
