@@ -502,6 +502,40 @@ def test_matrix_exp(dtype):
     assert la.matrix_exp(clew.full((2, 2), float("inf"))).isnan().all()
 
 
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64, clew.complex64, clew.complex128])
+def test_matrix_exp_of_every_size(dtype):
+    """Every polynomial and number of squarings, alone and in batches, in rows and in columns."""
+    sizes = 10.0 ** np.arange(-17, 1.75, 0.25)
+    for n in (1, 2, 5, 40):
+        turns = np.random.default_rng(n).standard_normal((len(sizes), n, n)) / n
+        turns = (turns - turns.swapaxes(-1, -2)) * sizes[:, None, None]  # whose exp is orthogonal
+        a = clew.tensor(turns * (1j if dtype.is_complex else 1)).to(dtype)
+        # i times a real one, and the complex ones themselves, are hermitian.
+        factor = 1 if dtype.is_complex else 1j
+        values, vectors = np.linalg.eigh(factor * a.to(clew.complex128).numpy())
+        want = (vectors * np.exp(values / factor)[:, None]) @ vectors.conj().swapaxes(-1, -2)
+        got = la.matrix_exp(a)
+        close = 60 * clew.finfo(dtype).eps * np.maximum(1, sizes)[:, None, None]
+        off = (
+            np.abs(got.to(clew.complex128).numpy() - want)
+            / np.abs(want).max((-2, -1))[:, None, None]
+        )
+        assert (off <= close).all(), (n, sizes[(off > close).any((-2, -1))])
+        assert clew.equal(la.matrix_exp(a[3]), got[3])
+        np.testing.assert_allclose(la.matrix_exp(a.mT.contiguous().mT).numpy(), got.numpy())
+    assert la.matrix_exp(clew.empty(2, 0, 0, dtype=dtype)).shape == (2, 0, 0)
+    mixed = clew.zeros(2, 3, 3, dtype=dtype)
+    mixed[0, 1, 2] = clew.inf
+    assert la.matrix_exp(mixed)[0].isnan().all()
+    assert clew.equal(la.matrix_exp(mixed)[1], clew.eye(3, dtype=dtype))
+
+
+def test_second_slopes_of_matrix_exp():
+    a = clew.tensor(normal(23, 2, 3, 3)).requires_grad_()
+    assert clew.autograd.gradcheck(la.matrix_exp, (a,))
+    assert clew.autograd.gradgradcheck(la.matrix_exp, (a * 0.5,))
+
+
 def test_condition_of_singular_matrices():
     a = clew.zeros(2, 2)
     for p in ("fro", 1, -1, float("inf")):

@@ -140,8 +140,8 @@ BEHIND_FUNCTIONS = set(
     """
     _cholesky _cholesky_solve _det _eig _eigh _fft_c2c _fft_c2r _fft_r2c _geqrf _grid_sample
     _grid_sample_grid_grad _grid_sample_input_grad _householder_product _inverse _ldl_factor
-    _ldl_solve _lstsq _lu_factor _lu_permutation _lu_solve _lu_unpack _ormqr _polynomial _qr
-    _slogdet _solve _solve_triangular _svd
+    _ldl_solve _lstsq _lu_factor _lu_permutation _lu_solve _lu_unpack _matrix_exp _ormqr _polynomial
+    _qr _slogdet _solve _solve_triangular _svd
     """.split()
 )
 # No arithmetic that could be counted: random numbers, sorting, searching.

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "kernels/linalg/exponential.h"
+
 namespace clew {
 
 namespace {
@@ -127,6 +129,29 @@ constexpr OpDef slogdet_op = general({
             over_batch(a.count, cube(a.n, a.n, a.n) / 3, [&](Range r) {
               kernels::log_determinant(r, a.of<T>(), outs[0].data<T>(),
                                        outs[1].data<kernels::lapack::Real<T>>());
+            });
+          });
+        },
+    .no_vjp = written_in_python,
+    .offer = Offer::function,
+});
+
+constexpr OpDef exponential_op = general({
+    .signature = "_matrix_exp(Tensor A) -> Tensor",
+    .doc = "linalg.matrix_exp.",
+    .shape =
+        [](const Call& c, OutSpecs& outs) {
+          check_matrix(c, c.in[0], true);
+          outs.add(c.in[0].dtype(), c.in[0].sizes());
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          const MatrixBatch a = batch_of(c.in[0]);
+          const double cost = 8 * cube(a.n, a.n, a.n);
+          with_type(a.tensor, [&]<class T>() {
+            over_batch(a.count, cost, [&](Range r) {
+              kernels::matrix_exp(r, a.of<T>(), outs[0].data<T>());
+              if (cost > for_threads) kernels::trim_exponential_scratch();
             });
           });
         },
@@ -356,9 +381,9 @@ constexpr OpDef unpack_op = general({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {&lu_factor_op,  &solve_op,       &inverse_op,  &det_op,
-                                &slogdet_op,    &lu_solve_op,    &cholesky_op, &cholesky_solve_op,
-                                &triangular_op, &permutation_op, &unpack_op};
+constexpr const OpDef* all[] = {&lu_factor_op,      &solve_op,      &inverse_op,     &det_op,
+                                &exponential_op,    &slogdet_op,    &lu_solve_op,    &cholesky_op,
+                                &cholesky_solve_op, &triangular_op, &permutation_op, &unpack_op};
 
 }  // namespace
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-
-import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
@@ -220,46 +217,6 @@ def _check_square(name: str, a: Tensor) -> None:
         )
 
 
-def _pade(order: int) -> list[float]:
-    """The numerator of the diagonal Padé approximation of exp."""
-    f = math.factorial
-    return [
-        f(2 * order - j) * f(order) / (f(2 * order) * f(j) * f(order - j)) for j in range(order + 1)
-    ]
-
-
-_ORDER = 8
-_COEFFICIENTS = _pade(_ORDER)
-
-
-def _exp_kernel(a: np.ndarray) -> np.ndarray:
-    """Scaling until the norm is at most 1/2 (where the approximation is exact to rounding), a Padé
-    approximation, squaring.
-    """
-    if a.size == 0:
-        return a
-    one = np.eye(a.shape[-1], dtype=a.dtype)
-    norms = np.abs(a).sum(-2).max(-1)
-    finite = np.isfinite(norms)
-    halvings = np.maximum(0, np.frexp(np.where(finite, norms, 0))[1] + 1)
-    x = a / (2.0**halvings).astype(norms.dtype)[..., None, None]
-    with np.errstate(all="ignore"):
-        even = odd = np.zeros_like(x)
-        power = np.broadcast_to(one, x.shape)
-        for j, c in enumerate(_COEFFICIENTS):
-            if j % 2:
-                odd = odd + c * power
-            else:
-                even = even + c * power
-            power = power @ x
-        bad = ~np.isfinite(x).all((-2, -1))
-        low = np.where(bad[..., None, None], one, even - odd)
-        y = np.where(bad[..., None, None], np.nan, np.linalg.solve(low, even + odd))
-        for k in range(int(halvings.max(initial=0))):
-            y = np.where((halvings > k)[..., None, None], y @ y, y)
-    return y.astype(a.dtype)
-
-
 def _exp_gradient(c: Context, g: Tensor) -> Tensor:
     # exp([[X, G], [0, X]]) holds the derivative of exp at X along G in its corner.
     x = c.inputs[0].mH
@@ -273,8 +230,9 @@ def _exp_gradient(c: Context, g: Tensor) -> Tensor:
 _exp = primitive(
     "MatrixExp",
     shapes=lambda a: [(a.shape, a.dtype)],
-    kernel=_exp_kernel,
+    kernel=None,
     gradient=_exp_gradient,
+    native=lambda a: (_C.ops._matrix_exp(a),),
 )
 
 
