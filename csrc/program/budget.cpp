@@ -258,6 +258,7 @@ void forget_what_is_there() {
 
 uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t note_first) {
   if (file) file->incref();
+  know_the_clock();
   open_regions().push_back({++last_region, limit, file, memory_stats().peak_bytes});
   reset_peak_memory_stats();
   budgets_open = static_cast<int>(open_regions().size());

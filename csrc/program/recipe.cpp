@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/generator.h"
 #include "base/long_work.h"
 #include "graph/batch.h"
@@ -23,10 +24,12 @@ namespace {
 constexpr uint32_t deepest = 1 << 14;  // a longer chain would only grow: its last value stays
 constinit int64_t spent_ns = 0;
 
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+// Long ago, so that the rate of ticks is known well.
+const Instant loaded = Instant::now();
+constinit double nanoseconds_a_tick = 1;
+// Nanoseconds.
+int64_t since(int64_t ticks) {
+  return static_cast<int64_t>(static_cast<double>(ticks_now() - ticks) * nanoseconds_a_tick);
 }
 
 void dies(Storage* s);
@@ -137,6 +140,9 @@ std::vector<Content*>& pool() {
   return all;
 }
 int64_t spent() { return spent_ns; }
+void know_the_clock() {
+  if (const double rate = loaded.rate(Instant::now()); rate > 0) nanoseconds_a_tick = rate;
+}
 
 Content* content_of(const Storage* s) {
   return s->release == dies ? static_cast<Content*>(static_cast<Waiting*>(s->owner)) : nullptr;
@@ -326,13 +332,13 @@ Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bo
   OwnRecipe r = note_call(op, in, attrs, writes);
   if (writes)  // whoever needs what is written as it was
     if (Content* c = content_of(in[0]->storage)) contents_change(c);
-  if (r) r->began = now();
+  if (r) r->began = ticks_now();
   return r.release();
 }
 
 void finish(Recipe* r, std::span<const Tensor> results) {
   ++budget().counts.noted;
-  r->cost = now() - r->began;
+  r->cost = since(r->began);
   spent_ns += r->cost;
   bool any = false;
   if (budget().first_left > 0) {
@@ -621,7 +627,7 @@ void run(Recipe& r) {
     draws->load(r.draws.get(), Generator::state_bytes);
     *source = draws.get();
   }
-  const int64_t began = now();
+  const int64_t began = ticks_now();
   if (r.writes) {
     write_again(r, r.outputs[0], in);
   } else {
@@ -633,7 +639,7 @@ void run(Recipe& r) {
     }
   }
   auto& counts = budget().counts;
-  const int64_t took = now() - began;
+  const int64_t took = since(began);
   ++counts.made_again;
   counts.made_again_ns += took;
   spent_ns += took;

@@ -104,7 +104,8 @@ struct Recipe : InSlots<Recipe> {
   void* attrs = nullptr;  // owned
   SmallVec<Input, 3> inputs;
   SmallVec<Output, 1> outputs;
-  int64_t began = 0, cost = 0;  // nanoseconds
+  int64_t began = 0;  // ticks
+  int64_t cost = 0;   // nanoseconds
   uint32_t depth = 0;
   uint32_t saved_before = 0;         // of a write: saved tensors that hold what is written
   std::unique_ptr<uint8_t[]> draws;  // the random source's state before the call
@@ -133,8 +134,9 @@ bool may_be_given_up(const Content& v);
 double cost_of(const Content& v);
 // Those with bytes that could go.
 std::vector<Content*>& pool();
-// The clock of spent nanoseconds.
+// The clock of spent nanoseconds, and what it goes by.
 int64_t spent();
+void know_the_clock();
 // Before the storage of a value is written by anybody.
 void contents_change(Content* v);
 void init_retention();
