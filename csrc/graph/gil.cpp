@@ -37,8 +37,10 @@ void enter(void* state) {
   coming_back.fetch_sub(1);
 }
 
-// A handler that comes amid a gradient's being added up writes on its own account.
+// A handler that comes amid a gradient's being added up writes on its own account, and one that
+// comes while calls run that waited must not take what they are computing for given.
 bool interrupted() {
+  const WithoutPause own;
   const bool accumulating = std::exchange(modes.accumulating, false);
   const bool raised = PyErr_CheckSignals() != 0;
   modes.accumulating = accumulating;

@@ -52,7 +52,7 @@ struct Saved {
   };
   Shape* shape = nullptr;  // owned; of parts, and of what rules get
   int64_t offset = 0;      // of parts: bytes from the storage's first
-  uint32_t version = 0;
+  uint32_t version = 0;    // of what is packed: which output it is
   DType dtype = DType::Float32;
   uint8_t flags = 0;
   bool is_output = false;
@@ -91,7 +91,9 @@ struct Saved {
     fetch_line(storage);
     for (int line = 0; line < 4; ++line) fetch_line(storage->at(offset + line * line_bytes));
   }
-  uint32_t output_nr() const { return kind == Kind::object ? tensor->output_nr : 0; }
+  uint32_t output_nr() const {
+    return kind == Kind::object ? tensor->output_nr : kind == Kind::packed ? version : 0;
+  }
   // The values, without history and without a check; undefined where a hook took them.
   Tensor values() const;
   // The tensor, with its place in the graph; throws when it was written since.

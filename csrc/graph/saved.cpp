@@ -126,8 +126,10 @@ void Saved::save(const Tensor& t, bool output, bool as_object) {
   if (modes.saved_hooks && !t.is_wrapped_number()) {
     const ShapeRef given = ShapeRef::borrow(t->shape);
     const DType given_dtype = t.dtype();
+    const uint32_t nr = output ? t->output_nr : 0;
     hooked = pack(t, !as_object);
     kind = Kind::packed;
+    version = nr;
     dtype = given_dtype;
     shape = as_object ? nullptr : ShapeRef(given).release();
     return;
@@ -196,7 +198,7 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
     t = in_layout(t, *shape);
     return modes.grad ? with_history(t, fn, nr) : t;
   }
-  if (!modes.grad) return t;
+  if (!modes.grad && shape) return t;
   if (is_output) return with_history(t, fn, nr);
   if (t->grad_fn == fn ? t->output_nr == nr : (!t->grad_fn && (!fn || fn->is_accumulator)))
     return t;

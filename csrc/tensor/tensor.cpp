@@ -160,11 +160,12 @@ void free_tensor_obj(TensorObj* t) {
   // One of a subclass comes here tracked whatever its flag says, for instance after `__class__` was
   // set.
   if ((t->flags & flag_tracked) || type != tensor_type) PyObject_GC_UnTrack(t);
+  // Before anything runs that could ask for values: they would come to what is going.
+  if (t->flags & flag_gathered) [[unlikely]]
+    forget_gathered(t);
   if (t->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(t));
   Py_CLEAR(t->dict);
   if (t->grad_fn || t->extra || t->cut) release_graph_state(t);
-  if (t->flags & flag_gathered) [[unlikely]]
-    forget_gathered(t);
   if (TensorObj* grad = std::exchange(t->grad, nullptr))
     decref_in_turn(reinterpret_cast<PyObject*>(grad));
   Py_CLEAR(t->base);  // which has no base itself

@@ -385,3 +385,75 @@ def test_saved_tensors_require_grad_in_a_plain_backward(region, leaf):
         _SquareWhereWanted.apply(x).sum().backward()
     assert w.grad is not None
     assert w.grad[0].item() == (2 if leaf else 8)
+
+
+class _SavesItsOutputs(clew.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y, z = x.exp(), x.sin()
+        ctx.save_for_backward(y, z, x)
+        return y, z
+
+    @staticmethod
+    def backward(ctx, g, h):
+        y, z, x = ctx.saved_tensors
+        ctx.seen = y.requires_grad, z.requires_grad
+        return g * y + h * x.cos() * (1 + 0 * z) + 0 * z * z
+
+
+@pytest.mark.parametrize("hooks", [False, True])
+def test_saved_outputs_belong_to_the_output_that_they_are(hooks):
+    x = clew.ones(2, dtype=clew.float64, requires_grad=True)
+
+    def second():
+        y, z = _SavesItsOutputs.apply(x * 2)
+        (g,) = clew.autograd.grad(y.sum() + z.sum(), x, create_graph=True)
+        return clew.autograd.grad(g.sum(), x)[0]
+
+    if hooks:
+        with clew.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+            got = second()
+    else:
+        got = second()
+    want = 4 * (np.exp(2.0) - np.sin(2.0))
+    assert got.tolist() == pytest.approx([want] * 2)
+
+
+@pytest.mark.parametrize("hooks", [False, True])
+def test_saved_outputs_require_grad_in_a_plain_backward(hooks):
+    class Seen(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (y,) = ctx.saved_tensors
+            return g * y if y.requires_grad else None
+
+    x = clew.zeros(2, requires_grad=True)
+    if hooks:
+        with clew.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+            y = Seen.apply(x)
+    else:
+        y = Seen.apply(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["eigvalsh", "svdvals"])
+def test_second_derivatives_of_decompositions_under_hooks(name):
+    a = clew.tensor([[2.0, 0.5], [0.5, -1.0]], dtype=clew.float64, requires_grad=True)
+    weights = clew.tensor([1.0, 3.0], dtype=clew.float64)
+
+    def second():
+        values = getattr(clew.linalg, name)(a)
+        (g,) = clew.autograd.grad((values * weights).sum(), a, create_graph=True)
+        return clew.autograd.grad((g * g * a).sum(), a)[0]
+
+    want = second()
+    with clew.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        got = second()
+    assert clew.allclose(got, want)

@@ -341,11 +341,14 @@ void sample_windows(float* out, const float* x, const float* grid, const GridSha
       const int64_t size = std::min(G, n - j0);
       float made[G];
       _mm256_storeu_ps(made, sum);
-      if (size == G && !_mm256_movemask_ps(_mm256_cmp_ps(sum, sum, _CMP_UNORD_Q))) {
+      // Lanes behind the last place hold anything.
+      const int lanes = (1 << size) - 1;
+      const bool has_nan = _mm256_movemask_ps(_mm256_cmp_ps(sum, sum, _CMP_UNORD_Q)) & lanes;
+      if (size == G && !has_nan) {
         _mm256_storeu_ps(to + j0, sum);
         continue;
       }
-      if (_mm256_movemask_ps(_mm256_cmp_ps(sum, sum, _CMP_UNORD_Q))) {
+      if (has_nan) {
         for (int64_t j = j0; j < j0 + size; ++j) {
           made[j - j0] = 0;
           for (int k = 0; k < w.count; ++k) {
