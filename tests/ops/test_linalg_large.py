@@ -324,3 +324,36 @@ def test_scipy_is_not_loaded_with_clew():
         "import sys, clew; clew.linalg.inv(clew.eye(8)); assert 'scipy.linalg' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64, clew.complex128])
+@pytest.mark.parametrize("n", [95, 96, 131, 300])
+def test_large_triangles_with_few_right_hand_sides(n, dtype):
+    r = np.random.default_rng(n)
+    square = r.standard_normal((2, n, n)) / n + 2 * np.eye(n)
+    low = clew.tensor(np.tril(square)).to(dtype)
+    far = clew.finfo(dtype).eps * 40
+    for k in (1, 2, 3, 5, 8, 9):
+        x = clew.tensor(r.standard_normal((2, n, k))).to(dtype)
+        for a, upper in ((low, False), (low.mT.contiguous(), True)):
+            for given in (a, a.mT.contiguous().mT):
+                full = given + (given.mT.triu(1) if not upper else given.mT.tril(-1)) * 5
+                got = clew.linalg.solve_triangular(full, given @ x, upper=upper)
+                assert (got - x).abs().max() < far * x.abs().max()
+                unit = given - given.diagonal(dim1=-2, dim2=-1).diag_embed() + clew.eye(n).to(dtype)
+                got = clew.linalg.solve_triangular(given, unit @ x, upper=upper, unitriangular=True)
+                assert (got - x).abs().max() < far * x.abs().max()
+        mixed = clew.tensor(square[:, r.permutation(n)]).to(dtype)
+        for given in (mixed, mixed.mT.contiguous().mT):
+            factors = clew.linalg.lu_factor(given)
+            got = clew.linalg.lu_solve(*factors, given @ x)
+            assert (got - x).abs().max() < far * x.abs().max()
+            got = clew.linalg.lu_solve(*factors, given.mH @ x, adjoint=True)
+            assert (got - x).abs().max() < far * x.abs().max()
+        for upper in (False, True):
+            factor = low.mH if upper else low
+            got = clew.cholesky_solve(low @ (low.mH @ x), factor, upper)
+            assert (got - x).abs().max() < far * x.abs().max()
+    zero = low.clone()
+    zero[:, n // 2, n // 2] = 0
+    assert not clew.linalg.solve_triangular(zero, low[..., :2], upper=False).isfinite().all()

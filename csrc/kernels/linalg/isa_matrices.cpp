@@ -3,8 +3,11 @@
 // Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "kernels/linalg/matrices.h"
+
+#pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace clew::kernels::CLEW_ISA {
 namespace {
@@ -185,11 +188,150 @@ template <class T> int cholesky(int64_t n, const T* a, T* l) {
   return cholesky_in<32>(n, a, l);
 }
 
+// --- large triangles, few right hand sides ---
+
+// Vectors are passed between functions of this file only, all of which are inlined.
+template <class T> struct VectorOf {
+  typedef T type __attribute__((vector_size(64)));  // NOLINT: an alias cannot have it
+};
+template <class T> using Vector = typename VectorOf<T>::type;
+template <class T> constexpr int64_t lanes = 64 / sizeof(T);
+template <class T> [[gnu::always_inline]] inline Vector<T> load(const T* from) {
+  Vector<T> v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+// Of R rows of A, contiguous, the sums of their elements from..to times each of the K columns,
+// which are taken from those columns' elements `at`...
+template <int R, int K, class T>
+[[gnu::always_inline]] inline void subtract_dots(const T* a, int64_t row, int64_t from, int64_t to,
+                                                 T* x, int64_t n, int64_t at) {
+  Vector<T> sums[R][K] = {};
+  int64_t j = from;
+  for (; j + lanes<T> <= to; j += lanes<T>) {
+    Vector<T> column[K];
+    for (int c = 0; c < K; ++c) column[c] = load(x + c * n + j);
+    for (int r = 0; r < R; ++r) {
+      const Vector<T> v = load(a + r * row + j);
+      for (int c = 0; c < K; ++c) sums[r][c] += v * column[c];
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < K; ++c) {
+      T sum(0);
+      for (int64_t k = j; k < to; ++k) sum += a[r * row + k] * x[c * n + k];
+      for (int64_t l = 0; l < lanes<T>; ++l) sum += sums[r][c][l];
+      x[c * n + at + r] -= sum;
+    }
+  }
+}
+// From R vectors of each of the K columns: those columns' elements at.. times `size` columns of A,
+// contiguous.
+template <int R, int K, class T>
+[[gnu::always_inline]] inline void subtract_columns(const T* a, int64_t column, int64_t i, T* x,
+                                                    int64_t n, int64_t at, int64_t size) {
+  Vector<T> kept[R][K];
+  for (int c = 0; c < K; ++c) {
+    for (int r = 0; r < R; ++r) kept[r][c] = load(x + c * n + i + r * lanes<T>);
+  }
+  for (int64_t j = 0; j < size; ++j) {
+    for (int r = 0; r < R; ++r) {
+      const Vector<T> v = load(a + (at + j) * column + i + r * lanes<T>);
+      for (int c = 0; c < K; ++c) kept[r][c] -= v * x[c * n + at + j];
+    }
+  }
+  for (int c = 0; c < K; ++c) {
+    for (int r = 0; r < R; ++r)
+      std::memcpy(x + c * n + i + r * lanes<T>, &kept[r][c], sizeof(Vector<T>));
+  }
+}
+// The same of elements from..to.
+template <int K, class T>
+[[gnu::always_inline]] inline void subtract_columns(const T* a, int64_t column, int64_t from,
+                                                    int64_t to, T* x, int64_t n, int64_t at,
+                                                    int64_t size) {
+  constexpr int R = K > 4 ? 2 : 4;
+  int64_t i = from;
+  for (; i + R * lanes<T> <= to; i += R * lanes<T>)
+    subtract_columns<R, K>(a, column, i, x, n, at, size);
+  for (; i + lanes<T> <= to; i += lanes<T>) subtract_columns<1, K>(a, column, i, x, n, at, size);
+  for (; i < to; ++i) {
+    for (int64_t j = 0; j < size; ++j) {
+      const T v = a[(at + j) * column + i];
+      for (int c = 0; c < K; ++c) x[c * n + i] -= v * x[c * n + at + j];
+    }
+  }
+}
+// A block of at most B rows of the triangle, and of the K columns, n elements from each other.
+template <int B, int K, class T>
+[[gnu::always_inline]] inline void solve_block(bool upper, bool unit, int64_t size, const T* a,
+                                               int64_t row, int64_t column, T* x, int64_t n) {
+  T block[B][K], inverse[B];
+  for (int64_t r = 0; r < size; ++r) {
+    inverse[r] = unit ? T(1) : T(1) / a[r * (row + column)];
+    for (int c = 0; c < K; ++c) block[r][c] = x[c * n + r];
+  }
+  for (int64_t s = 0; s < size; ++s) {
+    const int64_t i = upper ? size - 1 - s : s;
+    T known[K];
+    for (int c = 0; c < K; ++c) known[c] = block[i][c] *= inverse[i];
+    const int64_t end = upper ? i : size;
+    for (int64_t r = upper ? 0 : i + 1; r < end; ++r) {
+      const T f = a[r * row + i * column];
+      for (int c = 0; c < K; ++c) block[r][c] -= f * known[c];
+    }
+  }
+  for (int64_t r = 0; r < size; ++r) {
+    for (int c = 0; c < K; ++c) x[c * n + r] = block[r][c];
+  }
+}
+// By blocks of rows, each after what is known was taken from it, or before it is taken from the
+// others, as A lies in memory. `room` holds the K columns one behind the other.
+template <int K, class T>
+void narrow_in(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t row, int64_t column,
+               T* x, T* room) {
+  constexpr int64_t B = 16;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int c = 0; c < K; ++c) room[c * n + i] = c < k ? x[i * k + c] : T(0);
+  }
+  for (int64_t done = 0; done < n; done += B) {
+    const int64_t size = std::min(B, n - done), first = upper ? n - done - size : done;
+    if (column == 1) {
+      const int64_t from = upper ? first + size : 0, to = upper ? n : first;
+      constexpr int R = K > 4 ? 2 : 4;
+      int64_t r = 0;
+      for (; r + R <= size; r += R)
+        subtract_dots<R, K>(a + (first + r) * row, row, from, to, room, n, first + r);
+      for (; r < size; ++r)
+        subtract_dots<1, K>(a + (first + r) * row, row, from, to, room, n, first + r);
+    }
+    solve_block<B, K>(upper, unit, size, a + first * (row + column), row, column, room + first, n);
+    if (column != 1) {
+      subtract_columns<K>(a, column, upper ? 0 : first + size, upper ? first : n, room, n, first,
+                          size);
+    }
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t c = 0; c < k; ++c) x[i * k + c] = room[c * n + i];
+  }
+}
+template <class T>
+void narrow(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t row, int64_t column,
+            T* x, T* room) {
+  if constexpr (!is_complex_v<T>) {
+    if (k == 1) return narrow_in<1>(upper, unit, n, k, a, row, column, x, room);
+    if (k == 2) return narrow_in<2>(upper, unit, n, k, a, row, column, x, room);
+    if (k <= 4) return narrow_in<4>(upper, unit, n, k, a, row, column, x, room);
+    return narrow_in<8>(upper, unit, n, k, a, row, column, x, room);
+  }
+}
+
 }  // namespace
 
 #define CLEW_LOOPS(T, name)         \
   extern const MatrixLoops<T> name; \
-  const MatrixLoops<T> name = {lu<T>, lu_solve<T>, cholesky<T>, triangular<T>};
+  const MatrixLoops<T> name = {lu<T>, lu_solve<T>, cholesky<T>, triangular<T>, narrow<T>};
 CLEW_LOOPS(float, matrices_float)
 CLEW_LOOPS(double, matrices_double)
 CLEW_LOOPS(c64, matrices_c64)

@@ -226,6 +226,20 @@ template <class T> void log_determinant(Range of, const Stack<T>& a, T* sign, Re
     log[i] = sum;
   }
 }
+namespace {
+
+// A triangular system with few right hand sides, for which BLAS takes as long as for many; false
+// where it is not one.
+template <class T>
+bool solve_narrow(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t row,
+                  int64_t column, T* x) {
+  if (is_complex_v<T> || n < narrow_rows || k > narrow_columns) return false;
+  loops<T>().narrow(upper, unit, n, k, a, row, column, x, second_scratch.of<T>(narrow_columns * n));
+  return true;
+}
+
+}  // namespace
+
 template <class T>
 void lu_solve(Range of, const Stack<T>& lu, const int32_t* pivots, bool adjoint, int64_t k, T* x) {
   const int64_t n = lu.n;
@@ -242,6 +256,9 @@ void lu_solve(Range of, const Stack<T>& lu, const int32_t* pivots, bool adjoint,
           loops<T>().triangular(upper, !upper, false, n, k, lu[i], row, column, to);
         return;
       }
+      if (solve_narrow(upper != adjoint, !upper, n, k, lu[i], adjoint ? column : row,
+                       adjoint ? row : column, to))
+        return;
       // X^T A^T = B^T; what lies in columns is A, what lies in rows is A^T.
       const bool seen_upper = upper == lu.columns;
       const T* factors = lu[i];
@@ -326,6 +343,9 @@ void solve_triangle(const Stack<T>& a, int64_t i, bool upper, bool unit, bool ad
       loops<T>().triangular(upper, unit, false, n, k, a[i], row, column, x);
     return;
   }
+  if (solve_narrow(upper != adjoint, unit, n, k, a[i], adjoint ? column : row,
+                   adjoint ? row : column, x))
+    return;
   // BLAS sees X^T op(A)^T = B^T.
   const bool both = adjoint && is_complex_v<T>;
   if (both) {

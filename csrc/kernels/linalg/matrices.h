@@ -13,6 +13,8 @@ namespace clew::kernels {
 constexpr int64_t small_matrix = 32;
 // The same of triangular systems, whose right hand sides are often narrow.
 constexpr int64_t small_triangle = 12;
+// From so many rows on, and up to so many right hand sides, they are quicker than BLAS too.
+constexpr int64_t narrow_rows = 96, narrow_columns = 8;
 
 // Loops over one matrix, compiled once for each instruction set; matrices of n or m rows up to
 // small_matrix.
@@ -28,6 +30,10 @@ template <class T> struct MatrixLoops {
   // `conjugate`. x (n, k) holds B.
   void (*triangular)(bool upper, bool unit, bool conjugate, int64_t n, int64_t k, const T* a,
                      int64_t row, int64_t column, T* x);
+  // The same of any real A that lies in rows or in columns, for at most narrow_columns right hand
+  // sides; room: as many times n.
+  void (*narrow)(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t row,
+                 int64_t column, T* x, T* room);
 };
 
 // A batch: matrices of m rows and n columns, in rows or in columns.
