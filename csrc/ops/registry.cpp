@@ -26,7 +26,7 @@ extern const OpList complex_ops;
 extern const OpList selection_ops;
 extern const OpList binary_ops;
 extern const OpList special_ops;
-extern const OpList bessel_ops;
+extern const OpList special_kernel_ops;
 extern const OpList activation_ops;
 extern const OpList activation_hard_ops;
 extern const OpList activation_gate_ops;
@@ -92,7 +92,7 @@ std::span<const OpList> all_ops() {
       selection_ops,
       binary_ops,
       special_ops,
-      bessel_ops,
+      special_kernel_ops,
       activation_ops,
       activation_hard_ops,
       activation_gate_ops,

@@ -168,6 +168,44 @@ def test_incomplete_gamma_has_no_derivative_in_the_first_argument(name: str):
     assert x.grad is not None
 
 
+@pytest.mark.parametrize(
+    "a, x, lower, upper",
+    [
+        (1e-10, 0.25, 0.9999999998955718, 1.0442826344499779e-10),
+        (1e-10, 2.0, 0.9999999999951099, 4.890051071569974e-12),
+        (0.015625, 0.75, 0.9946152850970194, 0.005384714902980605),
+        (0.5, 1e-300, 1.1283791670955126e-150, 1.0),
+        (0.5, 0.5, 0.6826894921370859, 0.3173105078629141),
+        (0.25, 1.0625, 0.9380888140454896, 0.0619111859545104),
+        (3.0, 1.0625, 0.09214929254681499, 0.907850707453185),
+        (1.0, 1.1, 0.6671289163019205, 0.33287108369807955),
+        (0.5, 5.0, 0.9984345977419975, 0.0015654022580025497),
+        (0.5, 600.0, 1.0, 6.0995688148084334e-263),
+        (19.5, 19.0, 0.4846554731677068, 0.5153445268322933),
+        (19.5, 21.0, 0.6577941368839135, 0.3422058631160865),
+        (20.5, 12.0, 0.015792370078999612, 0.9842076299210004),
+        (59.0, 59.5, 0.5431190905243246, 0.45688090947567533),
+        (60.0, 42.0, 0.005179176833427096, 0.9948208231665729),
+        (60.0, 42.5, 0.006535433114423371, 0.9934645668855766),
+        (60.0, 77.5, 0.9826926573501177, 0.017307342649882356),
+        (60.0, 78.5, 0.986837286741882, 0.013162713258117973),
+        (1000.0, 1010.0, 0.6276789447369947, 0.3723210552630053),
+        (1000.0, 650.0, 2.957759012559303e-37, 1.0),
+        (250000.0, 249000.0, 0.022642042198113287, 0.9773579578018867),
+        (2.5, 1e-20, 3.0090111122547e-51, 1.0),
+    ],
+)
+def test_shares_of_gamma(a: float, x: float, lower: float, upper: float):
+    """By mpmath: both series, the continued fraction and Temme's expansion, and where they meet."""
+    pair = [clew.tensor(v, dtype=clew.float64) for v in (a, x)]
+    got = [clew.igamma(*pair).item(), clew.igammac(*pair).item()]
+    np.testing.assert_allclose(got, [lower, upper], rtol=1e-13)
+    narrow = [clew.tensor(v).expand(3, 2) for v in (a, x)]
+    if all(np.float32(v) == v for v in (a, x)):
+        got = [clew.igamma(*narrow)[2, 1].item(), clew.igammac(*narrow)[2, 1].item()]
+        np.testing.assert_allclose(got, [lower, upper], rtol=1e-7, atol=1e-45)
+
+
 def test_incomplete_gamma_derivative_at_zero():
     """The exponential distribution's density at 0 is 1."""
     x = clew.zeros(1, requires_grad=True)

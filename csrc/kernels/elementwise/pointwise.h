@@ -51,6 +51,7 @@ inline LoopTable polygamma;  // n
 inline LoopTable trigamma;   // polygamma of n = 1
 inline LoopTable bessel_j0, bessel_j1, bessel_y0, bessel_y1, spherical_bessel_j0;
 inline LoopTable airy_ai, airy_ai_slope;
+inline LoopTable gammainc, gammaincc;
 // --- activations, and grad * slope as functions of grad and input (or output, where noted) ---
 inline LoopTable relu, relu_backward;              // of the output
 inline LoopTable tanh_backward, sigmoid_backward;  // of the output

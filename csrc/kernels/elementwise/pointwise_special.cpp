@@ -3,6 +3,7 @@
 // Invariant: one version for all processors; only float dtypes are set here.
 #include "kernels/elementwise/pointwise.h"
 #include "kernels/elementwise/pointwise_loops.h"
+#include "kernels/math/gamma_share.h"
 #include "kernels/math/special_math.h"
 
 namespace clew::kernels {
@@ -10,6 +11,9 @@ namespace clew::kernels {
 namespace {
 
 using F = FloatTypes;
+
+// Where a series of doubles may end, relative to its sum.
+template <class T> constexpr double series_end = std::is_same_v<T, float> ? 1e-10 : 5e-17;
 
 void init_two_numbers() {
   auto times_log = []<class T>(T a, T b) {
@@ -23,6 +27,12 @@ void init_two_numbers() {
   binary(table::xlog1py, F{}, times_log1p);
   beside_numbers<2>(table::xlog1py, times_log1p);
   binary(table::zeta, F{}, []<class T>(T a, T b) { return T(special::zeta(a, b)); });
+  binary(table::gammainc, F{}, []<class T>(T a, T x) {
+    return static_cast<T>(special::gamma_share(false, a, x, series_end<T>));
+  });
+  binary(table::gammaincc, F{}, []<class T>(T a, T x) {
+    return static_cast<T>(special::gamma_share(true, a, x, series_end<T>));
+  });
 }
 
 // n is the same for all; the first derivative, which digamma's gradient is, has loops of its own.

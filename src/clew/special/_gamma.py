@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from clew import _C
 from clew._base.out import check_castable
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
-from clew._ops.primitive import Context, scipy
+from clew._ops.primitive import Context
 from clew.special._elementwise import elementwise, evaluate, only_in
 
 __all__ = ["gammainc", "gammaincc", "igamma", "igamma_", "igammac", "igammac_"]
-
-
-def _lower(a: np.ndarray, x: np.ndarray) -> Any:
-    return scipy("special", "igamma").gammainc(a, x)
-
-
-def _upper(a: np.ndarray, x: np.ndarray) -> Any:
-    return scipy("special", "igammac").gammaincc(a, x)
 
 
 def _density(c: Context, grad: Tensor, name: str) -> Tensor:
@@ -38,8 +27,12 @@ def _upper_gradient(c: Context, grad: Tensor) -> tuple[None, Tensor]:
     return None, -_density(c, grad, "igammac")
 
 
-_igamma = elementwise("Igamma", 2, _lower, _lower_gradient)
-_igammac = elementwise("Igammac", 2, _upper, _upper_gradient)
+_igamma = elementwise(
+    "Igamma", 2, None, _lower_gradient, native=lambda a, x: (_C.ops._gammainc(a, x),)
+)
+_igammac = elementwise(
+    "Igammac", 2, None, _upper_gradient, native=lambda a, x: (_C.ops._gammaincc(a, x),)
+)
 
 
 @asks_classes

@@ -1,5 +1,5 @@
-// The kernels of Bessel's and Airy's functions; src/clew/special has the public functions, whose
-// derivatives need other orders too.
+// The kernels of Bessel's and Airy's functions and the incomplete gamma functions; src/clew/special
+// has the public functions and their derivatives, which need other orders too.
 // May include: graph/op.h, kernels/elementwise/pointwise.h, ops.
 // Invariant: they are called where nothing is recorded.
 #include "kernels/elementwise/pointwise.h"
@@ -12,8 +12,9 @@ namespace table = kernels::table;
 
 namespace {
 
-template <Text name, Text sentence> consteval OpDef function_of(const kernels::LoopTable* loops) {
-  return elementwise({.signature = joined<name, "(Tensor input) -> Tensor">,
+template <Text name, Text sentence, Text arguments = "(Tensor input) -> Tensor">
+consteval OpDef function_of(const kernels::LoopTable* loops) {
+  return elementwise({.signature = joined<name, arguments>,
                       .doc = joined<sentence>,
                       .loops = loops,
                       .no_vjp = no_rule("it is a kernel of functions that have a rule"),
@@ -39,12 +40,19 @@ constexpr OpDef airy_op = function_of<"_airy_ai", "Airy's function Ai.">(&table:
 constexpr OpDef airy_slope_op =
     function_of<"_airy_ai_slope", "The derivative of Airy's function Ai.">(&table::airy_ai_slope);
 
-constexpr const OpDef* all[] = {&j0_op,        &j1_op,   &y0_op,        &y1_op,
-                                &spherical_op, &airy_op, &airy_slope_op};
+constexpr OpDef lower_op =
+    function_of<"_gammainc", "The regularized lower incomplete gamma function.",
+                "(Tensor input, Tensor other) -> Tensor">(&table::gammainc);
+constexpr OpDef upper_op =
+    function_of<"_gammaincc", "The regularized upper incomplete gamma function.",
+                "(Tensor input, Tensor other) -> Tensor">(&table::gammaincc);
+
+constexpr const OpDef* all[] = {&j0_op,   &j1_op,         &y0_op,    &y1_op,   &spherical_op,
+                                &airy_op, &airy_slope_op, &lower_op, &upper_op};
 
 }  // namespace
 
-extern const OpList bessel_ops;
-const OpList bessel_ops = op_list(all);
+extern const OpList special_kernel_ops;
+const OpList special_kernel_ops = op_list(all);
 
 }  // namespace clew
