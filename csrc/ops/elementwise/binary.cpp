@@ -138,6 +138,8 @@ tensor([0.0000, 0.5000, 1.0000])
 
 void ldexp_run(const Call& c, Tensors& outs) {
   const Tensor &x = c.in[0], &e = c.in[1];
+  require(e.dtype() != DType::Bool || !is_floating(x.dtype()),
+          "ldexp: is not implemented for floats with truth values as exponents; got ", e);
   if (e.is_wrapped_number() && !e.is_complex())
     return outs.push_back(x * number(std::exp2(item(e).to_double())));
   // Integers do not widen what they scale, but their powers may leave its range on the way.
