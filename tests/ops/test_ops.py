@@ -40,7 +40,8 @@ BEHIND_FUNCTIONS = set(
     _cholesky _cholesky_solve _det _eig _eigh _fft_c2c _fft_c2r _fft_r2c _geqrf _grid_sample
     _grid_sample_grid_grad _grid_sample_input_grad _householder_product _inverse _ldl_factor
     _ldl_solve _lstsq _lu_factor _lu_permutation _lu_solve _lu_unpack _ormqr _polynomial _qr
-    _slogdet _solve _solve_triangular _svd
+    _slogdet _solve _solve_triangular _svd _matrix_exp _airy_ai _airy_ai_slope _bessel_j0 _bessel_j1
+    _bessel_y0 _bessel_y1 _gammainc _gammaincc _spherical_bessel_j0
     """.split()
 )
 
