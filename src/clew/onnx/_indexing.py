@@ -34,10 +34,14 @@ def _getitem(b: Builder, a: Any) -> str:
     return indexed(b, b.name(x), rank(x), items)
 
 
+def _is_place(k: Any) -> bool:
+    """Whether something in a list of an index is a whole number."""
+    return type(k) is int or (isinstance(k, Value) and k.kind == "int")
+
+
 def indexed(b: Builder, name: str, n: int, items: list[Any]) -> str:
     """``x[items]``."""
-    items = [b.ints(*i) if isinstance(i, list) and all(type(k) is int for k in i) else i
-             for i in items]  # fmt: skip
+    items = [b.vector(i) if isinstance(i, list) and all(map(_is_place, i)) else i for i in items]
     tensors = lambda i: isinstance(i, Value) and i.kind == "tensor"  # noqa: E731
 
     def width(i: Any) -> int:

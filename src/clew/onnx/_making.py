@@ -229,14 +229,29 @@ def _eye(b: Builder, a: Any) -> str:
 
 @lowers("linspace")
 def _linspace(b: Builder, a: Any) -> str:
-    start, end, steps = (*a.node.args, a.node.kwargs.get("steps"))[:3]
+    return b.cast(_line(b, a), a.out.dtype)
+
+
+@lowers("logspace")
+def _logspace(b: Builder, a: Any) -> str:
+    if not a.out.dtype.is_floating_point:
+        raise OnnxExporterError(
+            "onnx.export: logspace() of whole numbers; write clew.logspace(...).round().long()"
+        )
+    base = b.scalar(argument(a, 3, "base", 10.0), "float64")
+    return b.cast(b.op("Pow", base, _line(b, a)), a.out.dtype)
+
+
+def _line(b: Builder, a: Any) -> str:
+    """Numbers at equal distances, float64."""
+    start, end, steps = (argument(a, k, n, None) for k, n in enumerate(("start", "end", "steps")))
     n = b.scalar(steps, "int64")
     one = b.const(1, np.int64)
     line = b.cast(b.op("Range", b.const(0, np.int64), n, one), "float64")
     gaps = b.cast(b.op("Max", b.op("Sub", n, one), one), "float64")
     first = b.scalar(start, "float64")
     step = b.op("Div", b.op("Sub", b.scalar(end, "float64"), first), gaps)
-    return b.cast(b.op("Add", first, b.op("Mul", line, step)), a.out.dtype)
+    return str(b.op("Add", first, b.op("Mul", line, step)))
 
 
 @lowers("tril_indices", "triu_indices", "scalar_tensor")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from clew.onnx._draws import argument
 from clew.onnx._errors import OnnxExporterError
 from clew.onnx._lower import Builder, lowers, promoted
 from clew.onnx._math import floating
+from clew.onnx._shape import rank
 
 # ---- products ----
 
@@ -77,7 +79,22 @@ def _outer(b: Builder, a: Any) -> str:
 
 @lowers("ops._tensordot")
 def _tensordot(b: Builder, a: Any) -> str:
-    raise OnnxExporterError("onnx.export: tensordot(); write it as einsum or matmul")
+    x, y = a.input, a.other
+    left, right = ([d % rank(v) for d in dims] for v, dims in ((x, a.dims_input),
+                                                               (y, a.dims_other)))  # fmt: skip
+    for d, e in zip(left, right):
+        if None not in (x.sizes[d], y.sizes[e]) and x.sizes[d] != y.sizes[e]:
+            raise OnnxExporterError(
+                f"onnx.export: tensordot() in which sizes {x.sizes[d]} and {y.sizes[e]} are "
+                f"paired; sum the larger one over that dim before"
+            )
+    letters = iter(string.ascii_lowercase)
+    of_x = [next(letters) for _ in x.sizes]
+    of_y = [of_x[left[right.index(e)]] if e in right else next(letters) for e in range(rank(y))]
+    kept = [k for d, k in enumerate(of_x) if d not in left]
+    kept += [k for e, k in enumerate(of_y) if e not in right]
+    equation = f"{''.join(of_x)},{''.join(of_y)}->{''.join(kept)}"
+    return str(b.op("Einsum", b.name(x), b.name(y), equation=equation))
 
 
 # ---- reductions ----

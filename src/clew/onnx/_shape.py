@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -218,13 +219,52 @@ def _split(b: Builder, a: Any) -> Any:
     elif op == "split":
         each = b.scalar(next(v for k, v in a.items() if k.startswith("split_size")), "int64")
     else:
-        raise OnnxExporterError(f"onnx.export: {op}() into parts whose sizes vary")
+        return _parts(b, a, name, d)
     found = []
     for k in range(len(lengths)):
         start = b.op("Unsqueeze", b.op("Mul", each, b.const(k, np.int64)), b.ints(0))
         end = b.op("Unsqueeze", b.op("Mul", each, b.const(k + 1, np.int64)), b.ints(0))
         found.append(b.op("Slice", name, start, end, b.ints(d)))
     return found
+
+
+def _parts(b: Builder, a: Any, name: str, d: int) -> list[str]:
+    """tensor_split() along a dim: into a number of parts or at places."""
+    count = len(a.node.outputs)
+    given = [v for k, v in a.items() if k.startswith(("indices", "sections"))]
+    where = next((v for v in given if v is not None), None)
+    if isinstance(where, (tuple, list)):
+        cuts = [b.vector([k]) for k in where]
+    elif type(where) is int:  # the first parts are longer by one
+        size = b.op("Shape", name, start=d, end=d + 1)
+        each = b.op("Div", size, b.ints(where))
+        longer = b.op("Mod", size, b.ints(where))
+        cuts = [
+            b.op("Add", b.op("Mul", each, b.ints(k)), b.op("Min", longer, b.ints(k)))
+            for k in range(1, count)
+        ]
+    else:
+        raise OnnxExporterError(
+            f"onnx.export: {a.node.op}() at places that a tensor says; write slices, x[a:b]"
+        )
+    bounds = [b.ints(0), *cuts, b.ints(LAST)]
+    return [b.op("Slice", name, i, j, b.ints(d)) for i, j in itertools.pairwise(bounds)]
+
+
+@lowers("rot90")
+def _rot90(b: Builder, a: Any) -> str:
+    x = a.node.args[0]
+    n, name = rank(x), b.name(x)
+    first, second = (d % n for d in a.get("dims", (0, 1)))
+    turns = a.get("k", 1) % 4
+    over = {0: (), 1: (second,), 2: (first, second), 3: (first,)}[turns]
+    if over:
+        back = b.ints(*[-1] * len(over))
+        name = b.op("Slice", name, back, b.ints(*[-LAST] * len(over)), b.ints(*over), back)
+    order = list(range(n))
+    if turns % 2:
+        order[first], order[second] = second, first
+    return transposed(b, name, order)
 
 
 @lowers("flip", "fliplr", "flipud")
@@ -281,7 +321,7 @@ def _windows(b: Builder, a: Any) -> str:
 
 
 @lowers(
-    "diagonal", "diag", "diag_embed", "diagflat", "as_strided", "ops._as_strided", "rot90",
+    "diagonal", "diag", "diag_embed", "diagflat", "as_strided", "ops._as_strided",
 )  # fmt: skip
 def _fixed_places(b: Builder, a: Any) -> str:
     """A view of fixed sizes: the places of its elements are constants."""
