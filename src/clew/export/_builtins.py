@@ -12,8 +12,19 @@ import clew
 from clew import Tensor
 from clew.export._conditions import Conditions, _both, _either, given, varies
 from clew.export._errors import ExportError, here
-from clew.export._lists import Maybe, ScanList, SymIter, SymRange, as_loop, has_maybe, length_of
+from clew.export._lists import (
+    Appender,
+    Maybe,
+    ScanList,
+    SymIter,
+    SymRange,
+    as_loop,
+    has_maybe,
+    length_of,
+)
+from clew.export._ragged import RaggedList
 from clew.export._symbols import SYMS, compute
+from clew.nn.utils.rnn import pad_sequence
 
 __all__ = ["BUILTINS", "Functions"]
 
@@ -22,6 +33,7 @@ class Functions(Conditions):
     """len(), range(), min() and others."""
 
     call: Any  # of Control
+    converted: Any
     for_: Any
     listed: Any
     generated: Any
@@ -78,7 +90,7 @@ class Functions(Conditions):
         if isinstance(x, Tensor) and id(x) in self.rec.known:
             shape = self.rec.shape(x)
             return shape[0] if len(shape) else len(x)
-        if isinstance(x, (SymIter, ScanList)):
+        if isinstance(x, (SymIter, ScanList)) or type(x) is Appender:
             return x.length()
         if has_maybe(x):
             return length_of(x)
@@ -272,6 +284,14 @@ class Functions(Conditions):
                 self.rec.guard(same, True)
             columns.append([x.item(i) for i in range(count)])
         return zip(*columns, strict=True)
+
+    def _pad_sequence(self, sequences: Any, *args: Any, **kwargs: Any) -> Any:
+        """pad_sequence(), of a list whose elements data filter, too."""
+        if not isinstance(sequences, ScanList) and has_maybe(sequences):
+            first = sequences[0]
+            like = first.value if type(first) is Maybe else first
+            sequences = RaggedList.of(sequences, like.dtype, like.dim())
+        return self.converted(pad_sequence)(sequences, *args, **kwargs)
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {

@@ -11,7 +11,7 @@ from clew import Tensor
 from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, values_in
 from clew.export._journal import UNBOUND, Journal, _is_number
-from clew.export._lists import ScanList, has_maybe, length_of
+from clew.export._lists import Appender, ScanList, has_maybe, length_of
 from clew.export._matching import Matching
 from clew.export._perhaps import Perhaps, implied, known
 from clew.export._record import Recorder
@@ -50,7 +50,7 @@ class Conditions(Matching):
         test = known(test)
         if type(test) in SYMS:
             return test if type(test) is SymBool else compute("bool", bool, (test,))
-        if isinstance(test, ScanList):
+        if isinstance(test, ScanList) or type(test) is Appender:
             return self.condition(test.length())
         if has_maybe(test):
             return self.condition(length_of(test))
@@ -256,7 +256,7 @@ def given(x: Any) -> Callable[[], Any]:
 
 
 def varies(rec: Recorder, x: Any) -> bool:
-    if isinstance(x, ScanList) or has_maybe(x):
+    if isinstance(x, ScanList) or type(x) is Appender or has_maybe(x):
         return True
     return type(x) in SYMS or (isinstance(x, Tensor) and rec._depends((x,)))
 

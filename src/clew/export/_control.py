@@ -33,6 +33,7 @@ from clew.export._scopes import Cell
 from clew.export._statements import Statements
 from clew.export._symbols import SYMS, Poison, SymBool, compute, settle
 from clew.nn import Module
+from clew.nn.utils.rnn import pad_sequence
 
 __all__ = ["Control"]
 
@@ -79,6 +80,8 @@ class Control(Cells, Statements):
     def _called(self, function: Any, args: Any, kwargs: Any) -> Any:
         kind = type(function)
         if kind is types.FunctionType:
+            if function is pad_sequence:
+                return self._pad_sequence(*args, **kwargs)
             return self.converted(function)(*args, **kwargs)
         if kind is functools.partial:
             return self.call(function.func, *function.args, *args, **function.keywords, **kwargs)
@@ -234,6 +237,8 @@ class Control(Cells, Statements):
                     if type(grown) is list:
                         left_with[id(grown)] = list(grown)
                         del grown[len(grown) - len(added) :]
+                    else:
+                        left_with[id(grown)] = grown.left(journal.states[id(grown)])
                 sides.append((block, result, error, journal, left_with))
         finally:
             rec.active = before
@@ -430,11 +435,15 @@ class Control(Cells, Statements):
 
 
 def _as_left(a: Any, b: Any, held_a: Any, held_b: Any) -> tuple[Any, Any]:
-    """A variable after either branch. Where a loop of one branch has made another list of it, it
-    is, in the other branch, what append() has left there."""
+    """A variable after either branch. Where one branch has made another list of it, it is, in the
+    other branch, what append() has left there."""
     if type(a) is list and isinstance(b, ScanList):
         a = held_a.get(id(a), a)
     if type(b) is list and isinstance(a, ScanList):
+        b = held_b.get(id(b), b)
+    if a is not b and isinstance(a, ScanList):
+        a = held_a.get(id(a), a)
+    if a is not b and isinstance(b, ScanList):
         b = held_b.get(id(b), b)
     return a, b
 

@@ -42,11 +42,14 @@ class Journal:
         self.lists: dict[int, tuple[Any, Any]] = {}  # lists and dicts, and what they held
         self.fresh: dict[int, Any] = {}  # lists and dicts made within, which may change within
         self.growth = growth  # of a branch: lists, and what append() has added
+        self.states: dict[int, Any] = {}  # of such lists of loops: what they were before
 
     def grow(self, target: Any, x: Any) -> None:
         """Notes that a list grows by an element in this branch."""
         assert self.growth is not None
         added = x if type(x) is Maybe else Maybe(x, True)
+        if type(target) is not list and id(target) not in self.states:
+            self.states[id(target)] = target.state()
         self.growth.setdefault(id(target), (target, []))[1].append(added)
 
     def grown(self) -> list[tuple[Any, list[Maybe]]]:

@@ -129,6 +129,11 @@ def has_maybe(items: Any) -> bool:
     return isinstance(items, (list, tuple)) and any(type(x) is Maybe for x in tuple(items))
 
 
+def keep_of(x: Any) -> Any:
+    """Whether an element is there."""
+    return x.keep if type(x) is Maybe else True
+
+
 def length_of(items: Any) -> Any:
     """How many elements such a list has."""
     count: Any = sum(type(x) is not Maybe for x in items)
@@ -218,10 +223,11 @@ def last_of(items: Any) -> Any:
 class Appender:
     """A list inside a loop that is kept: it can only grow."""
 
-    def __init__(self, before: list[Any], owner: Any) -> None:
-        self.before, self.owner = before, owner
+    def __init__(self, before: Any, owner: Any, number: int) -> None:
+        self.before, self.owner, self.number = before, owner, number
         self.added: list[Any] = []  # a Maybe where data decide
         self.last = last_of(before)
+        self.count: Any = None  # how many elements the loop has added so far, where that is asked
 
     def append(self, x: Any) -> None:
         """Adds one element, once a round."""
@@ -229,16 +235,42 @@ class Appender:
         if len(rec.blocks) != self.owner.level:
             if rec.journals[-1].growth is not None:
                 rec.journals[-1].grow(self, x)
+                self._follow(x)
                 return
             raise ExportError(
                 f"export: append() to a list of another loop, at {here()}; give the inner loop a "
                 f"list of its own, and append what is stacked of it"
             )
         self.added.append(x)
+        self._follow(x)
+
+    def _follow(self, x: Any) -> None:
+        """The last element and the length behind an append()."""
         if type(x) is Maybe and self.last is not None:
             self.last = one_of(x.keep, x.value, self.last)
         else:
             self.last = None if type(x) is Maybe else x
+        if self.count is not None:
+            self.count = self.count + length_of([x])
+
+    def left(self, before: Any) -> None:
+        """A branch ends: what it has read is as it was before it."""
+        self.last, self.count = before
+
+    def state(self) -> Any:
+        """What a branch may change."""
+        return self.last, self.count
+
+    def length(self) -> Any:
+        """Its length so far."""
+        self.owner.counted.add(self.number)
+        if self.count is None:
+            raise self.refused("len")
+        outer = self.owner.outer.get(self.number)
+        if outer is not None:
+            return outer.length() + self.count
+        before = self.before
+        return (before.length() if isinstance(before, ScanList) else length_of(before)) + self.count
 
     def extend(self, made: ScanList) -> None:
         """Adds what an inner loop has appended."""
@@ -249,6 +281,8 @@ class Appender:
             )
         self.added.append(made)
         self.last = None
+        if self.count is not None:
+            self.count = self.count + made.length()
 
     def refused(self, name: str) -> ExportError:
         """What is said of any other use."""
@@ -280,6 +314,7 @@ class ScanList(list):
         self.joined_rows: Any = rows
         self.before, self._count = before, count
         self.filtered = filtered  # it may be empty though the loop has run
+        self._depth = len(recorder().journals)  # the branches and loops around it
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -370,14 +405,77 @@ class ScanList(list):
 
     def append(self, x: Any) -> None:
         """One more element, behind the loop."""
-        if recorder().journals:
+        self.may_change(x)
+        self._add(x)
+
+    def may_change(self, *added: Any, loop: bool = False) -> None:
+        """Raises where the list cannot change: a branch can append to it, nothing else.
+
+        Args:
+            added: what append() adds.
+            loop: whether another loop is about to do so.
+        """
+        journals = recorder().journals
+        if len(journals) == self._depth and not (loop and journals):
+            return
+        if loop or not added or journals[-1].growth is None:
             raise ExportError(
-                f"export: a list that grew in a loop grows again in an `if` or another loop that "
-                f"data decides, at {here()}; give that a list of its own"
+                f"export: a list that grew in a loop grows again in another loop, or changes in an "
+                f"`if`, that data decides, at {here()}; give that a list of its own"
             )
+        for x in added:
+            journals[-1].grow(self, x)
+
+    def _add(self, x: Any) -> None:
         more = self._with([x], False)
         self.joined_rows, self._count = more.joined_rows, more._count
-        self.before, self.filtered = [], False
+        self.before, self.filtered = [], type(x) is Maybe and self.filtered
+        super().clear()
+
+    def state(self) -> Any:
+        """What append() changes."""
+        return dict(self.__dict__), list.copy(self)
+
+    def left(self, before: Any) -> ScanList:
+        """A branch ends, and the list is what it was before it: gives what the branch has made."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        list.extend(made, list.copy(self))
+        self.__dict__.update(before[0])
+        list.clear(self)
+        list.extend(self, before[1])
+        return made
+
+    def pop(self, index: Any = -1) -> Any:
+        """Takes the last element."""
+        if type(index) is not int or index != -1:
+            self._refused()
+        self.may_change()
+        recorder().guard(compute("gt", operator.gt, (self.length(), 0)), True)
+        rows = self.all_rows()
+        last, rest = rows[-1], rows[:-1]
+        self._become(rest)
+        return last
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            self._refused()
+        self.may_change()
+        rows = self.all_rows().clone()
+        if isinstance(value, Tensor) and (
+            value.dtype != rows.dtype or value.dim() != rows.dim() - 1
+        ):
+            raise ExportError(
+                f"export: an element of a list that grew in a loop is replaced by one of another "
+                f"dtype or number of dims, at {here()}"
+            )
+        rows[index] = value
+        self._become(rows)
+
+    def _become(self, rows: Tensor) -> None:
+        """The elements are others."""
+        self.joined_rows, self._count = rows, recorder().shape(rows)[0]
+        self.before, self.filtered = [], True
         super().clear()
 
     def spoil(self, place: Any) -> None:
@@ -407,10 +505,16 @@ class ScanList(list):
         if isinstance(other, ScanList):
             more = other.all_rows()
         else:
-            parts = [x if isinstance(x, Tensor) else clew.full((), x) for x in other]
+            values = [x.value if type(x) is Maybe else x for x in other]
+            parts = [x if isinstance(x, Tensor) else clew.full((), x) for x in values]
             if not parts:
                 return self
             more = clew.stack(parts)
+            if has_maybe(other):  # what stands for one that is not there has none of its sizes
+                for part, x in zip(parts, other):
+                    if type(x) is Maybe:
+                        fixed_sizes(part)
+                more = more[clew.cat([clew.full((1,), keep_of(x)) for x in other])]
         if more.dtype != rows.dtype:
             raise ExportError(
                 f"export: a list that grew in a loop gets elements of another dtype, at {here()}"
@@ -426,7 +530,7 @@ class ScanList(list):
             f"to add, to stack or in a `for` statement, at {here()}"
         )
 
-    pop = insert = remove = clear = reverse = sort = index = count = copy = _refused
+    insert = remove = clear = reverse = sort = index = count = copy = _refused
     __contains__ = __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _refused
-    __mul__ = __rmul__ = __imul__ = __setitem__ = __delitem__ = __reversed__ = _refused
+    __mul__ = __rmul__ = __imul__ = __delitem__ = __reversed__ = _refused
     __hash__ = None

@@ -51,10 +51,12 @@ class Staged:
         self.changed: list[Any] = []  # lists and dicts of before the loop that a round changes
         self.added: dict[int, Any] = {}  # an element by which a list grows
         self.ragged: dict[int, Any] = {}  # lists of tensors of different sizes, before the loop
+        self.counted: set[int] = set()  # lists whose length is asked in a round
+        self.outer: dict[int, Appender] = {}  # lists of a loop around this one
 
     def run(self) -> tuple[Any, ...]:
         """Records the loop; returns the variables after it."""
-        outer = {
+        self.outer = outer = {
             i: v
             for i, v in enumerate(self.vals)
             if type(v) is Appender and self.names[i] in self.grows
@@ -110,8 +112,8 @@ class Staged:
         vals = list(self.vals)
         for i, v in enumerate(vals):
             if (type(v) is list or isinstance(v, ScanList)) and self.names[i] in self.grows:
-                if isinstance(v, ScanList) and rec.journals:
-                    v.append(None)  # raises
+                if isinstance(v, ScanList):
+                    v.may_change(loop=True)
                 grown.add(i)
         for _ in range(2):
             journal = Journal()
@@ -124,7 +126,8 @@ class Staged:
             try:
                 given = list(vals)
                 for i in grown:
-                    given[i] = Appender(self.vals[i], self)
+                    given[i] = Appender(self.vals[i], self, i)
+                    given[i].count = rec.constant_sym(0)
                 for i in carried | {k for k, v in enumerate(vals) if type(v) in (int, float, bool)}:
                     if type(given[i]) in (int, float, bool):
                         given[i] = rec.constant_sym(given[i])
@@ -223,12 +226,15 @@ class Staged:
             }
             appenders = {}
             for i in sorted(grown):
-                appenders[i] = given[i] = Appender(self.vals[i], self)
+                appenders[i] = given[i] = Appender(self.vals[i], self, i)
             lasts = {}
             for i, appender in appenders.items():
                 start = last_of(self.vals[i])
                 if start is not None:
                     lasts[i] = appender.last = self._param(start, ("last", i), loose)
+            counts = {}
+            for i in sorted(self.counted & appenders.keys()):
+                counts[i] = appenders[i].count = self._param(0, ("count", i), loose)
             self.level = len(rec.blocks)
             got = list(self.body(SymInt(counter, [0] * rec.runs), given))
             ends: list[Any] = []
@@ -247,6 +253,8 @@ class Staged:
                 if not same or last.dtype != start.dtype:  # then it was not read either
                     last = start
                 self._end(start, last, self.names[i], ends)
+            for i, start in counts.items():
+                self._end(start, appenders[i].count, self.names[i], ends)
             for k in unread:  # what stands for no value may be of other sizes
                 p, e = self.params[k], ends[k]
                 if isinstance(e, Value) and p.kind == "tensor":
@@ -277,7 +285,7 @@ class Staged:
         cond = None if self.cond is None else rec.stored(self.cond)
         trip = None if self.trip is None else rec.stored(self.trip)
         node = Node("loop", (trip, cond, tuple(self.inits)), place=self.place, blocks=[block])
-        after = self._after(node, order, starts, parts, scans, varying, len(lasts))
+        after = self._after(node, order, starts, parts, scans, varying, len(lasts) + len(counts))
         for i in grown:
             if isinstance(self.vals[i], ScanList):
                 self.vals[i].spoil(self.place)
@@ -320,7 +328,8 @@ class Staged:
         try:
             trial = list(given)
             for i in grown:
-                trial[i] = Appender(self.vals[i], self)
+                trial[i] = Appender(self.vals[i], self, i)
+                trial[i].count = rec.constant_sym(0)
             self.level = len(rec.blocks)
             got = list(self.body(rec.constant_sym(0), trial))
         finally:
@@ -430,7 +439,7 @@ class Staged:
 
     def _after(
         self, node: Node, order: list[int], starts: dict[int, Any], parts: dict[int, list[bool]],
-        scans: Any, varying: set[int], lasts: int,
+        scans: Any, varying: set[int], unread: int,
     ) -> tuple[Any, ...]:  # fmt: skip
         rec = self.rec
         body = node.blocks[0]
@@ -475,7 +484,7 @@ class Staged:
         for i in self.ragged:
             flat, shapes = self._tensor(next(outputs)), self._tensor(next(outputs))
             vals[i] = RaggedList(flat, shapes, True, self.ragged[i].fixed)
-        for _ in range(lasts):
+        for _ in range(unread):
             next(outputs)
         for i, filtered in parts.items():
             rows, masks = [], []

@@ -200,12 +200,16 @@ class RaggedList(ScanList):
             f"clew.cat() and pad_sequence() are kept."
         )
 
-    def append(self, x: Any) -> None:
-        if recorder().journals:
-            super().append(x)  # raises
+    def _add(self, x: Any) -> None:
         self.flat, self.shapes = pushed(self.flat, self.shapes, x)
         self.fixed = common([self.fixed, sizes_of(x)])
         self.joined_rows = self.flat
+
+    def pop(self, index: Any = -1) -> Any:
+        self._refused()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._refused()
 
     def spoil(self, place: Any) -> None:
         super().spoil(place)

@@ -243,7 +243,7 @@ class Statements(Functions):
     def grow(self, target: Any, x: Any) -> None:
         """A list, or what stands for it in a loop, grows by an element."""
         journals = self.rec.journals
-        if type(target) is Appender:
+        if isinstance(target, (Appender, ScanList)):
             target.append(x)
             return
         if journals and id(target) not in journals[-1].fresh:

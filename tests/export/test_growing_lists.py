@@ -1,0 +1,164 @@
+"""Lists that grow in loops and branches, and are read there."""
+
+from __future__ import annotations
+
+import pytest
+from export_models import Net
+from test_kept_python import kept
+
+import clew
+from clew.export import Dim, ExportError, export
+from clew.nn.utils import rnn
+
+pytestmark = pytest.mark.filterwarnings("ignore:onnx.export. the program relies")
+
+B = Dim("b")
+ROWS = ({0: B},)
+OTHERS = [(clew.randn(n, 3) + s,) for n in (1, 2, 5, 9) for s in (-1, 0, 1)]
+
+
+def test_the_last_element_behind_an_append_in_a_branch():
+    def f(x):
+        xs, y = [x[0]], x[0]
+        for row in x:
+            if row.sum() > 0:
+                xs.append(row * 2)
+                y = y + xs[-1]
+                if row[0] > 0:
+                    xs.append(row * 3)
+                y = y * xs[-1]
+            else:
+                y = y - xs[-1]
+            y = y + xs[-1].sum()
+        return y, clew.stack(xs)
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_the_length_of_a_list_in_the_loop_that_fills_it():
+    def f(x):
+        xs, lengths = [], clew.zeros(())
+        for row in x:
+            if len(xs) >= 3:
+                break
+            if row.sum() > 0 and len(xs) < 2:
+                xs.append(row * 2)
+                lengths = lengths + len(xs)
+            elif not xs:
+                xs.append(row)
+            lengths = 2 * lengths + len(xs)
+        return len(xs), lengths, clew.stack(xs)
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_the_length_of_a_list_that_an_inner_loop_fills():
+    def f(x):
+        xs, seen = [x[0], x[0]], clew.zeros(())
+        for row in x:
+            for k in range(x.shape[0]):
+                if len(xs) < 6 and row[0] > x[k, 1]:
+                    xs.append(row * k)
+                seen = seen * 0.5 + len(xs)
+            if xs and row[2] > 0:
+                xs.append(-row)
+            seen = seen + len(xs)
+        return seen, clew.stack(xs)
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_a_while_loop_until_a_list_is_long_enough():
+    def f(x):
+        xs, k = [], 0
+        while k < x.shape[0] and len(xs) < 3:
+            if x[k].sum() > 0:
+                xs.append(x[k])
+            k += 1
+        return k, len(xs)
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_a_list_that_a_loop_filled_grows_in_a_branch():
+    def f(x):
+        parts, start = [], 0
+        for i in range(x.shape[0]):
+            if x[i, 0] > 0:
+                if i > start:
+                    parts.append(x[start:i].mean(0))
+                start = i + 1
+        if start < x.shape[0]:
+            parts.append(x[start:].mean(0))
+            if x[-1, 1] > 0:
+                parts.append(clew.stack(parts).sum(0) + parts[-1] * len(parts))
+        elif x[0, 1] > 0:
+            parts.append(x[0])
+        parts.append(x[-1])
+        return len(parts), clew.stack(parts)
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_such_a_list_may_be_another_one_in_the_other_branch():
+    def f(x):
+        parts = []
+        for row in x:
+            parts.append(row * 2)
+        other = parts
+        if x.sum() > 0:
+            parts.append(x[0])
+        else:
+            parts = [*parts, x[-1], x[0]]
+        return clew.stack(parts), clew.stack(other)
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_a_list_of_different_sizes_grows_in_a_branch():
+    def f(x):
+        parts = []
+        for i in range(x.shape[0]):
+            parts.append(x[: i + 1].sum(1))
+        if x.sum() > 0:
+            parts.append(x[:, 0])
+        return rnn.pad_sequence(parts, batch_first=True), len(parts)
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_a_second_loop_in_a_branch_is_refused():
+    def f(x):
+        parts = list(x)
+        if x.sum() > 0:
+            for r in x:
+                parts.append(r * 2)
+        return clew.stack(parts)
+
+    with pytest.raises(ExportError, match="grows again in another loop"):
+        export(Net(f), (clew.randn(3, 2),), dynamic_shapes=ROWS)
+
+
+def test_pad_sequence_of_a_filtered_list_of_fixed_length():
+    def f(x):
+        some = [x[i] for i in range(3) if x[i].sum() > 0] + [x[0]]
+        ragged = [x[i, : i + 1] for i in range(3) if x[i, 0] > -3]
+        return (
+            rnn.pad_sequence(some, batch_first=True), rnn.pad_sequence(ragged, True, -1.0),
+            rnn.pad_sequence(sequences=ragged, padding_value=2.0, padding_side="left"),
+        )  # fmt: skip
+
+    inputs = [(clew.randn(3, 3),) for _ in range(8)]
+    kept(f, (clew.randn(3, 3),), inputs, None)
+
+
+def test_elements_are_replaced_and_taken_from_a_list_that_a_loop_filled():
+    def f(x):
+        xs = [r * 2 for r in x]
+        xs.append(x[0])
+        xs[0] = xs[0] + xs[-1]
+        xs[-1] = x[0] - 1
+        last = xs.pop()
+        return clew.stack([*xs, last]), len(xs), last
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
