@@ -162,3 +162,48 @@ def test_elements_are_replaced_and_taken_from_a_list_that_a_loop_filled():
         return clew.stack([*xs, last]), len(xs), last
 
     kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_the_last_element_is_replaced_in_the_loop():
+    def f(x):
+        xs, count = [x[0]], clew.zeros(())
+        for row in x:
+            if row.sum() > 0:
+                xs.append(row)
+            else:
+                xs[-1] = xs[-1] + row * 2
+            if row[0] > 0:
+                xs[-1] = xs[-1] * 3
+            xs[-1] = xs[-1] - 1
+            count = 2 * count + len(xs)
+        return clew.stack(xs), len(xs), count
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_the_last_element_is_replaced_behind_an_append():
+    def f(x):
+        xs = [x[0, :1]]
+        for i in range(x.shape[0]):
+            xs.append(x[i, :1])
+            xs[-1] = xs[-1] * 2
+            if x[i, 0] > 0 and i > 0:
+                xs.append(x[:i, 0])
+                xs[-1] = clew.cat([xs[-1], x[i, :2]])
+        return clew.cat(xs), len(xs)
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_the_last_element_of_what_may_be_empty_is_not_assigned():
+    def f(x):
+        xs = []
+        for row in x:
+            if row.sum() > 0:
+                xs.append(row)
+            else:
+                xs[-1] = row
+        return clew.stack(xs)
+
+    with pytest.raises(ExportError, match="an element is assigned"):
+        export(Net(f), (clew.ones(4, 3),), dynamic_shapes=ROWS)

@@ -251,7 +251,8 @@ class Control(Cells, Statements):
             sides[k][3].leave(rec.journals, place)
             for grown, added in sides[k][3].grown():
                 for x in added:
-                    self.grow(grown, x.value if x.keep is True else x)
+                    certain = x.keep is True and x.replaces is False
+                    self.grow(grown, x.value if certain else x)
             left: Any = sides[k][1]
             return tuple(left)
         for outer in rec.journals:
@@ -287,7 +288,9 @@ class Control(Cells, Statements):
                     value._fail()
                 keep = merger.merge(a.keep, b.keep, ELEMENT)
                 place = b.place if a is nothing else a.place
-                found.append((target, value if keep is True else Maybe(value, keep, place)))
+                goes = merger.merge(a.replaces, b.replaces, ELEMENT)
+                certain = keep is True and goes is False
+                found.append((target, value if certain else Maybe(value, keep, place, goes)))
         return found
 
     # ---- loops ----

@@ -106,14 +106,16 @@ class Maybe(Poison):
     Args:
         value: the element; where it is not there, something of its kind.
         keep: whether it is there.
+        replaces: whether the element before it goes.
     """
 
-    __slots__ = ("keep", "place", "value")
+    __slots__ = ("keep", "place", "replaces", "value")
     keep: Any
     place: Any
+    replaces: Any
     value: Any
 
-    def __init__(self, value: Any, keep: Any, place: Any = None) -> None:
+    def __init__(self, value: Any, keep: Any, place: Any = None, replaces: Any = False) -> None:
         super().__init__(
             f"export: data decide which elements a list has, since {place or here()}, and it is "
             f"used as one of a known length\n  Its len(), sum(), any() and all(), a `for` "
@@ -122,6 +124,7 @@ class Maybe(Poison):
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "keep", keep)
         object.__setattr__(self, "place", place or here())
+        object.__setattr__(self, "replaces", replaces)
 
 
 def has_maybe(items: Any) -> bool:
@@ -246,12 +249,26 @@ class Appender:
 
     def _follow(self, x: Any) -> None:
         """The last element and the length behind an append()."""
-        if type(x) is Maybe and self.last is not None:
+        if type(x) is Maybe and x.keep is True:
+            self.last = x.value
+        elif type(x) is Maybe and self.last is not None:
             self.last = one_of(x.keep, x.value, self.last)
         else:
             self.last = None if type(x) is Maybe else x
         if self.count is not None:
             self.count = self.count + length_of([x])
+            if type(x) is Maybe and x.replaces is not False:
+                self.count = self.count - compute("int", int, (x.replaces,))
+
+    def replace_last(self, x: Any) -> None:
+        """``xs[-1] = x``."""
+        if not isinstance(self.last, Tensor):
+            raise self.refused("an element is assigned")
+        level = len(self.owner.rec.blocks) == self.owner.level
+        if level and self.added and not isinstance(self.added[-1], (Maybe, ScanList)):
+            self.added[-1] = self.last = x
+        else:
+            self.append(Maybe(x, True, replaces=True))
 
     def left(self, before: Any) -> None:
         """A branch ends: what it has read is as it was before it."""

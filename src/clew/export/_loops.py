@@ -298,7 +298,7 @@ class Staged:
         """What a list grows by in a round; of each element, whether data decide that it does."""
         rec, name = self.rec, self.names[i]
         for x in added:
-            if isinstance(x, ScanList):
+            if isinstance(x, ScanList) or (type(x) is Maybe and x.replaces is not False):
                 raise _OfDifferentSizes({i})
             value = x.value if type(x) is Maybe else x
             if type(value) in SYMS or type(value) in (int, float, bool):

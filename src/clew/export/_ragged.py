@@ -52,6 +52,9 @@ def pushed(flat: Tensor, shapes: Tensor, x: Any) -> tuple[Tensor, Tensor]:
     if isinstance(x, ScanList):
         more = RaggedList.of(x, flat.dtype, rank(shapes))
         return clew.cat([flat, more.flat]), clew.cat([shapes, more.shapes])
+    if type(x) is Maybe and x.replaces is not False:
+        flat, shapes = _without_last(flat, shapes, x.replaces)
+        x = x.value if x.keep is True else Maybe(x.value, x.keep, x.place)
     value = x.value if type(x) is Maybe else x
     if not isinstance(value, Tensor):
         value = clew.full((), value, dtype=flat.dtype)
@@ -69,6 +72,20 @@ def pushed(flat: Tensor, shapes: Tensor, x: Any) -> tuple[Tensor, Tensor]:
     if type(x) is Maybe:
         return one_of(x.keep, longer, flat), one_of(x.keep, rows, shapes)
     return longer, rows
+
+
+def _without_last(flat: Tensor, shapes: Tensor, goes: Any) -> tuple[Tensor, Tensor]:
+    """The two tensors without the last element, where it goes."""
+
+    def shorter() -> tuple[Tensor, Tensor]:
+        rest = shapes[:-1]
+        return flat.narrow(0, 0, recorder().item(rest.prod(1).sum())), rest
+
+    if goes is True:
+        return shorter()
+    names = ("the elements of a list", "their sizes")
+    found = recorder().control._branch(goes, shorter, lambda: (flat, shapes), names, 0)
+    return found[0], found[1]
 
 
 class RaggedList(ScanList):

@@ -90,10 +90,13 @@ class Statements(Functions):
 
     def put(self, target: Any, index: Any, value: Any, how: str | None) -> Any:
         """``target[index] = value``, or ``+=`` and the like; returns what the variable then is."""
-        if type(target) is Appender:
-            raise target.refused("an element is assigned")
         if how is not None:
             value = _AUGMENTED[how](target[index], value)
+        if type(target) is Appender:
+            if type(index) is not int or index != -1:
+                raise target.refused("an element is assigned")
+            target.replace_last(value)
+            return target
         journals = self.rec.journals
         if not journals or type(target) not in (list, dict) or id(target) in journals[-1].fresh:
             self.may_store(target, None)[index] = value
