@@ -207,3 +207,40 @@ def test_the_last_element_of_what_may_be_empty_is_not_assigned():
 
     with pytest.raises(ExportError, match="an element is assigned"):
         export(Net(f), (clew.ones(4, 3),), dynamic_shapes=ROWS)
+
+
+def test_writes_into_elements_that_earlier_rounds_have_appended():
+    def last(x):
+        xs = [x[0] * 1]
+        for i in range(x.shape[0]):
+            if x[i].sum() > 0:
+                xs.append(x[i] * 2)
+            else:
+                xs[-1].add_(1)
+        return clew.stack(xs)
+
+    def carried(x):
+        xs, t = [x[0] * 1], x[0] * 1
+        for i in range(x.shape[0]):
+            t.view(-1).mul_(2)
+            t = x[i] * 2
+            if x[i].sum() > 0:
+                xs.append(t)
+        return clew.stack(xs)
+
+    def within(x):
+        xs = []
+        for i in range(x.shape[0]):
+            t = x[i] * 2
+            if x[i].sum() > 0:
+                xs.append(t)
+            t += 1
+        return clew.stack([*xs, x[0]])
+
+    shapes = ({0: B, 1: Dim("c")},)  # with elements of varying size, the list is a copy
+    for f in (last, carried):
+        with pytest.raises(ExportError, match="written to in a later round"):
+            export(Net(f), (clew.randn(4, 3),), dynamic_shapes=shapes)
+    module = export(Net(within), (clew.randn(4, 3),), dynamic_shapes=shapes).module()
+    for (x,) in [*OTHERS, (clew.randn(5, 2),)]:
+        assert clew.equal(module(x), within(x))

@@ -13,7 +13,7 @@ from clew.export._ir import Block, Node, Value, values_in, written
 from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind, _same, shown
 from clew.export._lists import Appender, Maybe, ScanList, last_of
 from clew.export._perhaps import Perhaps
-from clew.export._ragged import RaggedList, common, pushed, rank, sizes_of
+from clew.export._ragged import RaggedList, common, pushed, rank, refuse_late_writes, sizes_of
 from clew.export._record import Held, Recorder, unseen
 from clew.export._stand_ins import _shape_of
 from clew.export._symbols import SYMS, Poison, SymInt
@@ -282,6 +282,12 @@ class Staged:
                 outer.before.setdefault(key, kept)
         block.params = [counter, *self.params]
         block.results = [goes_on, ends, scans]
+        if self.ragged:
+            last = [rec.held(x).value for i, x in lasts.items() if i in self.ragged]
+            grown_by = [x for i in self.ragged for x in appenders[i].added]
+            values = [x.value if type(x) is Maybe else x for x in grown_by]
+            added = [rec.held(x).value for x in values if isinstance(x, Tensor)]
+            refuse_late_writes(block, last, added, self.place)
         cond = None if self.cond is None else rec.stored(self.cond)
         trip = None if self.trip is None else rec.stored(self.trip)
         node = Node("loop", (trip, cond, tuple(self.inits)), place=self.place, blocks=[block])

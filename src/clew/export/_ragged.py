@@ -12,10 +12,11 @@ from typing import Any
 import clew
 from clew import Tensor
 from clew.export._errors import ExportError, here
+from clew.export._ir import Block, Value, values_in, written
 from clew.export._lists import Maybe, ScanList, one_of
 from clew.export._symbols import SYMS, compute, recorder
 
-__all__ = ["RaggedList", "common", "pushed", "rank", "sizes_of"]
+__all__ = ["RaggedList", "common", "pushed", "rank", "refuse_late_writes", "sizes_of"]
 
 Sizes = tuple[int | None, ...]
 
@@ -86,6 +87,67 @@ def _without_last(flat: Tensor, shapes: Tensor, goes: Any) -> tuple[Tensor, Tens
     names = ("the elements of a list", "their sizes")
     found = recorder().control._branch(goes, shorter, lambda: (flat, shapes), names, 0)
     return found[0], found[1]
+
+
+def refuse_late_writes(block: Block, last: list[Value], added: list[Value], place: Any) -> None:
+    """Raises where a round of a loop writes into an element that an earlier one has appended: what
+    the list holds is a copy.
+
+    Args:
+        block: the loop's body, whose results begin with whether it goes on.
+        last: its parameters that are the last elements of lists.
+        added: what it appends.
+        place: of the loop.
+    """
+    looks_at: dict[int, list[int]] = {}  # what a value may be, or be a view of
+    targets: list[tuple[int, Any]] = []
+
+    def may_be(o: Any, *others: Any) -> None:
+        for v in others:
+            if isinstance(o, Value) and isinstance(v, Value):
+                looks_at.setdefault(o.id, []).append(v.id)
+
+    def visit(inner: Block) -> None:
+        for n in inner.nodes:
+            targets.extend((v.id, n.place) for v in values_in(written(n)))
+            for b in n.blocks:
+                visit(b)
+            if n.shares and n.args:
+                for o in n.outputs:
+                    may_be(o, n.args[0])
+            elif n.op == "if":
+                for o, *ends in zip(n.outputs, *(b.results for b in n.blocks)):
+                    may_be(o, *ends)
+            elif n.op == "loop":
+                body = n.blocks[0]
+                for o, p, x, e in zip(n.outputs, body.params[1:], n.args[2], body.results[1]):
+                    may_be(o, x, e)
+                    may_be(p, x, e)
+
+    def reach(v: Any) -> set[int]:
+        found: set[int] = set()
+        pending = [v.id if isinstance(v, Value) else v]
+        while pending:
+            k = pending.pop()
+            if k not in found:
+                found.add(k)
+                pending += looks_at.get(k, ())
+        return found
+
+    visit(block)
+    made = {o.id for n in block.nodes for o in n.outputs}
+    listed = set().union(*map(reach, added))
+    kept = {v.id for v in last} | (listed - made)
+    for p, e in zip(block.params[1:], block.results[1]):
+        if isinstance(e, Value) and reach(e) & listed:
+            kept.add(p.id)
+    for target, where in targets:
+        if reach(target) & kept:
+            raise ExportError(
+                f"export: a tensor that the loop at {place} has appended to a list of tensors of "
+                f"different sizes is written to in a later round, at {where}\n"
+                f"  Assign the element instead: xs[-1] = xs[-1] + 1."
+            )
 
 
 class RaggedList(ScanList):
