@@ -244,3 +244,16 @@ def test_writes_into_elements_that_earlier_rounds_have_appended():
     module = export(Net(within), (clew.randn(4, 3),), dynamic_shapes=shapes).module()
     for (x,) in [*OTHERS, (clew.randn(5, 2),)]:
         assert clew.equal(module(x), within(x))
+
+
+def test_a_cache_by_size_is_refused_with_what_to_write():
+    cache = {}
+
+    def f(x):
+        n = x.shape[0]
+        if n not in cache:
+            cache[n] = clew.arange(n)
+        return x[:, 0] + cache[n]
+
+    with pytest.raises(ExportError, match=r"cache\[n\] = (.|\n)*computed anew in each run"):
+        export(Net(f), (clew.randn(4, 3),), dynamic_shapes=ROWS)

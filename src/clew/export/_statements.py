@@ -81,10 +81,13 @@ class Statements(Functions):
                 target, (list, dict)
             ):  # fmt: skip
                 what = f"attribute {name!r}" if name else "element"
+                how = "assign one, and store it afterwards"
+                if isinstance(target, dict):
+                    how = "a cache is computed anew in each run, without asking what it holds"
                 raise ExportError(
                     f"export: the {what} of a {type(target).__name__} is assigned inside an `if` "
                     f"or a loop that data decides, at {here()}\n"
-                    f"  Only local variables can be kept: assign one, and store it afterwards."
+                    f"  Only local variables can be kept: {how}."
                 )
         return target
 
