@@ -257,3 +257,19 @@ def test_a_cache_by_size_is_refused_with_what_to_write():
 
     with pytest.raises(ExportError, match=r"cache\[n\] = (.|\n)*computed anew in each run"):
         export(Net(f), (clew.randn(4, 3),), dynamic_shapes=ROWS)
+
+
+def test_a_tensor_of_a_list_that_may_be_empty():
+    def f(x):
+        out, run = [], 0
+        for row in x:
+            if row[0] > 0:
+                run += 1
+            elif run > 0:
+                out.append(run)
+                run = 0
+        if run > 2:
+            out.append(run)
+        return clew.tensor(out, dtype=clew.int64), len(out)
+
+    kept(f, (clew.randn(4, 3),), [*OTHERS, (-clew.ones(3, 3),), (clew.ones(3, 3),)], ROWS)

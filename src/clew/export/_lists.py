@@ -401,6 +401,12 @@ class ScanList(list):
         """What pad_sequence() gives: all elements are of one size."""
         return self.joined("stack", 0 if batch_first else 1)
 
+    def of_numbers(self) -> bool:
+        """Whether its elements have no dims."""
+        values = [x.value if type(x) is Maybe else x for x in self.before]
+        parts = all(isinstance(v, Tensor) and v.dim() == 0 for v in values)
+        return parts and isinstance(self.joined_rows, Tensor) and self.joined_rows.dim() == 1
+
     def all_rows(self) -> Tensor:
         """The elements, as many as there are."""
         if not self.before:

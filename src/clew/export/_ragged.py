@@ -272,6 +272,9 @@ class RaggedList(ScanList):
         whole = clew.full(shape, padding_value, dtype=self.flat.dtype).masked_scatter(there, rows)
         return whole if batch_first else whole.transpose(0, 1)
 
+    def of_numbers(self) -> bool:
+        return False
+
     def all_rows(self) -> Tensor:
         raise ExportError(
             f"export: a list whose tensors are of different sizes is used as one tensor, at "

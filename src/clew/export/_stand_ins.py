@@ -155,8 +155,10 @@ class StandIns:
 
         def make(data: Any = None, *args: Any, **kwargs: Any) -> Any:
             if isinstance(data, ScanList) and not own.inside:
-                rows = data.joined("stack").detach()
                 dtype = kwargs.get("dtype") or (args[0] if args else None)
+                # Of no numbers, too, it is a tensor, but of the dtype that is given.
+                empty = dtype is not None and data.of_numbers()
+                rows = (data.all_rows() if empty else data.joined("stack")).detach()
                 return rows if dtype is None else rows.to(dtype)
             if isinstance(data, SymIter) and not own.inside:
                 return own._elements(data, kwargs.get("dtype") or (args[0] if args else None))
