@@ -157,12 +157,12 @@ def _composed_distances(x1: Any, x2: Any, p: float) -> Any:
 _distances = twofold(
     "Cdist",
     native=lambda x1, x2, p: (_ops._cdist(x1, x2, p),),
-    gradient=lambda grad, made, *args: (*_ops._cdist_backward(grad, *made, *args), None),
+    gradient=lambda grad, made, args, _: (*_ops._cdist_backward(grad, *made, *args), None),
     composed=_composed_distances,
 )
 _own_distances = twofold(
     "Pdist",
     native=lambda x, p: (_ops._pdist(x, p),),
-    gradient=lambda grad, made, *args: (_ops._pdist_backward(grad, *made, *args), None),
+    gradient=lambda grad, made, args, _: (_ops._pdist_backward(grad, *made, *args), None),
     composed=_composed_own_distances,
 )

@@ -12,12 +12,14 @@ from clew._base import dtypes as _dtypes
 
 __all__ = ["twofold"]
 
+_Gradient = Callable[[Any, tuple[Any, ...], list[Any], tuple[bool, ...]], tuple[Any, ...]]
+
 
 def twofold(
     name: str,
     *,
     native: Callable[..., tuple[Any, ...]],
-    gradient: Callable[..., tuple[Any, ...]],
+    gradient: _Gradient,
     composed: Callable[..., Any],
 ) -> Callable[..., Any]:
     """Makes an operation whose values and first derivatives are native. Higher derivatives, vmap,
@@ -27,8 +29,9 @@ def twofold(
     Args:
         name: what the graph shows, in CamelCase.
         native: tensors and numbers to the result, and what the gradient needs besides.
-        gradient: the result's gradient, a tuple of what native gave, and native's arguments, to a
-            gradient or None for each of these.
+        gradient: the result's gradient, a tuple of what native gave, native's arguments as a
+            list, and for each of these whether its gradient is wanted, to a gradient or None for
+            each. (A saved tensor does not say it under saved-tensor hooks.)
         composed: tensors and numbers to the result.
 
     Returns:
@@ -56,7 +59,7 @@ def twofold(
 def _function(
     name: str,
     native: Callable[..., tuple[Any, ...]],
-    gradient: Callable[..., tuple[Any, ...]],
+    gradient: _Gradient,
     composed: Callable[..., Any],
 ) -> Any:
     # Most programs never need these.
@@ -75,7 +78,7 @@ def _function(
         kept = ctx.saved_tensors
         args = [*kept[: ctx.count], *ctx.numbers]
         if not _C.is_grad_enabled():
-            return gradient(grad, kept[ctx.count :], *args)
+            return gradient(grad, kept[ctx.count :], args, ctx.needs_input_grad)
         wanted = [k for k, needed in enumerate(ctx.needs_input_grad) if needed]
         for k in wanted:  # one tensor may have come twice
             args[k] = args[k].view_as(args[k])

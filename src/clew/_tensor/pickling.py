@@ -171,6 +171,7 @@ def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         target = storages.get(id(source))
         if target is None:
             target = _Storage(source.data.clone())
+            settle(target.data)  # else each tensor that views it would get memory of its own
             # The source is kept as well: while it lives its id is its own.
             storages[id(source)] = target
             storages[id(target)] = source

@@ -208,6 +208,10 @@ class CheckpointFunction(Function):
         for i, tensor in zip(ctx.places, ctx.saved_tensors):
             args[i] = tensor
         inputs = detach_variable(tuple(args))
+        # Under saved-tensor hooks the kept tensors themselves do not say it.
+        for x, needed in zip(inputs, ctx.needs_input_grad[2:]):
+            if needed:
+                x.requires_grad_()
         with _rng(ctx.rng_state), _autocast(ctx.autocast_state), clew.enable_grad():
             outputs = ctx.run_function(*inputs)
         if isinstance(outputs, Tensor):

@@ -187,7 +187,7 @@ def _losses(log_probs: Any, states: Any, may_skip: Any, lengths: Any) -> Any:
 _twofold_losses = twofold(
     "CtcLoss",
     native=_ctc_loss,
-    gradient=lambda grad, made, *args: (_ctc_loss_backward(grad, *args, *made), None, None, None),
+    gradient=lambda grad, made, args, _: (_ctc_loss_backward(grad, *args, *made), None, None, None),
     composed=_losses,
 )
 

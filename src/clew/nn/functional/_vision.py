@@ -731,12 +731,13 @@ def _native_samples(input: Any, grid: Any, mode: str, padding_mode: str, align: 
 
 
 def _native_samples_gradient(
-    grad: Any, _: Any, input: Any, grid: Any, mode: str, padding_mode: str, align: bool
+    grad: Any, _: Any, args: list[Any], wanted: tuple[bool, ...]
 ) -> tuple[Any, ...]:
+    input, grid, mode, padding_mode, align = args
     given = grad, input, grid, _GRID_MODES.index(mode), _GRID_PADDINGS.index(padding_mode), align
     return (
-        _sample_input_grad(*given) if input.requires_grad else None,
-        _sample_grid_grad(*given) if grid.requires_grad else None,
+        _sample_input_grad(*given) if wanted[0] else None,
+        _sample_grid_grad(*given) if wanted[1] else None,
         *(None,) * 3,
     )
 
