@@ -199,10 +199,12 @@ class autobatch:
             return [function(sample) for sample in samples]
         samples = list(samples)
         hub = greenlet.getcurrent()
+        closing = False
 
         def park() -> bool:
-            # The levels of an open vmap are the thread's: other tasks would find them open.
-            if greenlet.getcurrent() is hub or _C._vmap_depth():
+            # The levels of an open vmap are the thread's: other tasks would find them open. A task
+            # that is closed is not asked to go on again.
+            if closing or greenlet.getcurrent() is hub or _C._vmap_depth():
                 return False
             hub.switch()
             return True
@@ -229,11 +231,16 @@ class autobatch:
                 _C._to_hub()
                 tasks.pop(i, None)
                 _add_note(error, f"in sample {i} of autobatch.map")
+                closing = True
+                for i, left in tasks.items():
+                    try:
+                        left.throw()
+                    except BaseException as other:
+                        what = f"{type(other).__name__} when it was closed: {other}"
+                        _add_note(error, f"sample {i} raised {what}")
+                    _C._to_hub()
                 raise
             finally:
-                for left in tasks.values():
-                    left.throw()
-                    _C._to_hub()
                 _C._park_with(None)
             if last:
                 _run_last(results)
