@@ -280,3 +280,13 @@ def test_a_forked_child_writes_to_a_file_of_its_own():
     y.backward()
     assert number == f"{x.grad.sum().item():.6f}"
     assert message.startswith("offload: a saved tensor lies in the file of the process")
+
+
+def test_without_large_tensors_there_are_no_threads():
+    before = threading.active_count()
+    w = clew.ones(3, requires_grad=True)
+    with clew.offload():
+        y = (w * 2).exp().sum()
+        assert threading.active_count() == before
+    y.backward()
+    assert clew.allclose(w.grad, 2 * clew.full((3,), 2.0).exp())

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from clew import Tensor
+from clew import _C, Tensor
 from clew.autograd._layout import Layout
 from clew.autograd.grad_mode import no_grad
 from clew.autograd.graph import saved_tensors_hooks
@@ -102,6 +102,11 @@ class _Store:
         self.read_ahead = 0  # bytes that were read and not used up
         self.entries: OrderedDict[int, weakref.ref[_Entry]] = OrderedDict()
         self.work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self.working = False
+
+    def _start(self) -> None:
+        """Starts the threads, with the first tensor: where none is large enough there are none."""
+        self.working = True
         for _ in range(self.thread_count):
             threading.Thread(
                 target=_work, args=(self.work,), daemon=True, name="clew-offload"
@@ -118,6 +123,8 @@ class _Store:
         with self.lock:
             while self.in_flight and self.in_flight + nbytes > self.most:
                 self.lock.wait()
+            if not self.working:
+                self._start()
             self.in_flight += nbytes
             self.count += 1
             entry = _Entry(self.count, self.file, data, nbytes)
@@ -296,8 +303,6 @@ class offload(saved_tensors_hooks):
 
 
 def _pack(store: _Store, least: int, t: Tensor) -> Any:
-    from clew import uint8
-
     nbytes = t.numel() * t.element_size()
     if nbytes < least or t.device.type != "cpu" or (t.is_leaf and t.requires_grad):
         return t
@@ -305,14 +310,12 @@ def _pack(store: _Store, least: int, t: Tensor) -> Any:
     with no_grad():
         own = layout.copy(t)
     nbytes = own.numel() * own.element_size()  # fewer where the tensor is expanded
-    entry = store.save(own.reshape(-1).view(uint8).numpy(), nbytes)
+    entry = store.save(own.reshape(-1).view(_C.uint8).numpy(), nbytes)
     return _Packed(entry, layout)
 
 
 def _unpack(store: _Store, packed: Any) -> Tensor:
     if not isinstance(packed, _Packed):
         return packed
-    from clew import from_numpy
-
     data = store.load(packed.entry)
-    return packed.layout.restore(from_numpy(data).view(packed.layout.dtype))
+    return packed.layout.restore(_C.from_numpy(data).view(packed.layout.dtype))
