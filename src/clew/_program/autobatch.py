@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 
 from clew import _C
 from clew._base.settling import settle
+from clew._program.region import Opening
 from clew._tensor.structured import parts_of
 from clew.utils._pytree import tree_leaves
 
@@ -76,6 +78,7 @@ class BatchReport:
 _TRIES, _PAUSE = 3, 31
 # Of a line that opens regions: (in a row without use, regions that still run at once).
 _history: dict[tuple[CodeType, int], tuple[int, int]] = {}
+_tops = threading.local()
 
 
 class autobatch:
@@ -102,8 +105,8 @@ class autobatch:
     """
 
     def __init__(self) -> None:
-        # For each time it was entered: whether calls were gathered, and the line.
-        self._before: list[tuple[bool, tuple[CodeType, int] | None]] = []
+        # For each time it was entered: what was on before, and the line.
+        self._openings: list[tuple[Opening, tuple[CodeType, int] | None]] = []
 
     def __enter__(self) -> autobatch:
         frame = sys._getframe(1)
@@ -114,7 +117,7 @@ class autobatch:
             _C._begin_batch_report()
         if pause:
             _history[place] = (useless, pause - 1)
-        self._before.append((before, None if pause else place))
+        self._openings.append((Opening(before or None, _tops), None if pause else place))
         return self
 
     def __exit__(
@@ -123,7 +126,8 @@ class autobatch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        before, place = self._before.pop()
+        opening, place = self._openings.pop()
+        before = bool(opening.close())
         _C._gather(before)
         if before:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
@@ -10,12 +11,43 @@ from typing import Any, TypeVar
 from clew import _C
 from clew._program.steps import in_steps
 
-__all__ = ["deferred"]
+__all__ = ["Opening", "deferred"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 # Operations on fewer elements run at once: what fits into the second cache is found there by the
 # next operation anyway.
 LEAST = 65536
+
+
+class Opening:
+    """A region that was entered, and what was switched on before: another region's, or nothing.
+
+    Coroutines leave their regions in any order. What the last one leaves behind is what was on
+    before the first.
+
+    Args:
+        before: what was on; None when nothing was.
+        tops: where the thread's innermost region of this kind is known.
+    """
+
+    def __init__(self, before: int | None, tops: threading.local) -> None:
+        self.before = before
+        self._tops = tops
+        self._open = True
+        self._outer: Opening | None = None if before is None else getattr(tops, "top", None)
+        tops.top = self
+
+    def close(self) -> int | None:
+        """What is to be on now."""
+        self._open = False
+        first = self
+        while first._outer is not None and not first._outer._open:
+            first = first._outer
+        self._tops.top = first._outer
+        return first.before
+
+
+_tops = threading.local()
 
 
 class deferred:
@@ -41,10 +73,10 @@ class deferred:
         if isinstance(least, bool) or not isinstance(least, int) or least < 0:
             raise ValueError(f"deferred: least must be an int of at least 0; got {least!r}")
         self._least = least
-        self._before: list[int | None] = []
+        self._openings: list[Opening] = []
 
     def __enter__(self) -> deferred:
-        self._before.append(_C._defer(self._least))
+        self._openings.append(Opening(_C._defer(self._least), _tops))
         return self
 
     def __exit__(
@@ -53,7 +85,7 @@ class deferred:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        before = self._before.pop()
+        before = self._openings.pop().close()
         _C._defer(before)
         if before is not None:
             return
