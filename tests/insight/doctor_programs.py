@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from doctor_forms import FORMS
 from doctor_whole import WHOLE, WHOLE_HEADER
+from doctor_whole_fifth import FIFTH
 from doctor_whole_fourth import FOURTH
 from doctor_whole_more import MORE
 from doctor_whole_second import SECOND
+from doctor_whole_sixth import SIXTH
 from doctor_whole_third import THIRD
 
 HEADER = """
@@ -794,13 +796,18 @@ for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):  # here
     **SECOND,
     **THIRD,
     **FOURTH,
+    **FIFTH,
+    **SIXTH,
 }
+
+
+_WHOLE = (WHOLE, MORE, SECOND, THIRD, FOURTH, FIFTH, SIXTH)
 
 
 def variants(name: str) -> tuple[str, int | None, str]:
     """The program with the mistake, the line to name (None where none is marked), the twin."""
     bad, good, line = [], [], None
-    whole = any(name in programs for programs in (WHOLE, MORE, SECOND, THIRD, FOURTH))
+    whole = any(name in programs for programs in _WHOLE)
     header = WHOLE_HEADER if whole else HEADER
     for text in (header + PROGRAMS[name][1]).split("\n"):
         stripped = text.rstrip()

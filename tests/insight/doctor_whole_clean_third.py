@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_clean_fourth import FOURTH_CLEAN
+
 THIRD_CLEAN: dict[str, str] = {
     "noise_of_its_own_in_each_step": """
 net = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Dropout(0.2), nn.Linear(12, 2))
@@ -125,4 +127,5 @@ for i in range(8):
     F.cross_entropy(net(x + d.detach()), y).backward()
     opt.step()
 """,
+    **FOURTH_CLEAN,
 }

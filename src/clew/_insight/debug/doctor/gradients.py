@@ -200,6 +200,8 @@ class LayerGradients(Rule):
                 not bad
                 and len(rounds[0]) >= 4
                 and all(0 < f < self.VANISHING * last for f, last in zip(firsts, lasts))
+                # One that is small by itself, such as a query, need not be the first layer.
+                and all(r[1][1] < self.FADED * r[-1][1] for r in rounds)
             ):
                 self.find(
                     place,

@@ -16,13 +16,19 @@ from typing import Any
 import clew
 from clew import _C, Tensor
 from clew._insight.debug.doctor import (  # noqa: F401
+    collapse,
+    copies,
     data,
+    epochs,
     gradients,
     graphs,
     habits,
     losses,
     modes,
     scores,
+    shapes,
+    source,
+    terms,
     training,
 )
 from clew._insight.debug.doctor.finding import Finding
@@ -56,12 +62,14 @@ _EXPLODING = "gradients vanish or explode from layer to layer"
 _SCALED = "the optimizer steps with gradients that are still scaled"
 _CUT = "parameters are cut off from the loss"
 _LATE = "gradients are cleared between backward and step"
+_ANEW = "the model is made anew, and the optimizer has an old one"
 _SPREAD = "the standard deviation of a single value"
 CAUSES = {
     _EXPLODING: {_RAW, _SCALED},
     _RATE: {_RAW, _EXPLODING, _SCALED},
     "the optimizer steps without gradients": {
         _CUT,
+        _ANEW,
         "the optimizer has parameters that were replaced",
         _LATE,
     },

@@ -591,7 +591,8 @@ class UpdateSize(Rule):
             peaked = one_line and first > 0 and peak > high * first and early > self.LARGE
             turns = self.cosines.get(id(watched), [])
             turn = sorted(turns)[len(turns) // 2] if len(turns) >= self.BOUNCES else 0.0
-            bounces = one_line and turn < self.OPPOSED
+            # LBFGS searches along a line: its gradients turn on purpose.
+            bounces = one_line and turn < self.OPPOSED and watched.kind != "LBFGS"
             if (
                 (diverged and max(r for r in ratios if r == r) > 0.1)
                 or ((grew or bounces) and middle > self.LARGE)

@@ -1,0 +1,288 @@
+"""Parts of a model that are not trained as they look: units that stay alike, layers that stand in
+for others, models that are made anew, a generator that is trained by its critic's loss."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from clew import Tensor
+from clew._insight.debug.doctor.losses import behind, leaves_of
+from clew._insight.debug.doctor.reading import Reading, Recorded
+from clew._insight.debug.doctor.rule import Rule, values
+from clew._insight.debug.doctor.run import Pass, Watched
+from clew._insight.debug.doctor.source import parsed
+from clew._insight.debug.place import Place, placed
+
+
+class UnitsAlike(Rule):
+    mistake = "all units of a layer are alike"
+
+    AT = 4  # the step after which is looked
+    FEW = 4  # units
+
+    def stepped(self, watched: Watched) -> None:
+        if watched.steps != self.AT:
+            return
+        for p in watched.params:
+            if p.dim() < 2 or p.shape[0] < self.FEW or p.shape[1] < 2 or p.grad is None:
+                continue
+            if p.is_sparse or p.grad.is_sparse:
+                continue
+            v, g = (values(t).reshape(t.shape[0], -1) for t in (p, p.grad))
+            # Where nothing arrives, such as behind weights of 0, it may come yet.
+            if not g.any() or not (np.isfinite(v).all() and np.isfinite(g).all()):
+                continue
+            if (np.abs(v - v[0]).max() > 1e-6 * np.abs(v).max()) or not v.any():
+                continue
+            if np.abs(g - g[0]).max() > 1e-5 * np.abs(g).max():
+                continue  # they part with this step
+            self.find(
+                self._constant() or watched.place or watched.step_place,
+                f"after {watched.steps} steps the {p.shape[0]} rows of {self.run.name_of(p)} are "
+                "still equal, and so are their gradients: all units compute the same, as one",
+                "start weights at random: kaiming_uniform_() or xavier_uniform_(); constants are "
+                "for biases",
+                id(watched),
+            )
+
+    def _constant(self) -> Place | None:
+        """The one line that makes weights constant."""
+        from clew._insight.debug.doctor.source import names
+
+        files = {w.place.file for w in self.run.optimizers.values() if w.place is not None}
+        lines = set()
+        for file in files:
+            for node in ast.walk(parsed(file)):
+                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                    continue
+                if node.func.attr not in ("constant_", "ones_", "zeros_", "fill_", "zero_"):
+                    continue
+                text = ast.unparse(node)
+                if "weight" in text or {"p", "param", "w"} & names(node):
+                    lines.add((file, node.lineno))
+        return Place(None, *lines.pop()) if len(lines) == 1 else None
+
+
+class LayersUnused(Reading):
+    mistake = "one layer of a list is used for all of them"
+
+    def read(self, graph: Recorded) -> None:
+        from clew import nn
+
+        uses: dict[int, list[int]] = {}
+        for i, given in enumerate(graph.inputs):
+            for argument in range(len(given)):
+                leaf = graph.leaf(i, argument) if graph.ops[i] in ("linear", "_conv") else None
+                if leaf is not None:
+                    uses.setdefault(id(leaf), []).append(i)
+        for model in self.run.models:
+            for holder in model.modules():
+                if isinstance(holder, nn.ModuleList) and len(holder) > 1:
+                    self._judge(graph, holder, uses)
+
+    def _judge(self, graph: Recorded, holder: Any, uses: dict[int, list[int]]) -> None:
+        kinds = {type(part) for part in holder}
+        if len(kinds) != 1 or len({id(part) for part in holder}) != len(holder):
+            return
+        reached = {id(t) for t in graph.pass_.leaves}
+        used = [p for p in holder if any(id(q) in reached for q in p.parameters())]
+        if len(used) != 1 or not all(any(True for _ in p.parameters()) for p in holder):
+            return
+        calls = max((uses.get(id(q), []) for q in used[0].parameters()), key=len, default=[])
+        if len(calls) != len(holder):
+            return  # chosen by what is to be done, or by chance
+        known = self.run.optimized()
+        idle = [q for p in holder if p is not used[0] for q in p.parameters()]
+        if not all(id(q) in known and q.grad is None for q in idle):
+            return
+        self.find(
+            self._call(graph, calls),
+            f"entry {list(holder).index(used[0])} of a list of {len(holder)} "
+            f"{type(used[0]).__name__} is called {len(calls)} times, the others never: "
+            f"{sum(q.numel() for q in idle):,} numbers are in the optimizer and never used",
+            "call each in turn: for layer in self.layers: x = layer(x)",
+            id(holder),
+        )
+
+    @staticmethod
+    def _call(graph: Recorded, calls: list[int]) -> Place | None:
+        """The line that picks one entry by a number in a loop; else that of the layer."""
+        place = graph.place(calls[0])
+        if place is None:
+            return None
+        lines = set()
+        for loop in ast.walk(parsed(place.file)):
+            for node in ast.walk(loop) if isinstance(loop, (ast.For, ast.While)) else ():
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
+                    if isinstance(node.func.slice, ast.Constant):
+                        lines.add(node.lineno)
+        return Place(None, place.file, lines.pop()) if len(lines) == 1 else place
+
+
+class ModelAnew(Rule):
+    mistake = "the model is made anew, and the optimizer has an old one"
+
+    ENOUGH = 2  # models
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # By the shapes of an optimizer's parameters: models that were trained and are in none.
+        self.seen: dict[Any, dict[int, Tensor]] = {}
+        self.shapes: dict[int, Any] = {}
+
+    def _shapes(self, watched: Watched) -> Any:
+        if id(watched) not in self.shapes:
+            self.shapes[id(watched)] = tuple(sorted(tuple(p.shape) for p in watched.params))
+        return self.shapes[id(watched)]
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad" or not self.run.optimizers:
+            return
+        first = next(iter(pass_.leaves), None)
+        if first is None or id(first) in self.run.optimized():
+            return
+        known = self.run.optimized()
+        if any(id(leaf) in known for leaf in pass_.leaves):
+            return
+        shapes = tuple(sorted(tuple(leaf.shape) for leaf in pass_.leaves))
+        if any(self._shapes(w) == shapes for w in self.run.optimizers.values()):
+            self.seen.setdefault(shapes, {})[id(first)] = first
+
+    def finish(self) -> None:
+        for watched in self.run.optimizers.values():
+            found = self.seen.get(self._shapes(watched), {})
+            if len(found) < self.ENOUGH or not watched.steps:
+                continue
+            made = self._made(watched, found)
+            if made is None:
+                continue
+            self.find(
+                made,
+                f"{len(found)} models of this kind were trained whose parameters are in no "
+                f"optimizer; the {watched.kind} has those of an earlier one"
+                + (f", made at {watched.place.short}" if watched.place else ""),
+                "make the model once, before the loop, or a new optimizer for each",
+                id(watched),
+            )
+
+    def _made(self, watched: Watched, found: dict[int, Tensor]) -> Place | None:
+        """The line within a loop or function that makes a model of the kind that is trained."""
+        kinds = {
+            type(m).__name__ for m in self.run.models if any(id(p) in found for p in m.parameters())
+        }
+        place = watched.step_place or watched.place
+        if place is None or not kinds:
+            return None
+        lines = set()
+        for loop in ast.walk(parsed(place.file)):
+            if not isinstance(loop, (ast.For, ast.While)):
+                continue
+            for node in ast.walk(loop):
+                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                    func = node.value.func
+                    if getattr(func, "id", getattr(func, "attr", "")) in kinds:
+                        lines.add(node.lineno)
+        return Place(None, place.file, lines.pop()) if len(lines) == 1 else watched.place
+
+
+class CriticTrainsGenerator(Rule):
+    """Of two optimizers that step in turn: one's backward fills the other's gradients."""
+
+    mistake = "the fake is not detached in the discriminator's step"
+
+    ENOUGH = 3
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # Since the last step: the optimizers that a backward reached and its way to the other.
+        self.last: tuple[set[int], Pass] | None = None
+        self.passes = 0  # backwards since the last step
+        # By optimizers that step and that are reached, too: rounds, the place, what was seen.
+        self.rounds: dict[tuple[int, int], list[Any]] = {}
+        self.other: set[tuple[int, int]] = set()  # pairs that stepped together after one backward
+
+    def backward(self, pass_: Pass) -> None:
+        if len(self.run.optimizers) < 2 or pass_.how == "grad":
+            return
+        ids = {id(leaf) for leaf in pass_.leaves}
+        reached = {
+            key
+            for key, watched in self.run.optimizers.items()
+            if any(id(p) in ids for p in watched.params[:4])
+        }
+        self.passes += 1
+        self.last = (reached, pass_) if len(reached) == 2 else None
+
+    def stepping(self, watched: Watched) -> None:
+        key = next((k for k, w in self.run.optimizers.items() if w is watched), 0)
+        last, self.last = self.last, None
+        if last is None or self.passes != 1 or key not in last[0]:
+            if last is None and self.passes == 0:  # a second step after the same backward
+                self.other.add((key, 0))
+            self.passes = 0
+            return
+        self.passes = 0
+        reached, pass_ = last
+        (other,) = reached - {key}
+        entry = self.rounds.setdefault((key, other), [0, None, ""])
+        entry[0] += 1
+        if entry[0] == self.ENOUGH:
+            entry[1:] = self._way(pass_, self.run.optimizers[key], self.run.optimizers[other])
+
+    def finish(self) -> None:
+        for (key, other), (rounds, place, seen) in self.rounds.items():
+            both = (key, 0) in self.other or (other, 0) in self.other
+            # Of the generator's own step it is the other way round, and meant.
+            back = self.rounds.get((other, key), [0])[0]
+            if rounds < self.ENOUGH or both or not back or not seen:
+                continue
+            self.find(
+                place,
+                f"{rounds} times {seen}",
+                "give it fake.detach(): discriminator(fake.detach())",
+                (key, other),
+            )
+
+    def _way(self, pass_: Pass, critic: Watched, maker: Watched) -> tuple[Any, str]:
+        """Whether the critic is given both what the other made and what it did not, and where."""
+        recorded = Recorded(pass_)
+        first = next((p for p in critic.params if p.dim() >= 2), None)
+        theirs = {id(p) for p in maker.params}
+        uses = [
+            i
+            for i in range(len(recorded.ops))
+            if any(recorded.leaf(i, a) is first for a in range(1, len(recorded.inputs[i])))
+        ]
+        fakes, reals = [], 0
+        for i in uses if first is not None else ():
+            edge = recorded.maker(i, 0)
+            node = behind(recorded.node(edge[0])) if edge is not None else None
+            if node is not None and theirs & leaves_of(node).keys():
+                fakes.append(i)
+            else:
+                reals += 1
+        if not fakes or not reals:
+            return None, ""
+        count = sum(p.numel() for p in maker.params)
+        return (
+            self._line(recorded, fakes[0]),
+            f"the backward before the step of this {critic.kind} went on through what another "
+            f"{maker.kind} trains: {count:,} numbers got gradients of a loss that is not theirs",
+        )
+
+    @staticmethod
+    def _line(recorded: Recorded, i: int) -> Place | None:
+        """The user's line that calls the critic: that of the loss made of what it gave."""
+        number, found = i, recorded.place(i)
+        for _ in range(64):
+            uses = recorded.consumers(number)
+            if not uses:
+                break
+            number = uses[0][0]
+            if recorded.shape(number) == ():
+                found = placed(recorded.raw_place(number))
+                break
+        return found

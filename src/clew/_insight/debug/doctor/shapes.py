@@ -1,0 +1,282 @@
+"""Dimensions that were taken for others: the batch for time, channels for pixels, rows for
+columns. Read from the shapes in the recorded graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew._insight.debug.doctor.reading import Reading, Recorded
+from clew._insight.debug.holders import assignment
+from clew._insight.debug.place import Place
+
+# What leaves the first two dimensions as they are.
+_POINTWISE = {"cat", "_masked_dropout", "relu", "tanh", "gelu", "_native_norm", "linear", "add"}
+_LAYERS = {"linear", "addmm", "matmul", "_conv"}
+_HOPS = 6
+
+
+class ViewForPermute(Reading):
+    mistake = "view() where permute() was meant"
+
+    def read(self, graph: Recorded) -> None:
+        for i in graph.all("view", "reshape"):
+            edge = graph.maker(i)
+            if edge is None:
+                continue
+            before, after = graph.shape(*edge), graph.shape(i)
+            if not is_rearranged(before, after):
+                continue
+            place = graph.place(i)
+            text = place.text if place else ""
+            # Of rows that are counted anew another layout may be meant.
+            if not ("view(" in text or "reshape(" in text) or (len(after) == 2 and "-1" in text):
+                continue
+            self.find(
+                place,
+                f"shape {before} becomes {after}, the same sizes in another order: the numbers "
+                "stay where they lie in memory, so that each row mixes what belonged to several",
+                "exchange dimensions with transpose() or permute(), for instance "
+                f"x.permute{_order(before, after)}",
+            )
+
+
+def is_rearranged(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """Whether sizes above 1 stand in another order."""
+    one, two = ([n for n in shape if n != 1] for shape in (before, after))
+    return len(before) == len(after) and one != two and sorted(one) == sorted(two)
+
+
+def _order(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
+    left = list(range(len(before)))
+    found = []
+    for size in after:
+        dim = next(d for d in left if before[d] == size)
+        left.remove(dim)
+        found.append(dim)
+    return tuple(found)
+
+
+class SoftmaxOverOther(Reading):
+    mistake = "softmax over the wrong dimension"
+
+    def read(self, graph: Recorded) -> None:
+        for i in graph.all("softmax"):
+            shape = graph.shape(i)
+            dim = graph.attributes(i)["dim"] % max(len(shape), 1)
+            if len(shape) < 2 or dim == len(shape) - 1 or shape[dim] < 2:
+                continue
+            if self._weighs(graph, i):
+                seen = (
+                    f"softmax over dimension {dim} of shape {shape}, which is then multiplied by a "
+                    f"matrix over its last dimension: the {shape[-1]} weights of each sum do not "
+                    "add up to 1"
+                )
+            elif dim == 0 and len(shape) == 2 and shape[1] > 1 and self._is_picked(graph, i):
+                seen = (
+                    f"softmax over dimension 0 of shape {shape}, and the logarithm of one value of "
+                    f"each row is taken: over the {shape[0]} samples of the batch they add up to "
+                    f"1, not over the {shape[1]} classes"
+                )
+            else:
+                continue
+            self.find(graph.place(i), seen, "give dim=-1, the dimension that is chosen from")
+
+    @staticmethod
+    def _weighs(graph: Recorded, i: int) -> bool:
+        """Whether the values are weights of a sum: the left factor of a product of matrices."""
+        for _ in range(_HOPS):
+            uses = graph.consumers(i)
+            if len(uses) != 1:
+                return False
+            i, argument = uses[0]
+            if graph.ops[i] in ("matmul", "bmm"):
+                return argument == 0
+            if graph.ops[i] not in ("_masked_dropout", "_to_dtype", "_contiguous", "mul"):
+                return False
+        return False
+
+    @staticmethod
+    def _is_picked(graph: Recorded, i: int) -> bool:
+        for _ in range(_HOPS):
+            uses = graph.consumers(i)
+            if len(uses) != 1:
+                return False
+            i = uses[0][0]
+            if graph.ops[i] in ("gather", "_index"):
+                return True
+            if graph.ops[i] not in ("log", "add", "_clamp", "clamp"):
+                return False
+        return False
+
+
+class BatchForTime(Reading):
+    mistake = "a layer takes the batch for time"
+
+    def read(self, graph: Recorded) -> None:
+        for i in graph.all("_recurrent"):
+            if graph.attributes(i).get("batch_sizes") is None:
+                self._follow(graph, i, "recurrent layer")
+        if any(self._is_attention(graph, i) for i in range(len(graph.ops))):
+            self._attention(graph)
+
+    @staticmethod
+    def _is_attention(graph: Recorded, i: int) -> bool:
+        raw = graph.raw_place(i)
+        return raw is not None and raw[3] in _TRANSFORMERS
+
+    def _attention(self, graph: Recorded) -> None:
+        from clew import nn
+
+        modules = [m for model in self.run.models for m in model.modules()]
+        found = [m for m in modules if isinstance(m, nn.MultiheadAttention)]
+        if not found or any(m.batch_first for m in found):
+            return
+        last = max(i for i in range(len(graph.ops)) if self._is_attention(graph, i))
+        ends = [
+            j
+            for j in range(last, len(graph.ops))
+            if len(graph.shape(j)) == 3 and (j == last or self._is_inside(graph, j))
+        ]
+        if ends:
+            self._follow(graph, ends[-1], "attention layer")
+
+    @staticmethod
+    def _is_inside(graph: Recorded, i: int) -> bool:
+        """Whether a node was made in a transformer's layer: its norms and linear layers."""
+        raw, kinds = graph.raw_place(i), ("LayerNorm", "Linear", "Dropout")
+        return raw is not None and raw[3] in kinds and "layers." in (raw[2] or "")
+
+    def _follow(self, graph: Recorded, start: int, what: str) -> None:
+        """To where one sample of what a layer takes for the batch is picked, or all averaged."""
+        shape = graph.shape(start)
+        if len(shape) != 3 or shape[0] < 2 or shape[1] < 2:
+            return
+        pending = [start]
+        seen = set(pending)
+        while pending:
+            at = pending.pop()
+            for j, argument in graph.consumers(at):
+                edge = graph.maker(j, argument)
+                if j in seen or edge is None or edge[1] != 0:
+                    continue
+                seen.add(j)
+                how = self._reduces(graph, j)
+                if how:
+                    self.find(
+                        self._made(graph, start) or graph.place(start),
+                        f"the {what} gets {shape[0]} x {shape[1]} vectors and takes the first "
+                        f"dimension for time, the second for the batch; {how} of the second"
+                        + (f" at {reduced.short}" if (reduced := graph.place(j)) else "")
+                        + f", so that {shape[0]} samples are left",
+                        "make it with batch_first=True, or give it x.transpose(0, 1)",
+                        (start, what),
+                    )
+                    return
+                if graph.ops[j] in _POINTWISE and graph.shape(j)[:2] == shape[:2]:
+                    pending.append(j)
+
+    def _made(self, graph: Recorded, i: int) -> Place | None:
+        """The line of the model's class that makes the layer."""
+        raw = graph.raw_place(i)
+        path = (raw[2] or "").split(".") if raw is not None else [""]
+        for model in self.run.models:
+            owner = model
+            for name in path[:-1]:
+                owner = getattr(owner, "_modules", {}).get(name)
+            part = getattr(owner, "_modules", {}).get(path[-1])
+            if part is not None and type(part).__name__ == raw[3]:
+                return assignment(type(owner), path[-1])
+        return None
+
+    @staticmethod
+    def _reduces(graph: Recorded, j: int) -> str:
+        attributes = graph.attributes(j)
+        if graph.ops[j] == "_getitem" and len(attributes.get("length", ())) == 3:
+            first, second, _ = attributes["length"]
+            step = attributes["step"]
+            edge = graph.maker(j)
+            whole = edge is not None and first == graph.shape(*edge)[0]
+            # A step of 0 is an index, which takes its dimension away.
+            return "one vector is taken" if whole and second == 1 and step[1] == 0 else ""
+        dims = attributes.get("dim")
+        dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+        if graph.ops[j] in ("mean", "amax", "max") and [d for d in dims if d is not None] == [1]:
+            return f"{graph.ops[j]}() is taken"
+        return ""
+
+
+_TRANSFORMERS = ("TransformerEncoderLayer", "MultiheadAttention")
+
+
+class NormShared(Reading):
+    mistake = "one batch normalisation stands after two layers"
+
+    def read(self, graph: Recorded) -> None:
+        first: dict[int, int] = {}
+        for i in graph.all("_native_batch_norm"):
+            weight = graph.leaf(i, 1)
+            if weight is None or not graph.attributes(i).get("training"):
+                continue
+            other = first.setdefault(id(weight), i)
+            one, two = self._layer(graph, other), self._layer(graph, i)
+            if one is None or two is None or one is two:
+                continue
+            before = graph.place(other)
+            self.find(
+                graph.place(i),
+                f"one batch normalisation of {weight.numel()} channels follows two layers with "
+                "weights of their own"
+                + (f", the other at {before.short}" if before else "")
+                + ": its running mean and variance mix both, and fit neither in evaluation mode",
+                "make a normalisation for each layer",
+                id(weight),
+            )
+
+    @staticmethod
+    def _layer(graph: Recorded, i: int) -> Any:
+        """The weight of the layer that a normalisation follows at once."""
+        edge = graph.maker(i)
+        if edge is None or graph.ops[edge[0]] not in _LAYERS:
+            return None
+        return graph.leaf(edge[0], 1)
+
+
+# What gains nothing by more digits.
+_PLAIN = set(
+    "_mse_loss _smooth_l1_loss _huber_loss _distance sub add mul div neg abs mean sum pow square "
+    "view reshape squeeze unsqueeze transpose permute flatten _getitem expand relu tanh sigmoid "
+    "_masked_dropout _contiguous linear matmul addmm".split()
+)
+
+
+class DoubleInside(Reading):
+    mistake = "float64 creeps in"
+
+    MANY = 16
+
+    def read(self, graph: Recorded) -> None:
+        for i in graph.all("_to_dtype"):
+            edge = graph.maker(i)
+            if edge is None or graph.dtype(i) != "float64" or graph.dtype(*edge) != "float32":
+                continue
+            shape, place = graph.shape(i), graph.place(i)
+            count = 1
+            for size in shape:
+                count *= size
+            if count < self.MANY or place is None:
+                continue
+            if not ("double(" in place.text or "float64" in place.text):
+                continue
+            above, pending = set(), [i]
+            while pending:
+                for j, _ in graph.consumers(pending.pop()):
+                    if j not in above and graph.ops[j] != "_to_dtype":
+                        above.add(j)
+                        pending.append(j)
+            if above and {graph.ops[j] for j in above} <= _PLAIN:
+                self.find(
+                    place,
+                    f"float32 of shape {shape} is made float64 here, and the {len(above)} "
+                    "operations after it, which gain nothing by it, run in float64",
+                    "leave it in float32, and make the targets float32 once: y.float()",
+                )
