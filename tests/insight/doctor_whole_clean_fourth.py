@@ -606,4 +606,173 @@ for step in range(16):
     loss.backward()
     opt.step()
 """,
+    "loops_that_end_early": """
+def first_loss(model, loader):
+    for x, y in loader:
+        return F.cross_entropy(model(x), y).item()
+
+data = TensorDataset(torch.randn(100, 6), torch.randint(0, 3, (100,)))
+loader = DataLoader(data, batch_size=20, shuffle=True)
+net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for epoch in range(5):
+    for x, y in loader:
+        opt.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        opt.step()
+    with torch.no_grad():
+        first_loss(net, loader)
+""",
+    "equal_weights_by_nature": """
+class Prototype(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4, 4))
+        self.fc = nn.Linear(4, 4)
+        self.mixing = nn.Parameter(torch.zeros(4, 3))
+    def forward(self, x):
+        w = self.mixing.softmax(0)
+        h = torch.stack([x, x.tanh(), x.relu()], -1)
+        return self.fc((h * w).sum(-1)) * self.scale.mean()
+net = Prototype()
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+for step in range(10):
+    x = torch.randn(32, 4)
+    loss = F.mse_loss(net(x), x.flip(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "critic_and_actor_share_an_encoder": """
+enc, pi = nn.Linear(6, 16), nn.Linear(16, 2)
+q = nn.Sequential(nn.Linear(18, 16), nn.ReLU(), nn.Linear(16, 1))
+oq = torch.optim.Adam([*enc.parameters(), *q.parameters()], lr=1e-3)
+op = torch.optim.Adam(pi.parameters(), lr=1e-3)
+for step in range(12):
+    s, a, r = torch.randn(32, 6), torch.randn(32, 2), torch.randn(32)
+    h = torch.relu(enc(s))
+    lq = F.mse_loss(q(torch.cat([h, a], 1)).squeeze(1), r)
+    oq.zero_grad()
+    lq.backward()
+    oq.step()
+    h = torch.relu(enc(s)).detach()
+    lp = -q(torch.cat([h, torch.tanh(pi(h))], 1)).mean()
+    op.zero_grad()
+    lp.backward()
+    op.step()
+""",
+    "cycle_of_two_generators": """
+ab, ba = nn.Linear(6, 6), nn.Linear(6, 6)
+da, db = nn.Linear(6, 1), nn.Linear(6, 1)
+og = torch.optim.Adam([*ab.parameters(), *ba.parameters()], lr=1e-3)
+od = torch.optim.Adam([*da.parameters(), *db.parameters()], lr=1e-3)
+for step in range(12):
+    a, b = torch.randn(16, 6), torch.randn(16, 6) + 1
+    fb, fa = ab(a), ba(b)
+    lg = ((db(fb) - 1) ** 2).mean() + ((da(fa) - 1) ** 2).mean()
+    lg = lg + F.l1_loss(ba(fb), a) + F.l1_loss(ab(fa), b)
+    og.zero_grad()
+    lg.backward()
+    og.step()
+    od.zero_grad()
+    ld = 0
+    for d, real, fake in ((da, a, fa), (db, b, fb)):
+        ld = ld + ((d(real) - 1) ** 2).mean() + (d(fake.detach()) ** 2).mean()
+    ld.backward()
+    od.step()
+""",
+    "encoder_in_seq_first": """
+class Enc(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e = nn.Embedding(30, 16)
+        self.register_buffer("pe", torch.randn(64, 1, 16) * 0.1)
+        self.t = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32), 1)
+        self.f = nn.Linear(16, 3)
+    def forward(self, x):
+        h = self.e(x.transpose(0, 1)) * 4
+        h = h + self.pe[: h.size(0)]
+        h = self.t(h)
+        return self.f(h[0]), self.f(h.mean(dim=0)), self.f(h).transpose(0, 1)[:, 0]
+net = Enc()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(8):
+    x = torch.randint(0, 30, (10, 6))
+    y = x[:, 1] % 3
+    loss = sum(F.cross_entropy(o, y) for o in net(x))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "contrast_with_several_positives": """
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 8))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(10):
+    x = torch.randn(24, 8)
+    y = torch.arange(24) % 4
+    z = F.normalize(net(x), dim=1)
+    sim = z @ z.t() / 0.5
+    self_mask = torch.eye(24, dtype=torch.bool)
+    logp = F.log_softmax(sim.masked_fill(self_mask, -1e9), dim=1)
+    positive = ((y[:, None] == y[None, :]) & ~self_mask).float()
+    loss = -((positive * logp).sum(1) / positive.sum(1)).mean()
+    soft = positive / positive.sum(1, keepdim=True)
+    loss = loss + 0.1 * F.cross_entropy(sim, soft)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "masked_after_reduction_none": """
+class LM(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e = nn.Embedding(30, 16, padding_idx=0)
+        self.r, self.o = nn.GRU(16, 24, batch_first=True), nn.Linear(24, 30)
+    def forward(self, x):
+        return self.o(self.r(self.e(x))[0])
+net = LM()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(8):
+    x = torch.randint(1, 30, (16, 10))
+    lengths = torch.randint(4, 10, (16,))
+    x[torch.arange(10)[None] >= lengths[:, None]] = 0
+    logits, y = net(x[:, :-1]), x[:, 1:]
+    keep = y != 0
+    loss = F.cross_entropy(logits[keep], y[keep])
+    each = F.cross_entropy(logits.transpose(1, 2), y, reduction="none")
+    loss = loss + (each * keep).sum() / keep.sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "sets_and_lists_in_place": """
+class Log:
+    def __init__(self):
+        self.seen, self.rows = set(), []
+    def add(self, x):
+        self.seen.add(x)
+        self.rows.append(x)
+        self.rows.sort()
+        return self
+
+log = Log()
+net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(inplace=True), nn.Linear(16, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+x = torch.randn(64, 6)
+for step in range(10):
+    h = x.clone()
+    h.clamp_(-2, 2)
+    F.relu(h, inplace=True)
+    torch.clamp(h, max=1.5, out=h)
+    net.float()
+    net.to("cpu")
+    loss = net(h).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    opt.step()
+    log.add(round(loss.item(), 3))
+    x.detach_()
+    h.sum().item()
+""",
 }

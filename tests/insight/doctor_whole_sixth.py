@@ -337,4 +337,151 @@ for epoch in range(5):
         score = sum(F.mse_loss(net(a).squeeze(-1), b).item() for a, b in valid)
 """,
     ),
+    "transformer_without_batch_first": (
+        "batch for time",
+        """
+class Clf(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(40, 16)
+        layer = nn.TransformerEncoderLayer(16, 2, 32)  #-
+        layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)  #+
+        self.encoder = nn.TransformerEncoder(layer, 2)
+        self.fc = nn.Linear(16, 2)
+    def forward(self, x):
+        h = self.encoder(self.embed(x))  # here
+        return self.fc(h.mean(dim=1))
+
+net = Clf()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(8):
+    x = torch.randint(0, 40, (16, 10))
+    loss = F.cross_entropy(net(x), x[:, 0] % 2)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "model_anew_in_a_function": (
+        "made anew",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(7, 20), nn.Linear(20, 1)
+    def forward(self, x):
+        return self.b(F.elu(self.a(x)))
+
+def build():
+    return Net()
+
+model = build()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+X = torch.randn(100, 7)
+Y = X.sum(1, keepdim=True)
+for epoch in range(12):
+    model = build()  #- here
+    model.train()
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(X), Y)
+    loss.backward()
+    optimizer.step()
+""",
+    ),
+    "vae_divergence_subtracted": (
+        "divergence",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e, self.d = nn.Linear(12, 8), nn.Linear(4, 12)
+    def forward(self, x):
+        m, s = self.e(x).chunk(2, 1)
+        return self.d(m + s.mul(0.5).exp() * torch.randn_like(m)), m, s
+
+net = Net()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(10):
+    x = torch.rand(32, 12)
+    out, m, s = net(x)
+    rec = F.mse_loss(out, x)
+    kld = torch.mean(-0.5 * torch.sum(1 + s - m**2 - s.exp(), dim=1), dim=0)
+    loss = rec - 0.1 * kld  #- here
+    loss = rec + 0.1 * kld  #+
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "window_scaled_in_place": (
+        "in place",
+        """
+series = (torch.randn(400).cumsum(0) + 50).unsqueeze(1)
+net = nn.LSTM(1, 12, batch_first=True)
+head = nn.Linear(12, 1)
+opt = torch.optim.Adam([*net.parameters(), *head.parameters()], lr=1e-3)
+for epoch in range(4):
+    for s in range(0, 380, 40):
+        window = series[s : s + 20]
+        window.sub_(window.mean())  #- here
+        window.div_(window.std())  #-
+        window = (window - window.mean()) / window.std()  #+
+        out, _ = net(window[None])
+        loss = F.mse_loss(head(out[:, :-1]), window[None, 1:])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+""",
+    ),
+    "dropout_result_unused": (
+        "thrown away",
+        """
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(10, 32), nn.Linear(32, 3)
+        self.dropout = nn.Dropout(0.5)
+    def forward(self, x):
+        x = torch.relu(self.fc1(x))
+        self.dropout(x)  #- here
+        x = self.dropout(x)  #+
+        return self.fc2(x)
+
+net = Head()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(10):
+    x = torch.randn(32, 10)
+    loss = F.cross_entropy(net(x), x[:, :3].argmax(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "policy_softmax_over_batch": (
+        "softmax",
+        """
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l1, self.l2 = nn.Linear(4, 24), nn.Linear(24, 3)
+    def forward(self, x):
+        x = self.l2(torch.relu(self.l1(x)))
+        return torch.softmax(x, dim=0)  #- here
+        return torch.softmax(x, dim=1)  #+
+
+pi = Policy()
+opt = torch.optim.Adam(pi.parameters(), lr=1e-3)
+for ep in range(10):
+    s = torch.randn(30, 4)
+    probs = pi(s)
+    with torch.no_grad():
+        a = torch.multinomial(probs, 1)
+    r = (a.squeeze(1) == s[:, :3].argmax(1)).float()
+    logp = torch.log(probs.gather(1, a).squeeze(1))
+    loss = -(logp * (r - r.mean())).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew import Tensor
 from clew._insight.debug.doctor.losses import leaves_of
-from clew._insight.debug.doctor.reading import Recorded
+from clew._insight.debug.doctor.reading import Recorded, recorded
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Pass
 from clew._insight.debug.place import Place
@@ -36,7 +36,7 @@ class Collapse(Rule):
     def backward(self, pass_: Pass) -> None:
         if pass_.how == "grad" or self.keys.get(pass_.key, 0) < -1:
             return
-        graph = Recorded(pass_)
+        graph = recorded(pass_)
         found = False
         for i in graph.all("mul", "_mse_loss"):
             pair = self._pair(graph, i)

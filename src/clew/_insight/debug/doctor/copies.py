@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import Tensor
 from clew._insight.debug.doctor.losses import behind, leaves_of
-from clew._insight.debug.doctor.reading import Reading, Recorded
+from clew._insight.debug.doctor.reading import Reading, Recorded, recorded
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Pass, Watched
 from clew._insight.debug.doctor.source import parsed
@@ -26,12 +26,17 @@ class UnitsAlike(Rule):
     def stepped(self, watched: Watched) -> None:
         if watched.steps != self.AT:
             return
+        layers = self._layers()
         for p in watched.params:
             if p.dim() < 2 or p.shape[0] < self.FEW or p.shape[1] < 2 or p.grad is None:
+                continue
+            if id(p) not in layers:
                 continue
             if p.is_sparse or p.grad.is_sparse:
                 continue
             v, g = (values(t).reshape(t.shape[0], -1) for t in (p, p.grad))
+            if not np.allclose(v[0], v[-1], atol=1e-6):
+                continue  # as nearly all are
             # Where nothing arrives, such as behind weights of 0, it may come yet.
             if not g.any() or not (np.isfinite(v).all() and np.isfinite(g).all()):
                 continue
@@ -47,6 +52,18 @@ class UnitsAlike(Rule):
                 "for biases",
                 id(watched),
             )
+
+    def _layers(self) -> set[int]:
+        """The weights of linear and convolutional layers, whose rows are units."""
+        from clew import nn
+        from clew.nn.modules.conv import _ConvNd
+
+        return {
+            id(module.weight)
+            for model in self.run.models
+            for module in model.modules()
+            if isinstance(module, (nn.Linear, _ConvNd))
+        }
 
     def _constant(self) -> Place | None:
         """The one line that makes weights constant."""
@@ -87,7 +104,7 @@ class LayersUnused(Reading):
         kinds = {type(part) for part in holder}
         if len(kinds) != 1 or len({id(part) for part in holder}) != len(holder):
             return
-        reached = {id(t) for t in graph.pass_.leaves}
+        reached = {id(t) for t in graph.leaves}
         used = [p for p in holder if any(id(q) in reached for q in p.parameters())]
         if len(used) != 1 or not all(any(True for _ in p.parameters()) for p in holder):
             return
@@ -142,7 +159,7 @@ class ModelAnew(Rule):
         if pass_.how == "grad" or not self.run.optimizers:
             return
         first = next(iter(pass_.leaves), None)
-        if first is None or id(first) in self.run.optimized():
+        if first is None or any(p is first for w in self.run.optimizers.values() for p in w.params):
             return
         known = self.run.optimized()
         if any(id(leaf) in known for leaf in pass_.leaves):
@@ -177,7 +194,16 @@ class ModelAnew(Rule):
         if place is None or not kinds:
             return None
         lines = set()
-        for loop in ast.walk(parsed(place.file)):
+        tree = parsed(place.file)
+        for function in ast.walk(tree):  # functions that give a new model stand for its class
+            if isinstance(function, ast.FunctionDef) and any(
+                isinstance(n, ast.Return)
+                and isinstance(n.value, ast.Call)
+                and getattr(n.value.func, "id", "") in kinds
+                for n in ast.walk(function)
+            ):
+                kinds.add(function.name)
+        for loop in ast.walk(tree):
             if not isinstance(loop, (ast.For, ast.While)):
                 continue
             for node in ast.walk(loop):
@@ -217,6 +243,8 @@ class CriticTrainsGenerator(Rule):
         self.last = (reached, pass_) if len(reached) == 2 else None
 
     def stepping(self, watched: Watched) -> None:
+        if len(self.run.optimizers) < 2:
+            return
         key = next((k for k, w in self.run.optimizers.items() if w is watched), 0)
         last, self.last = self.last, None
         if last is None or self.passes != 1 or key not in last[0]:
@@ -248,18 +276,18 @@ class CriticTrainsGenerator(Rule):
 
     def _way(self, pass_: Pass, critic: Watched, maker: Watched) -> tuple[Any, str]:
         """Whether the critic is given both what the other made and what it did not, and where."""
-        recorded = Recorded(pass_)
+        graph = recorded(pass_)
         first = next((p for p in critic.params if p.dim() >= 2), None)
         theirs = {id(p) for p in maker.params}
         uses = [
             i
-            for i in range(len(recorded.ops))
-            if any(recorded.leaf(i, a) is first for a in range(1, len(recorded.inputs[i])))
+            for i in range(len(graph.ops))
+            if any(graph.leaf(i, a) is first for a in range(1, len(graph.inputs[i])))
         ]
         fakes, reals = [], 0
         for i in uses if first is not None else ():
-            edge = recorded.maker(i, 0)
-            node = behind(recorded.node(edge[0])) if edge is not None else None
+            edge = graph.maker(i, 0)
+            node = behind(graph.node(edge[0])) if edge is not None else None
             if node is not None and theirs & leaves_of(node).keys():
                 fakes.append(i)
             else:
@@ -268,21 +296,21 @@ class CriticTrainsGenerator(Rule):
             return None, ""
         count = sum(p.numel() for p in maker.params)
         return (
-            self._line(recorded, fakes[0]),
+            self._line(graph, fakes[0]),
             f"the backward before the step of this {critic.kind} went on through what another "
             f"{maker.kind} trains: {count:,} numbers got gradients of a loss that is not theirs",
         )
 
     @staticmethod
-    def _line(recorded: Recorded, i: int) -> Place | None:
+    def _line(graph: Recorded, i: int) -> Place | None:
         """The user's line that calls the critic: that of the loss made of what it gave."""
-        number, found = i, recorded.place(i)
+        number, found = i, graph.place(i)
         for _ in range(64):
-            uses = recorded.consumers(number)
+            uses = graph.consumers(number)
             if not uses:
                 break
             number = uses[0][0]
-            if recorded.shape(number) == ():
-                found = placed(recorded.raw_place(number))
+            if graph.shape(number) == ():
+                found = placed(graph.raw_place(number))
                 break
         return found

@@ -121,10 +121,12 @@ class OnlyFirst(Rule):
 
     @staticmethod
     def _returns(place: Place) -> bool:
-        """Whether the loop at a line has a return in its body that nothing stands before."""
-        for node in ast.walk(parsed(place.file)):
-            if isinstance(node, ast.For) and node.lineno == place.line:
-                return isinstance(node.body[-1], ast.Return)
+        """Whether the loop at a line trains and then returns, whatever comes."""
+        for loop in ast.walk(parsed(place.file)):
+            if isinstance(loop, ast.For) and loop.lineno == place.line:
+                called = [n.func for n in ast.walk(loop) if isinstance(n, ast.Call)]
+                trains = any(getattr(f, "attr", "") in ("backward", "step") for f in called)
+                return trains and isinstance(loop.body[-1], ast.Return)
         return False
 
 

@@ -9,15 +9,19 @@ from clew._insight.debug.doctor.rule import Rule
 from clew._insight.debug.doctor.run import Pass
 from clew._insight.debug.place import Place, placed
 
-__all__ = ["Reading", "Recorded"]
+__all__ = ["Reading", "Recorded", "recorded"]
 
 
 class Recorded:
     """The graph of a backward, by the numbers of its nodes."""
 
     def __init__(self, pass_: Pass) -> None:
-        self.pass_ = pass_
+        # Not the pass itself, which keeps this: a cycle would keep the graph alive.
+        self.roots = pass_.roots
+        self.leaves = pass_.leaves
+        self.key = pass_.key
         columns = pass_.columns
+        self._leaf_at = {at: leaf for at, leaf, *_ in columns["leaves"]}
         self.ops: list[str] = columns["op"]
         self.inputs: list[list[Any]] = columns["inputs"]
         self.outputs: list[list[Any]] = columns["outputs"]
@@ -69,7 +73,7 @@ class Recorded:
         """The node itself, with what it saved."""
         if self._nodes is None:
             self._nodes = {}
-            pending = [t.grad_fn for t in self.pass_.roots if t.grad_fn is not None]
+            pending = [t.grad_fn for t in self.roots if t.grad_fn is not None]
             while pending:
                 node = pending.pop()
                 number = node._sequence_nr()
@@ -81,15 +85,25 @@ class Recorded:
     def leaf(self, i: int, argument: int) -> Any:
         """The leaf that is an argument itself, such as a layer's weight; None for another."""
         edge = self.maker(i, argument)
-        if edge is None or self.ops[edge[0]] != "leaf":
-            return None
-        return next((t for at, t, *_ in self._columns["leaves"] if at == edge[0]), None)
+        return None if edge is None else self._leaf_at.get(edge[0])
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of modules that nodes were made in."""
+        return {raw[3] for raw in self._columns["places"] if raw is not None and raw[3]}
+
+
+def recorded(pass_: Pass) -> Recorded:
+    """The graph of a backward, which all rules share."""
+    shared = vars(pass_)
+    if "recorded" not in shared:
+        shared["recorded"] = Recorded(pass_)
+    found: Recorded = shared["recorded"]
+    return found
 
 
 class Reading(Rule):
-    """A rule that reads the graphs of the first backwards of each line."""
-
-    TIMES = 3
+    """A rule that reads the graph of each line's second backward: the first is often a trial."""
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -98,11 +112,9 @@ class Reading(Rule):
     def backward(self, pass_: Pass) -> None:
         if pass_.how == "grad":
             return
-        times = self.times.get(pass_.key, 0)
-        if times < self.TIMES:
-            self.times[pass_.key] = times + 1
-            if times:  # the first is often a trial
-                self.read(Recorded(pass_))
+        times = self.times[pass_.key] = self.times.get(pass_.key, 0) + 1
+        if times == 2:
+            self.read(recorded(pass_))
 
     def read(self, graph: Recorded) -> None:
         """Looks at a graph."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew._base import provenance as _provenance
 from clew._insight.debug.doctor.reading import Reading, Recorded
 from clew._insight.debug.holders import assignment
 from clew._insight.debug.place import Place
@@ -116,7 +117,7 @@ class BatchForTime(Reading):
         for i in graph.all("_recurrent"):
             if graph.attributes(i).get("batch_sizes") is None:
                 self._follow(graph, i, "recurrent layer")
-        if any(self._is_attention(graph, i) for i in range(len(graph.ops))):
+        if graph.kinds.intersection(_TRANSFORMERS):
             self._attention(graph)
 
     @staticmethod
@@ -184,8 +185,10 @@ class BatchForTime(Reading):
             for name in path[:-1]:
                 owner = getattr(owner, "_modules", {}).get(name)
             part = getattr(owner, "_modules", {}).get(path[-1])
-            if part is not None and type(part).__name__ == raw[3]:
-                return assignment(type(owner), path[-1])
+            if part is None or type(part).__name__ != raw[3]:
+                continue
+            made = assignment(type(owner), path[-1])
+            return None if made is None or made.file.startswith(_provenance._LIBRARY) else made
         return None
 
     @staticmethod

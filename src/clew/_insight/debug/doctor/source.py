@@ -7,12 +7,14 @@ import ast
 import functools
 import inspect
 import linecache
+import re
+import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import ClassVar
 
 from clew._base import provenance as _provenance
 from clew._insight.debug.doctor.rule import Rule
-from clew._insight.debug.doctor.run import Pass
+from clew._insight.debug.doctor.run import Pass, Run
 from clew._insight.debug.place import Place
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -34,18 +36,18 @@ def _tree(text: str) -> ast.Module:
 
 def within(node: ast.AST) -> Iterator[ast.AST]:
     """What stands in a function's or module's own body: not in those inside of it."""
-    pending = list(ast.iter_child_nodes(node))
-    while pending:
-        at = pending.pop(0)
-        yield at
-        if not isinstance(at, _SCOPES):
-            pending = [*ast.iter_child_nodes(at), *pending]
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, _SCOPES):
+            yield from within(child)
 
 
-def scopes(tree: ast.AST) -> Iterator[ast.AST]:
-    """The module and all functions in it."""
-    yield tree
-    yield from (node for node in ast.walk(tree) if isinstance(node, _Function))
+@functools.lru_cache(maxsize=8)
+def scopes(text: str) -> list[tuple[ast.AST, list[ast.AST]]]:
+    """The module and all functions in it, each with what stands in its own body."""
+    tree = _tree(text)
+    found = [tree, *(node for node in ast.walk(tree) if isinstance(node, _Function))]
+    return [(scope, list(within(scope))) for scope in found]
 
 
 def names(node: ast.AST) -> set[str]:
@@ -53,35 +55,52 @@ def names(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-class SourceRule(Rule):
-    """A rule that reads the files that trained something, when all is over."""
+# Of runs, the files that are read.
+_files: weakref.WeakKeyDictionary[Run, list[str]] = weakref.WeakKeyDictionary()
 
+
+def files(run: Run, seen: set[str]) -> list[str]:
+    """The files of a program's models, and those that were seen."""
+    if run not in _files:
+        found = dict.fromkeys(sorted(seen))
+        for kind in {type(m) for model in run.models for m in model.modules()}:
+            code = getattr(inspect.unwrap(kind.forward), "__code__", None)
+            if code is not None and not code.co_filename.startswith(_provenance._LIBRARY):
+                found[code.co_filename] = None
+        _files[run] = list(found)
+    return _files[run]
+
+
+class SourceRule(Rule):
+    """A rule that reads the files that trained something, when all is over.
+
+    Attributes:
+        hint: what must stand in a file for it to be parsed.
+    """
+
+    hint: ClassVar[re.Pattern[str]]
     FEW = 3  # backwards of which the file is noted
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Run) -> None:
         super().__init__(run)
-        self.files: dict[str, None] = {}
+        self.seen: set[str] = set()
         self.left = self.FEW
 
     def backward(self, pass_: Pass) -> None:
         if self.left and self.run.optimizers:
             self.left -= 1
             if pass_.place is not None:
-                self.files[pass_.place.file] = None
+                self.seen.add(pass_.place.file)
 
     def finish(self) -> None:
         if not any(watched.steps for watched in self.run.optimizers.values()):
             return
-        for model in self.run.models:
-            for kind in {type(m) for m in model.modules()}:
-                code = getattr(inspect.unwrap(kind.forward), "__code__", None)
-                if code is not None and not code.co_filename.startswith(_provenance._LIBRARY):
-                    self.files[code.co_filename] = None
-        for file in self.files:
-            for scope in scopes(parsed(file)):
-                self.look(file, scope)
+        for file in files(self.run, self.seen):
+            text = "".join(linecache.getlines(file))
+            for scope, body in scopes(text) if self.hint.search(text) else ():
+                self.look(file, scope, body)
 
-    def look(self, file: str, scope: ast.AST) -> None:
+    def look(self, file: str, scope: ast.AST, body: list[ast.AST]) -> None:
         """Reads a module's or function's own body."""
 
 
@@ -105,9 +124,11 @@ _CLOCKS = {"time", "perf_counter", "process_time", "timeit", "synchronize", "rai
 
 class ThrownAway(SourceRule):
     mistake = "the result of an operation is thrown away"
+    hint = re.compile(
+        rf"^\s*([\w.]+\.({'|'.join(sorted(_METHODS | _FUNCTIONS))})|self\.\w+)\(", re.MULTILINE
+    )
 
-    def look(self, file: str, scope: ast.AST) -> None:
-        body = list(within(scope))
+    def look(self, file: str, scope: ast.AST, body: list[ast.AST]) -> None:
         if self._measures(body):
             return
         last = scope.body[-1] if isinstance(scope, ast.Module) and scope.body else None
@@ -188,9 +209,10 @@ class ThrownAway(SourceRule):
 
 class BoundAnew(SourceRule):
     mistake = "a moving average never reaches its parameters"
+    hint = re.compile(r"\bfor\b.*\bzip\(")
 
-    def look(self, file: str, scope: ast.AST) -> None:
-        for loop in within(scope):
+    def look(self, file: str, scope: ast.AST, body: list[ast.AST]) -> None:
+        for loop in body:
             if not isinstance(loop, ast.For) or not self._pairs(loop.iter):
                 continue
             own = names(loop.target)
@@ -233,10 +255,11 @@ class BoundAnew(SourceRule):
 
 class SizesExchanged(SourceRule):
     mistake = "view() where permute() was meant"
+    hint = re.compile(r"\.(view|reshape)\(\s*\(?\s*[a-z]\w*\s*,")
 
-    def look(self, file: str, scope: ast.AST) -> None:
+    def look(self, file: str, scope: ast.AST, body: list[ast.AST]) -> None:
         sizes: dict[str, list[str]] = {}  # of variables, the names given to their sizes
-        for node in within(scope):
+        for node in body:
             if isinstance(node, ast.Call):
                 self._call(file, node, sizes)
             elif isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -283,9 +306,10 @@ class SizesExchanged(SourceRule):
 
 class NormalisedAgain(SourceRule):
     mistake = "the data is changed in place, in every epoch again"
+    hint = re.compile(r"^\s*\w+ ?[-/]= |\.(sub|div)_\(", re.MULTILINE)
 
-    def look(self, file: str, scope: ast.AST) -> None:
-        for outer in within(scope):
+    def look(self, file: str, scope: ast.AST, body: list[ast.AST]) -> None:
+        for outer in body:
             if not isinstance(outer, (ast.For, ast.While)):
                 continue
             for inner in ast.walk(outer):
@@ -335,22 +359,19 @@ class NormalisedAgain(SourceRule):
 
     @staticmethod
     def _is_given(calls: list[ast.Call], name: str, line: int) -> bool:
-        """Whether a variable is given to something that is called after a line."""
-        return any(
-            isinstance(a, ast.Name) and a.id == name and c.lineno > line
-            for c in calls
-            for a in c.args
-        )
+        """Whether a variable, or a part of it, is given to a call after a line."""
+        return any(name in names(a) and c.lineno > line for c in calls for a in c.args)
 
 
 class PositionsBySample(SourceRule):
     mistake = "positions are counted over the batch"
+    hint = re.compile(r"self\.\w+\[ ?: ?(len\(|\w+\.(size\(0\)|shape\[0\]))")
 
-    def look(self, file: str, scope: ast.AST) -> None:
+    def look(self, file: str, scope: ast.AST, body: list[ast.AST]) -> None:
         if not isinstance(scope, _Function) or scope.name != "forward":
             return
         given = [a.arg for a in scope.args.args[1:]]
-        for node in within(scope):
+        for node in body:
             if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
                 continue
             if not isinstance(node.left, ast.Name) or node.left.id not in given[:1]:

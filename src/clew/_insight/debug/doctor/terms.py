@@ -11,33 +11,35 @@ from clew import Tensor
 from clew._insight.debug.doctor.reading import Reading, Recorded
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call
-from clew._insight.debug.place import placed
+from clew._insight.debug.place import Place, placed
 
 
 def _kind(node: Any) -> str:
     return str(node.name()).removesuffix("0").removesuffix("Backward")
 
 
-def _signs(node: Any, sign: float) -> list[tuple[float, Any]]:
-    """The nodes that an expression adds up, each with its sign; numbers and constants are left
-    out. A product with one number counts, one of two values ends it."""
-    pending = [(node, sign)]
-    found: list[tuple[float, Any]] = []
+def _signs(node: Any, sign: float, turned: Any = None) -> list[tuple[float, Any, Any]]:
+    """The nodes that an expression adds up, each with its sign and the outermost node that turned
+    it; numbers and constants are left out. A product of two values ends it."""
+    pending = [(sign, node, turned)]
+    found: list[tuple[float, Any, Any]] = []
     while pending and len(found) < 64:
-        at, now = pending.pop()
+        now, at, by = pending.pop()
         kind = _kind(at)
         below = [fn for fn, _ in at.next_functions]
         alone = len([fn for fn in below if fn is not None]) == 1
         if kind in ("Add", "Sub", "Rsub") and len(below) == 2:
-            second = now if kind == "Add" else -now
-            signs = (now, second) if kind != "Rsub" else (second, now)
-            pending += [(fn, s) for fn, s in zip(below, signs) if fn is not None]
+            factors = {"Add": (1.0, 1.0), "Sub": (1.0, -1.0), "Rsub": (-1.0, 1.0)}[kind]
         elif kind == "Neg":
-            pending.append((below[0], -now))
+            factors = (-1.0, -1.0)
         elif kind in ("Mul", "Div") and alone and (factor := _number(at)) is not None:
-            pending += [(fn, now * factor) for fn in below if fn is not None]
+            factors = (factor, factor)
         else:
-            found.append((now, at))
+            found.append((now, at, by))
+            continue
+        for fn, factor in zip(below, factors):
+            if fn is not None:
+                pending.append((now * factor, fn, by or (at if factor < 0 else None)))
     return found
 
 
@@ -53,45 +55,46 @@ class DivergenceSign(Reading):
     mistake = "a KL divergence has the wrong sign"
 
     def read(self, graph: Recorded) -> None:
-        roots = graph.pass_.roots
+        roots = graph.roots
         node = roots[0].grad_fn if len(roots) == 1 else None
         if node is None:
             return
-        for sign, term in _signs(node, 1.0):
-            inner, now = term, sign
+        for sign, term, turned in _signs(node, 1.0):
+            inner, now, by = term, sign, turned
             for _ in range(3):  # a sum over the latent, then a mean over the batch
                 if _kind(inner) not in ("Sum", "Mean"):
                     break
-                parts = _signs(inner.next_functions[0][0], now)
-                if self._is_divergence(parts, 1.0):
-                    at = placed(inner._place)
-                    self.find(
-                        at,
-                        f"1 + log(var) - mean^2 - var, of {len(parts)} terms that the model makes, "
-                        "is never above 0, and is added to the loss as it is: the loss falls "
-                        "without end while the latent leaves the prior",
-                        "subtract it: -0.5 * (1 + logvar - mu**2 - logvar.exp()).sum()",
-                    )
+                parts = _signs(inner.next_functions[0][0], now, by)
+                if self._is_divergence(parts):
+                    self._tell(placed(inner._place), by and placed(by._place))
                     return
                 if len(parts) != 1:
                     break
-                now, inner = parts[0]
+                now, inner, by = parts[0]
+
+    def _tell(self, summed: Place | None, turned: Place | None) -> None:
+        # A divergence that is right by itself may be subtracted later.
+        later = turned is not None and summed is not None and turned.line != summed.line
+        self.find(
+            turned if later else summed,
+            "the term 1 + log(var) - mean^2 - var of a divergence is never above 0, and is added "
+            "to the loss as it is: the loss falls without end while the latent leaves the prior",
+            "add the divergence: -0.5 * (1 + logvar - mu**2 - logvar.exp()).sum()",
+        )
 
     @staticmethod
-    def _is_divergence(parts: list[tuple[float, Any]], sign: float) -> bool:
+    def _is_divergence(parts: list[tuple[float, Any, Any]]) -> bool:
         """Whether a logarithm is added, and its exponential and a square subtracted."""
-        exps = [n for s, n in parts if s * sign < 0 and _kind(n) == "Exp"]
+        plain = [n for s, n, _ in parts if s > 0]
+        less = [n for s, n, _ in parts if s < 0]
+        exps = [n for n in less if _kind(n) == "Exp"]
         squares = [
             n
-            for s, n in parts
-            if s * sign < 0
-            and (
-                _kind(n) in ("Pow", "Square")
-                or (_kind(n) == "Mul" and len({fn for fn, _ in n.next_functions}) == 1)
-            )
+            for n in less
+            if _kind(n) in ("Pow", "Square")
+            or (_kind(n) == "Mul" and len({fn for fn, _ in n.next_functions}) == 1)
         ]
-        plain = [n for s, n in parts if s * sign > 0]
-        if len(exps) != 1 or len(squares) != 1 or len(plain) != 1 or len(parts) != 3:
+        if (len(plain), len(exps), len(squares), len(parts)) != (1, 1, 1, 3):
             return False
         return bool(exps[0].next_functions[0][0] is plain[0])
 
@@ -196,12 +199,6 @@ class PaddingCounted(Rule):
 class LabelsAreInputs(Reading):
     mistake = "a language model's labels are its inputs"
 
-    ROUNDS = 2
-
-    def __init__(self, run: Any) -> None:
-        super().__init__(run)
-        self.rounds: dict[Any, int] = {}
-
     def read(self, graph: Recorded) -> None:
         losses = list(graph.all("_cross_entropy", "_nll_loss"))
         tokens = [i for i in graph.all("_embedding") if len(graph.shape(i)) >= 3]
@@ -220,15 +217,12 @@ class LabelsAreInputs(Reading):
             return
         if not np.array_equal(one.reshape(-1), two.reshape(-1)):
             return
-        key = graph.pass_.key
-        self.rounds[key] = self.rounds.get(key, 0) + 1
-        if self.rounds[key] >= self.ROUNDS:
-            self.find(
-                graph.place(loss),
-                f"all {one.size} labels are the tokens that the model got at the same places, and "
-                "it sees no later ones: it learns to copy, not to predict",
-                "shift them: model(tokens[:, :-1]) against tokens[:, 1:]",
-            )
+        self.find(
+            graph.place(loss),
+            f"all {one.size} labels are the tokens that the model got at the same places, and it "
+            "sees no later ones: it learns to copy, not to predict",
+            "shift them: model(tokens[:, :-1]) against tokens[:, 1:]",
+        )
 
     @staticmethod
     def _hides(node: Any) -> bool:
