@@ -484,4 +484,72 @@ for ep in range(10):
     opt.step()
 """,
     ),
+    "gru_bidirectional_batch": (
+        "batch for time",
+        """
+class Sent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(60, 12)
+        self.gru = nn.GRU(12, 10, bidirectional=True)  #- here
+        self.gru = nn.GRU(12, 10, bidirectional=True, batch_first=True)  #+
+        self.fc = nn.Linear(20, 2)
+    def forward(self, x):
+        out, h = self.gru(self.emb(x))
+        return self.fc(torch.mean(out, dim=1))
+net = Sent()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(6):
+    x = torch.randint(0, 60, (16, 11))
+    loss = F.cross_entropy(net(x), x[:, 0] % 2)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "model_per_epoch_function": (
+        "made anew",
+        """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 1))
+    def forward(self, x):
+        return self.f(x)
+m = M()
+o = torch.optim.Adam(m.parameters(), lr=1e-2)
+x = torch.randn(64, 3)
+y = x.prod(1, keepdim=True)
+for epoch in range(4):
+    m = M().train()  #- here
+    for i in range(0, 64, 16):
+        o.zero_grad()
+        l = F.mse_loss(m(x[i : i + 16]), y[i : i + 16])
+        l.backward()
+        o.step()
+""",
+    ),
+    "byol_attached_mse": (
+        "collapse",
+        """
+enc = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
+pred = nn.Linear(8, 8)
+opt = torch.optim.Adam([*enc.parameters(), *pred.parameters()], lr=3e-3)
+data = torch.randn(256, 16)
+for step in range(200):
+    x = data[torch.randint(0, 256, (64,))]
+    a, b = enc(x + 0.2 * torch.randn_like(x)), enc(x + 0.2 * torch.randn_like(x))
+    pa = F.normalize(pred(a), dim=1)
+    zb = F.normalize(b, dim=1)  #-
+    zb = F.normalize(b, dim=1).detach()  #+
+    loss = 2 - 2 * (pa * zb).sum(1).mean()  #- here
+    loss = 2 - 2 * (pa * zb).sum(1).mean()  #+
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    if step % 20 == 0:
+        with torch.no_grad():
+            enc(data).std(0)
+""",
+    ),
 }

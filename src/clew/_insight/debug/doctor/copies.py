@@ -173,6 +173,9 @@ class ModelAnew(Rule):
             found = self.seen.get(self._shapes(watched), {})
             if len(found) < self.ENOUGH or not watched.steps:
                 continue
+            # Where copies are trained by hand, their gradients may be put into the parameters.
+            if any(p.grad is not None for p in watched.params):
+                continue
             made = self._made(watched, found)
             if made is None:
                 continue
@@ -186,7 +189,7 @@ class ModelAnew(Rule):
             )
 
     def _made(self, watched: Watched, found: dict[int, Tensor]) -> Place | None:
-        """The line within a loop or function that makes a model of the kind that is trained."""
+        """The one line within a loop that makes a model of the kind that is trained."""
         kinds = {
             type(m).__name__ for m in self.run.models if any(id(p) in found for p in m.parameters())
         }
@@ -207,11 +210,12 @@ class ModelAnew(Rule):
             if not isinstance(loop, (ast.For, ast.While)):
                 continue
             for node in ast.walk(loop):
-                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                    func = node.value.func
-                    if getattr(func, "id", getattr(func, "attr", "")) in kinds:
-                        lines.add(node.lineno)
-        return Place(None, place.file, lines.pop()) if len(lines) == 1 else watched.place
+                if not isinstance(node, ast.Assign):
+                    continue
+                called = [n.func for n in ast.walk(node.value) if isinstance(n, ast.Call)]
+                if any(getattr(f, "id", getattr(f, "attr", "")) in kinds for f in called):
+                    lines.add(node.lineno)
+        return Place(None, place.file, lines.pop()) if len(lines) == 1 else None
 
 
 class CriticTrainsGenerator(Rule):

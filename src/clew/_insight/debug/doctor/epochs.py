@@ -11,7 +11,7 @@ from clew import Tensor
 from clew._insight.debug.doctor.data import prints
 from clew._insight.debug.doctor.losses import LOSSES
 from clew._insight.debug.doctor.rule import Rule, values
-from clew._insight.debug.doctor.run import Batch, Call
+from clew._insight.debug.doctor.run import Batch, Call, Pass
 from clew._insight.debug.doctor.source import parsed
 from clew._insight.debug.place import Place, placed
 
@@ -24,8 +24,14 @@ class SamplerEpoch(Rule):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.seen: dict[int, list[Any]] = {}  # loader, its sampler's epoch, passes, backwards
+        self.current = 0  # the loader that was read last
+        self.trained: set[int] = set()
+
+    def backward(self, pass_: Pass) -> None:
+        self.trained.add(self.current)
 
     def batch(self, batch: Batch) -> None:
+        self.current = id(batch.loader)
         sampler = getattr(batch.loader, "sampler", None)
         if batch.number or not getattr(sampler, "shuffle", False):
             return
@@ -37,7 +43,8 @@ class SamplerEpoch(Rule):
         trained = self.run.backwards > seen[3]
         seen[2] = seen[2] + 1 if seen[1] == epoch and (trained or not seen[2]) else 1
         seen[1], seen[3] = epoch, self.run.backwards
-        if seen[2] >= self.ENOUGH:
+        # What a model is only evaluated with may come in any order.
+        if seen[2] >= self.ENOUGH and self.current in self.trained:
             self.find(
                 batch.place(self.run),
                 f"in {seen[2]} epochs in a row the {type(sampler).__name__} had epoch={epoch}: it "
@@ -56,11 +63,17 @@ class SameOrder(Rule):
         super().__init__(run)
         # By line where they are read: first samples, passes alike, backwards, the optimizers.
         self.seen: dict[Any, list[Any]] = {}
+        self.current: Any = None  # the line where batches were read last
+        self.trained: set[Any] = set()
+
+    def backward(self, pass_: Pass) -> None:
+        self.trained.add(self.current)
 
     def batch(self, batch: Batch) -> None:
         from clew.utils.data import RandomSampler
 
         place = placed(batch.read_at)
+        self.current = place and (place.file, place.line)
         if batch.number or place is None or len(batch.loader) < 3:
             return
         if not isinstance(getattr(batch.loader, "sampler", None), RandomSampler):
@@ -75,7 +88,7 @@ class SameOrder(Rule):
         again = seen[0] == mark and seen[3] == optimizers and self.run.backwards > seen[2]
         seen[1] = seen[1] + 1 if again else 1
         seen[0], seen[2], seen[3] = mark, self.run.backwards, optimizers
-        if seen[1] >= self.ENOUGH and "iter(" not in place.text:
+        if seen[1] >= self.ENOUGH and key in self.trained and "iter(" not in place.text:
             self.find(
                 batch.place(self.run),
                 f"{seen[1]} epochs in a row began with the same {len(mark)} samples in the same "
@@ -138,8 +151,8 @@ class TargetGiven(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        # By loader: the columns that were the target in all batches so far, how many batches.
-        self.columns: dict[int, tuple[set[int], int]] = {}
+        # By loader: whether the last column was the target in all batches so far, how many.
+        self.columns: dict[int, tuple[bool, int]] = {}
         self.batches: dict[int, Batch] = {}
         self.last: tuple[int, Any] | None = None
 
@@ -158,10 +171,11 @@ class TargetGiven(Rule):
         v, w = values(x), values(y).reshape(-1)
         if len(np.unique(w)) < 8:
             return
-        same = {int(c) for c in np.flatnonzero((v == w[:, None]).all(0))}
+        # Where a target stands in a table it is the last; small trials pick the first.
+        same = bool((v[:, -1] == w).all())
         key = id(batch.loader)
-        known, times = self.columns.get(key, (same, 0))
-        self.columns[key] = (known & same, times + 1)
+        known, times = self.columns.get(key, (True, 0))
+        self.columns[key] = (known and same, times + 1)
         self.batches.setdefault(key, batch)
         self.last = (key, w)
 
@@ -169,15 +183,15 @@ class TargetGiven(Rule):
         if self.last is None or len(call.inputs) < 2 or call.inputs[0].grad_fn is None:
             return
         (key, w), y = self.last, call.inputs[1]
-        columns, times = self.columns[key]
-        if not columns or times < self.ENOUGH or not isinstance(y, Tensor):
+        same, times = self.columns[key]
+        if not same or times < self.ENOUGH or not isinstance(y, Tensor):
             return
         if y.numel() != w.size or not np.array_equal(values(y).reshape(-1), w):
             return
         batch = self.batches[key]
         self.find(
             batch.place(self.run),
-            f"in all {times} batches looked at, column {min(columns)} of the "
+            f"in all {times} batches looked at, the last of the "
             f"{batch.value[0].shape[1]} inputs is the target itself" + batch.read(),
             "leave the target's column out of the inputs",
             key,
@@ -203,7 +217,9 @@ class Paired(Rule):
         # Each with each, as the line itself says; labels of pairs are compared so.
         if any(word in text for word in ("None]", "unsqueeze", "[:, ", "view(", ".t()", ".T")):
             return
-        if self._is_one(a, b):
+        # Numbers of classes are compared with each label on purpose.
+        counted = values(small)
+        if self._is_one(a, b) or (np.diff(counted.astype(np.float64)) == 1).all():
             return
         self.find(
             place,

@@ -603,6 +603,8 @@ class UnscaledAccumulation(Rule):
             return
         known = self.run.optimized()
         mine = [leaf for leaf in pass_.leaves if id(leaf) in known]
+        if not mine:
+            return  # copies that the program steps itself
         trained = {id(leaf) for leaf in mine}
         if all(leaf.grad is None or not values(leaf.grad).any() for leaf in mine[:_MANY]):
             # Cleared since: nothing of before adds up, as in LBFGS or adversarial training.

@@ -11,7 +11,7 @@ from clew._insight.debug.holders import assignment
 from clew._insight.debug.place import Place
 
 # What leaves the first two dimensions as they are.
-_POINTWISE = {"cat", "_masked_dropout", "relu", "tanh", "gelu", "_native_norm", "linear", "add"}
+_POINTWISE = {"_cat", "_masked_dropout", "relu", "tanh", "gelu", "_native_norm", "linear", "add"}
 _LAYERS = {"linear", "addmm", "matmul", "_conv"}
 _HOPS = 6
 

@@ -107,7 +107,7 @@ class SourceRule(Rule):
 # Methods of tensors that are in no other class under this name, and functions, that leave what
 # they are given as it is.
 _METHODS = set(
-    "clamp clip permute unsqueeze squeeze masked_fill detach contiguous relu sigmoid tanh softmax "
+    "clamp permute unsqueeze squeeze masked_fill detach contiguous relu sigmoid tanh softmax "
     "log_softmax requires_grad clamp_min clamp_max nan_to_num expand_as view_as".split()
 )
 _FUNCTIONS = set(
@@ -294,10 +294,12 @@ class SizesExchanged(SourceRule):
         if isinstance(target, ast.Name):
             sizes.pop(target.id, None)  # another tensor now
             return
+        elements = getattr(target, "elts", [])
+        for element in elements:
+            sizes.pop(getattr(element, "id", ""), None)
         shape = value.func if isinstance(value, ast.Call) else value
         if not isinstance(shape, ast.Attribute) or shape.attr not in ("shape", "size"):
             return
-        elements = getattr(target, "elts", [])
         found = [e.id for e in elements if isinstance(e, ast.Name)]
         if isinstance(shape.value, ast.Name) and len(found) == len(elements) == len(set(found)):
             if "_" not in found and len(found) > 1:
