@@ -45,7 +45,8 @@ class UntypedStorage:
         if isinstance(given, Tensor):
             if not _C._is_emptied(given):
                 settle(given)
-            self._bytes = given.detach()._storage_bytes()
+            # Not through detach(), which messages would tell of.
+            self._bytes = given._storage_bytes()
         elif isinstance(given, int) and not isinstance(given, bool):
             self._bytes = _C.empty(given, dtype=_C.uint8, device=device or "cpu")
         elif isinstance(given, Iterable):

@@ -212,3 +212,14 @@ def test_only_what_is_new_in_a_list_counts():
         kept += [clew.ones(100), clew.ones(100)]
     assert [(g.holding.name, g.holding.bytes) for g in found] == [("kept[...]", 800)]
     del kept
+
+
+def test_looking_leaves_no_trace_in_what_messages_tell():
+    """A tensor made of plain numbers afterwards was said to have left a graph at the line that
+    asked for the table."""
+    kept = (clew.ones(3) * clew.ones(3, requires_grad=True)).sum()
+    before = [leaving[:2] for leaving in clew._C._leavings()]
+    clew.debug.memory()
+    kept.untyped_storage().nbytes()
+    assert [leaving[:2] for leaving in clew._C._leavings()] == before
+    del kept
