@@ -309,3 +309,13 @@ def test_annotations_that_nobody_evaluates(doctor):
     assert sorted(found) == ([] if late else names)
     out = doctor("from __future__ import annotations\n" + textwrap.dedent(source), code=0)
     assert not lines(out)
+
+
+@pytest.mark.parametrize("first", [("doctor",), ("run", "--check")])
+def test_words_behind_the_program_are_not_left_unread(first, tmp_path):
+    (tmp_path / "a.py").write_text("import torch\n")
+    (tmp_path / "b.py").write_text("import torch\ntorch.absent_name\n")
+    for words in (["a.py", "b.py"], ["a.py", "--all"], ["-m", "a", "b"]):
+        code, out, err = command(*first, *words, cwd=tmp_path)
+        assert code == 2 and not out
+        assert err == f"clew doctor: one program at a time, options first; got {words[-1]!r}, too\n"

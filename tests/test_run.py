@@ -338,6 +338,9 @@ def test_command_line(tmp_path):
     assert "script.py [args ...]" in command("run", "--help")[0]
     assert "usage" in command("run", code=2)[0]
     assert "usage" in command(code=2)[0]
+    listed = command("--help")[0]
+    for word in "run doctor launch alias kernel export replay info".split():
+        assert f"\n    {word} " in listed
     assert "can't open file" in command("run", tmp_path / "absent.py", code=2)[1]
     assert "-m needs" in command("run", "-m", code=2)[1]
     assert "unknown option" in command("run", "--what", code=2)[1]

@@ -165,6 +165,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     alias.add_argument("action", choices=["on", "off", "status"])
     _add_kernel(commands)
     commands.add_parser("export", help="write a model of a Python file as ONNX or as a program")
+    commands.add_parser("replay", help="run a program again at the step that debug.record saved")
     commands.add_parser("info", help="print how clew was built and what it runs on")
     parsed = parser.parse_args(args)
     if parsed.version:

@@ -563,6 +563,10 @@ def main(args: list[str]) -> int:
     everything = args[:1] == ["--all"]
     args = args[everything:]
     module = None
+    if rest := args[2 if args[:1] == ["-m"] else 1 :]:
+        what = f"one program at a time, options first; got {rest[0]!r}, too"
+        print(f"clew doctor: {what}", file=sys.stderr)
+        return 2
     if args[:1] == ["-m"] and len(args) > 1:
         sys.path.insert(0, os.getcwd())
         module = args[1]
