@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 from pathlib import Path
@@ -119,3 +120,29 @@ def test_the_architecture_names_files_that_exist():
     names = set(re.findall(r"`([\w./]*\w\.(?:py|cpp|h))`", text))
     assert len(names) > 50
     assert [n for n in sorted(names) if not any(s.endswith("/" + n) for s in sources)] == []
+
+
+def latest(suite: str) -> dict[str, dict[str, float]]:
+    results = README.parent / "bench" / "results" / f"{suite}.jsonl"
+    return json.loads(results.read_text().splitlines()[-1])["median"]
+
+
+def test_the_readme_has_the_numbers_of_the_last_run():
+    """A table from an earlier run stood there, and was said to be the page's."""
+    cases = {
+        "`a + b`": ("overhead", "add"),
+        "`w + a`, recorded": ("overhead", "add, recorded"),
+        "`a @ b`": ("overhead", "matmul"),
+        "`a.exp()`": ("overhead", "exp"),
+        "`a.softmax(1)`": ("overhead", "softmax"),
+        "`a[3]`": ("overhead", "index row"),
+        "`x.item()`": ("overhead", "item"),
+        "forward and backward of a chain of `*`, a node": ("graph", "mul 8x8, forward + backward"),
+    }
+    _, _, table = README.read_text().partition("| | clew | PyTorch 2.13 |\n| --- | --- | --- |\n")
+    rows = [row.strip("|").split("|") for row in table.partition("\n\n")[0].splitlines()]
+    told = {name.strip(): (int(ours), int(theirs)) for name, ours, theirs in rows}
+    assert told == {
+        name: tuple(round(latest(suite)[library][case]) for library in ("clew", "torch"))
+        for name, (suite, case) in cases.items()
+    }

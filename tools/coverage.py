@@ -263,7 +263,7 @@ def page() -> str:
         "meaning is known to differ. What the",
         "values, derivatives and errors of the present names are like is measured by "
         "`make parity`. Names that are *out of scope*",
-        "belong to what clew is not: other devices, sparse and quantized tensors, TorchScript, "
+        "belong to what clew is not: other devices, quantized tensors, TorchScript, "
         "compiler and tracing internals.",
         "",
         "| module | names | present | differs | absent | out of scope |",

@@ -269,7 +269,6 @@ SAME_MEMBERS = {
 # Known differences of meaning.
 DIFFERS = {
     "compile": "runs the Python as it is, operations wait; own backends under clew run alone",
-    "load": "never executes code: `weights_only=False` reads the same safe set of types",
     "use_deterministic_algorithms": "accepted; operations are deterministic anyway",
     "set_flush_denormal": "denormal numbers are always kept",
     "profiler.profile": "operations are called `mul`, not `aten::mul`; also has `by_line`, "

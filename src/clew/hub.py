@@ -126,7 +126,7 @@ def load_state_dict_from_url(
         check_hash: compare the SHA-256 of what is fetched with the digits in its name, as in
             model-1a2b3c4d.pth.
         file_name: the name to keep it under; the URL's last part if None.
-        weights_only: as for `clew.load`, which never executes code.
+        weights_only: as for `clew.load`; False runs what the file says.
 
     Returns:
         What `clew.load` gives, mostly a dict of tensors.
