@@ -5,8 +5,11 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,10 +20,8 @@ from clew import _C
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 README = Path(__file__).parent.parent / "README.md"
 DOCS = README.parent / "docs"
-PAGES = [
-    *sorted((DOCS / "tutorials").glob("*.md")),
-    *(DOCS / f"{name}.md" for name in ("autobatch", "memory", "ragged", "sparse")),
-]
+RUN = ("autobatch", "compile", "export", "memory", "ragged", "recipes", "sparse")
+PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), *(DOCS / f"{name}.md" for name in RUN)]
 
 
 def run_examples(text: str, name: str) -> None:
@@ -80,6 +81,8 @@ def test_pages_whose_programs_run(page: Path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if page.stem == "autobatch":
         pytest.importorskip("greenlet")
+    if page.stem == "export":
+        pytest.importorskip("onnx")
     text = page.read_text()
     blocks = list(re.finditer(r"```python\n(.*?)```", text, re.S))
     assert blocks
@@ -146,3 +149,21 @@ def test_the_readme_has_the_numbers_of_the_last_run():
         name: tuple(round(latest(suite)[library][case]) for library in ("clew", "torch"))
         for name, (suite, case) in cases.items()
     }
+
+
+def test_the_program_of_the_page_about_many_processes_runs(tmp_path):
+    """Alone it is a group of one."""
+    text = (DOCS / "distributed.md").read_text()
+    program = re.search(r"```python\n(# train.py.*?)```", text, re.S)
+    assert program is not None
+    (tmp_path / "train.py").write_text(program[1])
+    done = subprocess.run(
+        [sys.executable, "-m", "clew", "run", "train.py"],
+        env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(clew.__file__))},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    ranks, loss = done.stdout.split("ranks, loss")
+    assert int(ranks) == 1 and float(loss) < 0.05, done.stdout + done.stderr
