@@ -51,6 +51,7 @@ def modules() -> list[str]:
 
 @pytest.mark.parametrize("name", modules())
 def test_module_examples(name: str, tmp_path, monkeypatch):
+    """They stand by themselves: what they need beside clew, nn and F they import."""
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
     finder = doctest.DocTestFinder(exclude_empty=True)
@@ -60,8 +61,6 @@ def test_module_examples(name: str, tmp_path, monkeypatch):
         if not test.examples:
             continue
         clew.manual_seed(0)
-        test.globs.update(vars(module))
-        test.globs["clew"] = clew
         runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
         out: list[str] = []
         runner.run(test, out=out.append)

@@ -86,6 +86,7 @@ def show() -> str:
         One line a fact.
 
     Example:
+        >>> from clew.__config__ import show
         >>> "oneDNN" in show()
         True
     """
@@ -99,6 +100,7 @@ def parallel_info() -> str:
         One line a fact.
 
     Example:
+        >>> from clew.__config__ import parallel_info
         >>> "threads" in parallel_info()
         True
     """

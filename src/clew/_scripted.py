@@ -100,6 +100,7 @@ class ScriptFunction:
         example: its arguments, where they are known.
 
     Example:
+        >>> from clew.jit import ScriptFunction
         >>> import clew
         >>> double = clew.jit.script(lambda x: 2 * x)
         >>> isinstance(double, ScriptFunction), double(clew.ones(1))

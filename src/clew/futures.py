@@ -18,6 +18,7 @@ class Future(Generic[T]):
         devices: the devices that the result may be on; only the CPU is there.
 
     Example:
+        >>> from clew.futures import Future
         >>> f = Future()
         >>> g = f.then(lambda done: done.value() + 1)
         >>> f.set_result(1)

@@ -55,6 +55,7 @@ def set_dir(d: str | os.PathLike[str]) -> None:
         d: its path; `~` stands for the home directory.
 
     Example:
+        >>> from clew.hub import get_dir, set_dir
         >>> before = get_dir()
         >>> set_dir("/tmp/models")
         >>> get_dir()
@@ -80,6 +81,7 @@ def download_url_to_file(
         RuntimeError: if the file's SHA-256 begins otherwise; `dst` is not written then.
 
     Example:
+        >>> from clew.hub import download_url_to_file
         >>> import pathlib
         >>> pathlib.Path("weights.txt").write_text("0.5")
         3
@@ -132,6 +134,7 @@ def load_state_dict_from_url(
         What `clew.load` gives, mostly a dict of tensors.
 
     Example:
+        >>> from clew.hub import load_state_dict_from_url
         >>> import pathlib
         >>> clew.save({"w": clew.ones(2)}, "model.pt")
         >>> url = pathlib.Path("model.pt").absolute().as_uri()
@@ -176,6 +179,7 @@ def load(repo_or_dir: Any, model: str, *args: Any, source: str = "github", **kwa
         RuntimeError: if there is no such function, or a package is missing that the file names.
 
     Example:
+        >>> from clew.hub import load
         >>> import pathlib
         >>> text = "import clew\ndef linear(n): return clew.nn.Linear(n, 1)"
         >>> _ = pathlib.Path("hubconf.py").write_text(text)

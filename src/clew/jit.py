@@ -238,6 +238,7 @@ class RecursiveScriptModule(ScriptModule):
     """A module that has a program; `script`, `trace` and `load` return one.
 
     Example:
+        >>> from clew.jit import isinstance
         >>> net = clew.jit.trace(clew.nn.Linear(2, 1), clew.ones(1, 2))
         >>> isinstance(net, clew.jit.RecursiveScriptModule)
         True

@@ -78,6 +78,7 @@ class Library:
         dispatch_key: what its kernels are for, where `impl` is not told; see there.
 
     Example:
+        >>> from clew.library import Library
         >>> lib = Library("doc_lib", "DEF")
         >>> lib.define("twice(Tensor x) -> Tensor")
         'twice'
@@ -187,6 +188,7 @@ def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = ()
         RuntimeError: if the operation exists with another schema.
 
     Example:
+        >>> from clew.library import define, impl
         >>> define("doc_define::twice", "(Tensor x) -> Tensor")
         >>> impl("doc_define::twice", "cpu", lambda x: 2 * x)
         >>> clew.ops.doc_define.twice(clew.ones(1))
@@ -211,6 +213,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
         None, or without `func` a decorator that returns its function.
 
     Example:
+        >>> from clew.library import define, impl
         >>> define("doc_impl::twice", "(Tensor x) -> Tensor")
         >>> @impl("doc_impl::twice", "cpu")
         ... def twice(x):
@@ -249,6 +252,7 @@ def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any
         None, or without `func` a decorator that returns its function.
 
     Example:
+        >>> from clew.library import define, register_kernel
         >>> define("doc_kernel::twice", "(Tensor x) -> Tensor")
         >>> register_kernel("doc_kernel::twice", "cpu", lambda x: 2 * x)
         >>> clew.ops.doc_kernel.twice(clew.ones(1))
@@ -285,6 +289,7 @@ def register_fake(
         RuntimeError: if there is no such operation.
 
     Example:
+        >>> from clew.library import custom_op, register_fake
         >>> @custom_op("doc_fake::twice", mutates_args=())
         ... def twice(x: clew.Tensor) -> clew.Tensor:
         ...     return clew.from_numpy(2 * x.detach().numpy())
@@ -321,6 +326,7 @@ def register_autograd(
         RuntimeError: if there is no such operation.
 
     Example:
+        >>> from clew.library import custom_op, register_autograd
         >>> @custom_op("doc_autograd::square", mutates_args=())
         ... def square(x: clew.Tensor) -> clew.Tensor:
         ...     return clew.from_numpy(x.detach().numpy() ** 2)
@@ -354,6 +360,7 @@ def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
         RuntimeError: if there is no such operation.
 
     Example:
+        >>> from clew.library import custom_op, register_vmap
         >>> @custom_op("doc_vmap::twice", mutates_args=())
         ... def twice(x: clew.Tensor) -> clew.Tensor:
         ...     return clew.from_numpy(2 * x.detach().numpy())
@@ -385,6 +392,7 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
         RuntimeError: if there is no such operation.
 
     Example:
+        >>> from clew.library import define, impl, register_autocast
         >>> define("doc_autocast::same", "(Tensor x) -> Tensor")
         >>> impl("doc_autocast::same", "cpu", lambda x: x.clone())
         >>> register_autocast("doc_autocast::same", "cpu", clew.bfloat16)
@@ -410,6 +418,7 @@ def register_torch_dispatch(
         kwargs: not used.
 
     Example:
+        >>> from clew.library import register_torch_dispatch
         >>> register_torch_dispatch("doc::twice", clew.Tensor, lambda *args: None)
         Traceback (most recent call last):
         NotImplementedError: register_torch_dispatch: dispatch modes are not supported
@@ -424,6 +433,7 @@ def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
         NotImplementedError: always.
 
     Example:
+        >>> from clew.library import Library, fallthrough_kernel, impl
         >>> lib = Library("doc_fallthrough", "DEF")
         >>> _ = lib.define("twice(Tensor x) -> Tensor")
         >>> lib.impl("twice", fallthrough_kernel, "Autograd")
@@ -445,6 +455,7 @@ def get_kernel(op: Any, dispatch_key: Any) -> Any:
         RuntimeError: if there is no such operation, or it has no such kernel.
 
     Example:
+        >>> from clew.library import define, get_kernel, impl
         >>> define("doc_get_kernel::twice", "(Tensor x) -> Tensor")
         >>> impl("doc_get_kernel::twice", "cpu", lambda x: 2 * x)
         >>> get_kernel("doc_get_kernel::twice", "CPU")(clew.ones(1))
@@ -473,6 +484,7 @@ def infer_schema(
         op_name: what stands in front.
 
     Example:
+        >>> from clew.library import infer_schema
         >>> def f(x: clew.Tensor, n: int = 2) -> clew.Tensor: ...
         >>> infer_schema(f, mutates_args=())
         '(Tensor x, SymInt n=2) -> Tensor'
@@ -537,6 +549,7 @@ class CustomOpDef:
         fn: its kernel.
 
     Example:
+        >>> from clew.library import CustomOpDef
         >>> twice = CustomOpDef("doc_def", "twice", "(Tensor x) -> Tensor", lambda x: 2 * x)
         >>> twice(clew.ones(1)), clew.ops.doc_def.twice(clew.ones(1))
         (tensor([2.]), tensor([2.]))
@@ -630,6 +643,7 @@ def custom_op(
         tags: kept with the operation.
 
     Example:
+        >>> from clew.library import custom_op
         >>> @custom_op("doc_op::half", mutates_args=())
         ... def half(x: clew.Tensor) -> clew.Tensor:
         ...     return clew.from_numpy(x.detach().numpy() / 2)
@@ -668,6 +682,7 @@ def triton_op(name: str, fn: Any = None, /, *, mutates_args: Any, schema: Any = 
         A CustomOpDef, or a decorator.
 
     Example:
+        >>> from clew.library import triton_op
         >>> @triton_op("doc_triton::twice", mutates_args=())
         ... def twice(x: clew.Tensor) -> clew.Tensor:
         ...     return 2 * x
@@ -681,6 +696,7 @@ def wrap_triton(triton_kernel: Any, /) -> Any:
     """Raises NotImplementedError: kernels in Triton's language need a GPU.
 
     Example:
+        >>> from clew.library import wrap_triton
         >>> wrap_triton(None)
         Traceback (most recent call last):
         NotImplementedError: wrap_triton: Triton's kernels need a GPU

@@ -130,6 +130,7 @@ def get_testing_overrides() -> dict[Any, Any]:
         A dict from the functions to their stand-ins.
 
     Example:
+        >>> from clew.overrides import get_testing_overrides
         >>> get_testing_overrides()[clew.add](1, 2)
         -1
     """
@@ -145,6 +146,7 @@ def enable_reentrant_dispatch() -> Any:
     """A block in which modes may be asked again; they always may, so it changes nothing.
 
     Example:
+        >>> from clew.overrides import enable_reentrant_dispatch
         >>> with enable_reentrant_dispatch():
         ...     clew.ones(1) + 1
         tensor([2.])

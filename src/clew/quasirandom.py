@@ -23,6 +23,7 @@ class SobolEngine:
         seed: of the permutation.
 
     Example:
+        >>> from clew.quasirandom import SobolEngine
         >>> SobolEngine(2).draw(3)
         tensor([[0.0000, 0.0000],
                 [0.5000, 0.5000],

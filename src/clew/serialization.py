@@ -71,6 +71,8 @@ def save(
             older than PyTorch 1.6; of data only.
 
     Example:
+        >>> import io
+        >>> from clew.serialization import load, save
         >>> file = io.BytesIO()
         >>> save({"weight": clew.ones(2), "epoch": 3}, file)
         >>> load(io.BytesIO(file.getvalue()))
@@ -173,6 +175,8 @@ def load(
         The object.
 
     Example:
+        >>> import io
+        >>> from clew.serialization import load, save
         >>> file = io.BytesIO()
         >>> save([clew.zeros(1), "a"], file)
         >>> load(file)
@@ -246,6 +250,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
         safe_globals: classes, or (class, "module.name") pairs for another name in the file.
 
     Example:
+        >>> from clew.serialization import add_safe_globals, clear_safe_globals
         >>> from fractions import Fraction
         >>> add_safe_globals([Fraction])
         >>> clear_safe_globals()
@@ -257,6 +262,7 @@ def get_safe_globals() -> list[Any]:
     """The classes allowed so far.
 
     Example:
+        >>> from clew.serialization import get_safe_globals
         >>> get_safe_globals()
         []
     """
@@ -267,6 +273,7 @@ def clear_safe_globals() -> None:
     """Allows no classes any more.
 
     Example:
+        >>> from clew.serialization import clear_safe_globals
         >>> clear_safe_globals()
     """
     safe.replace([])
@@ -279,6 +286,7 @@ class safe_globals:
         safe_globals: classes, or (class, "module.name") pairs.
 
     Example:
+        >>> from clew.serialization import get_safe_globals, safe_globals
         >>> from fractions import Fraction
         >>> with safe_globals([Fraction]):
         ...     len(get_safe_globals())
@@ -306,6 +314,8 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         Names such as "package.module.Class".
 
     Example:
+        >>> import io
+        >>> from clew.serialization import get_unsafe_globals_in_checkpoint, save
         >>> file = io.BytesIO()
         >>> save([1, 2], file)
         >>> get_unsafe_globals_in_checkpoint(file)

@@ -28,6 +28,7 @@ class UntypedStorage:
         device: the CPU, where storages are.
 
     Example:
+        >>> from clew.storage import UntypedStorage
         >>> s = UntypedStorage([1, 2, 3])
         >>> s[1:].tolist(), len(s)
         ([2, 3], 3)

@@ -127,7 +127,7 @@ def handle_torch_function(
         ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
         ...         return f"{func.__name__} of {len(args)}"
         >>> x = Logged()
-        >>> handle_torch_function(clew.add, (x,), x, 1)
+        >>> clew.overrides.handle_torch_function(clew.add, (x,), x, 1)
         'add of 2'
     """
     relevant = _relevant(relevant_args)

@@ -343,6 +343,7 @@ def install() -> None:
     """Makes `import torch` mean clew in this process and in those that it starts.
 
     Example:
+        >>> from clew._cli.run import install, uninstall
         >>> install()
         >>> import torch
         >>> torch.nn is clew.nn

@@ -52,6 +52,7 @@ def register_package(
         deserializer: gives for (storage, location) the storage there, or None.
 
     Example:
+        >>> from clew._files.places import register_package
         >>> from clew import UntypedStorage
         >>> from clew.serialization import default_restore_location
         >>> register_package(50, lambda s: None, lambda s, where: s if where == "moon" else None)
@@ -74,6 +75,7 @@ def location_tag(storage: Any) -> str:
         The first answer of the registered functions, such as "cpu".
 
     Example:
+        >>> from clew._files.places import location_tag
         >>> from clew import UntypedStorage
         >>> location_tag(UntypedStorage(3))
         'cpu'
@@ -99,6 +101,7 @@ def default_restore_location(storage: Any, location: str) -> Any:
         RuntimeError: no function knows the location.
 
     Example:
+        >>> from clew._files.places import default_restore_location
         >>> from clew import UntypedStorage
         >>> len(default_restore_location(UntypedStorage(3), "cpu"))
         3

@@ -51,6 +51,7 @@ def get_ctx() -> FakeContext:
         A FakeContext.
 
     Example:
+        >>> from clew.library import get_ctx
         >>> @clew.library.custom_op("doc_ctx::positive", mutates_args=())
         ... def positive(x: clew.Tensor) -> clew.Tensor:
         ...     return x[x > 0].clone()
@@ -168,6 +169,7 @@ def opcheck(
         OpCheckError: a check failed.
 
     Example:
+        >>> from clew.library import opcheck
         >>> @clew.library.custom_op("doc_opcheck::twice", mutates_args=())
         ... def twice(x: clew.Tensor) -> clew.Tensor:
         ...     return 2 * x

@@ -64,6 +64,7 @@ def is_autocast_available(device_type: str) -> bool:
         device_type: "cpu", "cuda" ...
 
     Example:
+        >>> from clew.amp import is_autocast_available
         >>> is_autocast_available("cpu")
         True
     """
@@ -89,6 +90,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
         device_type: "cpu", or a device that is not there.
 
     Example:
+        >>> from clew import is_autocast_enabled
         >>> with clew.autocast("cpu"):
         ...     is_autocast_enabled("cpu")
         True
@@ -125,6 +127,7 @@ def get_autocast_dtype(device_type: str) -> clew.dtype:
         device_type: "cpu", or a device that is not there.
 
     Example:
+        >>> from clew import get_autocast_dtype
         >>> get_autocast_dtype("cpu")
         clew.bfloat16
     """

@@ -44,6 +44,7 @@ class GradScaler:
         enabled: False: a scaler that does nothing.
 
     Example:
+        >>> from clew.amp import GradScaler
         >>> w = clew.ones(2, requires_grad=True)
         >>> opt = clew.optim.SGD([w], lr=0.5)
         >>> scaler = GradScaler("cpu", init_scale=8.0)

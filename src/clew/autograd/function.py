@@ -17,6 +17,7 @@ class FunctionCtx(_C.Node):
     """What forward and backward of a Function share; it is also the grad_fn of the outputs.
 
     Example:
+        >>> from clew.autograd.function import FunctionCtx
         >>> class Square(clew.autograd.Function):
         ...     @staticmethod
         ...     def forward(ctx: FunctionCtx, x):
@@ -401,6 +402,7 @@ class NestedIOFunction(Function):
     """Raises NotImplementedError where it is applied: return a flat tuple of tensors from forward.
 
     Example:
+        >>> from clew.autograd.function import NestedIOFunction
         >>> NestedIOFunction.apply([clew.ones(1)])
         Traceback (most recent call last):
         NotImplementedError: NestedIOFunction is not offered; ...

@@ -19,6 +19,7 @@ def attach_hook(table: Any, hook: Callable[..., Any]) -> RemovableHandle:
         TypeError: if the hook cannot be called.
 
     Example:
+        >>> from clew.autograd.hooks import attach_hook
         >>> from collections import OrderedDict
         >>> table = OrderedDict()
         >>> handle = attach_hook(table, print)

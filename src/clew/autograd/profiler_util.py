@@ -54,6 +54,7 @@ class Interval:
         end: in microseconds.
 
     Example:
+        >>> from clew.autograd.profiler_util import Interval
         >>> Interval(2.0, 5.0).elapsed_us()
         3.0
     """
@@ -76,6 +77,7 @@ class FormattedTimesMixin:
     """Averages and texts of the times that a class has, of FunctionEvent and FunctionEventAvg.
 
     Example:
+        >>> from clew.autograd.profiler_util import FormattedTimesMixin
         >>> class Times(FormattedTimesMixin):
         ...     cpu_time_total, self_cpu_time_total, count = 30.0, 30.0, 2
         >>> Times().cpu_time, Times().cpu_time_str
@@ -162,6 +164,7 @@ class FunctionEvent(FormattedTimesMixin):
         self_cpu_memory_usage: the same, without what lies inside.
 
     Example:
+        >>> from clew.autograd.profiler import FunctionEvent
         >>> event = FunctionEvent(0, "mul", thread=1, start_us=2.0, end_us=5.0)
         >>> event.cpu_time_total
         3.0
@@ -319,6 +322,7 @@ class FunctionEventAvg(FormattedTimesMixin):
         stack: the lines that they were grouped by, if they were.
 
     Example:
+        >>> from clew.autograd.profiler import FunctionEvent, FunctionEventAvg
         >>> average = FunctionEventAvg()
         >>> for i in range(2):
         ...     _ = average.add(FunctionEvent(i, "mul", 1, start_us=0.0, end_us=3.0))
@@ -402,6 +406,7 @@ class EventList(list[T], Generic[T]):
         record_shapes: whether shapes were recorded.
 
     Example:
+        >>> from clew.autograd.profiler import EventList, FunctionEvent
         >>> events = EventList([FunctionEvent(0, "mul", 1, start_us=0.0, end_us=3.0)])
         >>> events.self_cpu_time_total
         3.0

@@ -18,6 +18,7 @@ def get_cpu_capability() -> str:
         "AVX512", "AVX2" or "DEFAULT".
 
     Example:
+        >>> from clew.backends.cpu import get_cpu_capability
         >>> get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
         True
     """

@@ -14,6 +14,7 @@ def is_available() -> bool:
         True if its library was found beside clew.
 
     Example:
+        >>> from clew.backends.mkldnn import is_available
         >>> isinstance(is_available(), bool)
         True
     """

@@ -276,6 +276,7 @@ def init_process_group(
         RuntimeError: where MPI is missing, or the processes were not started by it.
 
     Example:
+        >>> from clew.distributed import destroy_process_group, init_process_group
         >>> init_process_group("gloo", rank=0, world_size=1)
         >>> destroy_process_group()
     """

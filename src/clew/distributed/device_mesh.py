@@ -21,6 +21,7 @@ class DeviceMesh:
         args: not used.
 
     Example:
+        >>> from clew.distributed.tensor import DeviceMesh
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> mesh = DeviceMesh("cpu", [[0]], mesh_dim_names=("data", "model"))
@@ -173,6 +174,7 @@ def init_device_mesh(
         RuntimeError: if the processes do not fill a grid of these sizes.
 
     Example:
+        >>> from clew.distributed.tensor import init_device_mesh
         >>> import clew.distributed as dist
         >>> mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "model"))
         >>> mesh.shape, mesh.get_coordinate()

@@ -21,6 +21,7 @@ def main(args: Sequence[str] | None = None) -> int:
         The exit status: 0, or 1 where a rank failed.
 
     Example:
+        >>> from clew.distributed.launch import main
         >>> main(["--nproc-per-node", "many", "train.py"])
         Traceback (most recent call last):
         SystemExit: clew launch: --nproc-per-node must be a number or auto; got 'many'

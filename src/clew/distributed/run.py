@@ -27,6 +27,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     """The parser of `clew launch`: torchrun's options and clew's own.
 
     Example:
+        >>> from clew.distributed.run import get_args_parser
         >>> parsed = get_args_parser().parse_args(["-n", "2", "train.py", "--lr", "0.1"])
         >>> parsed.nproc_per_node, parsed.script, parsed.arguments
         ('2', 'train.py', ['--lr', '0.1'])
@@ -75,6 +76,8 @@ def find_mpiexec() -> str:
         SystemExit: if there is none; its text says how to install MPI.
 
     Example:
+        >>> import os
+        >>> from clew.distributed.run import find_mpiexec
         >>> try:
         ...     name = os.path.basename(find_mpiexec())
         ... except SystemExit:  # MPI is not installed
@@ -107,6 +110,7 @@ def main(args: Sequence[str] | None = None) -> int:
         The exit status: 0, 1 where a rank failed, or 130 after Ctrl+C.
 
     Example:
+        >>> from clew.distributed.run import main
         >>> main(["--nproc-per-node", "many", "train.py"])
         Traceback (most recent call last):
         SystemExit: clew launch: --nproc-per-node must be a number or auto; got 'many'
@@ -127,6 +131,7 @@ def run(parsed: argparse.Namespace) -> int:
         SystemExit: if the options do not fit together, or MPI is missing.
 
     Example:
+        >>> from clew.distributed.run import get_args_parser, run
         >>> run(get_args_parser().parse_args(["--nnodes", "2", "train.py"]))
         Traceback (most recent call last):
         SystemExit: clew launch: --nnodes 2 needs as many --hosts; got []

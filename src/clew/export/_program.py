@@ -130,6 +130,7 @@ class ExportedProgram:
         example_inputs: the arguments that it was recorded with; None for one that was loaded.
 
     Example:
+        >>> from clew.export import ExportedProgram
         >>> import clew
         >>> program = clew.export.export(clew.nn.ReLU(), (clew.ones(2),))
         >>> isinstance(program, ExportedProgram), program.module()(clew.tensor([-1.0, 2.0]))

@@ -147,6 +147,7 @@ class Tracer(TracerBase):
         param_shapes_constant: accepted; parameters' shapes are read from the parameters.
 
     Example:
+        >>> from clew.fx import Tracer
         >>> graph = Tracer().trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
         >>> [n.op for n in graph.nodes]
         ['placeholder', 'call_module', 'call_module', 'output']
@@ -552,6 +553,7 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
         concrete_args: values of arguments that are known.
 
     Example:
+        >>> from clew.fx import symbolic_trace
         >>> traced = symbolic_trace(lambda x: (x + 1).relu())
         >>> traced(clew.tensor([-3.0, 3.0]))
         tensor([0., 4.])

@@ -55,6 +55,7 @@ class CodeGen:
     This one leaves them as they are.
 
     Example:
+        >>> from clew.fx import CodeGen
         >>> CodeGen().process_inputs(1, 2), CodeGen().process_outputs(3)
         ((1, 2), 3)
     """
@@ -127,6 +128,7 @@ class Graph:
         tracer_extras: what the tracer wants to keep.
 
     Example:
+        >>> from clew.fx import Graph
         >>> graph = Graph()
         >>> x = graph.placeholder("x")
         >>> y = graph.call_function(clew.relu, (x,))

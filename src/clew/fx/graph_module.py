@@ -57,6 +57,7 @@ class GraphModule(clew.nn.Module):
         class_name: what the class is called.
 
     Example:
+        >>> from clew.fx import GraphModule
         >>> traced: GraphModule = clew.fx.symbolic_trace(nn.Sequential(nn.ReLU()))
         >>> print(traced.code.strip())
         def forward(self, input):
@@ -243,6 +244,7 @@ def reduce_graph_module(state: dict[str, Any], graph: Graph, name: str = "GraphM
         A GraphModule.
 
     Example:
+        >>> from clew.fx.graph_module import reduce_graph_module
         >>> traced = clew.fx.symbolic_trace(nn.Sequential(nn.ReLU()))
         >>> reduce_graph_module(*traced.__reduce__()[1])(clew.tensor([-1.0, 2.0]))
         tensor([0., 2.])

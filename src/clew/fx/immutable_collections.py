@@ -20,6 +20,7 @@ class immutable_list(list):
     """A list that does not change, as a step's arguments have it.
 
     Example:
+        >>> from clew.fx.immutable_collections import immutable_list
         >>> numbers = immutable_list([1, 2])
         >>> numbers.append(3)
         Traceback (most recent call last):
@@ -40,6 +41,7 @@ class immutable_dict(dict):
     """A dict that does not change, as a step's arguments have it.
 
     Example:
+        >>> from clew.fx.immutable_collections import immutable_dict
         >>> options = immutable_dict(dim=1)
         >>> options["dim"] = 2
         Traceback (most recent call last):

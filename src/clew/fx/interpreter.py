@@ -23,6 +23,7 @@ class Interpreter:
         graph: the steps; the module's own if None.
 
     Example:
+        >>> from clew.fx import Interpreter
         >>> Interpreter(clew.fx.symbolic_trace(lambda x: x + 1)).run(clew.ones(1))
         tensor([2.])
     """
@@ -232,6 +233,7 @@ class Transformer(Interpreter):
         module: the module whose graph is written anew.
 
     Example:
+        >>> from clew.fx import Transformer
         >>> class Sigmoids(Transformer):
         ...     def call_function(self, target, args, kwargs):
         ...         target = clew.sigmoid if target is clew.relu else target

@@ -128,6 +128,7 @@ class Node:
         return_type: the type of the result, if it is known.
 
     Example:
+        >>> from clew.fx import Node
         >>> graph = clew.fx.Graph()
         >>> x = graph.placeholder("x")
         >>> node: Node = graph.call_function(clew.add, (x, 1))

@@ -24,6 +24,7 @@ class TracerBase:
     """What turns values into steps; `Tracer` and `GraphAppendingTracer` are made of it.
 
     Example:
+        >>> from clew.fx.proxy import TracerBase
         >>> issubclass(clew.fx.Tracer, TracerBase)
         True
     """
@@ -175,6 +176,7 @@ class GraphAppendingTracer(TracerBase):
         graph: the graph.
 
     Example:
+        >>> from clew.fx.proxy import GraphAppendingTracer
         >>> graph = clew.fx.Graph()
         >>> tracer = GraphAppendingTracer(graph)
         >>> x = clew.fx.Proxy(graph.placeholder("x"), tracer)
@@ -195,6 +197,7 @@ class Proxy:
         tracer: what records; appends to the step's graph if None.
 
     Example:
+        >>> from clew.fx import Proxy
         >>> graph = clew.fx.Graph()
         >>> x = Proxy(graph.placeholder("x"))
         >>> (clew.relu(x) + 1).node
@@ -279,6 +282,7 @@ class Attribute(Proxy):
         attr: the attribute's name.
 
     Example:
+        >>> from clew.fx.proxy import Attribute
         >>> graph = clew.fx.Graph()
         >>> shape = clew.fx.Proxy(graph.placeholder("x")).shape
         >>> isinstance(shape, Attribute), shape.node

@@ -73,6 +73,7 @@ def replace_pattern(
         The places where the pattern was found.
 
     Example:
+        >>> from clew.fx import replace_pattern
         >>> gm = clew.fx.symbolic_trace(lambda x: clew.relu(x) + 1)
         >>> len(replace_pattern(gm, lambda a: clew.relu(a), lambda a: clew.neg(a)))
         1

@@ -56,6 +56,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
         new_strategy: "file_descriptor" or "file_system".
 
     Example:
+        >>> from clew.multiprocessing import set_sharing_strategy
         >>> set_sharing_strategy("file_descriptor")
     """
     _set_strategy(new_strategy)
@@ -65,6 +66,7 @@ def get_sharing_strategy() -> str:
     """How tensors that are moved to shared memory are reached.
 
     Example:
+        >>> from clew.multiprocessing import get_sharing_strategy
         >>> get_sharing_strategy()
         'file_descriptor'
     """
@@ -75,6 +77,7 @@ def get_all_sharing_strategies() -> set[str]:
     """The ways there are.
 
     Example:
+        >>> from clew.multiprocessing import get_all_sharing_strategies
         >>> sorted(get_all_sharing_strategies())
         ['file_descriptor', 'file_system']
     """

@@ -65,7 +65,7 @@ class ProcessContext:
         errors: for each a queue that gets the text of its exception.
 
     Example:
-        >>> from clew.multiprocessing import start_processes
+        >>> from clew.multiprocessing import ProcessContext, start_processes
         >>> context: ProcessContext = start_processes(
         ...     lambda i: None, nprocs=1, join=False, start_method="fork"
         ... )

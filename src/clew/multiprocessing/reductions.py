@@ -16,6 +16,7 @@ def init_reductions() -> None:
     """Makes ForkingPickler share tensors' memory; importing clew.multiprocessing has done so.
 
     Example:
+        >>> from clew.multiprocessing.reductions import init_reductions
         >>> init_reductions()
     """
     _shared.register(ForkingPickler)
@@ -31,6 +32,8 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
         What `__reduce_ex__` returns.
 
     Example:
+        >>> from clew import Tensor
+        >>> from clew.multiprocessing.reductions import reduce_tensor
         >>> function, args = reduce_tensor(Tensor([1.0, 2.0]))
         >>> function(*args)
         tensor([1., 2.])

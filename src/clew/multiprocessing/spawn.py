@@ -63,6 +63,7 @@ def start_processes(
         None, or with join=False an object with `join()`.
 
     Example:
+        >>> from clew.multiprocessing import start_processes
         >>> def fill(i, out):
         ...     out[i] = i + 1
         >>> total = clew.zeros(2).share_memory_()
@@ -114,6 +115,7 @@ def spawn(
         None, or with join=False an object with `join()`.
 
     Example:
+        >>> from clew.multiprocessing import spawn
         >>> import operator
         >>> spawn(operator.index, nprocs=1)  # operator.index(0), in another process
     """

@@ -154,6 +154,7 @@ class UninitializedTensorMixin:
     """A tensor with a device and a dtype, and no shape until materialize().
 
     Example:
+        >>> from clew.nn.parameter import UninitializedTensorMixin
         >>> isinstance(nn.UninitializedParameter(), UninitializedTensorMixin)
         True
     """
@@ -250,6 +251,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
         persistent: whether it is part of the state_dict.
 
     Example:
+        >>> from clew.nn import UninitializedBuffer
         >>> buffer = UninitializedBuffer()
         >>> buffer.materialize((2, 3))
         >>> buffer.shape

@@ -13,6 +13,7 @@ def parse_args(*arg_descriptors: str) -> Callable[[Any], Any]:
         arg_descriptors: not used.
 
     Example:
+        >>> from clew.onnx.symbolic_helper import parse_args
         >>> parse_args("v", "i")(len) is len
         True
     """
@@ -26,6 +27,7 @@ def quantized_args(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         args, kwargs: not used.
 
     Example:
+        >>> from clew.onnx.symbolic_helper import quantized_args
         >>> quantized_args(True)(len) is len
         True
     """

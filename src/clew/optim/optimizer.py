@@ -55,6 +55,7 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
         A handle whose `remove()` takes the hook away.
 
     Example:
+        >>> from clew.optim.optimizer import register_optimizer_step_pre_hook
         >>> handle = register_optimizer_step_pre_hook(lambda opt, args, kwargs: None)
         >>> handle.remove()
     """
@@ -71,6 +72,7 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
         A handle whose `remove()` takes the hook away.
 
     Example:
+        >>> from clew.optim.optimizer import register_optimizer_step_post_hook
         >>> handle = register_optimizer_step_post_hook(lambda opt, args, kwargs: None)
         >>> handle.remove()
     """

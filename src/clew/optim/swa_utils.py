@@ -38,6 +38,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
         decay: in [0, 1].
 
     Example:
+        >>> from clew.optim.swa_utils import get_ema_multi_avg_fn
         >>> average = [clew.zeros(1)]
         >>> get_ema_multi_avg_fn(0.5)(average, [clew.ones(1)], None)
         >>> average
@@ -60,6 +61,7 @@ def get_swa_multi_avg_fn() -> Callable[..., None]:
     """A function that updates a list of equal-weight averages.
 
     Example:
+        >>> from clew.optim.swa_utils import get_swa_multi_avg_fn
         >>> average = [clew.zeros(1)]
         >>> get_swa_multi_avg_fn()(average, [clew.ones(1)], 3)
         >>> average
@@ -87,6 +89,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Tensor]:
         decay: in [0, 1].
 
     Example:
+        >>> from clew.optim.swa_utils import get_ema_avg_fn
         >>> get_ema_avg_fn(0.5)(clew.zeros(1), clew.ones(1), 1)
         tensor([0.5000])
     """
@@ -103,6 +106,7 @@ def get_swa_avg_fn() -> Callable[..., Tensor]:
     """As `get_swa_multi_avg_fn`, for one tensor and returning the new average.
 
     Example:
+        >>> from clew.optim.swa_utils import get_swa_avg_fn
         >>> get_swa_avg_fn()(clew.zeros(1), clew.ones(1), 3)
         tensor([0.2500])
     """
@@ -125,6 +129,7 @@ class AveragedModel(Module):
         use_buffers: average buffers too; otherwise they are copied.
 
     Example:
+        >>> from clew.optim.swa_utils import AveragedModel
         >>> model = clew.nn.Linear(1, 1)
         >>> average = AveragedModel(model)
         >>> average.update_parameters(model)
@@ -191,6 +196,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         device: where the input is moved; None to leave it.
 
     Example:
+        >>> from clew.optim.swa_utils import update_bn
         >>> model = clew.nn.BatchNorm1d(1)
         >>> update_bn([clew.tensor([[1.0], [3.0]])], model)
         >>> model.running_mean
@@ -227,6 +233,7 @@ class SWALR(LRScheduler):
         last_epoch: the number of the last epoch when resuming.
 
     Example:
+        >>> from clew.optim.swa_utils import SWALR
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
         >>> schedule = SWALR(opt, swa_lr=0.5, anneal_epochs=1)
         >>> opt.step(); schedule.step()

@@ -21,6 +21,7 @@ class FileCheck:
     """Checks of a text, each of which goes on where the one before has found something.
 
     Example:
+        >>> from clew.testing import FileCheck
         >>> text = "a = relu(x)\\nb = tanh(a)\\nreturn b"
         >>> FileCheck().check("relu").check_next("tanh").check_not("sigmoid").run(text)
     """

@@ -36,6 +36,7 @@ class Measurement:
         ValueError: if there is no time, or `number_per_run` is below 1.
 
     Example:
+        >>> from clew.utils.benchmark import Measurement
         >>> m = Measurement(10, [0.2, 0.4, 0.3])
         >>> m.times, m.median
         ([0.02, 0.04, 0.03], 0.03)
@@ -292,6 +293,7 @@ class Compare:
         results: the measurements.
 
     Example:
+        >>> from clew.utils.benchmark import Compare, Measurement
         >>> ours = Measurement(1, [0.002], label="add", description="ours")
         >>> theirs = Measurement(1, [0.004], label="add", description="theirs")
         >>> Compare([ours, theirs]).print()

@@ -55,7 +55,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
         enable: True is the default; False runs functions to their end.
 
     Example:
-        >>> with set_checkpoint_early_stop(False):
+        >>> with clew.utils.checkpoint.set_checkpoint_early_stop(False):
         ...     pass
     """
     global _early_stop
@@ -74,7 +74,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
         enabled: True or False; None leaves it to the argument.
 
     Example:
-        >>> with set_checkpoint_debug_enabled(True):
+        >>> with clew.utils.checkpoint.set_checkpoint_debug_enabled(True):
         ...     pass
     """
     global _debug
@@ -89,6 +89,7 @@ def noop_context_fn() -> tuple[Any, Any]:
     """Two contexts that do nothing.
 
     Example:
+        >>> from clew.utils.checkpoint import noop_context_fn
         >>> len(noop_context_fn())
         2
     """
@@ -102,6 +103,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         inputs: tensors and anything else.
 
     Example:
+        >>> from clew.utils.checkpoint import detach_variable
         >>> detach_variable((clew.ones(1, requires_grad=True), 3))[0].requires_grad
         True
     """
@@ -123,6 +125,7 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
         inputs: tensors and anything else.
 
     Example:
+        >>> from clew.utils.checkpoint import check_backward_validity
         >>> check_backward_validity([clew.ones(1, requires_grad=True)])
     """
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
@@ -163,6 +166,7 @@ class CheckpointFunction(Function):
     """The autograd function behind `checkpoint(..., use_reentrant=True)`.
 
     Example:
+        >>> from clew.utils.checkpoint import CheckpointFunction
         >>> x = clew.ones(2, requires_grad=True)
         >>> y = CheckpointFunction.apply(lambda t: t.exp(), True, x)
         >>> y.sum().backward()
@@ -421,6 +425,7 @@ def checkpoint(
         What the function returned.
 
     Example:
+        >>> from clew.utils.checkpoint import checkpoint
         >>> x = clew.ones(2, requires_grad=True)
         >>> checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False).sum().backward()
         >>> x.grad
@@ -508,6 +513,7 @@ def checkpoint_sequential(
         What the last function returned.
 
     Example:
+        >>> from clew.utils.checkpoint import checkpoint_sequential
         >>> x = clew.ones(1, requires_grad=True)
         >>> checkpoint_sequential([clew.sin, clew.cos, clew.exp], 2, x, use_reentrant=False).shape
         clew.Size([1])

@@ -16,6 +16,7 @@ class RemovableHandle:
         extra_dict: a table, or a list of them, with the same keys, emptied together with it.
 
     Example:
+        >>> from clew.utils.hooks import RemovableHandle
         >>> from collections import OrderedDict
         >>> table = OrderedDict()
         >>> handle = RemovableHandle(table)

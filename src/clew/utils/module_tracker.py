@@ -11,6 +11,7 @@ class ModuleTracker:
     """Within it, `parents` holds the names of the modules whose forward is running.
 
     Example:
+        >>> from clew.utils.module_tracker import ModuleTracker
         >>> class Asks(nn.Module):
         ...     def forward(self, x):
         ...         print(sorted(tracker.parents))

@@ -24,6 +24,7 @@ class WeakIdRef(weakref.ref):
         callback: called with the reference when the object is gone.
 
     Example:
+        >>> from clew.utils.weak import WeakIdRef
         >>> x = clew.ones(2)
         >>> WeakIdRef(x) == WeakIdRef(x), WeakIdRef(x) == WeakIdRef(clew.ones(2))
         (True, False)
@@ -52,6 +53,7 @@ class WeakIdKeyDictionary(MutableMapping):
         ref_type: accepted.
 
     Example:
+        >>> from clew.utils.weak import WeakIdKeyDictionary
         >>> table = WeakIdKeyDictionary()
         >>> x = clew.ones(2)
         >>> table[x] = "a"
@@ -96,6 +98,7 @@ class TensorWeakRef:
         tensor: the tensor.
 
     Example:
+        >>> from clew.utils.weak import TensorWeakRef
         >>> x = clew.ones(2)
         >>> reference = TensorWeakRef(x)
         >>> reference() is x

@@ -41,6 +41,7 @@ class QuantStub(nn.Module):
         qconfig: how they would be observed.
 
     Example:
+        >>> from clew.ao.quantization import QuantStub
         >>> QuantStub()(clew.ones(1))
         tensor([1.])
     """
@@ -61,6 +62,7 @@ class DeQuantStub(QuantStub):
         qconfig: how they would be observed.
 
     Example:
+        >>> from clew.ao.quantization import DeQuantStub
         >>> DeQuantStub()(clew.ones(1))
         tensor([1.])
     """
@@ -73,6 +75,7 @@ class QuantWrapper(nn.Module):
         module: the module.
 
     Example:
+        >>> from clew.ao.quantization import QuantWrapper
         >>> QuantWrapper(nn.ReLU())(clew.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
@@ -112,6 +115,7 @@ def quantize_dynamic(
         NotImplementedError: for another dtype.
 
     Example:
+        >>> from clew.ao.quantization import quantize_dynamic
         >>> model = quantize_dynamic(nn.Sequential(nn.Linear(4, 2), nn.ReLU()))
         >>> model[0].weight().dtype
         clew.int8
@@ -165,6 +169,7 @@ def fuse_modules(model: Any, modules_to_fuse: Any, inplace: bool = False, **kwar
         RuntimeError: if the model is in training mode.
 
     Example:
+        >>> from clew.ao.quantization import fuse_modules
         >>> model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU()).eval()
         >>> fuse_modules(model, ["0", "1", "2"])[1]
         Identity()

@@ -20,6 +20,7 @@ class autocast(amp.autocast):
         cache_enabled: keep converted weights within the block.
 
     Example:
+        >>> from clew.cpu.amp import autocast
         >>> import warnings
         >>> warnings.simplefilter("ignore")
         >>> with autocast():

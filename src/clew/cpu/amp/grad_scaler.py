@@ -21,6 +21,7 @@ class GradScaler(amp.GradScaler):
         enabled: whether it does anything.
 
     Example:
+        >>> from clew.cpu.amp import GradScaler
         >>> import warnings
         >>> warnings.simplefilter("ignore")
         >>> GradScaler(init_scale=4.0).scale(clew.ones(1))

@@ -22,6 +22,7 @@ class autocast(amp.autocast):
         cache_enabled: keep converted weights within the block.
 
     Example:
+        >>> from clew.cuda.amp import autocast
         >>> import warnings
         >>> warnings.simplefilter("ignore")
         >>> with autocast():
@@ -56,6 +57,7 @@ def custom_fwd(
         The function with autocast as there.
 
     Example:
+        >>> from clew.cuda.amp import custom_fwd
         >>> import warnings
         >>> warnings.simplefilter("ignore")
         >>> class Twice(clew.autograd.Function):
@@ -85,6 +87,7 @@ def custom_bwd(bwd: Callable[..., Any]) -> Any:
         The function with autocast as in forward.
 
     Example:
+        >>> from clew.cuda.amp import custom_bwd, custom_fwd
         >>> import warnings
         >>> warnings.simplefilter("ignore")
         >>> class Twice(clew.autograd.Function):

@@ -23,6 +23,7 @@ class GradScaler(amp.GradScaler):
         enabled: whether it would do anything.
 
     Example:
+        >>> from clew.cuda.amp import GradScaler
         >>> import warnings
         >>> warnings.simplefilter("ignore")
         >>> scaler = GradScaler()

@@ -15,6 +15,7 @@ class JoinHook:
     """What a process does for one object after its last batch.
 
     Example:
+        >>> from clew.distributed.algorithms import JoinHook
         >>> class Counts(JoinHook):
         ...     batches = 0
         ...     def main_hook(self):
@@ -52,6 +53,7 @@ class Joinable(ABC):
     It calls `Join.notify_join_context(self)` before the collectives of each batch.
 
     Example:
+        >>> from clew.distributed.algorithms import Joinable
         >>> from clew.nn.parallel import DistributedDataParallel
         >>> issubclass(DistributedDataParallel, Joinable)
         True
@@ -97,6 +99,7 @@ class Join:
         kwargs: for the objects' `join_hook`.
 
     Example:
+        >>> from clew.distributed.algorithms import Join
         >>> from clew.nn.parallel import DistributedDataParallel
         >>> clew.distributed.init_process_group("gloo", rank=0, world_size=1)
         >>> model = DistributedDataParallel(clew.nn.Linear(2, 1))

@@ -114,6 +114,7 @@ def save(
         CheckpointException: it failed on some rank; raised on all.
 
     Example:
+        >>> from clew.distributed.checkpoint import load, save
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = save({"w": clew.arange(3)}, checkpoint_id=folder)
@@ -196,6 +197,7 @@ def async_save(state_dict: dict[str, Any], **options: Any) -> Future[list[Entry]
         A Future that is complete: unlike PyTorch's, the call writes everything before it returns.
 
     Example:
+        >>> from clew.distributed.checkpoint import async_save
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     future = async_save({"w": clew.ones(2)}, checkpoint_id=folder)
@@ -279,6 +281,7 @@ def load(
         CheckpointException: it failed on some rank; raised on all.
 
     Example:
+        >>> from clew.distributed.checkpoint import load, save
         >>> import tempfile
         >>> state = {"w": clew.zeros(2), "step": 0}
         >>> with tempfile.TemporaryDirectory() as folder:

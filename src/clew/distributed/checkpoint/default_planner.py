@@ -16,6 +16,7 @@ class DefaultSavePlanner:
         NotImplementedError: if either is False.
 
     Example:
+        >>> from clew.distributed.checkpoint import DefaultSavePlanner
         >>> import tempfile
         >>> from clew.distributed import checkpoint
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -45,6 +46,7 @@ class DefaultLoadPlanner:
         NotImplementedError: if either of the first two is False.
 
     Example:
+        >>> from clew.distributed.checkpoint import DefaultLoadPlanner
         >>> import tempfile
         >>> from clew.distributed import checkpoint
         >>> state = {"w": clew.zeros(2), "new": clew.zeros(1)}

@@ -21,6 +21,7 @@ class FileSystemWriter:
             False, a folder with anything in it raises.
 
     Example:
+        >>> from clew.distributed.checkpoint import FileSystemWriter
         >>> import tempfile
         >>> from clew.distributed import checkpoint
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -52,6 +53,7 @@ class FileSystemReader:
         path: the folder.
 
     Example:
+        >>> from clew.distributed.checkpoint import FileSystemReader
         >>> import tempfile
         >>> from clew.distributed import checkpoint
         >>> state = {"w": clew.zeros(2)}

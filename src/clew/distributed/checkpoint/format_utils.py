@@ -64,6 +64,7 @@ def dcp_to_torch_save(
         CheckpointException: the folder has no whole checkpoint.
 
     Example:
+        >>> from clew.distributed.checkpoint.format_utils import dcp_to_torch_save
         >>> import os, tempfile
         >>> from clew.distributed import checkpoint
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -94,6 +95,7 @@ def torch_save_to_dcp(
         TypeError: if the file holds no dict.
 
     Example:
+        >>> from clew.distributed.checkpoint.format_utils import torch_save_to_dcp
         >>> import os, tempfile
         >>> from clew.distributed import checkpoint
         >>> state = {"w": clew.zeros(3, dtype=clew.int64)}

@@ -104,6 +104,7 @@ def get_model_state_dict(
         `full_state_dict`.
 
     Example:
+        >>> from clew.distributed.checkpoint.state_dict import get_model_state_dict
         >>> state = get_model_state_dict(nn.Linear(2, 1))
         >>> sorted(state)
         ['bias', 'weight']
@@ -172,6 +173,7 @@ def get_optimizer_state_dict(
         options: what it looks like.
 
     Example:
+        >>> from clew.distributed.checkpoint.state_dict import get_optimizer_state_dict
         >>> model = nn.Linear(2, 1)
         >>> state = get_optimizer_state_dict(model, clew.optim.Adam(model.parameters()))
         >>> sorted(state["state"]["weight"])
@@ -224,6 +226,7 @@ def get_state_dict(
         What `get_model_state_dict` and `get_optimizer_state_dict` give.
 
     Example:
+        >>> from clew.distributed.checkpoint.state_dict import get_state_dict
         >>> model = nn.Linear(2, 1)
         >>> own, steps = get_state_dict(model, clew.optim.SGD(model.parameters(), lr=0.1))
         >>> sorted(own), steps["param_groups"][0]["params"]
@@ -266,6 +269,7 @@ def set_model_state_dict(
         `missing_keys` and `unexpected_keys`, as of `Module.load_state_dict`.
 
     Example:
+        >>> from clew.distributed.checkpoint.state_dict import set_model_state_dict
         >>> model = nn.Linear(2, 1, bias=False)
         >>> set_model_state_dict(model, {"weight": clew.ones(1, 2)})
         <All keys matched successfully>
@@ -300,6 +304,8 @@ def set_optimizer_state_dict(
         RuntimeError: if `strict` and the state lacks a parameter.
 
     Example:
+        >>> from clew.distributed.checkpoint.state_dict import get_optimizer_state_dict
+        >>> from clew.distributed.checkpoint.state_dict import set_optimizer_state_dict
         >>> model = nn.Linear(2, 1)
         >>> saved = get_optimizer_state_dict(model, clew.optim.SGD(model.parameters(), lr=0.5))
         >>> optimizer = clew.optim.SGD(model.parameters(), lr=0.1)
@@ -356,6 +362,7 @@ def set_state_dict(
         `missing_keys` and `unexpected_keys` of the model.
 
     Example:
+        >>> from clew.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
         >>> model = nn.Linear(2, 1)
         >>> optimizer = clew.optim.SGD(model.parameters(), lr=0.1)
         >>> own, steps = get_state_dict(model, optimizer)

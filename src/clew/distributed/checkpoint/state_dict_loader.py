@@ -28,6 +28,7 @@ def load_state_dict(
         planner: None, or a DefaultLoadPlanner.
 
     Example:
+        >>> from clew.distributed.checkpoint import load_state_dict
         >>> import tempfile
         >>> from clew.distributed import checkpoint
         >>> state = {"w": clew.zeros(2)}

@@ -31,6 +31,7 @@ def save_state_dict(
         What was written.
 
     Example:
+        >>> from clew.distributed.checkpoint import save_state_dict
         >>> import tempfile
         >>> from clew.distributed import checkpoint
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -12,6 +12,7 @@ class Stateful(Protocol):
     """An object that gives its state, and takes it back.
 
     Example:
+        >>> from clew.distributed.checkpoint import Stateful
         >>> isinstance(nn.Linear(2, 1), Stateful), isinstance(clew.ones(1), Stateful)
         (True, False)
     """

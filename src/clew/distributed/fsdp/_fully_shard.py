@@ -290,6 +290,8 @@ class UnshardHandle:
         group: the parameters that are put together.
 
     Example:
+        >>> from clew.distributed.tensor import DTensor
+        >>> from clew.distributed.fsdp import UnshardHandle, fully_shard
         >>> import clew.distributed as dist
         >>> model = fully_shard(nn.Linear(4, 2))
         >>> handle: UnshardHandle = model.unshard(async_op=True)
@@ -312,6 +314,7 @@ class FSDPModule:
     """The class that `fully_shard` adds to a module's own.
 
     Example:
+        >>> from clew.distributed.fsdp import FSDPModule, fully_shard
         >>> import clew.distributed as dist
         >>> model = fully_shard(nn.Linear(4, 2))
         >>> isinstance(model, FSDPModule), isinstance(model, nn.Linear)
@@ -471,6 +474,7 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
         method_name: its name.
 
     Example:
+        >>> from clew.distributed.fsdp import fully_shard, register_fsdp_forward_method
         >>> import clew.distributed as dist
         >>> class Net(nn.Linear):
         ...     def logits(self, x):
@@ -522,6 +526,7 @@ def fully_shard(
         The module, which is an `FSDPModule` now.
 
     Example:
+        >>> from clew.distributed.fsdp import fully_shard
         >>> net = clew.nn.Linear(4, 2)
         >>> fully_shard(net)(clew.ones(1, 4)).sum().backward()
         >>> net.weight.grad.full_tensor()

@@ -151,6 +151,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Ten
         The result, on every process.
 
     Example:
+        >>> from clew.distributed.nn import all_reduce
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2, requires_grad=True)
@@ -173,6 +174,7 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
         A tuple of the tensors, by rank in the group.
 
     Example:
+        >>> from clew.distributed.nn import all_gather
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2, requires_grad=True)
@@ -196,6 +198,7 @@ def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
         The source's tensor.
 
     Example:
+        >>> from clew.distributed.nn import broadcast
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2, requires_grad=True)
@@ -221,6 +224,7 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) 
         The result at the destination; elsewhere a copy of the process's own tensor.
 
     Example:
+        >>> from clew.distributed.nn import reduce
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2, requires_grad=True)
@@ -245,6 +249,7 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
         A tuple of the tensors, by rank in the group; of zeros at the other processes.
 
     Example:
+        >>> from clew.distributed.nn import gather
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2, requires_grad=True)
@@ -270,6 +275,7 @@ def scatter(tensors: Any, src: int = 0, group: Any = None) -> Tensor:
         The tensor for this process.
 
     Example:
+        >>> from clew.distributed.nn import scatter
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2, requires_grad=True)
@@ -297,6 +303,7 @@ def reduce_scatter(
         The item for this process.
 
     Example:
+        >>> from clew.distributed.nn import reduce_scatter
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2, requires_grad=True)
@@ -322,6 +329,7 @@ def all_to_all(
         A tuple of the tensors that came, by rank.
 
     Example:
+        >>> from clew.distributed.nn import all_to_all
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2, requires_grad=True)
@@ -357,6 +365,7 @@ def all_to_all_single(
         The parts that came, by rank, joined along the first dim.
 
     Example:
+        >>> from clew.distributed.nn import all_to_all_single
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> x = clew.ones(2, requires_grad=True)

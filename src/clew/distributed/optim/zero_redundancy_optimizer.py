@@ -37,6 +37,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         defaults: options of the optimizer.
 
     Example:
+        >>> from clew.distributed.optim import ZeroRedundancyOptimizer
         >>> clew.distributed.init_process_group("gloo", rank=0, world_size=1)
         >>> w = clew.nn.Parameter(clew.ones(2))
         >>> opt = ZeroRedundancyOptimizer([w], clew.optim.SGD, lr=0.5)

@@ -64,6 +64,7 @@ def zeros(*size: Any, **options: Any) -> DTensor:
         A DTensor.
 
     Example:
+        >>> from clew.distributed.tensor import Shard, init_device_mesh, zeros
         >>> mesh = init_device_mesh("cpu", (1,))
         >>> zeros(2, 3, device_mesh=mesh, placements=[Shard(0)]).placements
         (Shard(dim=0),)
@@ -76,6 +77,7 @@ def ones(*size: Any, **options: Any) -> DTensor:
     """A distributed tensor of ones; arguments as of `zeros`.
 
     Example:
+        >>> from clew.distributed.tensor import ones
         >>> ones(2).full_tensor()
         tensor([1., 1.])
         >>> clew.distributed.destroy_process_group()
@@ -87,6 +89,7 @@ def empty(*size: Any, **options: Any) -> DTensor:
     """A distributed tensor of any numbers; arguments as of `zeros`.
 
     Example:
+        >>> from clew.distributed.tensor import empty
         >>> empty(2, 3).shape
         clew.Size([2, 3])
         >>> clew.distributed.destroy_process_group()
@@ -103,6 +106,7 @@ def full(size: Any, fill_value: Any, **options: Any) -> DTensor:
         options: as of `zeros`.
 
     Example:
+        >>> from clew.distributed.tensor import full
         >>> full((2,), 3.0).full_tensor()
         tensor([3., 3.])
         >>> clew.distributed.destroy_process_group()
@@ -118,6 +122,7 @@ def rand(*size: Any, **options: Any) -> DTensor:
         options: as of `zeros`.
 
     Example:
+        >>> from clew.distributed.tensor import rand
         >>> rand(2, 3).shape
         clew.Size([2, 3])
         >>> clew.distributed.destroy_process_group()
@@ -133,6 +138,7 @@ def randn(*size: Any, **options: Any) -> DTensor:
         options: as of `zeros`.
 
     Example:
+        >>> from clew.distributed.tensor import randn
         >>> randn(2, 3).shape
         clew.Size([2, 3])
         >>> clew.distributed.destroy_process_group()

@@ -351,6 +351,7 @@ def distribute_module(
         output_fn: called with the module, its output, and the mesh, after it.
 
     Example:
+        >>> from clew.distributed.tensor import distribute_module
         >>> from clew.distributed.tensor import init_device_mesh
         >>> net = distribute_module(nn.Linear(2, 1), init_device_mesh("cpu", (1,)))
         >>> net.weight.placements

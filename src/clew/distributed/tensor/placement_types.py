@@ -11,6 +11,7 @@ class Placement:
     """How a tensor lies along one dim of a mesh: `Shard`, `Replicate` or `Partial`.
 
     Example:
+        >>> from clew.distributed.tensor import Partial, Placement, Replicate, Shard
         >>> [isinstance(p, Placement) for p in (Shard(0), Replicate(), Partial())]
         [True, True, True]
     """
@@ -49,6 +50,7 @@ class Shard(Placement):
         dim: the tensor's dim.
 
     Example:
+        >>> from clew.distributed.tensor import Shard
         >>> Shard(1).is_shard(1)
         True
     """
@@ -78,6 +80,7 @@ class Shard(Placement):
             rank: which of them.
 
         Example:
+            >>> from clew.distributed.tensor import Shard
             >>> Shard.local_shard_size_and_offset(10, 4, 3)
             (1, 9)
         """
@@ -108,6 +111,7 @@ class Replicate(Placement):
     """Every process has the whole.
 
     Example:
+        >>> from clew.distributed.tensor import Replicate
         >>> Replicate().is_replicate()
         True
     """
@@ -127,6 +131,7 @@ class Partial(Placement):
         reduce_op: "sum" or "avg".
 
     Example:
+        >>> from clew.distributed.tensor import Partial
         >>> Partial().is_partial("sum")
         True
     """

@@ -13,6 +13,7 @@ class LazyModuleMixin:
     """Mixed in before a module class: parameters stay uninitialised until the first call.
 
     Example:
+        >>> from clew.nn.modules.lazy import LazyModuleMixin
         >>> layer = nn.LazyLinear(2)
         >>> isinstance(layer, LazyModuleMixin), layer.has_uninitialized_params()
         (True, True)

@@ -17,6 +17,7 @@ def ntuple(n: int, value: Any) -> tuple[Any, ...]:
         a tuple.
 
     Example:
+        >>> from clew.nn.modules.utils import ntuple
         >>> ntuple(2, 3), ntuple(2, [4, 5])
         ((3, 3), (4, 5))
     """
@@ -34,6 +35,7 @@ def check_whole(module: Any, **sizes: Any) -> None:
         TypeError: where one is no whole number.
 
     Example:
+        >>> from clew.nn.modules.utils import check_whole
         >>> check_whole(nn.ReLU(), size=1.5)
         Traceback (most recent call last):
         TypeError: ReLU: size must be an int; got float 1.5

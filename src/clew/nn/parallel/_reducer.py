@@ -29,6 +29,7 @@ class GradBucket:
         last: whether it is the last bucket of a backward.
 
     Example:
+        >>> from clew.nn.parallel.distributed import GradBucket
         >>> bucket = GradBucket(0, clew.arange(3.0), [clew.zeros(2), clew.zeros(1)], last=True)
         >>> bucket.gradients()
         [tensor([0., 1.]), tensor([2.])]

@@ -69,6 +69,7 @@ def data_parallel(
         what the module returns.
 
     Example:
+        >>> from clew.nn.parallel import data_parallel
         >>> data_parallel(nn.ReLU(), clew.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """

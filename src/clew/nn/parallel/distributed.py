@@ -33,6 +33,7 @@ class DistributedDataParallel(Module):
         kwargs: further options, which raise.
 
     Example:
+        >>> from clew.nn.parallel import DistributedDataParallel
         >>> clew.distributed.init_process_group("gloo", rank=0, world_size=1)
         >>> model = DistributedDataParallel(clew.nn.Linear(2, 1))
         >>> model(clew.ones(1, 2)).sum().backward()

@@ -29,6 +29,7 @@ def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
         RuntimeError: for several devices.
 
     Example:
+        >>> from clew.nn.parallel import scatter
         >>> scatter(clew.ones(2), [0])
         (tensor([1., 1.]),)
     """
@@ -52,6 +53,7 @@ def scatter_kwargs(inputs: Any, kwargs: Any, target_gpus: Any, dim: int = 0) -> 
         RuntimeError: for several devices.
 
     Example:
+        >>> from clew.nn.parallel.scatter_gather import scatter_kwargs
         >>> scatter_kwargs((1, 2), {"scale": 3}, [0])
         (((1, 2),), ({'scale': 3},))
     """
@@ -71,6 +73,7 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
         One output, with `clew.cat` of the tensors in its places.
 
     Example:
+        >>> from clew.nn.parallel import gather
         >>> gather([clew.ones(1), clew.zeros(1)], "cpu")
         tensor([1., 0.])
     """
@@ -96,6 +99,7 @@ def replicate(network: Any, devices: Any, detach: bool = False) -> list[Any]:
         RuntimeError: for several devices.
 
     Example:
+        >>> from clew.nn.parallel.replicate import replicate
         >>> net = nn.Linear(2, 1)
         >>> replicate(net, [0])[0] is net
         True
@@ -119,6 +123,7 @@ def parallel_apply(
         A list of what they return.
 
     Example:
+        >>> from clew.nn.parallel.parallel_apply import parallel_apply
         >>> parallel_apply([nn.ReLU(), nn.Tanh()], [clew.zeros(1), clew.zeros(1)])
         [tensor([0.]), tensor([0.])]
     """

@@ -22,6 +22,7 @@ class SpectralNorm:
         eps: least norm that is divided by.
 
     Example:
+        >>> from clew.nn.utils.spectral_norm import SpectralNorm
         >>> layer = nn.utils.spectral_norm(nn.Linear(3, 2))
         >>> any(isinstance(h, SpectralNorm) for h in layer._forward_pre_hooks.values())
         True

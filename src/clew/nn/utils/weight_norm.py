@@ -44,6 +44,7 @@ class WeightNorm:
         dim: the dim whose slices have a length each; -1 for one length.
 
     Example:
+        >>> from clew.nn.utils.weight_norm import WeightNorm
         >>> import warnings
         >>> warnings.simplefilter("ignore")
         >>> layer = nn.utils.weight_norm(nn.Linear(3, 2))

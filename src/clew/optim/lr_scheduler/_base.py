@@ -73,6 +73,7 @@ class LRScheduler:
         last_epoch: the number of the last epoch when resuming, -1 to start.
 
     Example:
+        >>> from clew.optim.lr_scheduler import LRScheduler
         >>> class Halving(LRScheduler):
         ...     def get_lr(self):
         ...         return [lr * 0.5**self.last_epoch for lr in self.base_lrs]

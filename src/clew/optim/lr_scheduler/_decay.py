@@ -184,6 +184,7 @@ class ConstantLR(LRScheduler):
         last_epoch: the number of the last epoch when resuming.
 
     Example:
+        >>> from clew.optim.lr_scheduler import ConstantLR
         >>> opt = clew.optim.SGD([clew.zeros(1)], lr=1.0)
         >>> ConstantLR(opt, factor=0.5).get_last_lr()
         [0.5]

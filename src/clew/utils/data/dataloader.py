@@ -65,6 +65,7 @@ class DataLoader(Generic[T_co]):
         in_order: give batches in order, even when a later one is ready earlier.
 
     Example:
+        >>> from clew.utils.data import DataLoader
         >>> for batch in DataLoader([1, 2, 3], batch_size=2):
         ...     print(batch)
         tensor([1, 2])

@@ -40,6 +40,7 @@ class Dataset(Generic[T_co]):
     Most also define `__len__`. `__getitems__(keys)`, if defined, fetches a whole batch at once.
 
     Example:
+        >>> from clew.utils.data import Dataset
         >>> class Squares(Dataset):
         ...     def __len__(self):
         ...         return 3
@@ -62,6 +63,7 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
     With several loader workers each has a copy: divide the work with `get_worker_info()`.
 
     Example:
+        >>> from clew.utils.data import IterableDataset
         >>> class Count(IterableDataset):
         ...     def __iter__(self):
         ...         return iter(range(3))
@@ -80,6 +82,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         tensors: of equal first dimension.
 
     Example:
+        >>> from clew.utils.data import TensorDataset
         >>> TensorDataset(clew.arange(3), clew.arange(3) * 2)[1]
         (tensor(1), tensor(2))
     """
@@ -108,6 +111,7 @@ class StackDataset(Dataset[Any]):
         kwargs: datasets whose samples make a dict.
 
     Example:
+        >>> from clew.utils.data import StackDataset
         >>> StackDataset(a=[1, 2], b=[3, 4])[0]
         {'a': 1, 'b': 3}
     """
@@ -160,6 +164,7 @@ class ConcatDataset(Dataset[T_co]):
         datasets: with lengths.
 
     Example:
+        >>> from clew.utils.data import ConcatDataset
         >>> ConcatDataset([[1, 2], [3]])[2]
         3
     """
@@ -208,6 +213,7 @@ class ChainDataset(IterableDataset[T_co]):
         datasets: each an IterableDataset.
 
     Example:
+        >>> from clew.utils.data import ChainDataset, IterableDataset
         >>> class Count(IterableDataset):
         ...     def __iter__(self):
         ...         return iter(range(2))
@@ -239,6 +245,7 @@ class Subset(Dataset[T_co]):
         indices: which samples, in order.
 
     Example:
+        >>> from clew.utils.data import Subset
         >>> Subset([1, 2, 3], [2, 0])[0]
         3
     """
@@ -276,6 +283,7 @@ def random_split(
         One Subset a length.
 
     Example:
+        >>> from clew.utils.data import random_split
         >>> [len(part) for part in random_split(range(10), [0.7, 0.3])]
         [7, 3]
     """

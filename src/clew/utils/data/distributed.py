@@ -25,6 +25,7 @@ class DistributedSampler(Sampler[T_co]):
         drop_last: leave out samples that do not divide evenly; otherwise some come twice.
 
     Example:
+        >>> from clew.utils.data import DistributedSampler
         >>> list(DistributedSampler("abcd", num_replicas=2, rank=1, shuffle=False))
         [1, 3]
     """

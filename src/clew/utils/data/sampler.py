@@ -32,6 +32,7 @@ class Sampler(Generic[T_co]):
         data_source: not used.
 
     Example:
+        >>> from clew.utils.data import Sampler
         >>> class Backwards(Sampler):
         ...     def __init__(self, data):
         ...         self.data = data
@@ -55,6 +56,7 @@ class SequentialSampler(Sampler[int]):
         data_source: something with a length.
 
     Example:
+        >>> from clew.utils.data import SequentialSampler
         >>> list(SequentialSampler("abc"))
         [0, 1, 2]
     """
@@ -81,6 +83,7 @@ class RandomSampler(Sampler[int]):
         generator: source of randomness; None for one seeded from the default generator.
 
     Example:
+        >>> from clew.utils.data import RandomSampler
         >>> sorted(RandomSampler("abc"))
         [0, 1, 2]
     """
@@ -140,6 +143,7 @@ class SubsetRandomSampler(Sampler[int]):
         generator: source of randomness; None for the default one.
 
     Example:
+        >>> from clew.utils.data import SubsetRandomSampler
         >>> sorted(SubsetRandomSampler([4, 7]))
         [4, 7]
     """
@@ -168,6 +172,7 @@ class WeightedRandomSampler(Sampler[int]):
         generator: source of randomness; None for the default one.
 
     Example:
+        >>> from clew.utils.data import WeightedRandomSampler
         >>> list(WeightedRandomSampler([0.0, 1.0], 2))
         [1, 1]
     """
@@ -216,6 +221,7 @@ class BatchSampler(Sampler[list[int]]):
         drop_last: leave out a last list that is shorter.
 
     Example:
+        >>> from clew.utils.data import BatchSampler
         >>> list(BatchSampler(range(5), 2, drop_last=False))
         [[0, 1], [2, 3], [4]]
     """

@@ -46,6 +46,7 @@ class Linear(nn.Module):
         returns: (..., out_features); no gradients flow to the input.
 
     Example:
+        >>> from clew.ao.nn.quantized.dynamic import Linear
         >>> plain = nn.Linear(2, 1)
         >>> rounded = Linear.from_float(plain)
         >>> x = clew.tensor([[1.0, -1.0]])

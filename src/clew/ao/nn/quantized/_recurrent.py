@@ -230,6 +230,7 @@ class LSTM(_Recurrent):
     No gradients flow to the input or the weights. The shapes are those of `nn.LSTM`.
 
     Example:
+        >>> from clew.ao.nn.quantized.dynamic import LSTM
         >>> plain = nn.LSTM(3, 2)
         >>> rounded = LSTM.from_float(plain)
         >>> x = clew.rand(5, 1, 3)
@@ -251,6 +252,7 @@ class GRU(_Recurrent):
     No gradients flow to the input or the weights. The shapes are those of `nn.GRU`.
 
     Example:
+        >>> from clew.ao.nn.quantized.dynamic import GRU
         >>> plain = nn.GRU(3, 2)
         >>> rounded = GRU.from_float(plain)
         >>> x = clew.rand(5, 1, 3)
@@ -336,6 +338,7 @@ class LSTMCell(_Cell):
     No gradients flow to the input or the weights. The shapes are those of `nn.LSTMCell`.
 
     Example:
+        >>> from clew.ao.nn.quantized.dynamic import LSTMCell
         >>> plain = nn.LSTMCell(3, 2)
         >>> rounded = LSTMCell.from_float(plain)
         >>> x = clew.rand(1, 3)
@@ -357,6 +360,7 @@ class GRUCell(_Cell):
     No gradients flow to the input or the weights. The shapes are those of `nn.GRUCell`.
 
     Example:
+        >>> from clew.ao.nn.quantized.dynamic import GRUCell
         >>> plain = nn.GRUCell(3, 2)
         >>> rounded = GRUCell.from_float(plain)
         >>> x = clew.rand(1, 3)
@@ -379,6 +383,7 @@ class RNNCell(_Cell):
     No gradients flow to the input or the weights. The shapes are those of `nn.RNNCell`.
 
     Example:
+        >>> from clew.ao.nn.quantized.dynamic import RNNCell
         >>> plain = nn.RNNCell(3, 2)
         >>> rounded = RNNCell.from_float(plain)
         >>> x = clew.rand(1, 3)

@@ -30,6 +30,8 @@ def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: A
             one with the defaults if None.
 
     Example:
+        >>> from clew.distributed.algorithms.ddp_comm_hooks import DDPCommHookType
+        >>> from clew.distributed.algorithms.ddp_comm_hooks import register_ddp_comm_hook
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))

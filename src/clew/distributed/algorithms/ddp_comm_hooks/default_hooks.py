@@ -36,6 +36,7 @@ def allreduce_hook(process_group: Any, bucket: Any) -> Any:
         A Future of the averaged elements.
 
     Example:
+        >>> from clew.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
@@ -63,6 +64,7 @@ def fp16_compress_hook(process_group: Any, bucket: Any) -> Any:
         A Future of the averaged elements, in the bucket's dtype.
 
     Example:
+        >>> from clew.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
@@ -84,6 +86,7 @@ def bf16_compress_hook(process_group: Any, bucket: Any) -> Any:
         A Future of the averaged elements, in the bucket's dtype.
 
     Example:
+        >>> from clew.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
@@ -110,10 +113,12 @@ def fp16_compress_wrapper(hook: Callable[[Any, Any], Any]) -> Callable[[Any, Any
         hook: the other hook, hook(state, bucket) -> Future.
 
     Example:
+        >>> from clew.distributed.algorithms.ddp_comm_hooks import default_hooks
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
-        >>> fp16_compress_wrapper(allreduce_hook)(None, bucket).wait()
+        >>> hook = default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook)
+        >>> hook(None, bucket).wait()
         tensor([1., 2.])
         >>> dist.destroy_process_group()
     """
@@ -127,10 +132,12 @@ def bf16_compress_wrapper(hook: Callable[[Any, Any], Any]) -> Callable[[Any, Any
         hook: the other hook, hook(state, bucket) -> Future.
 
     Example:
+        >>> from clew.distributed.algorithms.ddp_comm_hooks import default_hooks
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> bucket = dist.GradBucket(0, clew.tensor([1.0, 2.0]), [clew.zeros(2)], last=True)
-        >>> bf16_compress_wrapper(allreduce_hook)(None, bucket).wait()
+        >>> hook = default_hooks.bf16_compress_wrapper(default_hooks.allreduce_hook)
+        >>> hook(None, bucket).wait()
         tensor([1., 2.])
         >>> dist.destroy_process_group()
     """

@@ -31,6 +31,7 @@ class PowerSGDState:
         batch_tensors_with_same_shape: accepted; the result is the same.
 
     Example:
+        >>> from clew.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState
         >>> PowerSGDState(None, matrix_approximation_rank=2).compression_stats()
         (0.0, 0, 0)
     """
@@ -106,6 +107,8 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
         mean.
 
     Example:
+        >>> from clew.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState
+        >>> from clew.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import powerSGD_hook
         >>> import clew.distributed as dist
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> state = PowerSGDState(None, start_powerSGD_iter=2)

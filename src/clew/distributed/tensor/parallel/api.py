@@ -32,6 +32,7 @@ def parallelize_module(
         The module.
 
     Example:
+        >>> from clew.distributed.tensor.parallel import parallelize_module
         >>> from clew.distributed.tensor import init_device_mesh
         >>> from clew.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
         >>> net = clew.nn.Sequential(clew.nn.Linear(4, 8), clew.nn.ReLU(), clew.nn.Linear(8, 2))

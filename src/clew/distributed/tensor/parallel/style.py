@@ -27,6 +27,7 @@ class ParallelStyle(ABC):
     """How `parallelize_module` divides a module; its subclasses are the styles.
 
     Example:
+        >>> from clew.distributed.tensor.parallel import ColwiseParallel, ParallelStyle
         >>> isinstance(ColwiseParallel(), ParallelStyle)
         True
     """
@@ -95,6 +96,7 @@ class ColwiseParallel(_Divided):
         use_local_output: give each process its part as a plain tensor.
 
     Example:
+        >>> from clew.distributed.tensor.parallel import ColwiseParallel
         >>> from clew.distributed.tensor import init_device_mesh
         >>> from clew.distributed.tensor.parallel import parallelize_module
         >>> mesh = init_device_mesh("cpu", (1,))
@@ -138,6 +140,7 @@ class RowwiseParallel(_Divided):
         use_local_output: give each process its part as a plain tensor.
 
     Example:
+        >>> from clew.distributed.tensor.parallel import RowwiseParallel
         >>> from clew.distributed.tensor import init_device_mesh
         >>> from clew.distributed.tensor.parallel import parallelize_module
         >>> mesh = init_device_mesh("cpu", (1,))
@@ -182,6 +185,7 @@ class SequenceParallel(_Divided):
         use_local_output: give each process its part as a plain tensor.
 
     Example:
+        >>> from clew.distributed.tensor.parallel import SequenceParallel
         >>> from clew.distributed.tensor import init_device_mesh
         >>> from clew.distributed.tensor.parallel import parallelize_module
         >>> mesh = init_device_mesh("cpu", (1,))
@@ -214,6 +218,8 @@ class PrepareModuleInput(ParallelStyle):
         use_local_output: give the module plain tensors.
 
     Example:
+        >>> from clew.distributed.tensor.parallel import PrepareModuleInput
+        >>> from clew.distributed.tensor import Replicate, Shard
         >>> from clew.distributed.tensor import init_device_mesh
         >>> from clew.distributed.tensor.parallel import parallelize_module
         >>> style = PrepareModuleInput(input_layouts=Shard(0), desired_input_layouts=Replicate())
@@ -282,6 +288,8 @@ class PrepareModuleOutput(ParallelStyle):
         use_local_output: give plain tensors.
 
     Example:
+        >>> from clew.distributed.tensor.parallel import PrepareModuleOutput
+        >>> from clew.distributed.tensor import Replicate, Shard
         >>> from clew.distributed.tensor import init_device_mesh
         >>> from clew.distributed.tensor.parallel import parallelize_module
         >>> style = PrepareModuleOutput(
@@ -339,6 +347,8 @@ class PrepareModuleInputOutput(ParallelStyle):
         use_local_output: give plain tensors.
 
     Example:
+        >>> from clew.distributed.tensor.parallel import PrepareModuleInputOutput
+        >>> from clew.distributed.tensor import Replicate, Shard
         >>> from clew.distributed.tensor import init_device_mesh
         >>> from clew.distributed.tensor.parallel import parallelize_module
         >>> style = PrepareModuleInputOutput(

@@ -51,6 +51,7 @@ def default_convert(data: Any) -> Any:
         the same structure, with tensors.
 
     Example:
+        >>> from clew.utils.data import default_convert
         >>> import numpy
         >>> default_convert([numpy.array([1, 2]), "a"])
         [tensor([1, 2]), 'a']
@@ -92,6 +93,7 @@ def collate(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
         One object of the structure of a sample.
 
     Example:
+        >>> from clew.utils.data._utils.collate import collate
         >>> collate([1, 2], collate_fn_map={int: lambda b, *, collate_fn_map: sum(b)})
         3
     """
@@ -173,6 +175,7 @@ def default_collate(batch: Any) -> Any:
         One object of the structure of a sample, with a new first dimension (strings: lists).
 
     Example:
+        >>> from clew.utils.data import default_collate
         >>> default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
         {'x': tensor([1, 2]), 'name': ['a', 'b']}
     """

@@ -40,6 +40,7 @@ def get_worker_info() -> WorkerInfo | None:
         An object with `id`, `num_workers`, `seed` and `dataset`.
 
     Example:
+        >>> from clew.utils.data import get_worker_info
         >>> get_worker_info() is None
         True
     """
