@@ -14,7 +14,7 @@ from tools import reference  # noqa: E402
 import clew  # noqa: E402
 
 project = "clew"
-author = "the clew developers"
+author = "The clew authors"
 version = release = clew.__version__
 language = "en"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]

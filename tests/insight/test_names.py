@@ -486,3 +486,23 @@ def test_the_error_of_nan_watch_can_be_pickled():
     copy = pickle.loads(pickle.dumps(e.value))
     assert str(copy) == str(e.value)
     assert copy.found == e.value.found
+
+
+@pytest.mark.parametrize(
+    ("use", "leads"),
+    [
+        ("kept.append(s)\nx = clew.tensor(kept)", True),
+        ("x = clew.randn(2) * s", True),
+        ("print(s)\nx = clew.zeros(2)\nprint(x)", False),
+        ("clew.debug.memory(s)\nx = clew.zeros(2)", False),
+        ("np.save('a', s)\nx = np.ones(2)", False),
+    ],
+)
+def test_what_is_called_with_a_value_does_not_carry_it_on(use, leads, tmp_path):
+    """Behind print(s) every line that prints was said to use s, as was every use of a module."""
+    from clew._insight.explain import _flows
+
+    source = "import clew\nimport numpy as np\nkept = []\ns = w.item()\n" + use + "\n"
+    path = tmp_path / "program.py"
+    path.write_text(source)
+    assert _flows(str(path), 4, source.count("\n")) is leads

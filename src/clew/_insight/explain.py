@@ -349,6 +349,13 @@ def _flows(file: str, source: int, target: int) -> bool:
         for s in ast.walk(body)
         if isinstance(s, (*_SIMPLE, ast.For, ast.With, ast.If, ast.While)) and s is not body
     ]
+    # np.save(path, x) does not change np.
+    imported = {
+        (name.asname or name.name).partition(".")[0]
+        for s in ast.walk(tree)
+        if isinstance(s, (ast.Import, ast.ImportFrom))
+        for name in s.names
+    }
     held: set[str] = set()
     before = -1
     while before < len(held):  # loops bring values back up
@@ -359,7 +366,7 @@ def _flows(file: str, source: int, target: int) -> bool:
                 continue
             used = s.iter if isinstance(s, ast.For) else s
             if (on_source and not isinstance(s, ast.For)) or held & _names(used, ast.Load):
-                held |= _written(s)
+                held |= _written(s) - imported
     return any(
         s.lineno <= target <= (s.end_lineno or s.lineno)
         and isinstance(s, _SIMPLE)
@@ -389,7 +396,8 @@ def _written(statement: ast.AST) -> set[str]:
     targets += [t for t in [getattr(statement, "target", None)] if t is not None]
     value = getattr(statement, "value", None)
     if isinstance(statement, ast.Expr) and isinstance(value, ast.Call):
-        targets.append(value.func)  # values.append(x)
+        if isinstance(value.func, ast.Attribute):
+            targets.append(value.func)  # values.append(x), and not print(x)
     for target in targets:
         while isinstance(target, (ast.Subscript, ast.Attribute)):
             target = target.value

@@ -188,7 +188,7 @@ def normal(
         generator: where the random numbers come from.
         out: the tensor to write into.
         dtype: the element type, when both are numbers.
-        layout: strided, the only one here.
+        layout: strided.
         device: where the elements are, when both are numbers.
         pin_memory: accepted without an effect.
         requires_grad: whether operations on the result are recorded.
