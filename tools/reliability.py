@@ -309,7 +309,7 @@ TITLES = {
     "lock": (
         "Other threads",
         "The longest time for which no other thread could run Python, as a part of the operation's "
-        "time; 30 million elements, the least of several. 1 is: the lock of the interpreter is "
+        "time; 30 million elements, the least of several. At 1 the lock of the interpreter is "
         "held throughout. Where the system allows it the trials have real-time priority, so that "
         "other processes do not count.",
     ),
