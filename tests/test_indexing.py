@@ -698,6 +698,9 @@ def test_unravel_index():
         clew.unravel_index(flat, (2, 3, 4)), np.unravel_index(flat.numpy(), (2, 3, 4))
     ):
         np.testing.assert_array_equal(got.numpy(), want)
+    for indices in (clew.ones(1), clew.ones(1, dtype=clew.bool), clew.ones(1) * 1j):
+        with pytest.raises(TypeError, match="unravel_index: indices must be integers"):
+            clew.unravel_index(indices, (2, 3))
 
 
 def test_index_tensors_write_through_views_with_gradient():

@@ -234,3 +234,23 @@ def test_vjp_in_strict_mode_looks_at_every_output():
     with pytest.raises(RuntimeError, match="output 1 of the function does not require gradients"):
         clew.autograd.functional.vjp(one_constant, x, v, strict=True)
     assert clew.autograd.functional.vjp(one_constant, x, v)[1].tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_gradgradcheck_begins_with_gradients_as_asked(apart):
+    """The ones that were to lie apart were made contiguous again."""
+    seen = set()
+
+    class Double(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.add(grad.is_contiguous())
+            return grad * 2
+
+    x = clew.ones(2, 3, dtype=clew.float64, requires_grad=True)
+    assert clew.autograd.gradgradcheck(Double.apply, (x,), gen_non_contig_grad_outputs=apart)
+    assert seen == {not apart}

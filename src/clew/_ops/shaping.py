@@ -522,6 +522,17 @@ def embedding(
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates in a tensor of a shape that flat indices stand for.
 
+    Args:
+        indices: integers, of any shape; negative ones count from the end.
+        shape: the sizes, or one size.
+
+    Returns:
+        an int64 tensor for each dim, of the shape of indices.
+
+    Raises:
+        TypeError: the indices are not integers.
+        ValueError: a size is negative.
+
     >>> [i.tolist() for i in clew.unravel_index(clew.tensor([5, 0]), (2, 3))]
     [[1, 0], [2, 0]]
     """
@@ -529,7 +540,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if any(s < 0 for s in sizes):
         raise ValueError(f"unravel_index: sizes must not be negative; got {sizes}")
     if indices.is_floating_point() or indices.is_complex() or indices.dtype is _C.bool:
-        raise ValueError(f"unravel_index: indices must be integers; got {indices.dtype}")
+        raise TypeError(f"unravel_index: indices must be integers; got {indices.dtype}")
     out = []
     indices = indices.long()
     for size in reversed(sizes):

@@ -450,9 +450,12 @@ def gradgradcheck(
     """Checks the gradients of the gradients of func, with respect to inputs and grad_outputs.
 
     Args:
-        func, inputs, eps, atol, rtol, raise_exception, fast_mode: as in :func:`gradcheck`.
+        func, inputs, eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad,
+            check_grad_dtypes, check_batched_grad, fast_mode: as in :func:`gradcheck`.
         grad_outputs: the gradients backward starts with; random by default.
-        gen_non_contig_grad_outputs: make the random ones non-contiguous.
+        gen_non_contig_grad_outputs: the random ones are not contiguous.
+        check_fwd_over_rev: also check Jacobian-vector products of the gradients.
+        check_rev_over_rev: check vector-Jacobian products of the gradients.
         masked: without effect: gradients of sparse and ragged inputs are those at their places.
 
     >>> x = clew.tensor([1.0, 2.0], dtype=clew.float64, requires_grad=True)
@@ -464,19 +467,22 @@ def gradgradcheck(
     if grad_outputs is None:
         seeds = []
         for o in outputs:
-            s = randn_like(o).contiguous()
-            if gen_non_contig_grad_outputs and s.ndim:
-                s = s.repeat_interleave(2, dim=-1)[..., ::2].contiguous()
-            seeds.append(s.requires_grad_())
+            seeds.append(randn_like(o).contiguous().requires_grad_())
     else:
         seeds = list(_tensors(grad_outputs))
     count = len(ins)
+    spread = gen_non_contig_grad_outputs and grad_outputs is None
+
+    def begin(seed: Tensor) -> Tensor:
+        # Inputs of gradcheck are contiguous; what backward gets need not be.
+        return seed.repeat_interleave(2, dim=-1)[..., ::2] if spread and seed.ndim else seed
 
     def gradients(*args: Any) -> tuple[Tensor, ...]:
         with _enabled():
             outs = _differentiable(func(*args[:count]))
             live = [t for t in args[:count] if isinstance(t, Tensor) and t.requires_grad]
-            got = grad(outs, live, args[count:], create_graph=True, allow_unused=True)
+            starts = [begin(seed) for seed in args[count:]]
+            got = grad(outs, live, starts, create_graph=True, allow_unused=True)
         return tuple(g for g in got if g is not None)
 
     return gradcheck(
