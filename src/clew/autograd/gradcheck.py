@@ -450,8 +450,8 @@ def gradgradcheck(
     """Checks the gradients of the gradients of func, with respect to inputs and grad_outputs.
 
     Args:
-        func, inputs, eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad,
-            check_grad_dtypes, check_batched_grad, fast_mode: as in :func:`gradcheck`.
+        func, inputs, eps, atol, rtol, raise_exception, fast_mode: as in :func:`gradcheck`.
+        nondet_tol, check_undefined_grad, check_grad_dtypes, check_batched_grad: as there.
         grad_outputs: the gradients backward starts with; random by default.
         gen_non_contig_grad_outputs: the random ones are not contiguous.
         check_fwd_over_rev: also check Jacobian-vector products of the gradients.
