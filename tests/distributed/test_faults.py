@@ -85,6 +85,36 @@ def test_limits_and_early_ends(tmp_path):
     assert done.returncode == 1 and "rank 1, which has ended" in done.stderr
 
 
+BARE = """
+import os
+import torch
+import torch.distributed as dist
+r = int(os.environ["RANK"])
+"""
+
+
+@pytest.mark.parametrize(
+    "rest, where",
+    [
+        # What MPI can only do in a call that blocks: its start, another communicator, a group.
+        ("if r == 0:\n    dist.init_process_group()\n", "init_process_group"),
+        ("dist.init_process_group()\nif r == 0:\n    dist.barrier()\n", "barrier"),
+        ("dist.init_process_group()\nif r == 0:\n    dist.new_group([0, 1])\n", "new_group"),
+    ],
+)
+def test_a_rank_that_never_comes(tmp_path, rest, where):
+    done = run_text(tmp_path, 2, BARE + rest, timeout=40)
+    assert done.returncode == 1
+    assert f"distributed.{where}: rank 0 waits at" in done.stderr, done.stderr
+    assert "for rank 1, which has ended" in done.stderr
+
+
+def test_two_processes_with_one_rank(tmp_path):
+    done = run_text(tmp_path, 2, BARE + "dist.init_process_group(rank=0)\n", timeout=40)
+    assert done.returncode == 1
+    assert "two processes say that they are 0" in done.stderr, done.stderr
+
+
 def test_restarts(tmp_path):
     program = START + (
         "if r == 1 and os.environ['TORCHELASTIC_RESTART_COUNT'] == '0':\n"

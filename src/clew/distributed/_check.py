@@ -12,6 +12,20 @@ from clew.distributed._work import caller, wait_for
 _BYTES = 512
 
 
+def duplicate(group: Any, what: str) -> MpiComm:
+    """Another communicator of a group's ranks; waits until all have come, within its limit.
+
+    Args:
+        group: the group.
+        what: the operation that needs it.
+    """
+    comm = group._comm
+    assert isinstance(comm, MpiComm)
+    # MPI makes it in a call that blocks: a rank that does not come would never be noticed there.
+    wait_for(comm.barrier().Test, group, what, group.limit or None)
+    return comm.duplicate()
+
+
 def compare(group: Any, what: str, detail: str) -> None:
     """Raises on all ranks where they do not call the same.
 
@@ -24,9 +38,7 @@ def compare(group: Any, what: str, detail: str) -> None:
         RuntimeError: naming the two lines.
     """
     if group._checker is None:
-        comm = group._comm
-        assert isinstance(comm, MpiComm)
-        group._checker = comm.duplicate()
+        group._checker = duplicate(group, what)
     place = caller()
     text = f"{what}{detail}\0{place[-200:]}".encode()[:_BYTES]
     mine = np.zeros(_BYTES, np.uint8)

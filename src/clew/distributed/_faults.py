@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 _held: list[Any] = []
@@ -63,6 +64,33 @@ def enter() -> None:
     file.flush()
     _held.append(file)
     signal.signal(signal.SIGTERM, _told)
+
+
+def arrive(ranks: list[int]) -> Callable[[], bool]:
+    """Notes that this rank begins with MPI, which waits within its start for all others.
+
+    Args:
+        ranks: all ranks.
+
+    Returns:
+        Whether all have come so far, as a function to ask; always true without `clew launch`.
+    """
+    from clew.distributed import _mpi
+
+    folder, mine = _folder(), _mpi.started()
+    if folder is None or mine is None:
+        return lambda: True
+    # By MPI's number: the program may have given itself another rank.
+    open(os.path.join(folder, f"rank-{mine[0]}.arrived"), "w").close()
+    rest = set(ranks)
+
+    def all_here() -> bool:
+        rest.difference_update(
+            [r for r in rest if os.path.exists(os.path.join(folder, f"rank-{r}.arrived"))]
+        )
+        return not rest
+
+    return all_here
 
 
 def leave(text: str) -> None:

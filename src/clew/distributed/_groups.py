@@ -10,8 +10,11 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, ClassVar
 
+import numpy as np
+
 from clew.distributed import _mpi
 from clew.distributed._stores import FileStore, HashStore, Store, default_pg_timeout
+from clew.distributed._work import wait_for
 
 default_pg_nccl_timeout = datetime.timedelta(minutes=10)
 # So many first collectives of a group are compared over the ranks; all with CLEW_CHECK=1.
@@ -308,25 +311,38 @@ def init_process_group(
             f"{started}: processes that were started on their own cannot find each other; start "
             f"them with: clew launch --nproc-per-node {world_size} script.py"
         )
-    comm: Any = _mpi.OneComm() if world_size == 1 else _mpi.world()
-    if world_size > 1:
-        from clew.distributed import _faults
-
-        _faults.watch(comm)
-        if comm.rank != rank:
-            moved = comm.ordered(rank)
-            if moved.rank != rank:
-                raise RuntimeError(f"init_process_group: two processes say that they are {rank}")
-            comm = moved
-        else:
-            comm = comm.duplicate()
     if name == "nccl":
         _say_once("clew.distributed: backend 'nccl' is MPI here, for tensors on the CPU")
-    made = ProcessGroup(
-        comm, list(range(world_size)), "default", name, timeout or default_pg_timeout, group_name
-    )
+    ranks, limit = list(range(world_size)), timeout or default_pg_timeout
+    made = ProcessGroup(_mpi.OneComm(), ranks, "default", name, limit, group_name)
+    if world_size > 1:
+        _find_each_other(made, rank)
     _state.default, _state.count, _state.store = made, 0, store
     _state.groups[:] = [made]
+
+
+def _find_each_other(made: ProcessGroup, rank: int) -> None:
+    """Gives the group of all a communicator in which each process has the rank it asks for.
+
+    MPI's start, and making communicators, block within MPI. So all ranks must have come first,
+    which can be waited for.
+    """
+    from clew.distributed import _check, _faults
+
+    made.global_rank, made._unchecked = rank, 0
+    wait_for(_faults.arrive(made.ranks), made, "init_process_group", made.limit or None)
+    made._comm = _mpi.world()
+    _faults.watch(made._comm)
+    asked = np.zeros(made.size(), np.int64)
+    request = made._comm.allgather(np.array([rank], np.int64), asked)
+    wait_for(request.Test, made, "init_process_group", made.limit or None)
+    ranks = asked.tolist()
+    for one in ranks:
+        if ranks.count(one) > 1:
+            raise RuntimeError(f"init_process_group: two processes say that they are {one}")
+    in_order = ranks == made.ranks
+    made._comm = made._comm.duplicate() if in_order else made._comm.ordered(rank)
+    made._checker = _check.duplicate(made, "init_process_group")
 
 
 def destroy_process_group(group: Any = None) -> None:
@@ -630,12 +646,28 @@ def new_group(
         tag, name = 20000 + _state.count % 10000, f"group_{_state.count}"
     if default.rank() not in wanted:
         return GroupMember.NON_GROUP_MEMBER
+    if len(wanted) > 1:
+        _meet(default, wanted, tag)
     comm = default._comm.subset(wanted, tag)
     limit = timeout or datetime.timedelta(seconds=default.limit)
     kind = default._backend if backend is None else _backend(backend)
     made = ProcessGroup(comm, wanted, name, kind, limit, group_desc or "")
     _state.groups.append(made)
     return made
+
+
+def _meet(default: ProcessGroup, wanted: list[int], tag: int) -> None:
+    """Waits until all members have come: making a communicator would block for ever.
+
+    They tell the first of them, and it answers, where no message of the program can come between.
+    """
+    comm, none = default._checker, np.zeros(0, np.uint8)
+    rank, first = default.rank(), wanted[0]
+    told = wanted[1:] if rank == first else [first]
+    steps = (comm.irecv, comm.isend) if rank == first else (comm.isend, comm.irecv)
+    for step in steps:
+        for request in [step(none, other, tag) for other in told]:
+            wait_for(request.Test, default, "new_group", default.limit or None)
 
 
 def new_subgroups(

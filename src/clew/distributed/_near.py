@@ -15,6 +15,7 @@ import numpy as np
 
 import clew
 from clew._C import Tensor
+from clew.distributed._check import duplicate
 from clew.distributed._mpi import MpiComm
 from clew.distributed._work import wait_for
 
@@ -85,7 +86,7 @@ def make(group: Any, nbytes: int) -> Slots | None:
     if not isinstance(comm, MpiComm) or comm.size > MOST_RANKS or not hasattr(os, "memfd_create"):
         return None
     if group._meeting is None:
-        group._meeting = comm.duplicate()
+        group._meeting = duplicate(group, "all_reduce")
     own = group._meeting
     nbytes = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     fd, memory = -1, None
