@@ -133,7 +133,7 @@ else:
     assert dist.all_reduce(torch.ones(1), group=evens) is None
 if n == 4:
     mesh = dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
-    assert mesh.get_coordinate() == [r // 2, r % 2]
+    assert mesh.get_coordinate() == (r // 2, r % 2)
     x = torch.tensor([float(r)])
     dist.all_reduce(x, group=mesh.get_group("tp"))
     assert x.item() == {0: 1, 1: 5}[r // 2] and mesh["dp"].get_local_rank() == r // 2

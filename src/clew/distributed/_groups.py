@@ -197,19 +197,6 @@ class _State:
 _state = _State()
 
 
-class GroupMember:
-    """What tells members of a group from others: `new_group` gives others `NON_GROUP_MEMBER`.
-
-    Example:
-        >>> import clew.distributed as dist
-        >>> dist.GroupMember.NON_GROUP_MEMBER
-        -100
-    """
-
-    WORLD: ProcessGroup | None = None
-    NON_GROUP_MEMBER = -100
-
-
 class _GroupMeta(type):
     @property
     def WORLD(cls) -> ProcessGroup | None:
@@ -218,6 +205,20 @@ class _GroupMeta(type):
     @WORLD.setter
     def WORLD(cls, value: ProcessGroup | None) -> None:
         _state.default = value
+
+
+class GroupMember(metaclass=_GroupMeta):
+    """What tells members of a group from others: `new_group` gives others `NON_GROUP_MEMBER`.
+
+    `WORLD` is the group of all processes; None before `init_process_group`.
+
+    Example:
+        >>> import clew.distributed as dist
+        >>> dist.GroupMember.NON_GROUP_MEMBER
+        -100
+    """
+
+    NON_GROUP_MEMBER = -100
 
 
 class group(metaclass=_GroupMeta):

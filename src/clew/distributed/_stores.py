@@ -12,6 +12,34 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+class DistError(RuntimeError):
+    """What fails between processes."""
+
+
+class DistStoreError(DistError):
+    """A store did not get in time what was asked of it."""
+
+
+class DistNetworkError(DistError):
+    """A process could not be reached."""
+
+
+class DistBackendError(DistError):
+    """What carries the data failed."""
+
+
+class QueueEmptyError(DistStoreError):
+    """A store's queue has nothing to take."""
+
+
+def _bytes(name: str, value: Any) -> bytes:
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    if isinstance(value, str):
+        return value.encode()
+    raise TypeError(f"Store.{name}: the value must be str or bytes; got {type(value).__name__}")
+
+
 default_pg_timeout = datetime.timedelta(minutes=30)
 
 
@@ -39,9 +67,12 @@ class Store:
 
         Args:
             key: its key.
-            value: bytes; something else is stored as the bytes of its `str`.
+            value: bytes, or a str.
+
+        Raises:
+            TypeError: for something else.
         """
-        self._change("set", key, value if isinstance(value, bytes) else str(value).encode())
+        self._change("set", key, _bytes("set", value))
 
     def get(self, key: str) -> bytes:
         """The value of a key; waits until it is there.
@@ -53,7 +84,7 @@ class Store:
             Bytes.
 
         Raises:
-            RuntimeError: after the store's time limit.
+            DistStoreError: after the store's time limit.
         """
         self.wait([key])
         value: bytes = self._change("get", key)
@@ -76,9 +107,12 @@ class Store:
 
         Args:
             key: its key.
-            value: bytes; something else is taken as the bytes of its `str`.
+            value: bytes, or a str.
+
+        Raises:
+            TypeError: for something else.
         """
-        self._change("append", key, value if isinstance(value, bytes) else str(value).encode())
+        self._change("append", key, _bytes("append", value))
 
     def check(self, keys: list[str]) -> bool:
         """Whether all keys have values, without waiting.
@@ -99,7 +133,7 @@ class Store:
         Returns:
             The value after the call; `expected` where the key has none and `expected` is not empty.
         """
-        old, new = (v if isinstance(v, bytes) else str(v).encode() for v in (expected, desired))
+        old, new = (_bytes("compare_set", v) for v in (expected, desired))
         value: bytes = self._change("compare_set", key, old, new)
         return value
 
@@ -144,6 +178,53 @@ class Store:
         """
         self.timeout = timeout
 
+    def has_extended_api(self) -> bool:
+        """Whether `append`, `multi_get` and `multi_set` are there: yes."""
+        return True
+
+    def clone(self) -> Store:
+        """The same table; this store may be used from several threads as it is."""
+        return self
+
+    def queue_push(self, key: str, value: Any) -> None:
+        """Adds a value to the end of a queue, which has keys of its own.
+
+        Args:
+            key: the queue's key.
+            value: bytes, or a str.
+        """
+        self._change("push", key, _bytes("queue_push", value))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Takes the first value of a queue.
+
+        Args:
+            key: the queue's key.
+            block: wait until there is one.
+
+        Raises:
+            QueueEmptyError: if there is none and block is False.
+            DistStoreError: after the store's time limit.
+        """
+        end = time.monotonic() + self.timeout.total_seconds()
+        while True:
+            value: Any = self._change("pop", key)
+            if value is not None:
+                return bytes(value)
+            if not block:
+                raise QueueEmptyError(f"Store.queue_pop: the queue {key!r} is empty")
+            if time.monotonic() > end:
+                raise DistStoreError(f"Store.queue_pop: nobody put anything into {key!r} in time")
+            time.sleep(0.005)
+
+    def queue_len(self, key: str) -> int:
+        """How many values a queue has.
+
+        Args:
+            key: the queue's key.
+        """
+        return int(self._change("length", key))
+
     def wait(self, keys: list[str], timeout: Any = None) -> None:
         """Waits until all keys have values.
 
@@ -152,13 +233,13 @@ class Store:
             timeout: the longest wait, a timedelta; the store's if None.
 
         Raises:
-            RuntimeError: after that time.
+            DistStoreError: after that time.
         """
         limit = (timeout or self.timeout).total_seconds()
         end = time.monotonic() + limit
         while not self.check(keys):
             if time.monotonic() > end:
-                raise RuntimeError(f"Store.wait: nobody told all of {keys} within {limit:g} s")
+                raise DistStoreError(f"Store.wait: nobody told all of {keys} within {limit:g} s")
             time.sleep(0.005)
 
 
@@ -186,7 +267,29 @@ def _apply(table: dict[str, bytes], name: str, args: Any) -> Any:
         return table.pop(args[0], None) is not None
     elif name == "num_keys":
         return len(table)
+    elif name in ("push", "pop", "length"):
+        return _queue(table, name, *args)
     return None
+
+
+def _queue(table: dict[str, bytes], name: str, key: str, value: bytes = b"") -> Any:
+    """A queue: the numbers of its first value and of the next one, and a key for each value."""
+    ends = f"{key}\0queue"
+    first, after = (int(n) for n in table.get(ends, b"0 0").split())
+    if name == "length":
+        return after - first
+    if name == "pop":
+        if first == after:
+            return None
+        got = table.pop(f"{ends}{first}")
+        first += 1
+    else:
+        got = table[f"{ends}{after}"] = value
+        after += 1
+    table[ends] = f"{first} {after}".encode()
+    if first == after:
+        del table[ends]
+    return got if name == "pop" else None
 
 
 class HashStore(Store):
@@ -266,8 +369,8 @@ class TCPStore(Store):
         args: further options of PyTorch's server, which are not used.
 
     Raises:
-        RuntimeError: if nobody serves the address, or too few processes come, within the time
-            limit.
+        DistNetworkError: if nobody serves the address within the time limit.
+        DistStoreError: if too few processes come within it.
 
     Example:
         >>> import clew.distributed as dist
@@ -306,13 +409,13 @@ class TCPStore(Store):
                 break
             except OSError as error:
                 if time.monotonic() > end:
-                    raise RuntimeError(f"TCPStore: nobody serves {host_name}:{port}") from error
+                    raise DistNetworkError(f"TCPStore: nobody serves {host_name}:{port}") from error
                 time.sleep(0.02)
         if world_size and world_size > 0 and wait_for_workers:
             self.add("clew/workers", 1)
             while self.add("clew/workers", 0) < world_size:
                 if time.monotonic() > end:
-                    raise RuntimeError(f"TCPStore: fewer than {world_size} processes came")
+                    raise DistStoreError(f"TCPStore: fewer than {world_size} processes came")
                 time.sleep(0.005)
 
     def _change(self, name: str, *args: Any) -> Any:

@@ -115,9 +115,9 @@ class DeviceMesh:
             raise RuntimeError("DeviceMesh.get_local_rank: this process is not in the grid")
         return int(self._place[dim])
 
-    def get_coordinate(self) -> list[int] | None:
+    def get_coordinate(self) -> tuple[int, ...] | None:
         """The place of this process; None where it is not in the grid."""
-        return None if self._place is None else list(self._place)
+        return None if self._place is None else tuple(self._place)
 
     def get_group(self, mesh_dim: Any = None) -> Any:
         """The group along a dim that this process is in; None where it is not in the grid.

@@ -96,6 +96,9 @@ class Shard(Placement):
     def __repr__(self) -> str:
         return f"Shard(dim={self.dim})"
 
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
 
 class _StridedShard(Shard):
     """Parts of parts; libraries ask whether a placement is one. There are none here."""
@@ -122,6 +125,9 @@ class Replicate(Placement):
 
     def __repr__(self) -> str:
         return "Replicate()"
+
+    def __str__(self) -> str:
+        return "R"
 
 
 class Partial(Placement):
@@ -153,6 +159,9 @@ class Partial(Placement):
 
     def __repr__(self) -> str:
         return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
 
 
 def normalized(placements: Any, mesh_ndim: int, ndim: int) -> tuple[Placement, ...]:

@@ -75,6 +75,11 @@ def _views(flat: Any, parameters: list[Any]) -> list[Any]:
     return made
 
 
+def _dense(grad: Any) -> Any:
+    plain = grad.detach()
+    return plain.to_dense() if plain.is_sparse else plain
+
+
 class _Bucket:
     def __init__(self, places: list[int], parameters: list[Any]) -> None:
         self.places, self.parameters = places, parameters
@@ -107,13 +112,23 @@ class _Bucket:
 
 
 class Reducer:
-    """Reduces gradients of one module."""
+    """Reduces gradients of one module.
 
-    def __init__(self, group: Any, parameters: list[Any], cap: int, owner: Any) -> None:
+    Args:
+        group: over which ranks.
+        parameters: whose gradients.
+        cap: most bytes of a bucket.
+        sparse: ids of parameters whose gradients are sparse; they are reduced as dense ones.
+        owner: the module.
+    """
+
+    def __init__(
+        self, group: Any, parameters: list[Any], cap: int, sparse: set[int], owner: Any
+    ) -> None:
         from clew.autograd import _ends
 
         self.group, self.parameters, self.hook = group, parameters, None
-        self.owner = owner
+        self.owner, self.sparse = owner, sparse
         self.synced = True
         self.divisor = group.size()
         self.begun = False
@@ -237,7 +252,7 @@ class Reducer:
                 if grad is None:
                     place.zero_()
                 else:
-                    clew.div(grad.detach(), self.divisor, out=place)
+                    clew.div(_dense(grad), self.divisor, out=place)
             if last:
                 told.copy_(clew.tensor(self._used(), dtype=bucket.dtype))
         self.group.check("all_reduce of gradients", bucket.what)
@@ -252,7 +267,7 @@ class Reducer:
         parts = []
         for p in bucket.parameters:
             grad = None if self.shadowing else p.grad
-            dense = clew.zeros(p.numel(), dtype=p.dtype) if grad is None else grad.detach()
+            dense = clew.zeros(p.numel(), dtype=p.dtype) if grad is None else _dense(grad)
             parts.append(dense.reshape(-1))
         last = bucket is self.buckets[-1]
         with clew.no_grad():
@@ -302,7 +317,7 @@ class Reducer:
                     bucket.places, bucket.parameters, _views(bucket.flat, bucket.parameters)
                 ):
                     if some_used_none[i]:
-                        p.grad = grad
+                        p.grad = grad.to_sparse(1) if id(p) in self.sparse else grad
         finally:
             self._reset()
 

@@ -22,7 +22,8 @@ class DistributedDataParallel(Module):
         device_ids: None or empty.
         output_device: None.
         dim: the batch's dim; not used.
-        broadcast_buffers: send rank 0's buffers to all before each forward pass in training.
+        broadcast_buffers: send rank 0's buffers to all before a forward pass, in evaluation too,
+            unless the pass before it was one without gradients or within `no_sync`.
         init_sync: send rank 0's parameters and buffers to all at first.
         process_group: a group; the one of all processes if None.
         bucket_cap_mb: how much is reduced together; 4 if None.
@@ -85,12 +86,13 @@ class DistributedDataParallel(Module):
         self.broadcast_buffers = broadcast_buffers
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
-        self.require_backward_grad_sync = True
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
         self._ignored = ignored
         self._reducer: Any = None
         self._divides_by_all, self._join_config = True, None
         cap = 4.0 if bucket_cap_mb is None else bucket_cap_mb
-        self._reduced = parameters, int(cap * (1 << 20))
+        sparse = {id(m.weight) for m in module.modules() if getattr(m, "sparse", False) is True}
+        self._reduced = parameters, int(cap * (1 << 20)), sparse
         if self.process_group.size() == 1:
             return
         self._compare(module, ignored)
@@ -207,7 +209,7 @@ class DistributedDataParallel(Module):
             return self.module(*inputs, **kwargs)
         reducer.forget()
         synced = clew.is_grad_enabled() and self.require_backward_grad_sync
-        sends = self.broadcast_buffers and self.training and self.require_backward_grad_sync
+        sends = self.broadcast_buffers and self.require_forward_param_sync
         root = 0
         config: Any = self._join_config
         if config is not None and config.enable:
@@ -218,6 +220,7 @@ class DistributedDataParallel(Module):
             self._send_buffers(root)
         reducer.synced = synced
         result = self.module(*inputs, **kwargs)
+        self.require_forward_param_sync = synced
         if synced:
             reducer.expect(result)
         return result

@@ -1,0 +1,79 @@
+"""Run by two ranks: what programs for torchrun do, with the results that PyTorch has."""
+
+import datetime
+import os
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+r, n = dist.get_rank(), dist.get_world_size()
+
+
+def close(got, want, tol=1e-6):
+    assert torch.allclose(torch.as_tensor(got), torch.as_tensor(want), atol=tol), (got, want)
+
+
+# Buffers are rank 0's in evaluation too; a pass without gradients, or within no_sync, says that
+# the next one sends none.
+model = DDP(nn.BatchNorm1d(2, momentum=1.0))
+x = torch.tensor([[1.0, 2.0], [3.0, 6.0]]) + 10 * r
+model(x)
+close(model.module.running_mean, [2.0 + 10 * r, 4.0 + 10 * r])
+model.eval()
+model(x)
+close(model.module.running_mean, [2.0, 4.0])
+with torch.no_grad():
+    model(x)
+model.module.running_mean.fill_(r)
+model(x)  # after a pass without gradients
+close(model.module.running_mean, [float(r)] * 2)
+model(x)
+close(model.module.running_mean, [0.0, 0.0])
+
+# Sparse gradients are averaged and stay sparse, on a rank that did not use the layer too.
+table = nn.Embedding(6, 2, sparse=True)
+with torch.no_grad():
+    table.weight.copy_(torch.arange(12.0).reshape(6, 2))
+model = DDP(table)
+model(torch.tensor([r, 4])).pow(2).sum().backward()
+grad = table.weight.grad
+assert grad.is_sparse
+want = torch.zeros(6, 2)
+want[0], want[1], want[4] = table.weight[0], table.weight[1], 2 * table.weight[4]
+close(grad.to_dense(), want.detach())
+torch.optim.SparseAdam(model.parameters(), lr=0.1).step()
+
+# Groups.
+assert dist.GroupMember.WORLD is dist.group.WORLD and dist.group.WORLD is not None
+
+# Stores: what fails, and queues.
+store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]) + 11, n, r == 0)
+store.queue_push("work", f"from {r}")
+store.add("came", 1)
+while store.add("came", 0) < n:
+    pass
+if r == 0:
+    assert store.queue_len("work") == 2
+    assert {store.queue_pop("work"), store.queue_pop("work")} == {b"from 0", b"from 1"}
+    try:
+        store.queue_pop("work", block=False)
+        raise SystemExit("no error")
+    except dist.QueueEmptyError as error:
+        assert "work" in str(error)
+try:
+    store.wait(["never"], datetime.timedelta(milliseconds=50))
+    raise SystemExit("no error")
+except dist.DistStoreError as error:
+    assert isinstance(error, dist.DistError) and "never" in str(error)
+try:
+    store.set("step", 3)
+    raise SystemExit("no error")
+except TypeError as error:
+    assert "str or bytes" in str(error)
+dist.barrier()
+dist.destroy_process_group()
+print(f"rank {r} is through")
