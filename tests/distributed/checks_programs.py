@@ -5,7 +5,7 @@ import os
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
+import torch.distributed._functional_collectives as fc
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -75,5 +75,30 @@ try:
 except TypeError as error:
     assert "str or bytes" in str(error)
 dist.barrier()
+
+# Functional collectives give new tensors, with gradients.
+world = dist.group.WORLD
+x = torch.tensor([[1.0, 2.0], [3.0, 4.0]]) * (r + 1)
+close(fc.all_reduce(x, "sum", world), [[3.0, 6.0], [9.0, 12.0]])
+close(fc.all_reduce(x, "avg", [0, 1]), [[1.5, 3.0], [4.5, 6.0]])
+close(fc.broadcast(x, 1, world), [[2.0, 4.0], [6.0, 8.0]])
+close(fc.all_gather_tensor(x, 1, world), [[1.0, 2.0, 2.0, 4.0], [3.0, 4.0, 6.0, 8.0]])
+close(fc.reduce_scatter_tensor(x, "sum", 1, world), [[3.0 + 3 * r], [9.0 + 3 * r]])
+close(fc.permute_tensor(x, [1, 0], world), [[2.0, 4.0], [6.0, 8.0]] if r == 0 else x / 2)
+close(fc.all_to_all_single(x, None, None, world), [[1.0 + 2 * r, 2.0 + 2 * r],
+                                                   [2.0 + 4 * r, 4.0 + 4 * r]])  # fmt: skip
+close(x, [[1.0 + r, 2.0 + 2 * r], [3.0 + 3 * r, 4.0 + 4 * r]])
+leaf = x.clone().requires_grad_()
+(fc.wait_tensor(fc.all_gather_tensor(leaf, 0, world)) * (r + 1)).sum().backward()
+close(leaf.grad, [[3.0, 3.0], [3.0, 3.0]])
+leaf.grad = None
+(fc.reduce_scatter_tensor(leaf, "avg", 0, world) * (r + 1)).sum().backward()
+close(leaf.grad, [[0.5, 0.5], [1.0, 1.0]])
+for wrong in (lambda: fc.all_reduce(x, "mean", world), lambda: fc.all_reduce(x, "sum", "nobody")):
+    try:
+        wrong()
+        raise SystemExit("no error")
+    except ValueError as error:
+        assert "mean" in str(error) or "nobody" in str(error)
 dist.destroy_process_group()
 print(f"rank {r} is through")

@@ -22,12 +22,6 @@ _GPU = "this needs a GPU; clew runs on the CPU"
 MODULES: dict[str, tuple[str, str]] = {
     "distributed._composable": (_SHARDED, "checkpoint replicate"),
     "distributed._composable.replicate": (_SHARDED, "replicate"),
-    "distributed._functional_collectives": (
-        _SHARDED,
-        "AsyncCollectiveTensor all_gather_tensor all_gather_tensor_autograd all_reduce "
-        "all_to_all_single all_to_all_single_autograd reduce_scatter_tensor "
-        "reduce_scatter_tensor_autograd wait_tensor",
-    ),
     "distributed._shard": (_SHARDED, "shard_parameter"),
     "distributed._shard.sharded_tensor": (_SHARDED, "Shard ShardedTensor"),
     "distributed._state_dict_utils": (_SHARDED, "_offload_state_dict_to_cpu"),

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+
 class DistError(RuntimeError):
     """What fails between processes."""
 
