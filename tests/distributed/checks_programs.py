@@ -6,7 +6,12 @@ import os
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as fc
+import torch.nn.functional as F
 from torch import nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.parallel import loss_parallel
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 dist.init_process_group("gloo")
@@ -84,7 +89,7 @@ close(fc.all_reduce(x, "avg", [0, 1]), [[1.5, 3.0], [4.5, 6.0]])
 close(fc.broadcast(x, 1, world), [[2.0, 4.0], [6.0, 8.0]])
 close(fc.all_gather_tensor(x, 1, world), [[1.0, 2.0, 2.0, 4.0], [3.0, 4.0, 6.0, 8.0]])
 close(fc.reduce_scatter_tensor(x, "sum", 1, world), [[3.0 + 3 * r], [9.0 + 3 * r]])
-close(fc.permute_tensor(x, [1, 0], world), [[2.0, 4.0], [6.0, 8.0]] if r == 0 else x / 2)
+close(fc.permute_tensor(x.reshape(-1), [1, 0], world), x.reshape(-1) * (2 if r == 0 else 0.5))
 close(fc.all_to_all_single(x, None, None, world), [[1.0 + 2 * r, 2.0 + 2 * r],
                                                    [2.0 + 4 * r, 4.0 + 4 * r]])  # fmt: skip
 close(x, [[1.0 + r, 2.0 + 2 * r], [3.0 + 3 * r, 4.0 + 4 * r]])
@@ -100,5 +105,75 @@ for wrong in (lambda: fc.all_reduce(x, "mean", world), lambda: fc.all_reduce(x, 
         raise SystemExit("no error")
     except ValueError as error:
         assert "mean" in str(error) or "nobody" in str(error)
+
+# Losses of logits that are cut along the classes, against those of the whole.
+mesh = init_device_mesh("cpu", (n,))
+whole = torch.cos(torch.arange(15.0)).reshape(3, 5).requires_grad_()
+target = torch.tensor([0, 4, -100])
+for options in ({}, {"reduction": "sum"}, {"ignore_index": 4}, {"reduction": "none"}):
+    aim = torch.tensor([0, 4, 2]) if "ignore_index" in options else target
+    want = F.cross_entropy(whole, aim, **options)
+    (grad,) = torch.autograd.grad(want.sum(), whole)
+    logits = distribute_tensor(whole.detach(), mesh, [Shard(1)]).requires_grad_()
+    with loss_parallel():
+        got = F.cross_entropy(logits, aim, **options)
+        got.sum().backward()
+    close(got.to_local(), want.detach())
+    assert logits.grad.placements == (Shard(1),)
+    close(logits.grad.full_tensor(), grad)
+try:
+    with loss_parallel():
+        F.cross_entropy(logits, torch.tensor([0, 1, 5]))
+    raise SystemExit("no error")
+except IndexError as error:
+    assert "5 of 5 classes" in str(error)
+
+# The norm of distributed gradients is distributed, as programs expect that ask for its whole.
+layer = nn.Linear(4, 3)
+with torch.no_grad():
+    layer.weight.fill_(0.5)
+fully_shard(layer)
+layer(torch.ones(1, 4) * (r + 1)).sum().backward()
+norm = nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
+close(norm.full_tensor(), (12 * 1.5**2 + 3) ** 0.5)
+assert f"{norm:.3f}" == "5.477" and norm.item() > 5
+close(layer.bias.grad.full_tensor(), [1 / 30**0.5] * 3)
+
+# What programs set on sharded modules.
+layer.zero_grad()
+layer.set_is_last_backward(False)
+layer.set_unshard_in_backward(True)
+layer.set_reshard_after_backward(False)
+for _ in range(2):
+    layer(torch.ones(1, 4)).sum().backward()
+    assert isinstance(layer.weight, DTensor)
+close(layer.weight.grad.full_tensor(), torch.full((3, 4), 2.0))
+with torch.no_grad():
+    layer.bias.fill_(7.0)  # kept values are of the old part
+close(layer(torch.zeros(1, 4)), [[7.0] * 3])
+copies = init_device_mesh("cpu", (2, 1), mesh_dim_names=("copies", "shards"))
+layer = nn.Linear(1, 1)
+fully_shard(layer, mesh=copies)
+layer.set_requires_all_reduce(False)
+layer(torch.full((1, 1), r + 1.0)).sum().backward()
+assert layer.weight.grad is None
+layer.set_requires_all_reduce(True)
+layer(torch.full((1, 1), r + 1.0)).sum().backward()
+close(layer.weight.grad.full_tensor(), [[3.0]])
+
+# Meshes.
+assert (str(Shard(1)), str(Replicate())) == ("S(1)", "R")
+flat = copies._flatten("all")
+assert flat.size() == 2 and copies["all"] is flat and flat.get_local_rank() == r
+assert dist.get_process_group_ranks(flat.get_group()) == [0, 1]
+assert DeviceMesh.from_group(dist.group.WORLD, "cpu").shape == (2,)
+both = DeviceMesh.from_group(copies.get_all_groups(), "cpu", [[0], [1]], mesh_dim_names=("a", "b"))
+assert both["a"].get_group() is copies.get_group("copies")
+for wrong in (("a", "b"), ("a", "a")):
+    try:
+        init_device_mesh("cpu", (2,) if wrong[1] == "b" else (2, 1), mesh_dim_names=wrong)
+        raise SystemExit("no error")
+    except RuntimeError as error:
+        assert "different names" in str(error)
 dist.destroy_process_group()
 print(f"rank {r} is through")

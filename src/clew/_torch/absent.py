@@ -208,7 +208,6 @@ _LACKING = {
     "distributed.checkpoint.state_dict_loader": (_SHARDED, "_load_state_dict_from_keys"),
     "distributed.nn": (_SHARDED, "RemoteModule"),
     "distributed.optim": (_SHARDED, "DistributedOptimizer PostLocalSGDOptimizer"),
-    "distributed.tensor.parallel": (_SHARDED, "loss_parallel"),
     "distributed.rpc.api": (_SHARDED, "_all_gather"),
     "fx.experimental.proxy_tensor": (
         _COMPILER,

@@ -42,6 +42,12 @@ class DeviceMesh:
         self.device_type = device_type
         self.mesh = clew.as_tensor(mesh, device="cpu").to(clew.int32)
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
+        names = self.mesh_dim_names
+        if names is not None and (len(names) != self.mesh.ndim or len(set(names)) != len(names)):
+            raise RuntimeError(
+                f"DeviceMesh: the {self.mesh.ndim} dims need as many different names; got {names}"
+            )
+        self._flattened: dict[str, DeviceMesh] = {}  # of the mesh that this one is a part of, too
         if not c10d.is_initialized():
             c10d.init_process_group("gloo")
         total, ranks = c10d.get_world_size(), self.mesh.reshape(-1).tolist()
@@ -131,8 +137,52 @@ class DeviceMesh:
         """The groups along all dims."""
         return list(self._groups)
 
+    @staticmethod
+    def from_group(
+        group: Any, device_type: str, mesh: Any = None, *, mesh_dim_names: Any = None
+    ) -> DeviceMesh:
+        """The mesh of a group of one dim, or of a list of groups, one for each dim.
+
+        Args:
+            group: a group that this process is in, or a list of them.
+            device_type: "cpu".
+            mesh: the global ranks in their places; needed for a list of groups.
+            mesh_dim_names: names of the dims.
+
+        Raises:
+            ValueError: if a mesh is missing, or does not have a group for each dim.
+        """
+        groups = list(group) if isinstance(group, (list, tuple)) else [group]
+        if mesh is None:
+            if len(groups) != 1:
+                raise ValueError("DeviceMesh.from_group: several groups need `mesh`")
+            mesh = c10d.get_process_group_ranks(groups[0])
+        places = clew.as_tensor(mesh, device="cpu")
+        if places.ndim != len(groups):
+            raise ValueError(
+                f"DeviceMesh.from_group: a mesh of {places.ndim} dims needs as many groups; got "
+                f"{len(groups)}"
+            )
+        return DeviceMesh(device_type, places, mesh_dim_names=mesh_dim_names, _groups=groups)
+
+    def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
+        """Its processes along one dim; `mesh[name]` gives the same from then on."""
+        name = mesh_dim_name or "_".join(self.mesh_dim_names or ())
+        if not name:
+            raise RuntimeError("DeviceMesh._flatten: give a name, since the dims have none")
+        found = self._flattened.get(name)
+        if found is None:
+            ranks = self.mesh.reshape(-1)
+            # Only the members call it, and each for its own part of a larger mesh.
+            group = c10d.new_group(ranks.tolist(), use_local_synchronization=True)
+            found = DeviceMesh(self.device_type, ranks, mesh_dim_names=(name,), _groups=[group])
+            self._flattened[name] = found
+        return found
+
     def __getitem__(self, names: Any) -> DeviceMesh:
         wanted = (names,) if isinstance(names, str) else tuple(names)
+        if len(wanted) == 1 and wanted[0] in self._flattened:
+            return self._flattened[wanted[0]]
         dims = [self._dim(name) for name in wanted]
         place = self._place or [0] * self.ndim
         index = tuple(slice(None) if d in dims else place[d] for d in range(self.ndim))
@@ -140,7 +190,9 @@ class DeviceMesh:
         kept = sorted(dims)
         part = part.permute([kept.index(d) for d in dims])
         groups = [self._groups[d] for d in dims]
-        return DeviceMesh(self.device_type, part, mesh_dim_names=wanted, _groups=groups)
+        made = DeviceMesh(self.device_type, part, mesh_dim_names=wanted, _groups=groups)
+        made._flattened = self._flattened
+        return made
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -178,7 +230,7 @@ def init_device_mesh(
         >>> import clew.distributed as dist
         >>> mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "model"))
         >>> mesh.shape, mesh.get_coordinate()
-        ((1, 1), [0, 0])
+        ((1, 1), (0, 0))
         >>> dist.destroy_process_group()
     """
     sizes = (mesh_shape,) if isinstance(mesh_shape, int) else tuple(mesh_shape)

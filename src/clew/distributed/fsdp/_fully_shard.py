@@ -86,7 +86,7 @@ class _Group:
         self.members, self.policy, self.reshard_after_forward = members, policy, reshard
         self.across = mesh.get_group(mesh.ndim - 1)
         self.copies = mesh.get_group(0) if mesh.ndim == 2 else None
-        self.sync = True
+        self.sync = self.all_reduce = self.reshard_after_backward = True
         self.divide: float | None = None
         self.whole: list[Any] | None = None  # recorded, while the module has them
         self.values: tuple[list[Any], list[int]] | None = None  # what it shows, of which versions
@@ -94,6 +94,7 @@ class _Group:
         self.pending: Any = None
         self.calls = 0  # of the module that are running: it may call itself
         self.unsynced: list[Any] = [None] * len(members)
+        self.uncombined: list[Any] = [None] * len(members)  # added up, but not over the copies
         self.after: Any = None  # weak: the group that was used after this one
         self.before: Any = None
         self.given: set[str] = set()  # which of the two the user set
@@ -188,11 +189,17 @@ class _Group:
             for owner, name in m.places:
                 owner._parameters[name] = full
 
-    def reshard(self) -> None:
-        """The module's attributes are the parts from now on."""
+    def reshard(self, keep: bool = False) -> None:
+        """The module's attributes are the parts from now on.
+
+        Args:
+            keep: the whole values, for the next use, as long as the parts do not change.
+        """
+        if not keep:
+            self.values = None
         if self.whole is None or self.calls:
             return
-        self.whole = self.values = None
+        self.whole = None
         for m in self.members:
             for owner, name in m.places:
                 owner._parameters[name] = m.sharded
@@ -252,8 +259,14 @@ class _Group:
             kinds = [self.policy.reduce_dtype or grad.dtype for grad in grads]
             sums = _reduce.cut_sums(self.across, grads, kinds, total)
             made = []
-            for m, one in zip(self.members, sums):
+            for i, (m, one) in enumerate(zip(self.members, sums)):
                 if self.copies is not None:
+                    before = self.uncombined[i]
+                    one = one if before is None else one + before
+                    self.uncombined[i] = None if self.all_reduce else one.clone()
+                    if not self.all_reduce:
+                        made.append(None)
+                        continue
                     c10d.all_reduce(one, group=self.copies)
                 own = part_of(m.sharded)
                 made.append(one[: own.numel()].view(own.shape).to(own.dtype))
@@ -279,7 +292,7 @@ class _Unshard(clew.autograd.Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         group = ctx.group
         group.again = None
-        group.reshard()
+        group.reshard(keep=not group.reshard_after_backward)
         return None, *group.reduced(grads)
 
 
@@ -369,6 +382,42 @@ class FSDPModule:
         """
         for group in self._groups(recurse):
             group.reshard_after_forward = bool(reshard_after_forward)
+
+    def set_reshard_after_backward(self, reshard_after_backward: bool, recurse: bool = True) -> None:
+        """Whether whole values go after backward.
+
+        Args:
+            reshard_after_backward: with False they are kept, and need not be put together again
+                until the optimizer's next step.
+            recurse: of the modules within, too.
+        """
+        for group in self._groups(recurse):
+            group.reshard_after_backward = bool(reshard_after_backward)
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """Whether backward adds gradients up over the copies, on a mesh of two dims.
+
+        Args:
+            requires_all_reduce: with False what is added up over the shards waits for a backward
+                with True.
+            recurse: of the modules within, too.
+        """
+        for group in self._groups(recurse):
+            group.all_reduce = bool(requires_all_reduce)
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Says whether more backward passes follow; here each ends with its own gradients.
+
+        Args:
+            is_last_backward: needs no answer.
+        """
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Says whether backward needs this module's parameters; here it asks for what it needs.
+
+        Args:
+            unshard_in_backward: needs no answer.
+        """
 
     def set_gradient_divide_factor(self, factor: float) -> None:
         """What sums of gradients are divided by, instead of the number of processes.

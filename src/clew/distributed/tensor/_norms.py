@@ -19,6 +19,9 @@ def total_norm(tensors: list[Any], norm_type: float) -> Any:
     Args:
         tensors: plain and distributed ones.
         norm_type: the norm's order; inf for the greatest size.
+
+    Returns:
+        A distributed tensor of which every process has the whole.
     """
     greatest = math.isinf(norm_type)
     sums: dict[Any, tuple[Any, Any]] = {}  # by the groups over which they are added
@@ -37,9 +40,11 @@ def total_norm(tensors: list[Any], norm_type: float) -> Any:
         if before is not None:
             own = clew.maximum(before[0], own) if greatest else before[0] + own
         sums[key] = own, groups
+    mesh = next(t._mesh for t in tensors if isinstance(t, DTensor))
     total = clew.zeros((), dtype=clew.float64)
     for own, groups in sums.values():
         for group in groups:
             c10d.all_reduce(own, c10d.ReduceOp.MAX if greatest else c10d.ReduceOp.SUM, group)
         total = clew.maximum(total, own) if greatest else total + own
-    return (total if greatest else total.pow(1 / norm_type)).to(tensors[0].dtype)
+    made = (total if greatest else total.pow(1 / norm_type)).to(tensors[0].dtype)
+    return DTensor.from_local(made, mesh, [Replicate()] * mesh.ndim)

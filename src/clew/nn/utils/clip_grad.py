@@ -66,7 +66,7 @@ def get_total_norm(
     if spread:
         from clew.distributed.tensor._norms import total_norm
 
-        total = total_norm(tensors, norm_type)
+        total = total_norm(tensors, norm_type)  # distributed: the same on all processes
     elif value is not None:
         total = clew.tensor(value, dtype=tensors[0].dtype)
     else:
@@ -120,6 +120,8 @@ def clip_grads_with_norm_(
     grads = _gradients(parameters)
     if not grads:
         return
+    if hasattr(total_norm, "full_tensor"):
+        total_norm = total_norm.full_tensor()
     with clew.no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         number = factor.item()

@@ -1,6 +1,7 @@
 """Modules whose parameters and work are divided between processes."""
 
 from clew.distributed.tensor.parallel.api import parallelize_module
+from clew.distributed.tensor.parallel.loss import loss_parallel
 from clew.distributed.tensor.parallel.style import (
     ColwiseParallel,
     ParallelStyle,
@@ -19,5 +20,6 @@ __all__ = [
     "PrepareModuleOutput",
     "RowwiseParallel",
     "SequenceParallel",
+    "loss_parallel",
     "parallelize_module",
 ]
