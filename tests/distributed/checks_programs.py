@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import loss_parallel
 from torch.nn.parallel import DistributedDataParallel as DDP
@@ -175,5 +176,65 @@ for wrong in (("a", "b"), ("a", "a")):
         raise SystemExit("no error")
     except RuntimeError as error:
         assert "different names" in str(error)
+
+# A pipeline gives what the whole model gives, for both orders, several outputs and uneven parts.
+torch.manual_seed(0)
+
+
+class First(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.table = nn.Linear(4, 6), nn.Embedding(3, 6)
+
+    def forward(self, x, i):
+        return torch.tanh(self.inner(x) + self.table(i)), i
+
+
+class Second(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.outer = nn.Linear(6, 3)
+
+    def forward(self, h, i):
+        return self.outer(h) * (i + 1)[:, None]
+
+
+first, second = First(), Second()
+mine = (first, second)[r]
+x, i = torch.sin(torch.arange(28.0)).reshape(7, 4), torch.arange(7) % 3
+target = torch.cos(torch.arange(21.0)).reshape(7, 3)
+want = second(*first(x, i))
+parts = [F.mse_loss(a, b) for a, b in zip(want.tensor_split(3), target.tensor_split(3))]
+wanted = torch.autograd.grad(sum(parts), list(mine.parameters()))
+for kind in (ScheduleGPipe, Schedule1F1B):
+    for scale in (True, False):
+        stage = PipelineStage(mine, r, n, torch.device("cpu"))
+        schedule = kind(stage, 3, loss_fn=F.mse_loss, scale_grads=scale)
+        losses, inputs = [], (x, i) if r == 0 else ()
+        mine.zero_grad()
+        got = schedule.step(*inputs, target=target if r else None, losses=losses)
+        assert (got is None) == (r == 0) and len(losses) == 3 * r
+        if r:
+            close(got.detach(), want.detach())
+            close(torch.stack(losses).detach(), torch.stack(parts).detach())
+        for p, grad in zip(mine.parameters(), wanted):
+            close(p.grad, grad / 3 if scale else grad)
+        got = schedule.eval(*inputs)
+        assert r == 0 or not got.requires_grad
+differs = False
+try:
+    kind(stage, 2, loss_fn=F.mse_loss if r else None).step(*inputs, target=target if r else None)
+except RuntimeError as error:
+    differs = "all stages' schedules loss_fn, or none" in str(error)
+assert differs == (r == 1)
+for wrong, says in (
+    (lambda: PipelineStage(mine, 1 - r, n, "cpu"), "stage of its rank"),
+    (lambda: kind(stage, 9, loss_fn=F.mse_loss).step(x, i, target=target), "into 9 parts"),
+):
+    try:
+        wrong()
+        raise SystemExit("no error")
+    except ValueError as error:
+        assert says in str(error)
 dist.destroy_process_group()
 print(f"rank {r} is through")

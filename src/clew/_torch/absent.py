@@ -68,10 +68,6 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed.launcher": (_SHARDED, ""),
     "distributed.launcher.api": (_SHARDED, "LaunchConfig elastic_launch"),
     "distributed.nn.jit": (_SHARDED, ""),
-    "distributed.pipelining": (
-        _SHARDED,
-        "PipelineStage Schedule1F1B ScheduleGPipe SplitPoint build_stage pipe_split pipeline",
-    ),
     "distributed.rpc": (
         _SHARDED,
         "RRef get_worker_info init_rpc remote rpc_async rpc_sync shutdown "
@@ -208,6 +204,11 @@ _LACKING = {
     "distributed.checkpoint.state_dict_loader": (_SHARDED, "_load_state_dict_from_keys"),
     "distributed.nn": (_SHARDED, "RemoteModule"),
     "distributed.optim": (_SHARDED, "DistributedOptimizer PostLocalSGDOptimizer"),
+    "distributed.pipelining": (
+        _SHARDED,
+        "Pipe ScheduleDualPipeV ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble "
+        "ScheduleLoopedBFS ScheduleZBVZeroBubble SplitPoint build_stage pipe_split pipeline",
+    ),
     "distributed.rpc.api": (_SHARDED, "_all_gather"),
     "fx.experimental.proxy_tensor": (
         _COMPILER,

@@ -234,7 +234,7 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-_MODULES = ("algorithms", "checkpoint", "distributed_c10d", "fsdp", "optim", "tensor")
+_MODULES = ("algorithms", "checkpoint", "distributed_c10d", "fsdp", "optim", "pipelining", "tensor")
 
 
 def __getattr__(name: str) -> Any:

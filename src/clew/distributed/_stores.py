@@ -203,6 +203,9 @@ class Store:
             key: the queue's key.
             block: wait until there is one.
 
+        Returns:
+            Bytes.
+
         Raises:
             QueueEmptyError: if there is none and block is False.
             DistStoreError: after the store's time limit.

@@ -81,8 +81,9 @@ from clew.distributed._stores import (
 from clew.distributed._work import Work
 
 __all__ = [
-    "Backend", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore", "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup",
-    "QueueEmptyError", "ReduceOp", "Store", "TCPStore", "Work", "_all_gather_base", "_get_default_group",
+    "Backend", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore",
+    "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup", "QueueEmptyError",
+    "ReduceOp", "Store", "TCPStore", "Work", "_all_gather_base", "_get_default_group",
     "_get_default_store", "_of", "_reduce_scatter_base", "abort_process_group", "all_gather",
     "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
     "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",

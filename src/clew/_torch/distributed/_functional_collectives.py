@@ -37,7 +37,7 @@ AsyncCollectiveTensor = absent(
 
 
 def _group(group: Any) -> ProcessGroup:
-    """The group of what may stand for one: itself, its name, a mesh, (mesh, dim), a list of ranks."""
+    """The group of what stands for it: itself, its name, a mesh, (mesh, dim), a list of ranks."""
     if isinstance(group, DeviceMesh):
         group = group.get_group()
     elif isinstance(group, tuple) and len(group) == 2 and isinstance(group[0], DeviceMesh):

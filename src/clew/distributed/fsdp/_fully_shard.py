@@ -258,7 +258,7 @@ class _Group:
                     self.unsynced[i] = None
             kinds = [self.policy.reduce_dtype or grad.dtype for grad in grads]
             sums = _reduce.cut_sums(self.across, grads, kinds, total)
-            made = []
+            made: list[Any] = []
             for i, (m, one) in enumerate(zip(self.members, sums)):
                 if self.copies is not None:
                     before = self.uncombined[i]
@@ -383,7 +383,9 @@ class FSDPModule:
         for group in self._groups(recurse):
             group.reshard_after_forward = bool(reshard_after_forward)
 
-    def set_reshard_after_backward(self, reshard_after_backward: bool, recurse: bool = True) -> None:
+    def set_reshard_after_backward(
+        self, reshard_after_backward: bool, *, recurse: bool = True
+    ) -> None:
         """Whether whole values go after backward.
 
         Args:
