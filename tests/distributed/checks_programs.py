@@ -1,7 +1,9 @@
 """Run by two ranks: what programs for torchrun do, with the results that PyTorch has."""
 
+import copy
 import datetime
 import os
+import pickle
 
 import torch
 import torch.distributed as dist
@@ -236,5 +238,59 @@ for wrong, says in (
         raise SystemExit("no error")
     except ValueError as error:
         assert says in str(error)
+
+# Copies of a model, as averages of weights take them, and files of it reduce on their own.
+model = DDP(nn.Linear(2, 1, bias=False))
+with torch.no_grad():
+    model.module.weight.fill_(1.0)
+copies_of_it = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
+copies_of_it.append(torch.optim.swa_utils.AveragedModel(model).module)
+with torch.no_grad():
+    model.module.weight.zero_()
+for one in copies_of_it:
+    one(torch.ones(1, 2) * (r + 1)).sum().backward()
+    close(one.module.weight.grad, [[1.5, 1.5]])
+    close(one.module.weight.detach(), [[1.0, 1.0]])
+assert model.module.weight.grad is None
+pair = dist.new_group([0, 1])
+model = DDP(nn.Linear(2, 1), process_group=pair)
+try:
+    copy.deepcopy(model)
+    raise SystemExit("no error")
+except RuntimeError as error:
+    assert "group of all" in str(error)
+
+# What is to be ignored is neither sent nor reduced.
+layer = nn.Linear(2, 1)
+DDP._set_params_and_buffers_to_ignore_for_model(layer, ["bias"])
+with torch.no_grad():
+    layer.bias.fill_(r)
+model = DDP(layer)
+model._set_static_graph()
+model(torch.ones(1, 2) * (r + 1)).sum().backward()
+close(layer.bias.detach(), [float(r)])
+close(layer.weight.grad, [[1.5, 1.5]])
+
+# Methods of groups, and a group that was destroyed.
+rows = [torch.zeros(1), torch.zeros(1)]
+pair.allgather([rows], [torch.tensor([r + 1.0])]).wait()
+close(torch.cat(rows), [1.0, 2.0])
+got = torch.zeros(1)
+pair.reduce_scatter([got], [[torch.tensor([1.0]), torch.tensor([r + 2.0])]]).wait()
+close(got, [2.0 + 3 * r])
+sent = pair.send([torch.tensor([r + 5.0])], 1 - r)
+pair.recv([got], 1 - r).wait()
+sent.wait()
+close(got, [6.0 - r])
+dist.destroy_process_group(pair)
+for wrong in (
+    lambda: dist.all_reduce(torch.ones(1), group=pair),
+    lambda: dist.all_reduce(torch.ones(1, dtype=torch.complex64), op=dist.ReduceOp.MAX),
+):
+    try:
+        wrong()
+        raise SystemExit("no error")
+    except ValueError as error:
+        assert "was destroyed" in str(error) or "needs real numbers" in str(error)
 dist.destroy_process_group()
 print(f"rank {r} is through")

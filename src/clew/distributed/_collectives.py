@@ -666,4 +666,10 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     Work(found, "monitored_barrier", sent).wait()
 
 
-begin.update(all_reduce=all_reduce, broadcast=broadcast, barrier=barrier)
+begin.update(
+    all_gather=all_gather,
+    all_reduce=all_reduce,
+    barrier=barrier,
+    broadcast=broadcast,
+    reduce_scatter=reduce_scatter,
+)

@@ -111,6 +111,7 @@ class ProcessGroup:
         self._backend = Backend(backend)
         self.limit = timeout.total_seconds()
         self.global_rank = ranks[comm.rank]
+        self.freed = False  # by destroy_process_group
         self._unchecked = 0 if comm.size > 1 else -1
         self._checker: Any = None
         self._meeting: Any = None  # a communicator for the barriers around shared memory
@@ -170,6 +171,59 @@ class ProcessGroup:
         one = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
         root = getattr(root, "rootRank", root)
         return begin["broadcast"](one, group=self, group_src=root, async_op=True)
+
+    def allgather(self, output_lists: Any, tensors: Any, opts: Any = None) -> Any:
+        """Starts `all_gather` of a tensor.
+
+        Args:
+            output_lists: a list of which the first is taken: a tensor for each process.
+            tensors: a list of which the first is taken.
+            opts: not used.
+
+        Returns:
+            A `Work`.
+        """
+        return begin["all_gather"](output_lists[0], tensors[0], self, async_op=True)
+
+    def reduce_scatter(self, tensors: Any, input_lists: Any, opts: Any = ReduceOp.SUM) -> Any:
+        """Starts `reduce_scatter` of a list.
+
+        Args:
+            tensors: a list of which the first is taken, for the result.
+            input_lists: a list of which the first is taken: a tensor for each process.
+            opts: a `ReduceOp`, or an object that has one as `reduceOp`.
+
+        Returns:
+            A `Work`.
+        """
+        op = getattr(opts, "reduceOp", opts)
+        return begin["reduce_scatter"](tensors[0], input_lists[0], op, self, async_op=True)
+
+    def send(self, tensors: Any, dst: int, tag: int = 0) -> Any:
+        """Starts to send a tensor.
+
+        Args:
+            tensors: a list of which the first is taken.
+            dst: the receiver's rank in the group.
+            tag: a number that tells messages apart.
+
+        Returns:
+            A `Work`.
+        """
+        return begin["isend"](tensors[0], group=self, tag=tag, group_dst=dst)
+
+    def recv(self, tensors: Any, src: int, tag: int = 0) -> Any:
+        """Starts to receive a tensor.
+
+        Args:
+            tensors: a list of which the first is taken.
+            src: the sender's rank in the group.
+            tag: the number that the sender gave.
+
+        Returns:
+            A `Work`.
+        """
+        return begin["irecv"](tensors[0], group=self, tag=tag, group_src=src)
 
     def barrier(self, opts: Any = None) -> Any:
         """Starts `barrier`.
@@ -379,6 +433,7 @@ def _free(group: ProcessGroup) -> None:
             one.free()
     group._checker = group._meeting = group._slots = None
     group._comm.free()
+    group.freed = True
 
 
 def abort_process_group(group: Any = None) -> None:
@@ -436,6 +491,8 @@ def _of(group: Any) -> ProcessGroup | None:
         return _get_default_group()
     _get_default_group()
     if isinstance(group, ProcessGroup):
+        if group.freed:
+            raise ValueError(f"distributed: {group} was destroyed")
         return group
     if group == GroupMember.NON_GROUP_MEMBER:
         return None

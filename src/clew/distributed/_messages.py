@@ -10,7 +10,7 @@ import numpy as np
 from clew._C import Tensor
 from clew.distributed import _arrays
 from clew.distributed._collectives import _check, _root
-from clew.distributed._groups import ProcessGroup, _get_default_group, _of
+from clew.distributed._groups import ProcessGroup, _get_default_group, _of, begin
 from clew.distributed._work import Work
 
 
@@ -537,3 +537,6 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
 
     default = _get_default_group()
     yield _get_default_store(), default.rank(), default.size()
+
+
+begin.update(isend=isend, irecv=irecv)

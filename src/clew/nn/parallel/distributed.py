@@ -14,6 +14,17 @@ from ._reducer import GradBucket, Reducer
 __all__ = ["DistributedDataParallel", "GradBucket"]
 
 
+def _trained(module: Any, ignored: set[str]) -> list[Any]:
+    """The parameters whose gradients are reduced."""
+    found = [p for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
+    if not found:
+        raise RuntimeError(
+            "DistributedDataParallel is not needed when a module doesn't have any parameters "
+            "that require a gradient."
+        )
+    return found
+
+
 class DistributedDataParallel(Module):
     """Calls the module; backward averages the gradients over the processes of a group.
 
@@ -70,18 +81,11 @@ class DistributedDataParallel(Module):
                 f"on the CPU; got {device_ids}, {output_device}"
             )
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        parameters = [
-            p for n, p in module.named_parameters() if p.requires_grad and n not in ignored
-        ]
-        if not parameters:
-            raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameters "
-                "that require a gradient."
-            )
+        parameters = _trained(module, ignored)
         self.process_group = process_group or c10d._get_default_group()
         self.module = module
         self.device_ids = self.output_device = None
-        self.device = parameters[0].device
+        self.device, self.device_type = parameters[0].device, parameters[0].device.type
         self.dim = dim
         self.broadcast_buffers = broadcast_buffers
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
@@ -90,9 +94,7 @@ class DistributedDataParallel(Module):
         self._ignored = ignored
         self._reducer: Any = None
         self._divides_by_all, self._join_config = True, None
-        cap = 4.0 if bucket_cap_mb is None else bucket_cap_mb
-        sparse = {id(m.weight) for m in module.modules() if getattr(m, "sparse", False) is True}
-        self._reduced = parameters, int(cap * (1 << 20)), sparse
+        self._cap = int((4.0 if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
         if self.process_group.size() == 1:
             return
         self._compare(module, ignored)
@@ -100,7 +102,30 @@ class DistributedDataParallel(Module):
             for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
                 if name not in ignored:
                     c10d.broadcast(tensor.detach(), group=self.process_group, group_src=0)
-        self._reducer = Reducer(self.process_group, *self._reduced, self)
+        self._reducer = self._make_reducer()
+
+    def _make_reducer(self) -> Reducer:
+        parameters = _trained(self.module, self._ignored)
+        sparse = {
+            id(m.weight)
+            for m in self.module.modules()
+            if getattr(m, "sparse", False) is True and hasattr(m, "weight")
+        }
+        return Reducer(self.process_group, parameters, self._cap, sparse, self)
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module: Any, names: Any) -> None:
+        """Names what is neither sent nor reduced; before the module is wrapped.
+
+        Args:
+            module: the module.
+            names: of its parameters and buffers.
+        """
+        module._ddp_params_and_buffers_to_ignore = list(names)
+
+    def _set_static_graph(self) -> None:
+        """Says that all passes use the same parameters, which need not be known here."""
+        self.static_graph = True
 
     def _compare(self, module: Any, ignored: set[str]) -> None:
         from clew.distributed import distributed_c10d as c10d
@@ -121,7 +146,29 @@ class DistributedDataParallel(Module):
                 )
 
     def __getstate__(self) -> Any:
-        raise RuntimeError("DistributedDataParallel: save model.module, which knows no group")
+        """What copies and files have of it: all but the group, which must be that of all."""
+        from clew.distributed import distributed_c10d as c10d
+
+        if self.process_group is not c10d._get_default_group():
+            raise RuntimeError(
+                "DistributedDataParallel: only a model of the group of all processes can be copied "
+                "or saved; of others take model.module"
+            )
+        if self._reducer is not None and self._reducer.hook is not None:
+            raise RuntimeError(
+                "DistributedDataParallel: a model with a communication hook cannot be copied or "
+                "saved; take model.module"
+            )
+        return {**self.__dict__, "process_group": None, "_reducer": None}
+
+    def __setstate__(self, state: Any) -> None:
+        """All processes do this together, as they make the model together."""
+        from clew.distributed import distributed_c10d as c10d
+
+        super().__setstate__(state)
+        self.process_group = c10d._get_default_group()
+        if self.process_group.size() > 1:
+            self._reducer = self._make_reducer()
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -195,7 +242,7 @@ class DistributedDataParallel(Module):
                 f"{type(hook).__name__}"
             )
         if self._reducer is None:
-            self._reducer = Reducer(self.process_group, *self._reduced, self)
+            self._reducer = self._make_reducer()
         if self._reducer.hook is not None:
             raise RuntimeError(
                 "DistributedDataParallel.register_comm_hook: a hook was registered before; a model "
