@@ -292,5 +292,11 @@ for wrong in (
         raise SystemExit("no error")
     except ValueError as error:
         assert "was destroyed" in str(error) or "needs real numbers" in str(error)
+
+# The steps of a distributed tensor are those of the whole.
+for way in (Shard(0), Shard(1), Replicate()):
+    whole = distribute_tensor(torch.zeros(2, 4, 6), mesh, [way])
+    assert whole.stride() == (24, 6, 1) and whole.stride(0) == 24
+    assert whole.permute(2, 0, 1).stride() == (1, 24, 6)
 dist.destroy_process_group()
 print(f"rank {r} is through")

@@ -353,7 +353,7 @@ class FileStore(Store):
             text = file.read()
             table = {k: _decode(v) for k, v in json.loads(text or "{}").items()}
             result = _apply(table, name, args)
-            if name not in ("get", "check", "num_keys"):
+            if name not in ("get", "check", "num_keys", "length"):
                 file.seek(0)
                 file.truncate()
                 json.dump({k: _encode(v) for k, v in table.items()}, file)

@@ -14,7 +14,7 @@ from typing import Any
 import clew
 from clew._base.overriding import DisableTorchFunctionSubclass
 from clew.distributed.tensor import _random, _shapes
-from clew.distributed.tensor._api import rules
+from clew.distributed.tensor._api import part_of, rules
 from clew.distributed.tensor._call import Call, name_of
 from clew.distributed.tensor._redistribute import local_sizes
 from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
@@ -342,6 +342,16 @@ def _mean(c: Call) -> Any:
     return made if wide == dtype else made.to(dtype)
 
 
+def _stride(c: Call) -> Any:
+    """The steps that the whole would have in memory, its dims in the order of the part's."""
+    x, dim = c.operands[0], c.argument(1, "dim")
+    local, steps, step = part_of(x), [0] * x.ndim, 1
+    for d in sorted(range(x.ndim), key=lambda d: (local.stride(d), -d)):
+        steps[d] = step
+        step *= max(x._sizes[d], 1)
+    return tuple(steps) if dim is None else steps[dim]
+
+
 _PLAIN = set(
     """
     backward requires_grad_ register_hook register_post_accumulate_grad_hook retain_grad dim
@@ -378,6 +388,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
                     replicated),
     **dict.fromkeys("allclose equal item tolist numpy is_nonzero __bool__ __float__ __int__ "
                     "__index__ __contains__ __array__".split(), _value),
+    "stride": _stride,
     **_shapes.RULES,
 }  # fmt: skip
 
