@@ -29,7 +29,7 @@ def test_collectives_of_one(group):
     dist.all_gather_object(objects, {"a": 1})
     assert objects == [{"a": 1}] and dist.new_group([0]).size() == 1
     mesh = dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))
-    assert mesh["tp"].size() == 1 and mesh.get_coordinate() == [0, 0]
+    assert mesh["tp"].size() == 1 and mesh.get_coordinate() == (0, 0)
     with pytest.raises(ValueError, match="no other process"):
         dist.send(x, 1)
     with pytest.raises(ValueError, match="twice"):
