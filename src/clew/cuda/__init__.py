@@ -9,6 +9,31 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C, OutOfMemoryError
+from clew.cuda._missing import _absent, _NeedsDevice
+from clew.cuda.memory import (
+    MemPool,
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    reset_max_memory_allocated,
+    reset_peak_memory_stats,
+)
+from clew.cuda.random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 
 __all__ = [
     "CUDAGraph",
@@ -67,10 +92,6 @@ __all__ = [
     "synchronize",
     "utilization",
 ]
-
-
-def _absent(name: str) -> Any:
-    raise AssertionError(f"cuda.{name}: clew has no CUDA device")
 
 
 def is_available() -> bool:
@@ -222,23 +243,6 @@ def get_device_properties(device: Any = None) -> Any:
     return _absent("get_device_properties")
 
 
-def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """The free and the total bytes of a device; here it raises: there is no CUDA device.
-
-    Args:
-        device: the device's number.
-
-    Raises:
-        AssertionError: always.
-
-    Example:
-        >>> clew.cuda.mem_get_info(0)
-        Traceback (most recent call last):
-        AssertionError: cuda.mem_get_info: clew has no CUDA device
-    """
-    return _absent("mem_get_info")
-
-
 def synchronize(device: Any = None) -> None:
     """Would wait until a device has no work left; here it raises: there is no CUDA device.
 
@@ -254,141 +258,6 @@ def synchronize(device: Any = None) -> None:
         AssertionError: cuda.synchronize: clew has no CUDA device
     """
     _absent("synchronize")
-
-
-def empty_cache() -> None:
-    """Does nothing: there is no device whose unused memory could be given back.
-
-    Example:
-        >>> clew.cuda.empty_cache()
-    """
-
-
-def manual_seed(seed: int) -> None:
-    """Does nothing but check that the seed is a number: there is no device.
-
-    Args:
-        seed: an int.
-
-    Example:
-        >>> clew.cuda.manual_seed(0)
-    """
-    int(seed)
-
-
-def manual_seed_all(seed: int) -> None:
-    """Does nothing but check that the seed is a number: there are no devices.
-
-    Args:
-        seed: an int.
-
-    Example:
-        >>> clew.cuda.manual_seed_all(0)
-    """
-    int(seed)
-
-
-def seed() -> None:
-    """Does nothing: there is no device to seed.
-
-    Example:
-        >>> clew.cuda.seed()
-    """
-
-
-def seed_all() -> None:
-    """Does nothing: there are no devices to seed.
-
-    Example:
-        >>> clew.cuda.seed_all()
-    """
-
-
-def get_rng_state_all() -> list[Any]:
-    """The random states of all devices: an empty list.
-
-    Example:
-        >>> clew.cuda.get_rng_state_all()
-        []
-    """
-    return []
-
-
-def set_rng_state_all(new_states: Any) -> None:
-    """Sets the random states of all devices; there are none.
-
-    Args:
-        new_states: an empty list.
-
-    Raises:
-        AssertionError: if a state is given, for which there is no device.
-
-    Example:
-        >>> clew.cuda.set_rng_state_all([])
-    """
-    if list(new_states):
-        _absent("set_rng_state_all")
-
-
-def memory_allocated(device: Any = None) -> int:
-    """The bytes in use on a device: 0.
-
-    Args:
-        device: not used.
-
-    Example:
-        >>> clew.cuda.memory_allocated()
-        0
-    """
-    return 0
-
-
-def memory_reserved(device: Any = None) -> int:
-    """The bytes held on a device: 0.
-
-    Args:
-        device: not used.
-
-    Example:
-        >>> clew.cuda.memory_reserved()
-        0
-    """
-    return 0
-
-
-def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes in use on a device: 0.
-
-    Args:
-        device: not used.
-
-    Example:
-        >>> clew.cuda.max_memory_allocated()
-        0
-    """
-    return 0
-
-
-def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes held on a device: 0.
-
-    Args:
-        device: not used.
-
-    Example:
-        >>> clew.cuda.max_memory_reserved()
-        0
-    """
-    return 0
-
-
-class _NeedsDevice:
-    """A class whose objects only a device could have."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
-            f"cuda.{cls.__name__}: clew runs on the CPU here; there is no CUDA device"
-        )
 
 
 class Stream(_NeedsDevice):
@@ -453,19 +322,6 @@ class graph(_NeedsDevice):
         >>> clew.cuda.graph(None)
         Traceback (most recent call last):
         RuntimeError: cuda.graph: clew runs on the CPU here; there is no CUDA device
-    """
-
-
-class MemPool(_NeedsDevice):
-    """Memory on a device; here making one raises: there is no CUDA device.
-
-    Raises:
-        RuntimeError: always.
-
-    Example:
-        >>> clew.cuda.MemPool()
-        Traceback (most recent call last):
-        RuntimeError: cuda.MemPool: clew runs on the CPU here; there is no CUDA device
     """
 
 
@@ -612,116 +468,6 @@ def _index_of(device: Any, optional: bool = True, allow_cpu: bool = True) -> int
         return device
     found = _C.device(device)
     return -1 if found.type == "cpu" else found.index or 0
-
-
-def get_rng_state(device: Any = "cuda") -> Any:
-    """The random state of a device; here it raises: there is no CUDA device.
-
-    Args:
-        device: the device's number.
-
-    Raises:
-        AssertionError: always.
-
-    Example:
-        >>> clew.cuda.get_rng_state()
-        Traceback (most recent call last):
-        AssertionError: cuda.get_rng_state: clew has no CUDA device
-    """
-    return _absent("get_rng_state")
-
-
-def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Would set a device's random state; here it raises: there is no CUDA device.
-
-    Args:
-        new_state: the state.
-        device: the device's number.
-
-    Raises:
-        AssertionError: always.
-
-    Example:
-        >>> clew.cuda.set_rng_state(clew.get_rng_state())
-        Traceback (most recent call last):
-        AssertionError: cuda.set_rng_state: clew has no CUDA device
-    """
-    _absent("set_rng_state")
-
-
-def initial_seed() -> int:
-    """The seed of a device; here it raises: there is no CUDA device.
-
-    Raises:
-        AssertionError: always.
-
-    Example:
-        >>> clew.cuda.initial_seed()
-        Traceback (most recent call last):
-        AssertionError: cuda.initial_seed: clew has no CUDA device
-    """
-    return _absent("initial_seed")
-
-
-def reset_peak_memory_stats(device: Any = None) -> None:
-    """Would begin to count a device's most bytes anew; here it raises: there is no CUDA device.
-
-    Args:
-        device: the device's number.
-
-    Raises:
-        AssertionError: always.
-
-    Example:
-        >>> clew.cuda.reset_peak_memory_stats()
-        Traceback (most recent call last):
-        AssertionError: cuda.reset_peak_memory_stats: clew has no CUDA device
-    """
-    _absent("reset_peak_memory_stats")
-
-
-def reset_max_memory_allocated(device: Any = None) -> None:
-    """Would begin to count a device's most bytes anew; here it raises: there is no CUDA device.
-
-    Args:
-        device: the device's number.
-
-    Raises:
-        AssertionError: always.
-
-    Example:
-        >>> clew.cuda.reset_max_memory_allocated()
-        Traceback (most recent call last):
-        AssertionError: cuda.reset_max_memory_allocated: clew has no CUDA device
-    """
-    _absent("reset_max_memory_allocated")
-
-
-def memory_stats(device: Any = None) -> dict[str, Any]:
-    """The counters of a device's memory: an empty dict.
-
-    Args:
-        device: not used.
-
-    Example:
-        >>> clew.cuda.memory_stats()
-        {}
-    """
-    return {}
-
-
-def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The counters of a device's memory as a table: an empty text.
-
-    Args:
-        device: not used.
-        abbreviated: not used.
-
-    Example:
-        >>> clew.cuda.memory_summary()
-        ''
-    """
-    return ""
 
 
 def ipc_collect() -> None:
