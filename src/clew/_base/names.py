@@ -105,7 +105,7 @@ METHODS = {
         "is_set_to map2_ module_load new nonzero_static resize_as_ set_ slice_inverse storage_type "
         "sum_to_size"
     ),
-    "clew.sparse._construct": (
+    "clew.sparse._of_dense": (
         "_indices _nnz ccol_indices coalesce col_indices crow_indices dense_dim indices "
         "is_coalesced row_indices sparse_dim sparse_mask to_dense to_sparse to_sparse_bsc "
         "to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values"

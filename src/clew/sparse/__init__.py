@@ -12,7 +12,6 @@ from clew.sparse import _rules as _rules
 from clew.sparse._construct import (
     check_sparse_tensor_invariants as check_sparse_tensor_invariants,
 )
-from clew.sparse._construct import from_scipy as from_scipy
 from clew.sparse._construct import sparse_bsc_tensor as sparse_bsc_tensor
 from clew.sparse._construct import sparse_bsr_tensor as sparse_bsr_tensor
 from clew.sparse._construct import sparse_compressed_tensor as sparse_compressed_tensor
@@ -20,13 +19,14 @@ from clew.sparse._construct import sparse_coo_tensor as sparse_coo_tensor
 from clew.sparse._construct import sparse_csc_tensor as sparse_csc_tensor
 from clew.sparse._construct import sparse_csr_tensor as sparse_csr_tensor
 from clew.sparse._construct import spdiags as spdiags
-from clew.sparse._construct import to_scipy as to_scipy
 from clew.sparse._products import addmm as addmm
 from clew.sparse._products import mm as mm
 from clew.sparse._products import sampled_addmm as sampled_addmm
 from clew.sparse._reductions import log_softmax as log_softmax
 from clew.sparse._reductions import softmax as softmax
 from clew.sparse._reductions import sum as sum
+from clew.sparse._scipy import from_scipy as from_scipy
+from clew.sparse._scipy import to_scipy as to_scipy
 
 __all__ = [
     "addmm",

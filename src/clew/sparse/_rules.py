@@ -11,7 +11,7 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 from clew.sparse import _batched, _blocked, _products, _reductions
-from clew.sparse._construct import _at
+from clew.sparse._of_dense import at_places
 from clew.sparse._tensor import (
     Compressed,
     Coo,
@@ -189,7 +189,7 @@ def mul(x: Any, y: Any) -> Any:
         if tuple(clew.broadcast_shapes(dense.shape, sparse.shape)) != tuple(sparse.shape):
             return NotImplemented
         dense = dense.expand(tuple(sparse.shape))
-    return sparse._with(sparse._elements * _at(dense, sparse))
+    return sparse._with(sparse._elements * at_places(dense, sparse))
 
 
 def div(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
@@ -428,7 +428,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
 def sparse_mask(x: Any, mask: Any) -> Any:
     if isinstance(x, _Sparse):
         return NotImplemented
-    from clew.sparse._construct import sparse_mask as of_dense
+    from clew.sparse._of_dense import sparse_mask as of_dense
 
     return of_dense(x, mask)
 
