@@ -86,7 +86,7 @@ def _replay(args: list[str]) -> int:
     if not 1 <= len(args) <= 2 or args[0].startswith("-"):
         print(_REPLAY, end="")
         return 0 if args[:1] in (["-h"], ["--help"]) else 2
-    from clew._insight.debug.recorder import replay
+    from clew._insight.debug.replaying import replay
 
     return replay(args[0], args[1] if args[1:] else None, debugger=debugger)
 

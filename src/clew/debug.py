@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew._insight.debug.memory import leaks as leaks
     from clew._insight.debug.memory import memory as memory
     from clew._insight.debug.recorder import record as record
-    from clew._insight.debug.recorder import replay as replay
+    from clew._insight.debug.replaying import replay as replay
     from clew._insight.debug.summary import Summary as Summary
     from clew._insight.debug.summary import summary as summary
     from clew._insight.debug.watch import NonFinite as NonFinite
@@ -47,7 +47,7 @@ _PARTS = {
     "nan_watch": "watch",
     "record": "recorder",
     "record_run": "compare",
-    "replay": "recorder",
+    "replay": "replaying",
     "summary": "summary",
 }
 

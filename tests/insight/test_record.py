@@ -354,9 +354,9 @@ def test_a_critic_that_steps_more_often_than_the_generator(loop, where, tmp_path
 
 
 def test_numpys_random_state_is_what_numpy_says_however_it_was_drawn_from():
-    from clew._insight.debug.recorder import _Numpy
+    from clew._insight.debug.saved import Numpy
 
-    kept = _Numpy()
+    kept = Numpy()
     draws = (
         lambda: None,
         lambda: np.random.standard_normal(),  # makes two, and keeps one
