@@ -9,7 +9,7 @@ import pytest
 
 import clew
 from clew.nn.functional import grid_sample
-from clew.nn.functional._vision import _composed_samples
+from clew.nn.functional._grid import _composed_samples
 
 KINDS = [
     (dims, mode, padding, align)

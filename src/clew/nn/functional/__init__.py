@@ -15,6 +15,11 @@ from ._distance_loss import huber_loss as huber_loss
 from ._distance_loss import l1_loss as l1_loss
 from ._distance_loss import mse_loss as mse_loss
 from ._distance_loss import smooth_l1_loss as smooth_l1_loss
+from ._embedding import embedding as embedding
+from ._embedding import embedding_bag as embedding_bag
+from ._embedding import embedding_renorm_ as embedding_renorm_
+from ._grid import affine_grid as affine_grid
+from ._grid import grid_sample as grid_sample
 from ._loss import binary_cross_entropy as binary_cross_entropy
 from ._loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from ._loss import cross_entropy as cross_entropy

@@ -16,7 +16,7 @@ from clew._C import _MinMax as _MinMax
 from clew._C import _ValuesIndices as _ValuesIndices
 from clew import Tensor as Tensor
 from clew._C import dtype as _dtype
-from clew.nn.functional._vision import affine_grid as affine_grid
+from clew.nn.functional._grid import affine_grid as affine_grid
 from clew.nn.functional._loss import binary_cross_entropy as binary_cross_entropy
 from clew.nn.functional._loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from clew.nn.functional._vision import channel_shuffle as channel_shuffle
@@ -25,11 +25,11 @@ from clew.nn.functional._margin import cosine_embedding_loss as cosine_embedding
 from clew.nn.functional._margin import cosine_similarity as cosine_similarity
 from clew.nn.functional._loss import cross_entropy as cross_entropy
 from clew.nn.functional._ctc import ctc_loss as ctc_loss
-from clew.nn.functional._core import embedding as embedding
-from clew.nn.functional._core import embedding_bag as embedding_bag
-from clew.nn.functional._core import embedding_renorm_ as embedding_renorm_
+from clew.nn.functional._embedding import embedding as embedding
+from clew.nn.functional._embedding import embedding_bag as embedding_bag
+from clew.nn.functional._embedding import embedding_renorm_ as embedding_renorm_
 from clew.nn.functional._loss import gaussian_nll_loss as gaussian_nll_loss
-from clew.nn.functional._vision import grid_sample as grid_sample
+from clew.nn.functional._grid import grid_sample as grid_sample
 from clew.nn.functional._core import gumbel_softmax as gumbel_softmax
 from clew.nn.functional._core import hardtanh as hardtanh
 from clew.nn.functional._margin import hinge_embedding_loss as hinge_embedding_loss
