@@ -230,7 +230,7 @@ def examine(path: str) -> tuple[str, str]:
     """('present' | 'differs' | 'absent', how or why) of one dotted name."""
     theirs, ours = find(torch, path), find(clew, path)
     if ours is Missing:
-        return "absent", reason(path, theirs)
+        return "absent", reason(path)
     said: list[str] = []
     if isinstance(theirs, type) and isinstance(ours, type):
         said = compare_classes(path, theirs, ours)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 # The modules of the page, below torch.
 MODULES = (
@@ -185,7 +184,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )
 
 
-def reason(path: str, theirs: Any) -> str:
+def reason(path: str) -> str:
     """Why a name is out of scope; '' for one that is simply not there yet."""
     for pattern, why in _PATTERNS:
         if re.fullmatch(pattern, path):

@@ -28,7 +28,7 @@ def assert_close(got, want, rtol=1e-5):
     assert ((got - want).abs() <= rtol * scale).all(), (got, want)
 
 
-def both(function, samples, parameters=(), same_seed=True):
+def both(function, samples, parameters=()):
     """The results of all samples and the gradients of their sum, plain and batched."""
 
     def gradients(results):

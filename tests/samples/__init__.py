@@ -34,7 +34,6 @@ FLOATS_32_64 = ("float32", "float64")
 COMPLEX = ("complex64", "complex128")
 INTS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
 NUMBERS = FLOATS + COMPLEX + INTS
-REALS = FLOATS + INTS
 
 
 class S:

@@ -83,10 +83,6 @@ def alpha_samples(r: Any) -> list[S]:
     ]
 
 
-def int_alpha_samples(r: Any) -> list[S]:
-    return [s for s in alpha_samples(r) if isinstance(s.kwargs.get("alpha", 1), int)]
-
-
 def div(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
     return {None: lambda q: q, "trunc": np.trunc, "floor": np.floor}[rounding_mode](x / y)
 

@@ -67,7 +67,7 @@ def bits(name: str, f: Callable[..., Any], *, shift: bool = False, bools: bool =
     return Op(name, f, samples, dtypes=("float32",), grad=False, errors=errors)
 
 
-def pair(r: Any, complex_too: bool = False) -> list[S]:
+def pair(r: Any) -> list[S]:
     """Two tensors without ties."""
     x = r.distinct((3, 4))
     return [

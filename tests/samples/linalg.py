@@ -49,7 +49,7 @@ def _squares(make):
     return samples
 
 
-def _bad_matrix(square=True, argument="A"):
+def _bad_matrix(square=True):
     bad = [
         E(S(np.ones(3)), RuntimeError, "at least 2 dimensions"),
         E(S(np.ones((2, 2), np.int64)), RuntimeError, "floating point or complex"),

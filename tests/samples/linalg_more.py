@@ -134,7 +134,7 @@ OPS = [
         grad=False,
         why=FULL_FACTOR,
         rtol=16,
-        errors=_bad_matrix(argument="L"),
+        errors=_bad_matrix(),
     ),
     Op(
         "cholesky_solve",
@@ -213,7 +213,7 @@ OPS = [
         dtypes=MIXED,
         grad=False,
         rtol=16,
-        errors=_bad_matrix(False, "input"),
+        errors=_bad_matrix(False),
     ),
     Op(
         "orgqr",

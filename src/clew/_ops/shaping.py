@@ -249,7 +249,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return _ops.nonzero(input) if out is None else _ops.nonzero(input, out=out)
 
 
-def _index_arguments(name: str, input: Tensor, indices: Any, values: Any) -> tuple[Any, Tensor]:
+def _index_arguments(name: str, indices: Any, values: Any) -> tuple[Any, Tensor]:
     if not isinstance(indices, (tuple, list)):
         raise TypeError(
             f"{name}(): indices must be a tuple of Tensors; got {type(indices).__name__}"
@@ -279,7 +279,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     >>> clew.zeros(3).index_put((clew.tensor([0, 2]),), clew.tensor([1.0, 2.0])).tolist()
     [1.0, 0.0, 2.0]
     """
-    indices, values = _index_arguments("index_put", input, indices, values)
+    indices, values = _index_arguments("index_put", indices, values)
     return _ops._index_put_at(input, values, indices, accumulate)
 
 
@@ -289,7 +289,7 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
     >>> clew.zeros(2).index_put_((clew.tensor([1]),), clew.tensor(5.0)).tolist()
     [0.0, 5.0]
     """
-    indices, values = _index_arguments("index_put_", input, indices, values)
+    indices, values = _index_arguments("index_put_", indices, values)
     _ops._index_put_into(input, values, indices, accumulate)
     return input
 

@@ -317,7 +317,7 @@ class Tracer(TracerBase):
         if code.co_flags & inspect.CO_VARKEYWORDS:
             extra = self.create_proxy("placeholder", f"**{code.co_varnames[at]}", (), {})
         if isinstance(rest, Proxy) or isinstance(extra, Proxy) or named:
-            return _with_rest(root_fn, function, rest, extra, named), args
+            return _with_rest(function, rest, extra, named), args
         return root_fn, args
 
     # ---- recording ----
@@ -412,7 +412,7 @@ def _holds_ph(value: Any) -> bool:
     return bool(found)
 
 
-def _with_rest(root_fn: Any, function: Any, rest: Any, extra: Any, named: Any) -> Any:
+def _with_rest(function: Any, rest: Any, extra: Any, named: Any) -> Any:
     """The function with its * and ** parameters bound to unknown values as a whole."""
     flags = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
     code = function.__code__

@@ -213,8 +213,3 @@ def without_infinite(name: str, a: np.ndarray, reason: str) -> tuple[np.ndarray,
 def per_matrix(batch: Sequence[int], run: Callable[..., Any], *arrays: np.ndarray) -> list[Any]:
     """``run`` of each matrix of a batch by itself, in order."""
     return [run(*(a[index] for a in arrays)) for index in np.ndindex(*tuple(batch))]
-
-
-def matvec(a: Tensor, x: Tensor) -> Tensor:
-    """Batches of matrices times batches of vectors."""
-    return (a @ x.unsqueeze(-1)).squeeze(-1)

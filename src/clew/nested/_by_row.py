@@ -166,7 +166,7 @@ def _in_place(name: str) -> Any:
     return rule
 
 
-def _pair(name: str, call: Any) -> Any:
+def _pair(call: Any) -> Any:
     """A function of elements that has several results."""
 
     def rule(input: Any) -> Any:
@@ -488,7 +488,7 @@ RULES: dict[str, Any] = {
     "alpha_dropout": lambda x, *args, **kwargs: x._with(
         function("alpha_dropout")(x._elements, *args, **kwargs)
     ),
-    "frexp": _pair("frexp", clew.frexp),
+    "frexp": _pair(clew.frexp),
     "isin": _among("isin", clew.isin, 0),
     "bucketize": _among("bucketize", clew.bucketize, 0),
     "searchsorted": _among("searchsorted", clew.searchsorted, 1),

@@ -96,10 +96,10 @@ def indexed(b: Builder, name: str, n: int, items: list[Any]) -> str:
                     axes_new.append(at)
                 at += 1 if i is None or isinstance(i, str) else width(i)
         name = b.op("Unsqueeze", name, b.ints(*axes_new))
-    return _advanced(b, name, layout, width) if advanced else name
+    return _advanced(b, name, layout) if advanced else name
 
 
-def _advanced(b: Builder, name: str, layout: list[Any], width: Any) -> str:
+def _advanced(b: Builder, name: str, layout: list[Any]) -> str:
     """Indexing with tensors."""
     at = 0
     places: list[tuple[int, str, int]] = []  # dim, indices, their rank

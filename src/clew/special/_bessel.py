@@ -102,28 +102,25 @@ def _airy_gradient(c: Context, grad: Tensor) -> Tensor:
 
 _j = elementwise(
     "BesselJ",
-    1,
     _of_order("jv"),
     _j_gradient,
     _core(_C.ops._bessel_j0, _C.ops._bessel_j1),
 )
 _y = elementwise(
     "BesselY",
-    1,
     _of_order("yn"),
     _y_gradient,
     _core(_C.ops._bessel_y0, _C.ops._bessel_y1),
 )
-_k = elementwise("ModifiedBesselK", 1, _of_order("k0", "k1", "kn"), _k_gradient)
-_ke = elementwise("ScaledModifiedBesselK", 1, _of_order("k0e", "k1e", "kve"), _ke_gradient)
+_k = elementwise("ModifiedBesselK", _of_order("k0", "k1", "kn"), _k_gradient)
+_ke = elementwise("ScaledModifiedBesselK", _of_order("k0e", "k1e", "kve"), _ke_gradient)
 _spherical = elementwise(
     "SphericalBesselJ",
-    1,
     _spherical_kernel,
     _spherical_gradient,
     _core(_C.ops._spherical_bessel_j0),
 )
-_airy = elementwise("AiryAi", 1, None, _airy_gradient, _airy_native)
+_airy = elementwise("AiryAi", None, _airy_gradient, _airy_native)
 
 _ARGUMENTS = """
 

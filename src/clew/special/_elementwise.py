@@ -15,17 +15,15 @@ __all__ = ["elementwise", "evaluate", "unary"]
 
 def elementwise(
     name: str,
-    inputs: int,
     kernel: Callable[..., Any] | None,
     gradient: Callable[..., Any],
     native: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """A primitive that is about single elements: ``inputs`` tensors of one shape and dtype, float32
-    or float64, to one of the same.
+    """A primitive that is about single elements: tensors of one shape and dtype, float32 or
+    float64, to one of the same.
 
     Args:
         name: what the graph shows, in CamelCase.
-        inputs: number of tensors.
         kernel: a function of NumPy arrays and attributes.
         gradient, native: as for primitive().
     """

@@ -28,10 +28,10 @@ def _upper_gradient(c: Context, grad: Tensor) -> tuple[None, Tensor]:
 
 
 _igamma = elementwise(
-    "Igamma", 2, None, _lower_gradient, native=lambda a, x: (_C.ops._gammainc(a, x),)
+    "Igamma", None, _lower_gradient, native=lambda a, x: (_C.ops._gammainc(a, x),)
 )
 _igammac = elementwise(
-    "Igammac", 2, None, _upper_gradient, native=lambda a, x: (_C.ops._gammaincc(a, x),)
+    "Igammac", None, _upper_gradient, native=lambda a, x: (_C.ops._gammaincc(a, x),)
 )
 
 

@@ -62,7 +62,7 @@ def _native(x: Tensor, n: Tensor, family: str, derivative: int) -> tuple[Tensor]
     return (_C.ops._polynomial(x, n, _FAMILIES[family], derivative),)
 
 
-_polynomial = elementwise("OrthogonalPolynomial", 2, None, _gradient, native=_native)
+_polynomial = elementwise("OrthogonalPolynomial", None, _gradient, native=_native)
 
 _DOC = """{what}; 0 where n is negative.
 

@@ -83,7 +83,7 @@ def text_of(child: Child, nodes: list[GraphNode]) -> Text:
         return Text("result", "gradient of result", len(members), lines, "", "")
     first = members[0]
     if child.kind == "leaf":
-        title = leaf_title(child, members)
+        title = leaf_title(members)
         return Text(title, title, len(members), lines, saved, flops)
     if first.location is not None:
         lines.append(short_file(first.location))
@@ -91,7 +91,7 @@ def text_of(child: Child, nodes: list[GraphNode]) -> Text:
     return Text(first.op, names, len(members), lines, saved, flops)
 
 
-def leaf_title(child: Child, members: list[GraphNode]) -> str:
+def leaf_title(members: list[GraphNode]) -> str:
     labels = [node.label for node in members]
     if labels[0] is None:
         return "leaf"

@@ -103,7 +103,7 @@ class _Placer:
         self.left, self.right = left + shift, right + shift
         w = self.right + (POINT_SPACE + TRACK * (room[1] - 1) if room[1] else 0.0)
         self._attach(lanes)
-        self._down_page(lanes)
+        self._down_page()
         lines = [self._line(edge, lanes) for edge in self.content.edges]
         xy = [
             (
@@ -285,7 +285,7 @@ class _Placer:
 
     # Down -------------------------------------------------------------------------------------
 
-    def _down_page(self, lanes: dict[int, tuple[int, int]]) -> None:
+    def _down_page(self) -> None:
         """Heights of layers and of the gaps between them, and the tracks of loops in the gaps."""
         count = len(self.layers)
         self.under: dict[tuple[int, int], int] = {}  # (gap, target) -> track below a layer

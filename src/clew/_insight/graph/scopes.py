@@ -87,7 +87,6 @@ class Program:
                     self.gives[of][to] = self.gives[of].get(to, 0) + 1
                     self.takes[to].add(of)
         self.roots = list(graph.roots)
-        self.root_boxes = {self.box_of[index] for index, _ in self.roots}
         signatures: dict[Hashable, int] = {}
         self._fold(self.top, signatures)
 

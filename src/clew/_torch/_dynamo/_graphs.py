@@ -42,7 +42,6 @@ _MADE = (
     "zeros ones full empty arange linspace logspace eye rand randn randint randperm tensor "
     "as_tensor scalar_tensor tril_indices triu_indices"
 ).split()
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), slice)
 
 
 def _refuse(why: str) -> NotImplementedError:

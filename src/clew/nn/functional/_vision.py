@@ -13,7 +13,6 @@ from clew._base.provenance import user_level
 
 from ._core import private
 
-_gather_weighted = private("_gather_weighted")
 _resample_line = private("_resample")
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
