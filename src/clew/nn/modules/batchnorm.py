@@ -9,7 +9,8 @@ import clew
 
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from ..parameter import UninitializedBuffer, UninitializedParameter
+from ._affine import add_affine
 from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import check_whole
@@ -54,14 +55,7 @@ class _NormBase(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        if affine:
-            self.weight = Parameter(clew.empty(num_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-        if affine and bias:
-            self.bias = Parameter(clew.empty(num_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        add_affine(self, num_features, affine, bias, device, dtype)
         if track_running_stats:
             self.register_buffer(
                 "running_mean", clew.zeros(num_features, device=device, dtype=dtype)
