@@ -13,7 +13,7 @@ from clew._C import Tensor
 from clew._tensor.structured import Structured
 from clew.nested._tensor import NestedTensor, is_ragged, need_same_rows, ragged
 
-__all__ = ["RULES", "aligned", "function", "on_values"]
+__all__ = ["RULES", "aligned", "extreme", "function", "on_values"]
 
 # Functions of one number or of several at the same place.
 _NAMES = (
@@ -99,6 +99,27 @@ def aligned(name: str, dense: Tensor, x: NestedTensor) -> Tensor:
         return dense.squeeze(0).index_select(at - 1, rows.positions())
     places = rows.ids() * length + rows.positions()
     return dense.movedim(at, 1).flatten(0, 1).index_select(0, places).movedim(0, at - 1)
+
+
+def extreme(name: str, other: str, over: Any, on_elements: Any) -> Any:
+    """max or min: of one tensor, or of two at each place.
+
+    Args:
+        name: which.
+        other: the function of two tensors.
+        over: the reduction of one.
+        on_elements: runs a function on the elements of several, as on_values().
+    """
+
+    def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
+        second = args[0] if args else kwargs.get("other")
+        if isinstance(second, Tensor):
+            if len(args) + len(kwargs) > 1:
+                raise TypeError(f"{name}: of two tensors takes no further arguments")
+            return on_elements(name, function(other), (x, second), {})
+        return over(x, *args, **kwargs)
+
+    return rule
 
 
 def on_values(name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

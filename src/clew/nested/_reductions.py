@@ -7,7 +7,7 @@ from typing import Any
 import clew
 from clew import _C
 from clew._C import Tensor
-from clew.nested._pointwise import function, on_values
+from clew.nested._pointwise import extreme, function, on_values
 from clew.nested._tensor import NestedTensor, is_ragged, ragged
 
 __all__ = ["RULES", "dim_of"]
@@ -133,21 +133,6 @@ def _over_dim(name: str) -> Any:
     return rule
 
 
-def _extreme(name: str, other: str) -> Any:
-    """max and min: of one tensor, or of two at each place."""
-    over = _over_dim(name)
-
-    def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
-        second = args[0] if args else kwargs.get("other")
-        if isinstance(second, Tensor):
-            if len(args) + len(kwargs) > 1:
-                raise TypeError(f"{name}: of two tensors takes no further arguments")
-            return on_values(name, function(other), (x, second), {})
-        return over(x, *args, **kwargs)
-
-    return rule
-
-
 def _spread(name: str) -> Any:
     """std, var and both with the mean: dim may be a bool, that of the old signature."""
     fn = function(name)
@@ -195,8 +180,8 @@ RULES: dict[str, Any] = {
     **{n: _over_dims(n) for n in "sum nansum mean nanmean amax amin logsumexp all any".split()},
     **{n: _over_dim(n) for n in "prod argmax argmin median nanmedian".split()},
     **{n: _spread(n) for n in "std var std_mean var_mean".split()},
-    "max": _extreme("max", "maximum"),
-    "min": _extreme("min", "minimum"),
+    "max": extreme("max", "maximum", _over_dim("max"), on_values),
+    "min": extreme("min", "minimum", _over_dim("min"), on_values),
     "count_nonzero": _count_nonzero,
     "norm": _norm,
     "vector_norm": _vector_norm,

@@ -12,7 +12,7 @@ from clew import _C
 from clew._C import Tensor
 from clew._tensor.structured import Structured
 from clew.nested import _pointwise
-from clew.nested._pointwise import function
+from clew.nested._pointwise import extreme, function
 from clew.nested._strided import NestedRows, _made, is_nested_rows, of_rows, row_dim
 
 __all__ = ["RULES"]
@@ -161,20 +161,6 @@ def _reduction(name: str, several: bool) -> Any:
         else:
             over = row_dim(name, x, dim) - 1
         return _joined(_each_row(name, lambda r: fn(r, over, keepdim=keepdim, **more), x))
-
-    return rule
-
-
-def _extreme(name: str, other: str) -> Any:
-    over = _reduction(name, False)
-
-    def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
-        second = args[0] if args else kwargs.get("other")
-        if isinstance(second, Tensor):
-            if len(args) + len(kwargs) > 1:
-                raise TypeError(f"{name}: of two tensors takes no further arguments")
-            return _on_elements(name, function(other), (x, second), {})
-        return over(x, *args, **kwargs)
 
     return rule
 
@@ -490,8 +476,8 @@ RULES: dict[str, Any] = {
     **{n: _pieces(n) for n in ("chunk", "split", "split_with_sizes")},
     "norm": _norm,
     "vector_norm": _vector_norm,
-    "max": _extreme("max", "maximum"),
-    "min": _extreme("min", "minimum"),
+    "max": extreme("max", "maximum", _reduction("max", False), _on_elements),
+    "min": extreme("min", "minimum", _reduction("min", False), _on_elements),
     "to": lambda x, *args, **kwargs: x.to(*args, **kwargs),
     "contiguous": lambda x, **kwargs: x,
     "detach_": _detach_,

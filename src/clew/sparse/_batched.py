@@ -17,6 +17,7 @@ from clew.sparse._tensor import (
     constructors,
     index_names,
     need,
+    of_numbers,
 )
 
 __all__ = ["Batched", "batched"]
@@ -176,17 +177,9 @@ def rules(shared: dict[str, Any], elementwise: tuple[str, ...]) -> dict[str, Any
         elementwise: the names of those that only look at the elements.
     """
 
-    def of_numbers(name: str) -> Any:
-        def rule(x: Any, y: Any) -> Any:
-            if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dim() and y.dim():
-                return NotImplemented
-            return shared[name](x, y)
-
-        return rule
-
     return {
         **{name: shared[name] for name in (*elementwise, "zero_", "detach_")},
-        **{name: of_numbers(name) for name in ("mul", "multiply", "div", "mul_", "div_")},
+        **of_numbers(shared),
         "to_dense": to_dense,
         "to_sparse": to_layout,
         "to_sparse_csr": lambda x: to_layout(x, layout=_dtypes.sparse_csr),

@@ -8,7 +8,16 @@ from typing import Any
 import clew
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew.sparse._tensor import Coo, Pattern, _Sparse, compressed, constructors, coo, index_names
+from clew.sparse._tensor import (
+    Coo,
+    Pattern,
+    _Sparse,
+    compressed,
+    constructors,
+    coo,
+    index_names,
+    of_numbers,
+)
 
 __all__ = ["Blocked", "blocked", "blocks_of", "rules"]
 
@@ -250,14 +259,6 @@ def rules(shared: dict[str, Any], elementwise: tuple[str, ...]) -> dict[str, Any
         elementwise: the names of those that only look at the elements.
     """
 
-    def of_numbers(name: str) -> Any:
-        def rule(x: Any, y: Any) -> Any:
-            if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dim() and y.dim():
-                return NotImplemented
-            return shared[name](x, y)
-
-        return rule
-
     def of_same(sign: int) -> Any:
         def rule(x: Any, y: Any, *, alpha: Any = 1) -> Any:
             if not isinstance(x, Blocked) or not isinstance(y, Blocked):
@@ -270,7 +271,7 @@ def rules(shared: dict[str, Any], elementwise: tuple[str, ...]) -> dict[str, Any
 
     return {
         **{name: shared[name] for name in (*elementwise, "zero_", "detach_")},
-        **{name: of_numbers(name) for name in ("mul", "multiply", "div", "mul_", "div_")},
+        **of_numbers(shared),
         "add": of_same(1),
         "sub": of_same(-1),
         "sum": total,

@@ -223,6 +223,24 @@ class Coo(_Sparse):
         return _rebuild_coo, args
 
 
+def of_numbers(rules: dict[str, Any]) -> dict[str, Any]:
+    """Rules of products and quotients as they are where one factor is a number.
+
+    Args:
+        rules: those of any factors.
+    """
+
+    def only(name: str) -> Any:
+        def rule(x: Any, y: Any) -> Any:
+            if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dim() and y.dim():
+                return NotImplemented
+            return rules[name](x, y)
+
+        return rule
+
+    return {name: only(name) for name in ("mul", "multiply", "div", "mul_", "div_")}
+
+
 def need(x: Any, by_rows: bool, name: str) -> None:
     """Refuses a matrix of the other compressed layout."""
     if x._by_rows is not by_rows:
