@@ -96,38 +96,33 @@ def _renamed(own: Any) -> Any:
     return __repr__
 
 
-class layout:
+class _Named:
+    """An object that is shown, and pickled, by its name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"{home}.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+class layout(_Named):
     """How a tensor's elements lie in memory, such as `clew.strided`.
 
     >>> isinstance(clew.ones(1).layout, clew.layout)
     True
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
 
-    def __repr__(self) -> str:
-        return f"{home}.{self._name}"
-
-    def __reduce__(self) -> str:
-        return self._name
-
-
-class memory_format:
+class memory_format(_Named):
     """The order of a tensor's dims in memory, such as `clew.channels_last`.
 
     >>> isinstance(clew.channels_last, clew.memory_format)
     True
     """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return f"{home}.{self._name}"
-
-    def __reduce__(self) -> str:
-        return self._name
 
 
 strided = layout("strided")

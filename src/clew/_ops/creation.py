@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
+from clew._base.arguments import need_tensors
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -244,7 +245,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
         >>> clew.complex(clew.tensor([1.0]), clew.tensor([2.0]))
         tensor([1.+2.j])
     """
-    _need_tensors("complex", real=real, imag=imag)
+    need_tensors("complex", real=real, imag=imag)
     made = _C.functions["complex"](real, imag)
     return made if out is None else _into(out, made, "complex")
 
@@ -266,16 +267,8 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
         >>> clew.polar(clew.tensor([2.0]), clew.tensor([0.0]))
         tensor([2.+0.j])
     """
-    _need_tensors("polar", abs=abs, angle=angle)
+    need_tensors("polar", abs=abs, angle=angle)
     return complex(abs * angle.cos(), abs * angle.sin(), out=out)
-
-
-def _need_tensors(function: str, **arguments: Any) -> None:
-    for name, value in arguments.items():
-        if not isinstance(value, Tensor):
-            raise TypeError(
-                f"{function}(): argument '{name}' must be Tensor, not {type(value).__name__}"
-            )
 
 
 def _into(out: Tensor, made: Tensor, name: str) -> Tensor:
@@ -300,7 +293,7 @@ def fill(input: Tensor, value: Tensor | float) -> Tensor:
         >>> clew.fill(clew.zeros(2), 3)
         tensor([3., 3.])
     """
-    _need_tensors("fill", input=input)
+    need_tensors("fill", input=input)
     return input.clone().fill_(value)
 
 
@@ -317,7 +310,7 @@ def to_dlpack(tensor: Tensor) -> Any:
         >>> clew.from_dlpack(clew.to_dlpack(clew.ones(2)))
         tensor([1., 1.])
     """
-    _need_tensors("to_dlpack", tensor=tensor)
+    need_tensors("to_dlpack", tensor=tensor)
     return tensor.__dlpack__()
 
 
@@ -338,7 +331,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         tensor([[4, 2, 1],
                 [9, 3, 1]])
     """
-    _need_tensors("vander", x=x)
+    need_tensors("vander", x=x)
     if x.dim() != 1:
         raise RuntimeError(f"vander: x must be one-dimensional; got {x.dim()} dims")
     count = x.numel() if N is None else N
