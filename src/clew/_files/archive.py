@@ -19,7 +19,7 @@ from typing import Any
 import clew
 from clew import Tensor
 
-from .decode import Decoder
+from .decode import Decoder, PickleReader
 from .limits import shown
 from .tensors import buffer_of
 
@@ -56,7 +56,7 @@ def _put(archive: zipfile.ZipFile, name: str, data: Any) -> None:
         member.write(data)
 
 
-class Reader:
+class Reader(PickleReader):
     """Reads a container.
 
     Args:
@@ -130,23 +130,8 @@ class Reader:
         """The pickle of the structure."""
         return self.read("data.pkl")
 
-    def load(self) -> Any:
-        """The object in the file."""
-        return Decoder(self.structure(), self.storage, self.encoding).load()
-
-    def is_data(self) -> bool:
-        """Whether the file asks for nothing but data."""
-        try:
-            return not self.unknown_names()
-        except Exception:  # of what pickle writes, the reader of data knows a part only
-            return False
-
-    def unknown_names(self) -> list[str]:
-        """Names in the file that are not data."""
-        decoder = Decoder(self.structure(), self.storage, self.encoding)
-        decoder.unknown = []
-        decoder.load()
-        return decoder.unknown
+    def _decoder(self) -> Decoder:
+        return Decoder(self.structure(), self.storage, self.encoding)
 
     def _locate(self, name: str) -> tuple[Any, int]:
         """A member and where its bytes begin in the file."""

@@ -467,3 +467,28 @@ _STEPS: dict[int, Callable[[Decoder], None]] = {
 def _push(d: Decoder, value: Any) -> None:
     # `until_mark` replaces the stack, so that it must be looked up after the value is made.
     d.stack.append(value)
+
+
+class PickleReader:
+    """A file whose structure is a pickle."""
+
+    def _decoder(self) -> Decoder:
+        raise NotImplementedError
+
+    def load(self) -> Any:
+        """The object in the file."""
+        return self._decoder().load()
+
+    def unknown_names(self) -> list[str]:
+        """Names in the file that are not data."""
+        decoder = self._decoder()
+        decoder.unknown = []
+        decoder.load()
+        return decoder.unknown
+
+    def is_data(self) -> bool:
+        """Whether the file asks for nothing but data."""
+        try:
+            return not self.unknown_names()
+        except Exception:  # of what pickle writes, the reader of data knows a part only
+            return False

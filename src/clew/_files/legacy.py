@@ -20,7 +20,7 @@ import clew
 from clew import Tensor
 
 from .construct import Name, StorageOf
-from .decode import Decoder
+from .decode import Decoder, PickleReader
 from .limits import Budget, fail, shown
 from .tensors import STORAGE_DTYPES, buffer_of, only_bools, view_of, width_of
 
@@ -186,7 +186,7 @@ class _Inventory(_Structure):
     append = add = set_items
 
 
-class RowReader:
+class RowReader(PickleReader):
     """Reads a row of pickles with the storages behind.
 
     Args:
@@ -244,23 +244,8 @@ class RowReader:
         """The pickle of the structure."""
         return self._structure
 
-    def load(self) -> Any:
-        """The object in the file."""
-        return _Structure(self._structure, self.storage, self.encoding).load()
-
-    def unknown_names(self) -> list[str]:
-        """Names in the file that are not data."""
-        decoder = _Structure(self._structure, self.storage, self.encoding)
-        decoder.unknown = []
-        decoder.load()
-        return decoder.unknown
-
-    def is_data(self) -> bool:
-        """Whether the file asks for nothing but data."""
-        try:
-            return not self.unknown_names()
-        except Exception:  # of what pickle writes, the reader of data knows a part only
-            return False
+    def _decoder(self) -> Decoder:
+        return _Structure(self._structure, self.storage, self.encoding)
 
     def storage(self, key: str, nbytes: int, location: str) -> Tensor:
         """The bytes of a storage as a tensor, read when first asked for."""
@@ -299,7 +284,7 @@ class _Numbered(Decoder):
         self.stack.append(self._find(self.stack.pop()))
 
 
-class TarReader:
+class TarReader(PickleReader):
     """Reads a tar archive.
 
     Args:
@@ -345,23 +330,8 @@ class TarReader:
         """The pickle of the structure."""
         return self._structure
 
-    def load(self) -> Any:
-        """The object in the file."""
-        return _Numbered(self._structure, self.persistent, self.encoding).load()
-
-    def unknown_names(self) -> list[str]:
-        """Names in the file that are not data."""
-        decoder = _Numbered(self._structure, self.persistent, self.encoding)
-        decoder.unknown = []
-        decoder.load()
-        return decoder.unknown
-
-    def is_data(self) -> bool:
-        """Whether the file asks for nothing but data."""
-        try:
-            return not self.unknown_names()
-        except Exception:  # of what pickle writes, the reader of data knows a part only
-            return False
+    def _decoder(self) -> Decoder:
+        return _Numbered(self._structure, self.persistent, self.encoding)
 
     def persistent(self, pid: Any) -> Any:
         """The tensor or storage of a number, or the class of a module."""
