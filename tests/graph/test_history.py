@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import clew
 from clew import nn
+from marked_lines import line_of_mark
 
-
-def line_of(text: str) -> int:
-    """The only line of this file that ends in the mark."""
-    with open(__file__, encoding="utf-8") as f:
-        found = [i for i, line in enumerate(f, 1) if line.rstrip().endswith("# " + text)]
-    assert len(found) == 1, found
-    return found[0]
+line_of = partial(line_of_mark, __file__)
 
 
 def test_latest_first():

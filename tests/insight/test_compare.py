@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import clew
 from clew import nn
+from marked_lines import line_of_mark
 
-
-def line_of(mark: str) -> int:
-    with open(__file__, encoding="utf-8") as f:
-        found = [i for i, line in enumerate(f, 1) if line.rstrip().endswith("# " + mark)]
-    assert len(found) == 1, found
-    return found[0]
+line_of = partial(line_of_mark, __file__)
 
 
 class Net(nn.Module):
