@@ -224,6 +224,21 @@ class LBFGS(Optimizer):
         with clew.no_grad():
             return self._clew_step(closure)
 
+    def _clew_along(
+        self, direction: Tensor, value_and_grad: Callable[[], tuple[Any, Tensor]]
+    ) -> Callable[[float], tuple[float, Tensor]]:
+        """The loss and its gradient at a distance from where the parameters are, and stay."""
+        kept = [p.clone() for p in self._params]
+
+        def evaluate(length: float) -> tuple[float, Tensor]:
+            self._clew_move(length, direction)
+            value, grad = value_and_grad()
+            for p, old in zip(self._params, kept):
+                p.copy_(old)
+            return float(value), grad
+
+        return evaluate
+
     def _clew_step(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]
         lr = float(group["lr"])
@@ -264,17 +279,10 @@ class LBFGS(Optimizer):
                 changes, steps, ro = [], [], []
                 scale = 1
             else:
-                y = grad.sub(previous_grad)
-                s = direction.mul(t)
+                y, s = grad.sub(previous_grad), direction.mul(t)
                 ys = y.dot(s)
                 if ys > 1e-10:
-                    if len(changes) == group["history_size"]:
-                        changes.pop(0)
-                        steps.pop(0)
-                        ro.pop(0)
-                    changes.append(y)
-                    steps.append(s)
-                    ro.append(1.0 / ys)
+                    _remember((changes, steps, ro), (y, s, 1.0 / ys), group["history_size"])
                     scale = ys / y.dot(y)
                 alphas = state.setdefault("al", [None] * group["history_size"])
                 direction = _two_loops(grad, changes, steps, ro, scale, alphas)
@@ -293,20 +301,8 @@ class LBFGS(Optimizer):
 
             used = 0
             if group["line_search_fn"] == "strong_wolfe":
-                kept = [p.clone() for p in self._params]
-                along = direction
-
-                def evaluate(
-                    length: float, kept: list[Tensor] = kept, along: Tensor = along
-                ) -> tuple[float, Tensor]:
-                    self._clew_move(length, along)
-                    value, g = value_and_grad()
-                    for p, old in zip(self._params, kept):
-                        p.copy_(old)
-                    return float(value), g
-
                 loss, grad, t, used = _strong_wolfe(
-                    evaluate,
+                    self._clew_along(direction, value_and_grad),
                     direction,
                     t,
                     loss,
@@ -346,6 +342,14 @@ class LBFGS(Optimizer):
         state["prev_flat_grad"] = previous_grad
         state["prev_loss"] = previous_loss
         return first_loss
+
+
+def _remember(table: tuple[list[Any], ...], values: tuple[Any, ...], most: int) -> None:
+    """Puts one value behind each list, of which the oldest are given up."""
+    for known, value in zip(table, values):
+        if len(known) == most:
+            known.pop(0)
+        known.append(value)
 
 
 def _two_loops(

@@ -80,6 +80,46 @@ def _check_shapes(
     return batched
 
 
+def _projected(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> Any:
+    """Queries, keys and values by their parts of one weight; one product for keys and values that
+    are of the same tensor."""
+    if key is value:
+        embed = query.shape[-1]
+        w_q, w_kv = weight.split([embed, 2 * embed])
+        b_q, b_kv = (None, None) if bias is None else bias.split([embed, 2 * embed])
+        q = linear(query, w_q, b_q)
+        return q, *linear(key, w_kv, b_kv).chunk(2, -1)
+    weights = weight.chunk(3)
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    given = zip((query, key, value), weights, biases, strict=True)
+    return [linear(x, w, b) for x, w, b in given]
+
+
+def _for_all_heads(mask: Any, length: int, sources: int, heads: int) -> Any:
+    """An attn_mask with a dim for heads, of whatever batch; raises for another shape."""
+    dims = mask.dim()
+    want = (length, sources) if dims == 2 else (heads, length, sources)
+    if tuple(mask.shape) != want:
+        raise RuntimeError(
+            f"The shape of the {dims}D attn_mask is {mask.shape}, but should be {want}."
+        )
+    return mask.unsqueeze(0) if dims == 2 else mask
+
+
+def _of_each_head(padding: Any, batch: int, sources: int, num_heads: int) -> Any:
+    """A key_padding_mask as an attn_mask; raises for another shape."""
+    if tuple(padding.shape) != (batch, sources):
+        raise AssertionError(
+            f"expecting key_padding_mask shape of {(batch, sources)}, but got "
+            f"{tuple(padding.shape)}"
+        )
+    return (
+        padding.reshape(batch, 1, 1, sources)
+        .expand(batch, num_heads, 1, sources)
+        .reshape(batch * num_heads, 1, sources)
+    )
+
+
 @asks_classes
 def multi_head_attention_forward(
     query: Any,
@@ -190,41 +230,17 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             is_causal = False
 
-    # Projections: one product where the inputs are the same tensor.
     if use_separate_proj_weight:
         biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
         q = linear(query, q_proj_weight, biases[0])
         k = linear(key, k_proj_weight, biases[1])
         v = linear(value, v_proj_weight, biases[2])
-    elif query is key and key is value:
+    elif query is key and key is value:  # one product for all
         q, k, v = linear(query, in_proj_weight, in_proj_bias).chunk(3, -1)
-    elif key is value:
-        w_q, w_kv = in_proj_weight.split([embed, 2 * embed])
-        b_q, b_kv = (None, None) if in_proj_bias is None else in_proj_bias.split([embed, 2 * embed])
-        q = linear(query, w_q, b_q)
-        k, v = linear(key, w_kv, b_kv).chunk(2, -1)
     else:
-        weights = in_proj_weight.chunk(3)
-        biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        q, k, v = (
-            linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)
-        )
-
+        q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
     if attn_mask is not None:
-        want: Any
-        if attn_mask.dim() == 2:
-            want = (length, sources)
-            if tuple(attn_mask.shape) != want:
-                raise RuntimeError(
-                    f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {want}."
-                )
-            attn_mask = attn_mask.unsqueeze(0)
-        else:
-            want = (batch * num_heads, length, sources)
-            if tuple(attn_mask.shape) != want:
-                raise RuntimeError(
-                    f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be {want}."
-                )
+        attn_mask = _for_all_heads(attn_mask, length, sources, batch * num_heads)
     if bias_k is not None and bias_v is not None:
         if static_k is not None or static_v is not None:
             raise AssertionError("bias cannot be added to static key or value.")
@@ -256,16 +272,7 @@ def multi_head_attention_forward(
             key_padding_mask = pad(key_padding_mask, (0, 1))
     sources = k.shape[1]
     if key_padding_mask is not None:
-        if tuple(key_padding_mask.shape) != (batch, sources):
-            raise AssertionError(
-                f"expecting key_padding_mask shape of {(batch, sources)}, but got "
-                f"{tuple(key_padding_mask.shape)}"
-            )
-        hidden = (
-            key_padding_mask.reshape(batch, 1, 1, sources)
-            .expand(batch, num_heads, 1, sources)
-            .reshape(batch * num_heads, 1, sources)
-        )
+        hidden = _of_each_head(key_padding_mask, batch, sources, num_heads)
         attn_mask = hidden if attn_mask is None else attn_mask + hidden
     if not training:
         dropout_p = 0.0

@@ -533,24 +533,7 @@ def _fractional(n: int) -> Any:
                 f"{name}: _random_samples must be {(batch, channels, n)}; "
                 f"got {tuple(_random_samples.shape)}"
             )
-        flat = x.reshape(batch, channels, math.prod(spatial))
-        place: Any = None
-        # Window starts differ by sample and channel; images take the random numbers last dim first.
-        for d in range(n):
-            u = _random_samples[:, :, 1 - d if n == 2 else d].to(input.dtype)
-            starts = _fraction_starts(u, spatial[d], sizes[d], kernel[d])
-            span = starts.unsqueeze(-1) + clew.arange(kernel[d])
-            place = span if place is None else _cross(place, span, spatial[d])
-        size = math.prod(kernel)
-        index = place.reshape(batch, channels, math.prod(sizes) * size)
-        windows = flat.gather(2, index).reshape(*place.shape)
-        # (B, C, o0, k0, o1, k1, ...) becomes (B, C, o0, o1, ..., k0, k1, ...).
-        order = [0, 1, *range(2, 2 + 2 * n, 2), *range(3, 2 + 2 * n, 2)]
-        windows, place = windows.permute(order), place.permute(order)
-        windows = windows.reshape(batch, channels, *sizes, size)
-        place = place.reshape(batch, channels, *sizes, size)
-        values, best = windows.max(-1)
-        indices = place.gather(-1, best.unsqueeze(-1)).squeeze(-1)
+        values, indices = _of_fractions(x, _random_samples, sizes, kernel)
         if input.dim() == n + 1:
             values, indices = values.squeeze(0), indices.squeeze(0)
         return (values, indices) if return_indices else values
@@ -590,6 +573,38 @@ def _fractional(n: int) -> Any:
     _describe(fractional_max_pool, n, name)
     _describe(fractional_with_indices, n, name + "_with_indices")
     return fractional_max_pool, fractional_with_indices
+
+
+def _of_fractions(x: Any, random: Any, sizes: list[int], kernel: Any) -> tuple[Any, Any]:
+    """The greatest values of windows that start at random places, and where they lie.
+
+    Args:
+        x: (N, C, sizes).
+        random: (N, C, n) numbers that choose the places.
+        sizes: of the result.
+        kernel: the windows' sizes.
+    """
+    n = len(sizes)
+    batch, channels = x.shape[:2]
+    spatial = [int(s) for s in x.shape[2:]]
+    flat = x.reshape(batch, channels, math.prod(spatial))
+    place: Any = None
+    # Window starts differ by sample and channel; images take the random numbers last dim first.
+    for d in range(n):
+        u = random[:, :, 1 - d if n == 2 else d].to(x.dtype)
+        starts = _fraction_starts(u, spatial[d], sizes[d], kernel[d])
+        span = starts.unsqueeze(-1) + clew.arange(kernel[d])
+        place = span if place is None else _cross(place, span, spatial[d])
+    size = math.prod(kernel)
+    index = place.reshape(batch, channels, math.prod(sizes) * size)
+    windows = flat.gather(2, index).reshape(*place.shape)
+    # (B, C, o0, k0, o1, k1, ...) becomes (B, C, o0, o1, ..., k0, k1, ...).
+    order = [0, 1, *range(2, 2 + 2 * n, 2), *range(3, 2 + 2 * n, 2)]
+    windows, place = windows.permute(order), place.permute(order)
+    windows = windows.reshape(batch, channels, *sizes, size)
+    place = place.reshape(batch, channels, *sizes, size)
+    values, best = windows.max(-1)
+    return values, place.gather(-1, best.unsqueeze(-1)).squeeze(-1)
 
 
 def _fraction_starts(u: Any, size: int, out: int, kernel: int) -> Any:

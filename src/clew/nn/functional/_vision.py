@@ -283,6 +283,22 @@ def _resample(input: Any, dim: int, places: Any, weights: Any) -> Any:
     return _resample_line(input, places, weights, places.shape[0], dim - input.dim())
 
 
+def _resample_bytes(input: Any, each: list[tuple[int, tuple[Any, ...]]], last: bool) -> Any:
+    """An image of bytes, rounded after every dim.
+
+    Args:
+        input: the image.
+        each: dims, counted from the first of space, with what _byte_terms() takes.
+        last: whether its channels lie last.
+    """
+    out = (input.movedim(1, -1) if last else input).double()  # in which the sums are exact
+    for d, place in each:
+        places, weights, bits = _byte_terms(*place)
+        sums = _resample(out, (1 if last else 2) + d, places, weights)
+        out = ((sums + (1 << bits >> 1)) / (1 << bits)).floor().clamp(0, 255)
+    return (out.movedim(-1, 1) if last else out).to(clew.uint8)
+
+
 def bilinear_aa(input: Any, sizes: list[int], scales: list[Any], align_corners: bool) -> Any:
     """Bilinear resampling to a size as if by given scales, averaging where the size shrinks."""
     out = input
@@ -457,13 +473,11 @@ def interpolate(
     if not moved:
         return input.clone()
     if input.dtype is clew.uint8 and n == 2:
-        out = (input.movedim(1, -1) if last else input).double()  # in which the sums are exact
-        for d in moved:
-            place = (sizes[d], input.shape[2 + d], scales[d], bool(align_corners), kind, antialias)
-            places, weights, bits = _byte_terms(*place)
-            sums = _resample(out, first + d, places, weights)
-            out = ((sums + (1 << bits >> 1)) / (1 << bits)).floor().clamp(0, 255)
-        return (out.movedim(-1, 1) if last else out).to(clew.uint8)
+        each = [
+            (d, (sizes[d], input.shape[2 + d], scales[d], bool(align_corners), kind, antialias))
+            for d in moved
+        ]
+        return _resample_bytes(input, each, last)
     # 16-bit images are resampled in float32, and rounded once.
     # So are bytes, whose results are cut off at 0 and 255.
     narrow = input.dtype in (clew.float16, clew.bfloat16, clew.uint8)
