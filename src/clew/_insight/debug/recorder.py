@@ -111,83 +111,20 @@ class record:
     def __enter__(self) -> record:
         from clew.amp.grad_scaler import GradScaler
         from clew.nn.modules import _global
-        from clew.optim import optimizer as module
+        from clew.optim import optimizer
         from clew.utils.data import dataloader
 
-        def stepped(optimizer: Any, *_: Any) -> None:
-            if all(optimizer is not known for known in self._optimizers):
-                self._optimizers.append(optimizer)
-            self.number += 1
-            number = next(i for i, o in enumerate(self._optimizers) if o is optimizer)
-            self._stepped.append(number)
-
-        def given(original: Any, batches: Any) -> Any:
-            # A new pass over a loader, as for validation, is a step of its own.
-            new = batches._num_yielded == 0
-            batch = original(batches)
-            if new or self._begins("batch"):
-                self._begin("batch")
-            self._keep("batches", copied(batch))
-            return batch
-
-        def called(args: Any, kwargs: Any, model: bool) -> None:
-            if not clew.is_grad_enabled():
-                return
-            here = _C._here()
-            line = None if here is None else call_key(here)
-            begins = self._begins(line)
-            if begins:
-                self._begin(line)
-            step = self._kept[-1]
-            if not step["called"]:
-                step["called"] = True
-                if not begins:  # a loader may have drawn since
-                    step["models"] = self._models([*map(tensors_of, _C._called_roots())])
-                    step["random"] = random_state()
-            # A model may take a state that it cuts off itself; a loss takes what is computed anew.
-            data = copied if model else of_a_loss
-            self._keep("inputs", [data(args), data(kwargs)])
-
-        def judged(original: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_outermost():
-                called(args, kwargs, False)
-            return original(*args, **kwargs)
-
-        def scaled(original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:
-            if scaler.is_enabled() and all(scaler is not known for known in self._scalers):
-                self._scalers.append(scaler)
-                for step in self._kept:  # it was not used before
-                    step["scalers"].append(scaler.state_dict())
-            return original(scaler, *args, **kwargs)
-
-        def updated(original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(scaler, *args, **kwargs)
-            if (
-                scaler.is_enabled() and not self._stepped
-            ):  # a step that was left out, for it has inf
-                self._stepped.append(_LEFT_OUT)
-            return result
-
         for name in losses():
-            self._patches.put(clew.nn.functional, name, judged)
-        self._patches.put(GradScaler, "scale", scaled)
-        self._patches.put(GradScaler, "update", updated)
-        self._patches.undo.append(module.register_optimizer_step_post_hook(stepped).remove)
-        self._patches.put(dataloader._Batches, "__next__", given)
-
-        def entered(module: Any, args: Any) -> None:
-            if is_outermost():
-                called(args, {}, any(True for _ in module.parameters()))
-                self._observation.show(_NOTHING)
-
-        def left(*_: Any) -> None:
-            if self._kept and is_outermost():
-                self._observation.show(MEETS)
-
-        self._patches.undo.append(_global.register_module_forward_pre_hook(entered).remove)
-        self._patches.undo.append(
-            _global.register_module_forward_hook(left, always_call=True).remove
-        )
+            self._patches.put(clew.nn.functional, name, self._loss_called)
+        self._patches.put(GradScaler, "scale", self._loss_scaled)
+        self._patches.put(GradScaler, "update", self._scaler_updated)
+        hook = optimizer.register_optimizer_step_post_hook(self._optimizer_stepped)
+        self._patches.undo.append(hook.remove)
+        self._patches.put(dataloader._Batches, "__next__", self._batch_given)
+        hook = _global.register_module_forward_pre_hook(self._model_entered)
+        self._patches.undo.append(hook.remove)
+        hook = _global.register_module_forward_hook(self._model_left, always_call=True)
+        self._patches.undo.append(hook.remove)
         if self.graphs.maxlen:
             from clew._insight.graph.measured import Activations
 
@@ -261,6 +198,75 @@ class record:
         for hook in self._hooks:
             hook.remove()
         self._hooks = []
+
+    def _optimizer_stepped(self, optimizer: Any, *_: Any) -> None:
+        """A hook of optimizers: a step was made."""
+        if all(optimizer is not known for known in self._optimizers):
+            self._optimizers.append(optimizer)
+        self.number += 1
+        number = next(i for i, o in enumerate(self._optimizers) if o is optimizer)
+        self._stepped.append(number)
+
+    def _batch_given(self, original: Any, batches: Any) -> Any:
+        """Around what gives a loader's next batch."""
+        # A new pass over a loader, as for validation, is a step of its own.
+        new = batches._num_yielded == 0
+        batch = original(batches)
+        if new or self._begins("batch"):
+            self._begin("batch")
+        self._keep("batches", copied(batch))
+        return batch
+
+    def _data_given(self, args: Any, kwargs: Any, model: bool) -> None:
+        """A model or a loss is called with data of this step."""
+        if not clew.is_grad_enabled():
+            return
+        here = _C._here()
+        line = None if here is None else call_key(here)
+        begins = self._begins(line)
+        if begins:
+            self._begin(line)
+        step = self._kept[-1]
+        if not step["called"]:
+            step["called"] = True
+            if not begins:  # a loader may have drawn since
+                step["models"] = self._models([*map(tensors_of, _C._called_roots())])
+                step["random"] = random_state()
+        # A model may take a state that it cuts off itself; a loss takes what is computed anew.
+        data = copied if model else of_a_loss
+        self._keep("inputs", [data(args), data(kwargs)])
+
+    def _loss_called(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        """Around the functions of losses."""
+        if is_outermost():
+            self._data_given(args, kwargs, False)
+        return original(*args, **kwargs)
+
+    def _loss_scaled(self, original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:
+        """Around GradScaler.scale()."""
+        if scaler.is_enabled() and all(scaler is not known for known in self._scalers):
+            self._scalers.append(scaler)
+            for step in self._kept:  # it was not used before
+                step["scalers"].append(scaler.state_dict())
+        return original(scaler, *args, **kwargs)
+
+    def _scaler_updated(self, original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:
+        """Around GradScaler.update()."""
+        result = original(scaler, *args, **kwargs)
+        if scaler.is_enabled() and not self._stepped:  # a step that was left out, for it has inf
+            self._stepped.append(_LEFT_OUT)
+        return result
+
+    def _model_entered(self, module: Any, args: Any) -> None:
+        """A hook of modules: a call begins."""
+        if is_outermost():
+            self._data_given(args, {}, any(True for _ in module.parameters()))
+            self._observation.show(_NOTHING)
+
+    def _model_left(self, *_: Any) -> None:
+        """A hook of modules: a call has ended."""
+        if self._kept and is_outermost():
+            self._observation.show(MEETS)
 
     def _begins(self, line: Any) -> bool:
         """Whether a step begins with this line's call."""
