@@ -21,31 +21,14 @@ import clew
 from clew._files.construct import NAMES
 from clew._files.limits import shown
 from clew.serialization import load, save
+from crafted_files import container, number, op
 
 ROOT = Path(__file__).parent.parent
-
-
-def container(structure, storages=None):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("archive/data.pkl", structure)
-        for key, data in (storages or {}).items():
-            archive.writestr(f"archive/data/{key}", data)
-    return file.getvalue()
-
-
-def op(*parts):
-    return b"\x80\x02" + b"".join(parts) + b"."
 
 
 def name(full):
     module, _, last = full.rpartition(".")
     return pickle.GLOBAL + f"{module}\n{last}\n".encode()
-
-
-def number(n):
-    data = pickle.encode_long(n)
-    return pickle.LONG1 + bytes([len(data)]) + data
 
 
 def refuse(structure, storages=None, seconds=5.0):

@@ -526,7 +526,7 @@ OPS = [
         None,
         lambda r: [],
         grad=False,
-        why="writes into its input; test_indexing checks it as Tensor.index_put_",
+        why="writes into its input; test_index_functions checks it as index_put_",
     ),
     Op(
         "_embedding",
@@ -545,7 +545,7 @@ OPS = [
             E(S(V, ids(0)), RuntimeError, "2 dimensions"),
             E(S(X, X), RuntimeError, "int64 or int32"),
         ],
-        why="padding_idx and scaling make another gradient than the derivative: test_indexing",
+        why="padding_idx and scaling make a gradient of their own: test_index_functions",
     ),
     Op(
         "_embedding_bag",

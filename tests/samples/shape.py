@@ -146,7 +146,7 @@ OPS = [
         grad=False,
         inplace=False,
         out=False,
-        why="needs a tensor and a view of it; test_indexing checks squeeze_ and the others",
+        why="needs a tensor and a view of it; test_index_functions checks squeeze_ and the others",
     ),
     op(
         "view",
@@ -506,7 +506,7 @@ OPS = [
             S(r.normal((2, 3)), (0, 1), 0, (3,), (1,), 0, 2),
         ],
         out=False,
-        why="the gradient of as_strided; checked by its own derivatives and in test_indexing",
+        why="as_strided's gradient; its own derivatives and test_index_functions check it",
     ),
     op(
         "_getitem",
