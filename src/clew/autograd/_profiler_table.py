@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew.autograd._profiler_text import format_memory, format_time, sort_key
@@ -44,6 +44,46 @@ def plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: Seque
     return "\n".join([rule, line(heads), rule, *(line(row) for row in rows), rule])
 
 
+_SOURCE = "Source Location"
+
+
+def _columns(
+    events: Any,
+    whole: float,
+    source_width: int,
+    name_width: int,
+    shapes_width: int,
+    time_unit: str | None,
+    with_memory: bool,
+    with_flops: bool,
+) -> dict[str, Callable[[Any], str]]:
+    """What the cells of each column say of an event, by the columns' heads."""
+
+    def share(time: float) -> str:
+        return f"{time / whole * 100:.2f}%" if whole else "--"
+
+    columns: dict[str, Callable[[Any], str]] = {"Name": lambda e: shorten(str(e.key), name_width)}
+    if any(event.overload_name for event in events) and not hasattr(events[0], "time_range"):
+        columns["Overload Name"] = lambda e: shorten(e.overload_name, name_width)
+    columns["Self CPU %"] = lambda e: share(e.self_cpu_time_total)
+    columns["Self CPU"] = lambda e: format_time(e.self_cpu_time_total, time_unit)
+    columns["CPU total %"] = lambda e: share(e.cpu_time_total)
+    columns["CPU total"] = lambda e: format_time(e.cpu_time_total, time_unit)
+    columns["CPU time avg"] = lambda e: format_time(e.cpu_time, time_unit)
+    if with_memory:
+        columns["CPU Mem"] = lambda e: format_memory(e.cpu_memory_usage)
+        columns["Self CPU Mem"] = lambda e: format_memory(e.self_cpu_memory_usage)
+    columns["# of Calls"] = lambda e: str(e.count)
+    if any(event.input_shapes for event in events):
+        columns["Input Shapes"] = lambda e: shorten(str(e.input_shapes or "[]"), shapes_width)
+    if any(event.stack for event in events):
+        columns[_SOURCE] = lambda e: shorten(e.stack[0], source_width, True) if e.stack else ""
+    if with_flops:
+        unit, size = scaled_flops(max((event.flops for event in events), default=0))
+        columns[f"Total {unit}"] = lambda e: f"{e.flops / size:.3f}" if e.flops > 0 else "--"
+    return columns
+
+
 def build_table(
     events: Any,
     *,
@@ -68,63 +108,26 @@ def build_table(
     if row_limit >= 0:
         shown = shown[:row_limit]
 
-    with_stack = any(event.stack for event in events)
-    with_shapes = any(event.input_shapes for event in events)
-    with_overloads = any(event.overload_name for event in events) and not hasattr(
-        events[0], "time_range"
+    columns = _columns(
+        events,
+        whole,
+        max_src_column_width,
+        max_name_column_width,
+        max_shapes_column_width,
+        time_unit,
+        profile_memory,
+        with_flops,
     )
-    flop_unit, flop_size = scaled_flops(max((event.flops for event in events), default=0))
-
-    heads = ["Name"]
-    if with_overloads:
-        heads.append("Overload Name")
-    heads += ["Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"]
-    if profile_memory:
-        heads += ["CPU Mem", "Self CPU Mem"]
-    heads.append("# of Calls")
-    if with_shapes:
-        heads.append("Input Shapes")
-    if with_stack:
-        heads.append("Source Location")
-    if with_flops:
-        heads.append(f"Total {flop_unit}")
-
-    def share(time: float) -> str:
-        return f"{time / whole * 100:.2f}%" if whole else "--"
-
+    heads = list(columns)
     rows = []
     for event in shown:
-        row = [shorten(str(event.key), max_name_column_width)]
-        if with_overloads:
-            row.append(shorten(event.overload_name, max_name_column_width))
-        row += [
-            share(event.self_cpu_time_total),
-            format_time(event.self_cpu_time_total, time_unit),
-            share(event.cpu_time_total),
-            format_time(event.cpu_time_total, time_unit),
-            format_time(event.cpu_time, time_unit),
-        ]
-        if profile_memory:
-            row += [
-                format_memory(event.cpu_memory_usage),
-                format_memory(event.self_cpu_memory_usage),
-            ]
-        row.append(str(event.count))
-        if with_shapes:
-            row.append(shorten(str(event.input_shapes or "[]"), max_shapes_column_width))
-        more: list[str] = []
-        if with_stack:
-            lines = [shorten(s, max_src_column_width, True) for s in event.stack] or [""]
-            row.append(lines[0])
-            more = lines[1:]
-        if with_flops:
-            row.append(f"{event.flops / flop_size:.3f}" if event.flops > 0 else "--")
-        rows.append(row)
-        # The other lines of a stack stand below the first.
-        at = heads.index("Source Location") if with_stack else 0
-        rows += [["" if i != at else text for i in range(len(heads))] for text in more]
+        rows.append([cell(event) for cell in columns.values()])
+        if _SOURCE in columns:  # the other lines of a stack stand below the first
+            at = heads.index(_SOURCE)
+            more = [shorten(s, max_src_column_width, True) for s in event.stack[1:]]
+            rows += [["" if i != at else text for i in range(len(heads))] for text in more]
 
-    left = [0] + [i for i, head in enumerate(heads) if head == "Source Location"]
+    left = [0] + [i for i, head in enumerate(heads) if head == _SOURCE]
     text = plain_table(heads, rows, left)
     width = text.index("\n")
     above = ""

@@ -262,7 +262,12 @@ def modules(recordings: Sequence[Recording]) -> Rows[ModuleRow]:
     for change in highest(recordings)[1].held:
         for row in around(change.place):
             row.at_peak += change.nbytes
-    # Containers that are never called themselves: what is in them.
+    _time_containers(rows)
+    return _rows(rows.values(), recordings)
+
+
+def _time_containers(rows: dict[Any, ModuleRow]) -> None:
+    """Gives containers that are never called themselves the time of what is in them."""
     for (root, path), row in rows.items():
         if path is None or row.calls:
             continue
@@ -281,7 +286,6 @@ def modules(recordings: Sequence[Recording]) -> Rows[ModuleRow]:
             for other in below
             if not any(_is_below(other.module, outer) for outer in nested)
         )
-    return _rows(rows.values(), recordings)
 
 
 def _is_below(path: str | None, outer: str | None) -> bool:
