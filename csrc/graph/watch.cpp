@@ -183,7 +183,6 @@ struct Observer {
   bool is_enough(const OpDef& op, std::span<const Tensor> in, std::span<const Tensor> outs);
 };
 constinit thread_local Observer* observer = nullptr;
-constinit thread_local bool showing = false;  // what the callback does is not shown
 
 uint64_t mixed(uint64_t h, uint64_t value) { return (h ^ value) * 0x9E3779B97F4A7C15u ^ h >> 29; }
 uint64_t likeness(uint64_t h, const Tensor& t) {
@@ -221,9 +220,9 @@ void follow_observer() {
 
 void show(const char* name, std::span<const Tensor> in, std::span<const Tensor> out) {
   struct Showing {
-    Showing() { showing = true; }
+    Showing() { watch.showing = true; }
     ~Showing() {
-      showing = false;
+      watch.showing = false;
       follow_observer();
     }
   } now;
@@ -241,7 +240,7 @@ void show(const char* name, std::span<const Tensor> in, std::span<const Tensor> 
 
 void show_operation(const OpDef& op, std::span<const Tensor> in, std::span<const Tensor> outs) {
   if (!observer) return follow_observer();  // it went while its bit was put aside
-  if (modes.running || showing) return;
+  if (modes.running || watch.showing) return;
   const Observer::Shows shows = observer->shows(op);
   if (shows == Observer::Shows::none) return;
   if (shows == Observer::Shows::few && observer->is_enough(op, in, outs)) return;
@@ -289,7 +288,7 @@ void observe_closely() {
 }
 // Where nothing else is to be shown, operations go their usual ways: their bit is not set.
 void observe_backward(const char* how, std::span<const Tensor> roots) {
-  if (!observer || showing || modes.running || backward_id()) return;
+  if (!observer || watch.showing || modes.running || backward_id()) return;
   observer->closely = false;
   observer->forget();
   show(how, roots, {});

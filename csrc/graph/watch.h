@@ -12,6 +12,7 @@ struct Watch {
   PyObject* callback = nullptr;  // owned
   bool nan = true;
   bool infinity = true;
+  bool showing = false;  // the observer is called: what it does is not shown
 };
 extern constinit thread_local Watch watch;
 

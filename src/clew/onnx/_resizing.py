@@ -155,7 +155,10 @@ def _grid_sample(b: Builder, a: Any) -> str:
     if padding == "zeros":  # runtimes differ in what lies infinitely far outside, or nowhere
         far, nan = b.scalar(4, grid.dtype), b.op("IsNaN", places)
         if mode != "nearest":
-            lost = b.op("Where", nan, places, b.scalar(0, grid.dtype))
+            zero = b.scalar(0, grid.dtype)
+            # An image's place at infinity is none either (infinity times 0), a volume's is outside.
+            away = rank(x) == 4
+            lost = b.op("Mul", places, zero) if away else b.op("Where", nan, places, zero)
             nowhere = b.op("Unsqueeze", b.op("ReduceSum", lost, b.ints(-1), keepdims=0), b.ints(1))
         places = b.op("Where", nan, far, places)
         places = b.op("Max", b.op("Min", places, far), b.op("Neg", far))

@@ -146,7 +146,7 @@ class ScheduleGPipe(_Schedule):
 
     Example:
         >>> import clew.distributed as dist
-        >>> from clew.distributed.pipelining import PipelineStage
+        >>> from clew.distributed.pipelining import PipelineStage, ScheduleGPipe
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> stage = PipelineStage(clew.nn.Identity(), 0, 1, clew.device("cpu"))
         >>> ScheduleGPipe(stage, n_microbatches=2).step(clew.arange(4.0))
@@ -172,7 +172,7 @@ class Schedule1F1B(_Schedule):
 
     Example:
         >>> import clew.distributed as dist
-        >>> from clew.distributed.pipelining import PipelineStage
+        >>> from clew.distributed.pipelining import PipelineStage, Schedule1F1B
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
         >>> stage = PipelineStage(clew.nn.Identity(), 0, 1, clew.device("cpu"))
         >>> Schedule1F1B(stage, n_microbatches=2).eval(clew.arange(4.0))

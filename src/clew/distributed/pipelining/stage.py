@@ -43,8 +43,9 @@ class PipelineStage:
 
     Example:
         >>> import clew.distributed as dist
+        >>> from clew.distributed.pipelining import PipelineStage
         >>> dist.init_process_group("gloo", rank=0, world_size=1)
-        >>> stage = PipelineStage(nn.Linear(2, 1), 0, 1, clew.device("cpu"))
+        >>> stage = PipelineStage(clew.nn.Linear(2, 1), 0, 1, clew.device("cpu"))
         >>> stage.is_first, stage.is_last
         (True, True)
         >>> dist.destroy_process_group()

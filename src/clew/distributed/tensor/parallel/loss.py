@@ -32,6 +32,7 @@ def loss_parallel() -> Iterator[None]:
     Example:
         >>> import clew.distributed as dist
         >>> from clew.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+        >>> from clew.distributed.tensor.parallel import loss_parallel
         >>> mesh = init_device_mesh("cpu", (1,))
         >>> logits = distribute_tensor(clew.zeros(2, 4), mesh, [Shard(-1)])
         >>> with loss_parallel():
