@@ -313,7 +313,7 @@ def _as_operation(func: Any, args: Any, kwargs: Any) -> tuple[str, list[Any]]:
         if at is None:
             return "unsqueeze", [args[0], 0]
         if not _has_index(at):
-            return "slice", [args[0]]
+            return "slice", [args[0], *_bounds(at)]
     if name in _ORDERS and all(k in named for k in _ORDERS[name].split()):
         named = {k: named[k] for k in _ORDERS[name].split()}
     if name in ("batch_norm", "instance_norm", "layer_norm", "group_norm"):
@@ -333,6 +333,15 @@ def _writes(name: str) -> bool:
 def _each(x: Any, n: int) -> Any:
     """One number for each dim."""
     return [x] * n if isinstance(x, int) else x if isinstance(x, str) else list(x)
+
+
+def _bounds(at: Any) -> list[Any]:
+    """Of slices and numbers: start, stop and step for each dim, in order."""
+    parts = at if isinstance(at, tuple) else (at,)
+    return [
+        [p.start, p.stop, p.step] if isinstance(p, slice) else "..." if p is Ellipsis else p
+        for p in parts
+    ]
 
 
 def _has_index(at: Any) -> bool:

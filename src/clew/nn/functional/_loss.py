@@ -141,6 +141,23 @@ def nll_loss(
         raise
 
 
+def _of_indices(
+    input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, smoothing: float
+) -> Any:
+    """cross_entropy of class indices."""
+    try:
+        return _cross_entropy(input, target, weight, ignore_index, reduction, smoothing)[0]
+    except Exception:
+        # As nll_loss: in words of the usual mistakes.
+        if target.shape == input.shape and input.dim() > 1 and not target.is_floating_point():
+            raise RuntimeError(
+                "cross_entropy: target with class probabilities must be floating point; got "
+                f"{target.dtype}"
+            ) from None
+        _check_nll(input, target, weight, reduction)
+        raise
+
+
 @asks_classes
 def cross_entropy(
     input: Any,
@@ -176,11 +193,8 @@ def cross_entropy(
         1.3863
     """
     plain = weight is None and label_smoothing == 0.0 and size_average is None and reduce is None
-    if plain and not (autocasting() or target.is_floating_point()):
-        try:
-            return _cross_entropy(input, target, None, ignore_index, reduction, 0.0)[0]
-        except Exception:  # what follows says what is wrong, or takes another form
-            pass
+    if plain and input.is_floating_point() and not (autocasting() or target.is_floating_point()):
+        return _of_indices(input, target, None, ignore_index, reduction, 0.0)
     if autocasting():
         input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -208,23 +222,12 @@ def cross_entropy(
         if reduction == "mean":
             return loss.sum() / (input.numel() / classes if classes else 0.0)
         return reduced(loss, reduction)
-    if target.shape == input.shape and input.dim() > 1 and not target.is_floating_point():
-        raise RuntimeError(
-            "cross_entropy: target with class probabilities must be floating point; got "
-            f"{target.dtype}"
-        )
     if input.is_floating_point() and (weight is None or not weight.requires_grad):
         if weight is not None and weight.dtype is not input.dtype:
             raise RuntimeError(
                 f"cross_entropy: weight must have input's dtype, {input.dtype}; got {weight.dtype}"
             )
-        try:
-            return _cross_entropy(
-                input, target, weight, ignore_index, reduction, float(label_smoothing)
-            )[0]
-        except Exception:
-            _check_nll(input, target, weight, reduction)
-            raise
+        return _of_indices(input, target, weight, ignore_index, reduction, float(label_smoothing))
     logp = clew.log_softmax(input, at)
     nll = nll_loss(logp, target, weight, None, ignore_index, None, reduction)
     if label_smoothing == 0.0:
