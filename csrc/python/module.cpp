@@ -164,6 +164,13 @@ int fill(PyObject* module) {
                       "start a process instead (multiprocessing)");
       throw PythonError();
     }
+    if (!kernels::loops_run_here()) {
+      PyErr_SetString(PyExc_ImportError,
+                      "clew: this build has loops for the processor that it was built on only "
+                      "(CLEW_SETS=here), and this one has fewer instructions; build clew on this "
+                      "machine, or with CLEW_SETS=all");
+      throw PythonError();
+    }
     kernels::init_pointwise();
     init_builtins();
     init_interpreter();

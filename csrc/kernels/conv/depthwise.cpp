@@ -19,17 +19,8 @@ struct Loops {
   bool (*weight)(const ConvShape&, const float*, const float*, float*);
 };
 
-Loops choose() {
-#ifndef CLEW_ONLY_BASELINE
-  if (instruction_set() == InstructionSet::avx512)
-    return {avx512::depthwise_map, avx512::depthwise_weight};
-  if (instruction_set() == InstructionSet::avx2)
-    return {avx2::depthwise_map, avx2::depthwise_weight};
-#endif
-  return {baseline::depthwise_map, baseline::depthwise_weight};
-}
 const Loops& loops() {
-  static const Loops found = choose();
+  static const Loops found = {CLEW_CHOSEN(depthwise_map), CLEW_CHOSEN(depthwise_weight)};
   return found;
 }
 

@@ -3,27 +3,17 @@
 // Invariant: false means that the caller must compute the result anew.
 #pragma once
 #include "kernels/conv/conv.h"
+#include "kernels/core/instruction_set.h"
 
 namespace clew::kernels {
 
 // The loops, compiled for each instruction set. `turned`: the taps in reverse order, for the map
 // from y to x, whose shape is then given with x and y exchanged. False: not finite everywhere,
 // where products with the zeros around an image may be wrong.
-namespace baseline {
-bool depthwise_map(const ConvShape& s, const float* x, const float* w, const float* bias, float* y,
-                   bool turned);
-bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float* w);
-}  // namespace baseline
-namespace avx2 {
-bool depthwise_map(const ConvShape& s, const float* x, const float* w, const float* bias, float* y,
-                   bool turned);
-bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float* w);
-}  // namespace avx2
-namespace avx512 {
-bool depthwise_map(const ConvShape& s, const float* x, const float* w, const float* bias, float* y,
-                   bool turned);
-bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float* w);
-}  // namespace avx512
+CLEW_IN_EACH_SET(bool depthwise_map(const ConvShape& s, const float* x, const float* w,
+                                    const float* bias, float* y, bool turned);
+                 bool depthwise_weight(const ConvShape& s, const float* y, const float* x,
+                                       float* w);)
 
 // As conv_forward, conv_input and conv_weight.
 bool depthwise_forward(const ConvShape& s, const void* x, const void* w, const void* bias, void* y);

@@ -14,15 +14,8 @@ namespace {
 
 using Map = bool (*)(const ConvShape&, const float*, const float*, const float*, float*);
 
-Map choose() {
-#ifndef CLEW_ONLY_BASELINE
-  if (instruction_set() == InstructionSet::avx512) return avx512::direct_map;
-  if (instruction_set() == InstructionSet::avx2) return avx2::direct_map;
-#endif
-  return baseline::direct_map;
-}
 Map map() {
-  static const Map found = choose();
+  static const Map found = CLEW_CHOSEN(direct_map);
   return found;
 }
 

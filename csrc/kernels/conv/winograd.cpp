@@ -3,8 +3,6 @@
 // Invariant: the choice depends on shapes and the processor only, never on values.
 #include "kernels/conv/winograd.h"
 
-#include "kernels/core/instruction_set.h"
-
 namespace clew::kernels {
 
 namespace {
@@ -15,17 +13,9 @@ struct Loops {
   bool (*weight)(const WinogradWeight&);
 };
 
-Loops choose() {
-#ifndef CLEW_ONLY_BASELINE
-  if (instruction_set() == InstructionSet::avx512)
-    return {avx512::winograd_lanes(), avx512::winograd_map, avx512::winograd_weight};
-  if (instruction_set() == InstructionSet::avx2)
-    return {avx2::winograd_lanes(), avx2::winograd_map, avx2::winograd_weight};
-#endif
-  return {baseline::winograd_lanes(), baseline::winograd_map, baseline::winograd_weight};
-}
 const Loops& loops() {
-  static const Loops found = choose();
+  static const Loops found = {CLEW_CHOSEN(winograd_lanes)(), CLEW_CHOSEN(winograd_map),
+                              CLEW_CHOSEN(winograd_weight)};
   return found;
 }
 

@@ -3,6 +3,7 @@
 // Invariant: false means that the caller must compute the result anew, by the direct sums.
 #pragma once
 #include "kernels/conv/conv.h"
+#include "kernels/core/instruction_set.h"
 
 namespace clew::kernels {
 
@@ -28,21 +29,8 @@ struct WinogradWeight {
   bool last;
 };
 
-namespace baseline {
-int64_t winograd_lanes();
-bool winograd_map(const WinogradMap& m);
-bool winograd_weight(const WinogradWeight& m);
-}  // namespace baseline
-namespace avx2 {
-int64_t winograd_lanes();
-bool winograd_map(const WinogradMap& m);
-bool winograd_weight(const WinogradWeight& m);
-}  // namespace avx2
-namespace avx512 {
-int64_t winograd_lanes();
-bool winograd_map(const WinogradMap& m);
-bool winograd_weight(const WinogradWeight& m);
-}  // namespace avx512
+CLEW_IN_EACH_SET(int64_t winograd_lanes(); bool winograd_map(const WinogradMap& m);
+                 bool winograd_weight(const WinogradWeight& m);)
 
 // As conv_forward, conv_input and conv_weight. False: not a case for it, or the result is not
 // finite everywhere, where the sums inside a tile would spread an infinity to its neighbours.

@@ -12,7 +12,7 @@ namespace clew::kernels {
 namespace {
 
 InstructionSet of_processor() {
-#ifndef CLEW_ONLY_BASELINE
+#if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
       __builtin_cpu_supports("f16c")) {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -43,9 +43,20 @@ InstructionSet allowed() {
 
 }  // namespace
 
-InstructionSet instruction_set() {
-  static const InstructionSet chosen = std::min(of_processor(), allowed());
-  return chosen;
+InstructionSet choose_instruction_set() {
+#ifdef CLEW_ONE_SET
+  constexpr InstructionSet built = InstructionSet::CLEW_ONE_SET;
+  if (allowed() < built)
+    std::fprintf(stderr,
+                 "clew: ATEN_CPU_CAPABILITY=%s is ignored: this build has the loops of one "
+                 "instruction set only (CLEW_SETS=here); build with CLEW_SETS=all\n",
+                 std::getenv("ATEN_CPU_CAPABILITY"));
+  return built;
+#else
+  return std::min(of_processor(), allowed());
+#endif
 }
+
+bool loops_run_here() { return instruction_set() <= of_processor(); }
 
 }  // namespace clew::kernels

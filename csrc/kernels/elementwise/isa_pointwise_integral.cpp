@@ -15,8 +15,8 @@ namespace {
 // ones. Loops that compare or divide are compiled for all types.
 using I = TypeList<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
 using N = Integers;
-#ifdef __AVX2__  // where the wider unsigned types, which are rare, keep the loops that run
-                 // everywhere
+// Where the wider unsigned types, which are rare, keep the loops that run everywhere.
+#if defined(__AVX2__) && !defined(CLEW_ONE_SET)
 using AllI = I;
 using AllN = N;
 #else

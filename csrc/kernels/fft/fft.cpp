@@ -17,34 +17,12 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const FftLoops<float> fft_float;
-extern const FftLoops<double> fft_double;
-}  // namespace baseline
-namespace avx2 {
-extern const FftLoops<float> fft_float;
-extern const FftLoops<double> fft_double;
-}  // namespace avx2
-namespace avx512 {
-extern const FftLoops<float> fft_float;
-extern const FftLoops<double> fft_double;
-}  // namespace avx512
+CLEW_IN_EACH_SET(extern const FftLoops<float> fft_float; extern const FftLoops<double> fft_double;)
 
 namespace {
 
 template <class T> const FftLoops<T>& loops() {
-  auto pick = [](const FftLoops<float>& f, const FftLoops<double>& d) -> const FftLoops<T>& {
-    if constexpr (std::is_same_v<T, float>)
-      return f;
-    else
-      return d;
-  };
-#ifndef CLEW_ONLY_BASELINE
-  if (instruction_set() == InstructionSet::avx512)
-    return pick(avx512::fft_float, avx512::fft_double);
-  if (instruction_set() == InstructionSet::avx2) return pick(avx2::fft_float, avx2::fft_double);
-#endif
-  return pick(baseline::fft_float, baseline::fft_double);
+  return of_type<T>(CLEW_CHOSEN(fft_float), CLEW_CHOSEN(fft_double));
 }
 
 // e^(-2 pi i k / n), with the angle brought into the first eighth, where it is most precise.

@@ -9,27 +9,11 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const BagLoops bag_loops;
-}
-namespace avx2 {
-extern const BagLoops bag_loops;
-}
-namespace avx512 {
-extern const BagLoops bag_loops;
-}
+CLEW_IN_EACH_SET(extern const BagLoops bag_loops;)
 
 namespace {
 
-const BagLoops& choose() {
-#ifndef CLEW_ONLY_BASELINE
-  const InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return avx512::bag_loops;
-  if (isa == InstructionSet::avx2) return avx2::bag_loops;
-#endif
-  return baseline::bag_loops;
-}
-const BagLoops& loops = choose();
+const BagLoops& loops = CLEW_CHOSEN(bag_loops);
 
 using Sums = TypeList<f16, bf16, float, double>;
 

@@ -14,27 +14,11 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const CsrLoops csr_loops;
-}
-namespace avx2 {
-extern const CsrLoops csr_loops;
-}
-namespace avx512 {
-extern const CsrLoops csr_loops;
-}
+CLEW_IN_EACH_SET(extern const CsrLoops csr_loops;)
 
 namespace {
 
-const CsrLoops& choose() {
-#ifndef CLEW_ONLY_BASELINE
-  const InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return avx512::csr_loops;
-  if (isa == InstructionSet::avx2) return avx2::csr_loops;
-#endif
-  return baseline::csr_loops;
-}
-const CsrLoops& loops = choose();
+const CsrLoops& loops = CLEW_CHOSEN(csr_loops);
 
 using IndexTypes = TypeList<int32_t, int64_t>;
 

@@ -13,24 +13,9 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const TransposeLoops transpose_table;
-}
-namespace avx2 {
-extern const TransposeLoops transpose_table;
-}
-namespace avx512 {
-extern const TransposeLoops transpose_table;
-}
+CLEW_IN_EACH_SET(extern const TransposeLoops transpose_table;)
 
-const TransposeLoops& transpose_loops() {
-#ifndef CLEW_ONLY_BASELINE
-  static const InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return avx512::transpose_table;
-  if (isa == InstructionSet::avx2) return avx2::transpose_table;
-#endif
-  return baseline::transpose_table;
-}
+const TransposeLoops& transpose_loops() { return CLEW_CHOSEN(transpose_table); }
 
 namespace {
 

@@ -7,33 +7,14 @@
 
 namespace clew::kernels {
 
-#define CLEW_DECLARE                                           \
-  extern const DecompositionLoops<float> decompositions_float; \
-  extern const DecompositionLoops<double> decompositions_double;
-namespace baseline {
-CLEW_DECLARE
-}
-namespace avx2 {
-CLEW_DECLARE
-}
-namespace avx512 {
-CLEW_DECLARE
-}
-#undef CLEW_DECLARE
+CLEW_IN_EACH_SET(extern const DecompositionLoops<float> decompositions_float;
+                 extern const DecompositionLoops<double> decompositions_double;)
 
-#define CLEW_CHOOSE(T, name)                                          \
-  template <> const DecompositionLoops<T>& decomposition_loops<T>() { \
-    CLEW_WIDER(name)                                                  \
-    return baseline::name;                                            \
-  }
-#ifndef CLEW_ONLY_BASELINE
-#define CLEW_WIDER(name)                                                \
-  if (instruction_set() == InstructionSet::avx512) return avx512::name; \
-  if (instruction_set() == InstructionSet::avx2) return avx2::name;
-#else
-#define CLEW_WIDER(name)
-#endif
-CLEW_CHOOSE(float, decompositions_float)
-CLEW_CHOOSE(double, decompositions_double)
+template <> const DecompositionLoops<float>& decomposition_loops<float>() {
+  return CLEW_CHOSEN(decompositions_float);
+}
+template <> const DecompositionLoops<double>& decomposition_loops<double>() {
+  return CLEW_CHOSEN(decompositions_double);
+}
 
 }  // namespace clew::kernels

@@ -16,43 +16,16 @@ namespace clew::kernels {
 using lapack::Complex;
 using lapack::Real;
 
-#define CLEW_DECLARE                                \
-  extern const MatrixLoops<float> matrices_float;   \
-  extern const MatrixLoops<double> matrices_double; \
-  extern const MatrixLoops<c64> matrices_c64;       \
-  extern const MatrixLoops<c128> matrices_c128;
-namespace baseline {
-CLEW_DECLARE
-}
-namespace avx2 {
-CLEW_DECLARE
-}
-namespace avx512 {
-CLEW_DECLARE
-}
-#undef CLEW_DECLARE
+CLEW_IN_EACH_SET(extern const MatrixLoops<float> matrices_float;
+                 extern const MatrixLoops<double> matrices_double;
+                 extern const MatrixLoops<c64> matrices_c64;
+                 extern const MatrixLoops<c128> matrices_c128;)
 
 namespace {
 
 template <class T> const MatrixLoops<T>& loops() {
-  auto pick = [](const auto& f, const auto& d, const auto& c, const auto& z) -> const auto& {
-    if constexpr (std::is_same_v<T, float>)
-      return f;
-    else if constexpr (std::is_same_v<T, double>)
-      return d;
-    else if constexpr (std::is_same_v<T, c64>)
-      return c;
-    else
-      return z;
-  };
-#define CLEW_PICK(isa) \
-  pick(isa::matrices_float, isa::matrices_double, isa::matrices_c64, isa::matrices_c128)
-#ifndef CLEW_ONLY_BASELINE
-  if (instruction_set() == InstructionSet::avx512) return CLEW_PICK(avx512);
-  if (instruction_set() == InstructionSet::avx2) return CLEW_PICK(avx2);
-#endif
-  return CLEW_PICK(baseline);
-#undef CLEW_PICK
+  return of_type<T>(CLEW_CHOSEN(matrices_float), CLEW_CHOSEN(matrices_double),
+                    CLEW_CHOSEN(matrices_c64), CLEW_CHOSEN(matrices_c128));
 }
 
 LocalScratch matrix_scratch, second_scratch, pivot_scratch, room_scratch;

@@ -18,18 +18,7 @@ struct Kernels {
   void (*small)(const SmallGemm&);
   void (*row)(const SmallGemm&);
 };
-Kernels choose() {
-#if !defined(CLEW_ONLY_BASELINE)
-  switch (instruction_set()) {
-    case InstructionSet::avx512:
-      return {avx512::gemm_blocked, avx512::gemm_small, avx512::gemm_row};
-    case InstructionSet::avx2: return {avx2::gemm_blocked, avx2::gemm_small, avx2::gemm_row};
-    case InstructionSet::baseline: break;
-  }
-#endif
-  return {baseline::gemm_blocked, baseline::gemm_small, baseline::gemm_row};
-}
-const Kernels chosen = choose();
+const Kernels chosen = {CLEW_CHOSEN(gemm_blocked), CLEW_CHOSEN(gemm_small), CLEW_CHOSEN(gemm_row)};
 
 // Multiply-adds from which oneDNN's own overhead no longer counts. For float32 that is the making
 // of its kernels, which the first call waits for (60 ms): below, the blocked kernel takes at most a

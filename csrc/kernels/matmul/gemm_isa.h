@@ -3,6 +3,7 @@
 // Invariant: plain data only: no inline function of a header gets compiled for a foreign processor.
 #pragma once
 #include "base/dtype.h"
+#include "kernels/core/instruction_set.h"
 
 namespace clew::kernels {
 
@@ -45,20 +46,7 @@ struct SmallGemm {
   const char* bias;
 };
 
-namespace baseline {
-void gemm_blocked(const GemmTask& t);
-void gemm_small(const SmallGemm& g);
-void gemm_row(const SmallGemm& g);
-}  // namespace baseline
-namespace avx2 {
-void gemm_blocked(const GemmTask& t);
-void gemm_small(const SmallGemm& g);
-void gemm_row(const SmallGemm& g);
-}  // namespace avx2
-namespace avx512 {
-void gemm_blocked(const GemmTask& t);
-void gemm_small(const SmallGemm& g);
-void gemm_row(const SmallGemm& g);
-}  // namespace avx512
+CLEW_IN_EACH_SET(void gemm_blocked(const GemmTask& t); void gemm_small(const SmallGemm& g);
+                 void gemm_row(const SmallGemm& g);)
 
 }  // namespace clew::kernels

@@ -14,34 +14,12 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const CtcLoops<float> ctc_float;
-extern const CtcLoops<double> ctc_double;
-}  // namespace baseline
-namespace avx2 {
-extern const CtcLoops<float> ctc_float;
-extern const CtcLoops<double> ctc_double;
-}  // namespace avx2
-namespace avx512 {
-extern const CtcLoops<float> ctc_float;
-extern const CtcLoops<double> ctc_double;
-}  // namespace avx512
+CLEW_IN_EACH_SET(extern const CtcLoops<float> ctc_float; extern const CtcLoops<double> ctc_double;)
 
 namespace {
 
 template <class C> const CtcLoops<C>& loops() {
-  auto pick = [](const CtcLoops<float>& f, const CtcLoops<double>& d) -> const CtcLoops<C>& {
-    if constexpr (std::is_same_v<C, float>)
-      return f;
-    else
-      return d;
-  };
-#ifndef CLEW_ONLY_BASELINE
-  if (instruction_set() == InstructionSet::avx512)
-    return pick(avx512::ctc_float, avx512::ctc_double);
-  if (instruction_set() == InstructionSet::avx2) return pick(avx2::ctc_float, avx2::ctc_double);
-#endif
-  return pick(baseline::ctc_float, baseline::ctc_double);
+  return of_type<C>(CLEW_CHOSEN(ctc_float), CLEW_CHOSEN(ctc_double));
 }
 
 template <class C> constexpr C never = -std::numeric_limits<C>::infinity();

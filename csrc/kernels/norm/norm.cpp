@@ -14,35 +14,11 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const NormLoops<float> norm_float;
-extern const NormLoops<double> norm_double;
-}  // namespace baseline
-namespace avx2 {
-extern const NormLoops<float> norm_float;
-extern const NormLoops<double> norm_double;
-}  // namespace avx2
-namespace avx512 {
-extern const NormLoops<float> norm_float;
-extern const NormLoops<double> norm_double;
-}  // namespace avx512
+CLEW_IN_EACH_SET(extern const NormLoops<float> norm_float;
+                 extern const NormLoops<double> norm_double;)
 
-template <> const NormLoops<float>& norm_loops<float>() {
-#ifndef CLEW_ONLY_BASELINE
-  static const InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return avx512::norm_float;
-  if (isa == InstructionSet::avx2) return avx2::norm_float;
-#endif
-  return baseline::norm_float;
-}
-template <> const NormLoops<double>& norm_loops<double>() {
-#ifndef CLEW_ONLY_BASELINE
-  static const InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return avx512::norm_double;
-  if (isa == InstructionSet::avx2) return avx2::norm_double;
-#endif
-  return baseline::norm_double;
-}
+template <> const NormLoops<float>& norm_loops<float>() { return CLEW_CHOSEN(norm_float); }
+template <> const NormLoops<double>& norm_loops<double>() { return CLEW_CHOSEN(norm_double); }
 
 namespace {
 

@@ -15,71 +15,18 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const RowOps<float> rows_float;
-extern const RowOps<double> rows_double;
-extern const ColumnSoftmax<float> columns_float;
-extern const ColumnSoftmax<double> columns_double;
-}  // namespace baseline
-namespace avx2 {
-extern const RowOps<float> rows_float;
-extern const RowOps<double> rows_double;
-extern const ColumnSoftmax<float> columns_float;
-extern const ColumnSoftmax<double> columns_double;
-}  // namespace avx2
-namespace avx512 {
-extern const RowOps<float> rows_float;
-extern const RowOps<double> rows_double;
-extern const ColumnSoftmax<float> columns_float;
-extern const ColumnSoftmax<double> columns_double;
-}  // namespace avx512
+CLEW_IN_EACH_SET(extern const RowOps<float> rows_float; extern const RowOps<double> rows_double;
+                 extern const ColumnSoftmax<float> columns_float;
+                 extern const ColumnSoftmax<double> columns_double;)
 
 namespace {
 
 template <class C> const RowOps<C>& choose_rows() {
-  constexpr bool single = std::is_same_v<C, float>;
-#ifndef CLEW_ONLY_BASELINE
-  InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) {
-    if constexpr (single)
-      return avx512::rows_float;
-    else
-      return avx512::rows_double;
-  }
-  if (isa == InstructionSet::avx2) {
-    if constexpr (single)
-      return avx2::rows_float;
-    else
-      return avx2::rows_double;
-  }
-#endif
-  if constexpr (single)
-    return baseline::rows_float;
-  else
-    return baseline::rows_double;
+  return of_type<C>(CLEW_CHOSEN(rows_float), CLEW_CHOSEN(rows_double));
 }
 
 template <class C> const ColumnSoftmax<C>& choose_columns() {
-  constexpr bool single = std::is_same_v<C, float>;
-#ifndef CLEW_ONLY_BASELINE
-  InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) {
-    if constexpr (single)
-      return avx512::columns_float;
-    else
-      return avx512::columns_double;
-  }
-  if (isa == InstructionSet::avx2) {
-    if constexpr (single)
-      return avx2::columns_float;
-    else
-      return avx2::columns_double;
-  }
-#endif
-  if constexpr (single)
-    return baseline::columns_float;
-  else
-    return baseline::columns_double;
+  return of_type<C>(CLEW_CHOSEN(columns_float), CLEW_CHOSEN(columns_double));
 }
 
 // Calls f(offsets, width, room) for tiles of neighbouring lines along `dim`, in parallel. False

@@ -20,24 +20,9 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const RandomLoops random_table;
-}
-namespace avx2 {
-extern const RandomLoops random_table;
-}
-namespace avx512 {
-extern const RandomLoops random_table;
-}
+CLEW_IN_EACH_SET(extern const RandomLoops random_table;)
 
-const RandomLoops& random_loops() {
-#ifndef CLEW_ONLY_BASELINE
-  static const InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return avx512::random_table;
-  if (isa == InstructionSet::avx2) return avx2::random_table;
-#endif
-  return baseline::random_table;
-}
+const RandomLoops& random_loops() { return CLEW_CHOSEN(random_table); }
 
 namespace {
 

@@ -17,24 +17,9 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const ScanLoops scan_table;
-}
-namespace avx2 {
-extern const ScanLoops scan_table;
-}
-namespace avx512 {
-extern const ScanLoops scan_table;
-}
+CLEW_IN_EACH_SET(extern const ScanLoops scan_table;)
 
-const ScanLoops& scan_loops() {
-#ifndef CLEW_ONLY_BASELINE
-  static const InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return avx512::scan_table;
-  if (isa == InstructionSet::avx2) return avx2::scan_table;
-#endif
-  return baseline::scan_table;
-}
+const ScanLoops& scan_loops() { return CLEW_CHOSEN(scan_table); }
 
 namespace {
 

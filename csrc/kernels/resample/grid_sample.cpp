@@ -11,35 +11,13 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const GridLoops<float> grid_sample_float;
-extern const GridLoops<double> grid_sample_double;
-}  // namespace baseline
-namespace avx2 {
-extern const GridLoops<float> grid_sample_float;
-extern const GridLoops<double> grid_sample_double;
-}  // namespace avx2
-namespace avx512 {
-extern const GridLoops<float> grid_sample_float;
-extern const GridLoops<double> grid_sample_double;
-}  // namespace avx512
+CLEW_IN_EACH_SET(extern const GridLoops<float> grid_sample_float;
+                 extern const GridLoops<double> grid_sample_double;)
 
 namespace {
 
 template <class T> const GridLoops<T>& loops() {
-  auto pick = [](const GridLoops<float>& f, const GridLoops<double>& d) -> const GridLoops<T>& {
-    if constexpr (std::is_same_v<T, float>)
-      return f;
-    else
-      return d;
-  };
-#ifndef CLEW_ONLY_BASELINE
-  if (instruction_set() == InstructionSet::avx512)
-    return pick(avx512::grid_sample_float, avx512::grid_sample_double);
-  if (instruction_set() == InstructionSet::avx2)
-    return pick(avx2::grid_sample_float, avx2::grid_sample_double);
-#endif
-  return pick(baseline::grid_sample_float, baseline::grid_sample_double);
+  return of_type<T>(CLEW_CHOSEN(grid_sample_float), CLEW_CHOSEN(grid_sample_double));
 }
 
 // Calls run(sample, first place, places) for all blocks.

@@ -4,7 +4,6 @@
 #include "kernels/sequence/attention.h"
 
 #include "base/long_work.h"
-#include "kernels/core/instruction_set.h"
 
 namespace clew::kernels {
 
@@ -12,22 +11,12 @@ static int64_t work_of(const AttentionShape& s) { return s.batch * s.heads * s.q
 
 void attention(const AttentionShape& s, const AttentionTarget& out, void* row_sums) {
   const LongWork work(work_of(s));
-#ifndef CLEW_ONLY_BASELINE
-  static const InstructionSet set = instruction_set();
-  if (set == InstructionSet::avx512) return avx512::attention_forward(s, out, row_sums);
-  if (set == InstructionSet::avx2) return avx2::attention_forward(s, out, row_sums);
-#endif
-  baseline::attention_forward(s, out, row_sums);
+  CLEW_CHOSEN(attention_forward)(s, out, row_sums);
 }
 
 void attention_backward(const AttentionShape& s, const AttentionGrads& grads) {
   const LongWork work(work_of(s));
-#ifndef CLEW_ONLY_BASELINE
-  static const InstructionSet set = instruction_set();
-  if (set == InstructionSet::avx512) return avx512::attention_backward(s, grads);
-  if (set == InstructionSet::avx2) return avx2::attention_backward(s, grads);
-#endif
-  baseline::attention_backward(s, grads);
+  CLEW_CHOSEN(attention_backward)(s, grads);
 }
 
 }  // namespace clew::kernels

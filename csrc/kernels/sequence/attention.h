@@ -3,6 +3,7 @@
 // Invariant: a query without unmasked keys has result 0, row sums of zeros, zero gradients.
 #pragma once
 #include "base/dtype.h"
+#include "kernels/core/instruction_set.h"
 
 namespace clew::kernels {
 
@@ -36,17 +37,8 @@ struct AttentionGrads {
 void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
 
 // The kernels, compiled once per instruction set.
-namespace baseline {
-void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* row_sums);
-void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
-}  // namespace baseline
-namespace avx2 {
-void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* row_sums);
-void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
-}  // namespace avx2
-namespace avx512 {
-void attention_forward(const AttentionShape& s, const AttentionTarget& out, void* row_sums);
-void attention_backward(const AttentionShape& s, const AttentionGrads& grads);
-}  // namespace avx512
+CLEW_IN_EACH_SET(void attention_forward(const AttentionShape& s, const AttentionTarget& out,
+                                        void* row_sums);
+                 void attention_backward(const AttentionShape& s, const AttentionGrads& grads);)
 
 }  // namespace clew::kernels

@@ -2,24 +2,13 @@
 // May include: base, kernels.
 // Invariant: the cut depends on sizes and thread count only, so equal settings give equal bits.
 #include "base/parallel.h"
-#include "kernels/core/instruction_set.h"
 #include "kernels/sequence/recurrent_isa.h"
 
 namespace clew::kernels {
 
 namespace {
 
-const RecurrentLoops& choose() {
-#ifndef CLEW_ONLY_BASELINE
-  switch (instruction_set()) {
-    case InstructionSet::avx512: return avx512::recurrent_loops;
-    case InstructionSet::avx2: return avx2::recurrent_loops;
-    case InstructionSet::baseline: break;
-  }
-#endif
-  return baseline::recurrent_loops;
-}
-const RecurrentLoops& loops = choose();
+const RecurrentLoops& loops = CLEW_CHOSEN(recurrent_loops);
 
 // Fewer sequences than this do not keep the vector units of a thread busy.
 constexpr int64_t piece_rows = 4;

@@ -2,6 +2,7 @@
 // May include: kernels/sequence/recurrent.h.
 // Invariant: plain data only: no inline function of a header gets compiled for a foreign processor.
 #pragma once
+#include "kernels/core/instruction_set.h"
 #include "kernels/sequence/recurrent.h"
 
 namespace clew::kernels {
@@ -17,14 +18,6 @@ struct RecurrentLoops {
                             char* d_h, char* d_before, char* d_bias);
 };
 
-namespace baseline {
-extern const RecurrentLoops recurrent_loops;
-}
-namespace avx2 {
-extern const RecurrentLoops recurrent_loops;
-}
-namespace avx512 {
-extern const RecurrentLoops recurrent_loops;
-}
+CLEW_IN_EACH_SET(extern const RecurrentLoops recurrent_loops;)
 
 }  // namespace clew::kernels

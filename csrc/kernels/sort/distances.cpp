@@ -11,36 +11,13 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const DistanceLoops<float> distances_float;
-extern const DistanceLoops<double> distances_double;
-}  // namespace baseline
-namespace avx2 {
-extern const DistanceLoops<float> distances_float;
-extern const DistanceLoops<double> distances_double;
-}  // namespace avx2
-namespace avx512 {
-extern const DistanceLoops<float> distances_float;
-extern const DistanceLoops<double> distances_double;
-}  // namespace avx512
+CLEW_IN_EACH_SET(extern const DistanceLoops<float> distances_float;
+                 extern const DistanceLoops<double> distances_double;)
 
 namespace {
 
 template <class C> const DistanceLoops<C>& loops() {
-  auto pick = [](const DistanceLoops<float>& f,
-                 const DistanceLoops<double>& d) -> const DistanceLoops<C>& {
-    if constexpr (std::is_same_v<C, float>)
-      return f;
-    else
-      return d;
-  };
-#ifndef CLEW_ONLY_BASELINE
-  if (instruction_set() == InstructionSet::avx512)
-    return pick(avx512::distances_float, avx512::distances_double);
-  if (instruction_set() == InstructionSet::avx2)
-    return pick(avx2::distances_float, avx2::distances_double);
-#endif
-  return pick(baseline::distances_float, baseline::distances_double);
+  return of_type<C>(CLEW_CHOSEN(distances_float), CLEW_CHOSEN(distances_double));
 }
 
 // f(row) for all rows, each of which takes `work` elements of differences.

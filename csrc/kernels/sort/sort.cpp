@@ -14,27 +14,11 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const KeyTable key_table;
-}
-namespace avx2 {
-extern const KeyTable key_table;
-}
-namespace avx512 {
-extern const KeyTable key_table;
-}
+CLEW_IN_EACH_SET(extern const KeyTable key_table;)
 
 namespace {
 
-const KeyTable& choose() {
-#ifndef CLEW_ONLY_BASELINE
-  const InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return avx512::key_table;
-  if (isa == InstructionSet::avx2) return avx2::key_table;
-#endif
-  return baseline::key_table;
-}
-const KeyTable& chosen = choose();
+const KeyTable& chosen = CLEW_CHOSEN(key_table);
 
 // The loops for T; nullptr_t where there are none.
 template <class T> auto key_loops() {

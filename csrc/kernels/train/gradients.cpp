@@ -8,27 +8,10 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const GradientTables gradients;
-}
-namespace avx2 {
-extern const GradientTables gradients;
-}
-namespace avx512 {
-extern const GradientTables gradients;
-}
-
-static const GradientLoops* tables() {
-#ifndef CLEW_ONLY_BASELINE
-  InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return avx512::gradients;
-  if (isa == InstructionSet::avx2) return avx2::gradients;
-#endif
-  return baseline::gradients;
-}
+CLEW_IN_EACH_SET(extern const GradientTables gradients;)
 
 const GradientLoops& gradient_loops(DType d) {
-  static const GradientLoops* table = tables();
+  static const GradientLoops* table = CLEW_CHOSEN(gradients);
   switch (d) {
     case DType::Float32: return table[0];
     case DType::Float64: return table[1];

@@ -8,27 +8,10 @@
 
 namespace clew::kernels {
 
-namespace baseline {
-extern const UpdateTable updates;
-}
-namespace avx2 {
-extern const UpdateTable updates;
-}
-namespace avx512 {
-extern const UpdateTable updates;
-}
-
-static const UpdateTable& table() {
-#ifndef CLEW_ONLY_BASELINE
-  InstructionSet isa = instruction_set();
-  if (isa == InstructionSet::avx512) return avx512::updates;
-  if (isa == InstructionSet::avx2) return avx2::updates;
-#endif
-  return baseline::updates;
-}
+CLEW_IN_EACH_SET(extern const UpdateTable updates;)
 
 Update optimizer_update(Optimizer kind, DType d) {
-  static const UpdateTable& chosen = table();
+  static const UpdateTable& chosen = CLEW_CHOSEN(updates);
   const Updates& of_kind = chosen[static_cast<size_t>(kind)];
   switch (d) {
     case DType::Float32: return of_kind[0];
