@@ -10,7 +10,7 @@
 #if defined(__AVX512F__)
 // Products of integers are rare and take long to compile: those for AVX2 serve here, too.
 namespace clew::kernels::avx2 {
-void gemm_blocked(const GemmTask& t);
+void gemm_integers(const GemmTask& t);
 }
 #endif
 
@@ -706,6 +706,21 @@ template <class S> void one_row(const SmallGemm& g) {
 
 }  // namespace
 
+#if defined(__AVX512F__)
+using avx2::gemm_integers;
+#else
+void gemm_integers(const GemmTask& t);
+void gemm_integers(const GemmTask& t) {
+  switch (itemsize(t.dtype)) {  // sums wrap around, with a sign or without
+    case 1: return run<int8_t>(t);
+    case 2: return run<int16_t>(t);
+    case 4: return run<uint32_t>(t);
+    default: return run<uint64_t>(t);
+  }
+}
+#endif
+
+#ifndef CLEW_INTEGERS_ONLY  // else AVX-512's loops stand beside these
 void gemm_row(const SmallGemm& g) {
   if (g.dtype == DType::Float32)
     one_row<float>(g);
@@ -716,7 +731,6 @@ void gemm_row(const SmallGemm& g) {
 void gemm_blocked(const GemmTask& t) {
   switch (t.dtype) {
     case DType::Bool: return;
-#if defined(__AVX512F__)
     case DType::UInt8:
     case DType::Int8:
     case DType::UInt16:
@@ -724,17 +738,7 @@ void gemm_blocked(const GemmTask& t) {
     case DType::UInt32:
     case DType::Int32:
     case DType::UInt64:
-    case DType::Int64: return avx2::gemm_blocked(t);
-#else
-    case DType::UInt8:
-    case DType::Int8: return run<int8_t>(t);
-    case DType::UInt16:
-    case DType::Int16: return run<int16_t>(t);
-    case DType::UInt32:
-    case DType::Int32: return run<uint32_t>(t);
-    case DType::UInt64:
-    case DType::Int64: return run<uint64_t>(t);
-#endif
+    case DType::Int64: return gemm_integers(t);
     case DType::Float16: return run<f16>(t);
     case DType::BFloat16: return run<bf16>(t);
     case DType::Float32: return run<float>(t);
@@ -744,5 +748,6 @@ void gemm_blocked(const GemmTask& t) {
     default: fail_stored(t.dtype);
   }
 }
+#endif
 
 }  // namespace clew::kernels::CLEW_ISA

@@ -411,7 +411,9 @@ void random_bernoulli(const NdView& dst, double p, Generator& g) {
       }
     });
   };
-  if (dst.contiguous() && dispatch(dst.dtype, TypeList<bool, float>{}, quick)) return;
+  if (dst.contiguous() &&
+      dispatch(dst.dtype, TypeList<bool, uint8_t, int64_t, float, double, f16, bf16>{}, quick))
+    return;
   fill_each<int64_t>(dst, [&] { return int64_t{next_double(g) < p}; });
 }
 
@@ -419,10 +421,29 @@ void random_bernoulli(const NdView& dst, const NdView& p, Generator& g) {
   const Drawing drawing(g, dst.numel());
   dispatch_float("bernoulli", p.dtype, [&]<class T>() {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    visit<T, T>(dst, p, [&](T& x, const T& chance) {
-      C c = static_cast<C>(chance);
+    visit<const T>(p, [](const T& chance) {
+      const C c = static_cast<C>(chance);
       if (!(c >= 0 && c <= 1)) fail("bernoulli: every probability must be in [0, 1]; got ", c);
-      x = static_cast<T>(next_unit<C>(g) < c ? 1.0f : 0.0f);
+    });
+    if (dst.contiguous() && p.contiguous()) {
+      T* out = dst.ptr<T>();
+      const T* chances = p.ptr<const T>();
+      constexpr int64_t batch = 256;
+      for_words(
+          g, dst.numel(), words_of<C>, [=](int64_t first, const uint32_t* words, int64_t count) {
+            uint8_t below[batch];  // as bytes, which are no choice between two numbers
+            for (int64_t i = 0; i < count; i += batch) {
+              const int64_t take = std::min(batch, count - i);
+              const T* chance = chances + first + i;
+              for (int64_t k = 0; k < take; ++k)
+                below[k] = unit_of<C>(words + words_of<C> * (i + k)) < static_cast<C>(chance[k]);
+              for (int64_t k = 0; k < take; ++k) out[first + i + k] = static_cast<T>(below[k]);
+            }
+          });
+      return;
+    }
+    visit<T, T>(dst, p, [&](T& x, const T& chance) {
+      x = static_cast<T>(static_cast<float>(next_unit<C>(g) < static_cast<C>(chance)));
     });
   });
 }
