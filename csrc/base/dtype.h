@@ -1,5 +1,5 @@
 // Element types: the enum, their properties, type promotion, and dispatch from enum to C++ type.
-// May include: base/stored_types.h.
+// May include: base/half.h, base/stored_types.h.
 // Invariant: the enum order is the promotion order inside each category; the types that are only
 // stored come last.
 #pragma once
@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/half.h"
 #include "base/stored_types.h"
 
 namespace clew {
@@ -40,23 +41,6 @@ enum class DType : uint8_t {
   Complex32
 };
 constexpr int num_dtypes = 21;
-
-using f16 = _Float16;
-
-// Upper half of a float32; arithmetic converts to float and rounds to nearest even on the way back.
-struct bf16 {
-  uint16_t bits = 0;
-  bf16() = default;
-  bf16(float value) {
-    uint32_t u = std::bit_cast<uint32_t>(value);
-    if ((u & 0x7fffffffu) > 0x7f800000u) {
-      bits = static_cast<uint16_t>((u >> 16) | 0x40u);
-    } else {
-      bits = static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
-    }
-  }
-  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-};
 
 using c64 = std::complex<float>;
 using c128 = std::complex<double>;

@@ -1,5 +1,5 @@
 // Element types that are kept and converted, but not computed with: 8-bit floats, half complex.
-// May include: the standard library only.
+// May include: base/half.h.
 // Invariant: a float becomes the nearest number of the type, ties to the even one, as PyTorch does.
 #pragma once
 #include <array>
@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "base/half.h"
 
 namespace clew {
 
@@ -95,7 +97,7 @@ struct f8e8m0fnu {
 
 // A complex number of two float16.
 struct c32 {
-  using value_type = _Float16;
+  using value_type = f16;
   value_type re = 0, im = 0;
   c32() = default;
   c32(value_type re, value_type im) : re(re), im(im) {}

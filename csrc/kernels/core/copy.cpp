@@ -1,4 +1,4 @@
-// copy and fill: elements moved between any two layouts and dtypes.
+// copy, fill and where: elements moved between any two layouts.
 // May include: base, kernels.
 // Invariant: equal dtypes copy bytes, so every bit pattern (NaN payloads too) survives.
 #include <cstring>
@@ -12,53 +12,6 @@
 namespace clew::kernels {
 
 namespace {
-
-template <class T> void move_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
-  char* d = p[0];
-  const char* a = p[1];
-  constexpr int64_t item = sizeof(T);
-  if (s[0] == item && s[1] == item) {
-    const size_t bytes = static_cast<size_t>(n) * sizeof(T);
-    if (d + bytes <= a || a + bytes <= d)
-      copy_bytes(d, a, bytes);
-    else
-      std::memmove(d, a, bytes);
-  } else if (s[0] == item && s[1] == 0) {
-    std::fill_n(reinterpret_cast<T*>(d), n, *reinterpret_cast<const T*>(a));
-  } else {
-    for (int64_t i = 0; i < n; ++i) {
-      *reinterpret_cast<T*>(d + i * s[0]) = *reinterpret_cast<const T*>(a + i * s[1]);
-    }
-  }
-}
-
-Loop move_loop_of(size_t item) {
-  Loop found = nullptr;
-  dispatch_size(item, [&]<class T>() { found = move_loop<T>; });
-  return found;
-}
-
-template <class To, class From>
-void cast_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
-  for (int64_t i = 0; i < n; ++i) {
-    *reinterpret_cast<To*>(p[0] + i * s[0]) =
-        convert<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
-  }
-}
-
-template <class From, class... To>
-constexpr void set_casts(Loop (&row)[num_dtypes], TypeList<To...>) {
-  ((row[static_cast<int>(dtype_of<To>())] = cast_loop<To, From>), ...);
-}
-struct CastTable {
-  Loop fn[num_dtypes][num_dtypes] = {};  // [from][to]
-};
-template <class... From> constexpr CastTable make_cast_table(TypeList<From...>) {
-  CastTable t;
-  (set_casts<From>(t.fn[static_cast<int>(dtype_of<From>())], AllTypes{}), ...);
-  return t;
-}
-constexpr CastTable casts = make_cast_table(AllTypes{});
 
 // Rows, or one number for all of them.
 template <class T, bool one_a, bool one_b>
@@ -119,13 +72,6 @@ template <class T> void fill_loop(char* const* p, const int64_t* s, int64_t n, c
 }
 
 }  // namespace
-
-Loop cast_loop_of(DType from, DType to) {
-  if (from == to) return move_loop_of(itemsize(to));
-  if (is_stored(from) || is_stored(to)) return stored_cast_of(from, to);
-  Loop fast = table::casts[static_cast<int>(from)][to];
-  return fast ? fast : casts.fn[static_cast<int>(from)][static_cast<int>(to)];
-}
 
 Loop where_loop_of(size_t item) {
   Loop found = nullptr;

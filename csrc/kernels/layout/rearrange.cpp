@@ -15,7 +15,19 @@ template <class V, int... I> static V reversed(V v, std::integer_sequence<int, I
 // to[n - 1 - j] = s[j].
 template <class T> static void reverse_piece(T* to, const T* s, int64_t n) {
   int64_t j = 0;
-  if constexpr (sizeof(T) <= 8) {
+  if constexpr (sizeof(T) <= 2) {  // shuffles of so small lanes come with later processors only
+    constexpr int64_t each = sizeof(uint64_t) / sizeof(T);
+    for (; j + each <= n; j += each) {
+      uint64_t word;
+      std::memcpy(&word, s + j, sizeof word);
+      word = __builtin_bswap64(word);
+      if constexpr (sizeof(T) == 2) {
+        constexpr uint64_t low = 0x00ff00ff00ff00ffu;
+        word = (word >> 8 & low) | (word & low) << 8;
+      }
+      std::memcpy(to + n - j - each, &word, sizeof word);
+    }
+  } else if constexpr (sizeof(T) <= 8) {
     constexpr int lanes = 16 / sizeof(T), vectors = 4;
     typedef T V __attribute__((vector_size(16)));
     for (; j + vectors * lanes <= n; j += vectors * lanes) {

@@ -128,9 +128,13 @@ template <class StartsRun> std::vector<int64_t> run_starts(int64_t n, StartsRun&
   std::partial_sum(before.begin(), before.end(), before.begin());
   std::vector<int64_t> starts(static_cast<size_t>(before.back()));
   for_pieces(n, pieces, [&](int64_t piece, int64_t i, int64_t end) {
+    // Every place is written, and written over until a run starts: no branch to predict.
     auto to = static_cast<size_t>(before[static_cast<size_t>(piece)]);
-    for (; i < end; ++i)
-      if (starts_run(i)) starts[to++] = i;
+    const auto stop = static_cast<size_t>(before[static_cast<size_t>(piece) + 1]);
+    for (; to < stop && i < end; ++i) {
+      starts[to] = i;
+      to += starts_run(i);
+    }
   });
   return starts;
 }
@@ -172,6 +176,30 @@ template <class T, class It> class Sorted final : public DistinctElements {
           for (int64_t k = begin; places && k < stop; ++k)
             if (static_cast<int64_t>(sorted_[k].index) < n_) places[sorted_[k].index] = i;
         }
+      }
+    });
+  }
+};
+
+// Elements where they stand, of which neighbours may be equal.
+template <class T> class Consecutive final : public DistinctElements {
+  const T* from_;
+  int64_t n_;
+  std::vector<int64_t> starts_;
+
+ public:
+  Consecutive(const T* from, int64_t n) : from_(from), n_(n) {
+    starts_ = run_starts(n, [from](int64_t i) { return i == 0 || from[i] != from[i - 1]; });
+    count_ = std::ssize(starts_);
+  }
+  void write(void* values, int64_t* places, int64_t* counts) const override {
+    for_pieces(count_, pieces_of(count_), [&](int64_t, int64_t i, int64_t end) {
+      for (; i < end; ++i) {
+        const auto at = static_cast<size_t>(i);
+        const int64_t begin = starts_[at], stop = i + 1 < count_ ? starts_[at + 1] : n_;
+        static_cast<T*>(values)[i] = from_[begin];
+        if (counts) counts[i] = stop - begin;
+        if (places) std::fill(places + begin, places + stop, i);
       }
     });
   }
@@ -231,6 +259,24 @@ std::unique_ptr<DistinctElements> distinct_elements(const NdView& elements, bool
     }
     with_sorted<It>(keys, n, room, keep);
   });
+  return found;
+}
+
+std::unique_ptr<DistinctElements> consecutive_elements(const NdView& elements) {
+  const LongWork work(elements.numel());
+  std::unique_ptr<DistinctElements> found;
+  auto look = [&]<class T>() {
+    found = std::make_unique<Consecutive<T>>(elements.ptr<const T>(), elements.sizes[0]);
+  };
+  // Whole numbers are equal where their bits are.
+  if (!dispatch(elements.dtype, FloatTypes{}, look)) {
+    switch (itemsize(elements.dtype)) {
+      case 1: look.template operator()<uint8_t>(); break;
+      case 2: look.template operator()<uint16_t>(); break;
+      case 4: look.template operator()<uint32_t>(); break;
+      default: look.template operator()<uint64_t>(); break;
+    }
+  }
   return found;
 }
 

@@ -28,6 +28,9 @@ std::unique_ptr<DistinctElements> distinct_elements(const NdView& elements, bool
                                                     void* room);
 size_t distinct_room(const NdView& elements, bool with_places);
 
+// The same without sorting, where only neighbours are compared.
+std::unique_ptr<DistinctElements> consecutive_elements(const NdView& elements);
+
 // counts[v] = how often v stands among n integers from 0 to size - 1.
 void count_values(int64_t* counts, int64_t size, const int64_t* values, int64_t n);
 

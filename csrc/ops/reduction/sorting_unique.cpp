@@ -48,6 +48,11 @@ void require_data(const Call& c) {
   require(!x.is_meta(), c.name(),
           ": the result's size depends on the data, which the meta device lacks; got ", x);
 }
+Tensor own_copy(const Tensor& t) {
+  Tensor c = empty(t.sizes(), t.dtype());
+  copy_into(c, t);
+  return c;
+}
 Tensor contiguous_copy(const Tensor& t, DType d) {
   if (t.dtype() == d && t.is_contiguous()) return t;
   Tensor c = empty(t.sizes(), d);
@@ -55,10 +60,12 @@ Tensor contiguous_copy(const Tensor& t, DType d) {
   return c;
 }
 
-// The distinct elements of x in rising order.
-void unique_elements(const Call& c, Tensors& outs, bool inverse, bool counts) {
+// The distinct elements of x, in rising order or, where neighbours only are compared, as they
+// stand.
+void unique_elements(const Call& c, Tensors& outs, bool sorted, bool inverse, bool counts) {
   require_data(c);
-  const Tensor flat = contiguous_copy(c.in[0], c.in[0].dtype());
+  // What is compared twice must not change meanwhile: those that are sorted are copies in any case.
+  const Tensor flat = sorted ? contiguous_copy(c.in[0], c.in[0].dtype()) : own_copy(c.in[0]);
   const int64_t n = flat.numel();
   const Tensor elements = alias(flat, {n}, {1});
   const Held held{elements};
@@ -66,7 +73,10 @@ void unique_elements(const Call& c, Tensors& outs, bool inverse, bool counts) {
   int64_t found = 0;
   std::unique_ptr<kernels::DistinctElements> distinct;
   Tensor room;
-  if (n > 0) {
+  if (n > 0 && !sorted) {
+    distinct = kernels::consecutive_elements(view);
+    found = distinct->count();
+  } else if (n > 0) {
     room = empty(Dims{static_cast<int64_t>(kernels::distinct_room(view, inverse))}, DType::UInt8);
     distinct = kernels::distinct_elements(view, inverse, room->address());
     found = distinct->count();
@@ -83,14 +93,13 @@ void unique_elements(const Call& c, Tensors& outs, bool inverse, bool counts) {
   outs.push_back(std::move(times));
 }
 
-// The distinct rows of x along dim (elements, when there is none), by content or, next to each
-// other, in order of appearance.
-void unique_rows(const Call& c, Tensors& outs, std::optional<int64_t> dim, bool sorted,
-                 bool inverse, bool counts) {
+// The distinct rows of x along dim, by content or, next to each other, in order of appearance.
+void unique_rows(const Call& c, Tensors& outs, int64_t dim, bool sorted, bool inverse,
+                 bool counts) {
   require_data(c);
   const Tensor& x = c.in[0];
-  int axis = dim ? axis_of(*dim, x.ndim(), c.name()) : 0;
-  bool whole = !dim || x.ndim() == 0;
+  int axis = axis_of(dim, x.ndim(), c.name());
+  bool whole = x.ndim() == 0;
   int64_t n = whole ? x.numel() : x.sizes()[axis], m = 1;
   if (!whole) {
     for (int d = 0; d < x.ndim(); ++d) {
@@ -167,7 +176,7 @@ constexpr OpDef unique_op = composite({
     .run =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<UniqueAttrs>();
-          unique_elements(c, outs, a.return_inverse, a.return_counts);
+          unique_elements(c, outs, true, a.return_inverse, a.return_counts);
         },
     .attrs = &attr_info<UniqueAttrs>,
     .offer = Offer::function,
@@ -194,7 +203,10 @@ constexpr OpDef unique_consecutive_op = composite({
     .run =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<ConsecutiveAttrs>();
-          unique_rows(c, outs, a.dim, false, a.return_inverse, a.return_counts);
+          if (a.dim)
+            unique_rows(c, outs, *a.dim, false, a.return_inverse, a.return_counts);
+          else
+            unique_elements(c, outs, false, a.return_inverse, a.return_counts);
         },
     .attrs = &attr_info<ConsecutiveAttrs>,
     .offer = Offer::function,
