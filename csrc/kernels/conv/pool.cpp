@@ -183,11 +183,18 @@ void max_windows(const PoolShape& s, int64_t a, int64_t b, int64_t begin, int64_
   }
 }
 
-// The divisor of output (a, b, o).
-double divisor(const PoolShape& s, int64_t a, int64_t b, int64_t o) {
-  if (s.divisor != 0) return static_cast<double>(s.divisor);
-  return static_cast<double>(s.dim[0].count(a) * s.dim[1].count(b) * s.dim[2].count(o));
-}
+// The divisors of a row of outputs.
+class Divisors {
+  const PoolShape& s_;
+  int64_t rows_;
+
+ public:
+  Divisors(const PoolShape& s, int64_t a, int64_t b)
+      : s_(s), rows_(s.divisor != 0 ? s.divisor : s.dim[0].count(a) * s.dim[1].count(b)) {}
+  double of(int64_t o) const {
+    return static_cast<double>(s_.divisor != 0 ? rows_ : rows_ * s_.dim[2].count(o));
+  }
+};
 template <class A> auto real_part_type() {
   if constexpr (is_complex_v<A>)
     return typename A::value_type{};
@@ -226,19 +233,16 @@ void mean_row(const PoolShape& s, bool rows, int64_t a, int64_t b, int64_t begin
   using A = accumulate_t<T>;
   using R = decltype(real_part_type<A>());
   const PoolDim& w = s.dim[2];
+  const Divisors divisor(s, a, b);
   T* to = y + (a * s.dim[1].out + b) * w.out;
-  if (!rows) {
-    for (int64_t o = begin; o < end; ++o) {
-      A sum(0);
-      const int64_t first = w.start(o), last = w.end(o);
-      each_line(s, a, b, [&](int64_t line) { sum += run_sum<A>(x + line, first, last, w.step); });
-      to[o] = static_cast<T>(sum / static_cast<R>(divisor(s, a, b, o)));
-    }
-    return;
-  }
   A sum[row_piece];
   std::fill_n(sum, end - begin, A(0));
   each_line(s, a, b, [&](int64_t line) {
+    if (!rows) {
+      for (int64_t o = begin; o < end; ++o)
+        sum[o - begin] += run_sum<A>(x + line, w.start(o), w.end(o), w.step);
+      return;
+    }
     for (int64_t k = 0; k < w.kernel; ++k) {
       const Span span = inside(w, k, begin, end);
       const T* from = x + line + span.offset;
@@ -247,7 +251,7 @@ void mean_row(const PoolShape& s, bool rows, int64_t a, int64_t b, int64_t begin
     }
   });
   for (int64_t o = begin; o < end; ++o)
-    to[o] = static_cast<T>(sum[o - begin] / static_cast<R>(divisor(s, a, b, o)));
+    to[o] = static_cast<T>(sum[o - begin] / static_cast<R>(divisor.of(o)));
 }
 
 template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const T* gy, T* gx) {
@@ -260,9 +264,10 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
   std::fill_n(to, s.in_points(), A(0));
   each_row(s, [&](int64_t a, int64_t b, int64_t begin, int64_t end) {
     const T* from = gy + (a * s.dim[1].out + b) * w.out;
+    const Divisors divisor(s, a, b);
     A part[row_piece];
     for (int64_t o = begin; o < end; ++o)
-      part[o - begin] = static_cast<A>(from[o]) / static_cast<R>(divisor(s, a, b, o));
+      part[o - begin] = static_cast<A>(from[o]) / static_cast<R>(divisor.of(o));
     if (rows) {
       each_line(s, a, b, [&](int64_t line) {
         for (int64_t k = 0; k < w.kernel; ++k) {
@@ -273,12 +278,12 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
       });
       return;
     }
-    for (int64_t o = begin; o < end; ++o) {
-      const int64_t first = w.start(o), last = w.end(o);
-      each_line(s, a, b, [&](int64_t line) {
-        for (int64_t i = first; i < last; i += w.step) to[line + i] += part[o - begin];
-      });
-    }
+    each_line(s, a, b, [&](int64_t line) {
+      for (int64_t o = begin; o < end; ++o) {
+        const int64_t last = w.end(o);
+        for (int64_t i = w.start(o); i < last; i += w.step) to[line + i] += part[o - begin];
+      }
+    });
   });
   if constexpr (sizeof(A) != sizeof(T)) {
     for (int64_t i = 0; i < s.in_points(); ++i) gx[i] = static_cast<T>(to[i]);
@@ -307,7 +312,8 @@ void mean_pool(const PoolShape& s, const void* x, void* y) {
   const int64_t in = s.in_points(), out = s.out_points();
   dispatch(s.dtype, TypeList<int64_t, f16, bf16, float, double, c64, c128>{}, [&]<class T> {
     using A = accumulate_t<T>;
-    const auto count = static_cast<decltype(real_part_type<A>())>(whole ? divisor(s, 0, 0, 0) : 1);
+    const auto count =
+        static_cast<decltype(real_part_type<A>())>(whole ? Divisors(s, 0, 0).of(0) : 1);
     each_row_of_all(s, [&](int64_t p, int64_t a, int64_t b, int64_t begin, int64_t end) {
       const T* from = static_cast<const T*>(x) + p * in;
       if (!whole) return mean_row<T>(s, rows, a, b, begin, end, from, static_cast<T*>(y) + p * out);
