@@ -5,6 +5,7 @@
 
 #include "base/long_work.h"
 #include "kernels/core/instruction_set.h"
+#include "kernels/elementwise/pointwise.h"
 #include "kernels/indexing/bags_isa.h"
 
 namespace clew::kernels {
@@ -30,9 +31,11 @@ template <class T> struct Factors {
   C of_row(int64_t k) const { return each ? static_cast<C>(each[k]) : C(1); }
 };
 
-// to += factor * from, in pieces of a type that does not round in between.
-template <class C, class T> void add_row(C* to, const T* from, C factor, int64_t n) {
-  for (int64_t j = 0; j < n; ++j) to[j] += factor * static_cast<C>(from[j]);
+// A row of another dtype.
+template <class To, class From> void convert(Loop loop, To* to, const From* from, int64_t n) {
+  char* const p[] = {reinterpret_cast<char*>(to), reinterpret_cast<char*>(const_cast<From*>(from))};
+  const int64_t steps[] = {sizeof(To), sizeof(From)};
+  loop(p, steps, n, nullptr);
 }
 
 }  // namespace
@@ -63,13 +66,20 @@ void bag_sums(const NdView& out, const NdView& table, const Bags& bags) {
                 loops.sum_doubles(some);
               continue;
             }
-            for (int64_t j = 0; j < width; j += piece) {
-              const int64_t n = std::min(piece, width - j);
-              std::fill_n(sums, n, C(0));
-              for (int64_t k = bags.offsets[b]; k < bags.offsets[b + 1]; ++k)
-                add_row(sums, from + bags.indices[k] * width + j, factors.of_row(k), n);
-              T* to = out.ptr<T>() + b * width + j;
-              for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(sums[i] * share);
+            if constexpr (is_half_v<T>) {
+              static const Loop widen = cast_loop_of(dtype_of<T>(), DType::Float32),
+                                narrow = cast_loop_of(DType::Float32, dtype_of<T>());
+              for (int64_t j = 0; j < width; j += piece) {
+                const int64_t n = std::min(piece, width - j);
+                float row[piece];
+                std::fill_n(sums, n, 0.0f);
+                for (int64_t k = bags.offsets[b]; k < bags.offsets[b + 1]; ++k) {
+                  convert(widen, row, from + bags.indices[k] * width + j, n);
+                  loops.add_floats(sums, row, factors.of_row(k), n);
+                }
+                for (int64_t i = 0; i < n; ++i) sums[i] *= share;
+                convert(narrow, out.ptr<T>() + b * width + j, sums, n);
+              }
             }
           }
         });

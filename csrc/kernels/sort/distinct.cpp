@@ -189,7 +189,8 @@ template <class T> class Consecutive final : public DistinctElements {
 
  public:
   Consecutive(const T* from, int64_t n) : from_(from), n_(n) {
-    starts_ = run_starts(n, [from](int64_t i) { return i == 0 || from[i] != from[i - 1]; });
+    starts_ =
+        run_starts(n, [from](int64_t i) { return (i == 0) | (from[i] != from[i - (i > 0)]); });
     count_ = std::ssize(starts_);
   }
   void write(void* values, int64_t* places, int64_t* counts) const override {
