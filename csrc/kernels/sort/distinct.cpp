@@ -121,8 +121,8 @@ template <class StartsRun> std::vector<int64_t> run_starts(int64_t n, StartsRun&
   const int64_t pieces = pieces_of(n);
   std::vector<int64_t> before(static_cast<size_t>(pieces) + 1, 0);
   for_pieces(n, pieces, [&](int64_t piece, int64_t i, int64_t end) {
-    int64_t found = 0;
-    for (; i < end; ++i) found += starts_run(i);
+    int64_t found = i == 0 && i < end;  // the first item does
+    for (i += found; i < end; ++i) found += starts_run(i);
     before[static_cast<size_t>(piece) + 1] = found;
   });
   std::partial_sum(before.begin(), before.end(), before.begin());
@@ -131,6 +131,7 @@ template <class StartsRun> std::vector<int64_t> run_starts(int64_t n, StartsRun&
     // Every place is written, and written over until a run starts: no branch to predict.
     auto to = static_cast<size_t>(before[static_cast<size_t>(piece)]);
     const auto stop = static_cast<size_t>(before[static_cast<size_t>(piece) + 1]);
+    if (i == 0 && i < end) ++to, ++i;
     for (; to < stop && i < end; ++i) {
       starts[to] = i;
       to += starts_run(i);
@@ -159,7 +160,7 @@ template <class T, class It> class Sorted final : public DistinctElements {
     // The one key of all NaNs, where there are any.
     constexpr U none = static_cast<U>(~U(0));
     starts_ = run_starts(n, [&](int64_t i) {
-      if (i == 0 || sorted[i].key != sorted[i - 1].key) return true;
+      if (sorted[i].key != sorted[i - 1].key) return true;
       return !std::is_integral_v<T> && static_cast<U>(low + sorted[i].key) == none;
     });
     count_ = std::ssize(starts_);
@@ -189,8 +190,7 @@ template <class T> class Consecutive final : public DistinctElements {
 
  public:
   Consecutive(const T* from, int64_t n) : from_(from), n_(n) {
-    starts_ =
-        run_starts(n, [from](int64_t i) { return (i == 0) | (from[i] != from[i - (i > 0)]); });
+    starts_ = run_starts(n, [from](int64_t i) { return from[i] != from[i - 1]; });
     count_ = std::ssize(starts_);
   }
   void write(void* values, int64_t* places, int64_t* counts) const override {
@@ -299,8 +299,8 @@ std::vector<int64_t> equal_runs(const NdView& rows, int64_t* order, bool sorted)
     std::stable_sort(order, order + n,
                      [&](int64_t a, int64_t b) { return tests.before(row(a), row(b), m); });
   }
-  return run_starts(
-      n, [&](int64_t i) { return i == 0 || tests.differs(row(order[i]), row(order[i - 1]), m); });
+  return run_starts(n,
+                    [&](int64_t i) { return tests.differs(row(order[i]), row(order[i - 1]), m); });
 }
 
 }  // namespace clew::kernels
