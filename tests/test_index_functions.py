@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -357,3 +358,34 @@ def test_a_key_of_false_assigns_nothing():
     x = clew.arange(3.0)
     x[False] = clew.ones(2)
     assert x.tolist() == [0, 1, 2]
+
+
+def test_index_fill_of_little_does_not_pass_over_the_whole():
+    x = clew.zeros(2000, 2000)
+    few = clew.tensor([3, -1])
+
+    def seconds(f):
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            f()
+            times.append(time.perf_counter() - begin)
+        return min(times)
+
+    assert seconds(lambda: x.index_fill_(0, few, 1.0)) < seconds(x.clone) / 5
+    assert x.sum().item() == 4000 and x[3].sum() == 2000
+
+
+def test_index_fill_in_place_keeps_gradients():
+    x = clew.arange(12.0).reshape(3, 4).requires_grad_()
+    y = x * 1
+    y.index_fill_(1, clew.tensor([0, 3, 0]), 5.0)
+    (y * y).sum().backward()
+    assert y[:, 0].tolist() == [5, 5, 5]
+    assert x.grad.tolist() == [[0, 2, 4, 0], [0, 10, 12, 0], [0, 18, 20, 0]]
+    value = clew.tensor(2.0, requires_grad=True)
+    z = clew.zeros(3, 4)
+    z.index_fill_(1, clew.tensor([0, 3, 3]), value)
+    z.sum().backward()
+    assert value.grad.item() == 6 and z.sum().item() == 12
+    assert clew.tensor(5.0).index_fill_(0, clew.tensor(0), 2.0).item() == 2

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/batch.h"
+#include "graph/inplace.h"
 #include "graph/modes.h"
 #include "kernels/indexing/index.h"
 #include "ops/elementwise/arithmetic.h"
@@ -176,7 +177,8 @@ Returns: a new tensor.
     .attrs = &attr_info<DimAttrs>,
     .inplace = true,
 });
-void index_fill_run(const Call& c, Tensors& outs) {
+// With `here` the input itself is written, and given back.
+Tensor fill_along(const Call& c, bool here) {
   const Tensor& input = c.in[0];
   require(c.in[2].ndim() == 0, c.name(), ": value must be a number or a 0-d tensor; got ", c.in[2]);
   require(input.is_complex() || !c.in[2].is_complex(), c.name(),
@@ -185,15 +187,29 @@ void index_fill_run(const Call& c, Tensors& outs) {
   int d = wrapped(c.as<DimAttrs>().dim, input.ndim(), c.name());
   Tensor x = input.ndim() ? input : reshape(input, {1});
   Tensor value = c.in[2].dtype() == x.dtype() ? c.in[2] : to_dtype(c.in[2], x.dtype());
-  // By a mask, so that an index given twice counts once in the value's gradient.
   Tensor places = index_vector(c.in[1], x.size(d), d, c.name(), true);
-  Tensor mask = index_put(zero_block({x.size(d)}, DType::Bool, x.device()), number(Scalar(true)),
-                          places, {0}, false);
-  Dims shape(x.ndim(), 1);
-  shape[d] = x.size(d);
-  Tensor y = where(reshape(mask, shape), value, x);
-  outs.push_back(input.ndim() ? y : reshape(y, {}));
+  const bool plain =
+      !(modes.grad && value.requires_grad()) && !is_batched(value) && !is_batched(c.in[1]);
+  Tensor y;
+  if (plain && here) {
+    index_put_(x, value, places, {d}, false);
+    return input;
+  } else if (plain) {
+    y = index_put(x, value, places, {d}, false);
+  } else {
+    // By a mask, so that an index given twice counts once in the value's gradient.
+    Tensor mask = index_put(zero_block({x.size(d)}, DType::Bool, x.device()), number(Scalar(true)),
+                            places, {0}, false);
+    Dims shape(x.ndim(), 1);
+    shape[d] = x.size(d);
+    y = where(reshape(mask, shape), value, x);
+  }
+  if (!input.ndim()) y = reshape(y, {});
+  if (here) copy_(input, y);
+  return here ? input : y;
 }
+void index_fill_run(const Call& c, Tensors& outs) { outs.push_back(fill_along(c, false)); }
+void index_fill_write(const Call& c) { fill_along(c, true); }
 constexpr OpDef index_fill_op = composite({
     .signature = "index_fill(Tensor input, int dim, Tensor index, Operand value) -> Tensor",
     .doc = R"(Fills the parts of the input that a vector of indices names.
@@ -208,6 +224,7 @@ Returns: a new tensor.
 [1.0, 0.0, 1.0]
 )",
     .run = index_fill_run,
+    .write = index_fill_write,
     .attrs = &attr_info<DimAttrs>,
     .inplace = true,
 });
