@@ -389,3 +389,65 @@ def test_index_fill_in_place_keeps_gradients():
     z.sum().backward()
     assert value.grad.item() == 6 and z.sum().item() == 12
     assert clew.tensor(5.0).index_fill_(0, clew.tensor(0), 2.0).item() == 2
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("include", [True, False])
+def test_reductions_in_place_are_those_out_of_place(reduce, include):
+    x = clew.arange(12.0).reshape(3, 4)
+    src = clew.arange(12.0).reshape(3, 4) * 2 - 5
+    index = clew.tensor([[0, 1, 2, 0], [0, 0, 0, 0]])
+    for lies in (
+        lambda t: t,
+        lambda t: t.t().contiguous().t(),
+        lambda t: t.repeat_interleave(2, 0)[::2],
+    ):
+        here = lies(x.clone())
+        version = here._version
+        expected = x.scatter_reduce(0, index, src, reduce, include_self=include)
+        assert here.scatter_reduce_(0, index, src, reduce, include_self=include) is here
+        assert here.equal(expected) and here._version == version + 1
+        if reduce != "sum":
+            rows, here = clew.tensor([2, 0, 2]), lies(x.clone())
+            expected = x.index_reduce(0, rows, src, reduce, include_self=include)
+            assert here.index_reduce_(0, rows, src, reduce, include_self=include).equal(expected)
+    a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
+    s, r = src[:2].clone().requires_grad_(), src[:2].clone().requires_grad_()
+    y = a * 1
+    y.scatter_reduce_(0, index, s, reduce, include_self=include)
+    z = (b * 1).scatter_reduce(0, index, r, reduce, include_self=include)
+    (y * y).sum().backward()
+    (z * z).sum().backward()
+    assert a.grad.equal(b.grad) and s.grad.equal(r.grad)
+
+
+def test_put_in_place_through_views_and_gradients():
+    x = clew.arange(12.0).reshape(3, 4).requires_grad_()
+    s = clew.tensor([3.0, 4.0], requires_grad=True)
+    for lies in (lambda t: t * 1, lambda t: (t * 1).t()):
+        x.grad = s.grad = None
+        y = lies(x)
+        old = y.detach().clone()
+        y.put_(clew.tensor([1, -5]), s)
+        (y * y).sum().backward()
+        assert s.grad.tolist() == [6, 8]
+        assert y.flatten()[[1, 7]].tolist() == [3, 4] and (y != old).sum() == 2
+        assert x.grad.count_nonzero() == 9  # but for the two written over, and 0 squared
+    with pytest.raises(IndexError, match="out of bounds"):
+        clew.zeros(3).put_(clew.tensor([3]), clew.tensor([1.0]))
+
+
+def test_clamp_in_place_writes_once():
+    x = clew.tensor([1.0, float("nan"), 5.0, -2.0])
+    address, version = x.data_ptr(), x._version
+    assert x.clamp_(0, 2) is x and x.data_ptr() == address and x._version == version + 1
+    assert x[[0, 2, 3]].tolist() == [1, 2, 0] and x[1].isnan()
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        clew.tensor([1, 2]).clamp_(0.5, 1.5)
+    with pytest.raises(RuntimeError, match="at least one of min and max"):
+        x.clamp_()
+    a = clew.arange(6.0, requires_grad=True)
+    y = a * 1
+    y[2:].clamp_(3, 4)
+    (y * y).sum().backward()
+    assert a.grad.tolist() == [0, 2, 0, 6, 8, 0]

@@ -267,11 +267,32 @@ constexpr OpDef clamp_same_op = elementwise({
     .attrs = &attr_info<ClampAttrs>,
 });
 
+// The bounds take part in promotion as Python numbers do.
+DType clamped_dtype(const Tensor& input, const Scalar& min, const Scalar& max) {
+  DType d = input.dtype();
+  for (const Scalar* s : {&min, &max}) {
+    // Neither changes floats.
+    if (is_floating(d) && (s->is_float() || s->kind == Scalar::Kind::Int)) continue;
+    if (s->has_value()) d = result_type(std::array{scalar_tensor(0, d), number(*s)});
+  }
+  if (is_complex(d))
+    fail(ErrorKind::NotImplemented, "clamp: complex numbers have no order; got ", input);
+  return d;
+}
 void clamp_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<ClampAttrs>();
   require(a.min.has_value() || a.max.has_value(),
           "clamp: at least one of min and max must be given");
   outs.push_back(clamp(c.in[0], a.min, a.max));
+}
+void clamp_write(const Call& c) {
+  const auto& a = c.as<ClampAttrs>();
+  require(a.min.has_value() || a.max.has_value(),
+          "clamp_: at least one of min and max must be given");
+  const DType d = clamped_dtype(c.in[0], a.min, a.max);
+  if (!can_cast(d, c.in[0].dtype()))
+    fail("clamp_: result type ", d, " can't be cast to the desired output type ", c.in[0].dtype());
+  apply_inplace(clamp_same_op, c.in, &a);
 }
 constexpr const char* clamp_doc = R"(Limits every element to the range from min to max.
 
@@ -291,6 +312,7 @@ constexpr OpDef clamp_op = composite({
     .signature = "clamp(Tensor input, Scalar? min=None, Scalar? max=None) -> Tensor",
     .doc = clamp_doc,
     .run = clamp_run,
+    .write = clamp_write,
     .attrs = &attr_info<ClampAttrs>,
     .inplace = true,
 });
@@ -453,15 +475,7 @@ Tensor minimum(const Tensor& input, const Tensor& other) {
   return apply(minimum_op, {input, other});
 }
 Tensor clamp(const Tensor& input, const Scalar& min, const Scalar& max) {
-  // The bounds take part in promotion as Python numbers do.
-  DType d = input.dtype();
-  for (const Scalar* s : {&min, &max}) {
-    // Neither changes floats.
-    if (is_floating(d) && (s->is_float() || s->kind == Scalar::Kind::Int)) continue;
-    if (s->has_value()) d = result_type(std::array{scalar_tensor(0, d), number(*s)});
-  }
-  if (is_complex(d))
-    fail(ErrorKind::NotImplemented, "clamp: complex numbers have no order; got ", input);
+  const DType d = clamped_dtype(input, min, max);
   return apply(clamp_same_op, {to_dtype(input, d)}, ClampAttrs{min, max});
 }
 

@@ -512,14 +512,13 @@ Scalar neutral(const Str& reduce, DType dtype) {
   });
   return s;
 }
-void scatter_reduce_cpu(const Call& c, Tensors& outs) {
+void reduce_into(const Call& c, const Tensor& out) {
   const auto& a = c.as<ScatterReduceAttrs>();
   const Tensor& x = c.in[0];
   Tensor index = as_int64(c.in[1]);
   int dim = wrapped(a.dim, x.ndim(), c.name());
   check_range(index, x, dim, c.name());
-  Tensor out = outs[0];
-  copy_into(out, x);
+  if (!out.is_same(x)) copy_into(out, x);
   if (!a.include_self) {
     scatter_into(out, dim, index, scalar_tensor(neutral(a.reduce, x.dtype()), x.dtype(), true),
                  Combine::Assign, c.name());
@@ -538,6 +537,14 @@ void scatter_reduce_cpu(const Call& c, Tensors& outs) {
                  c.name());
   scatter_into(counts, dim, index, one, Combine::Add, c.name());
   kernels::divide_by_counts(out.nd(), counts.data<int64_t>());
+}
+void scatter_reduce_cpu(const Call& c, Tensors& outs) { reduce_into(c, outs[0]); }
+void scatter_reduce_write(const Call& c) {
+  const Tensor& x = c.in[0];
+  if (x.is_contiguous()) return reduce_into(c, x);
+  const Tensor made = empty(x.sizes(), x.dtype());  // counts lie as contiguous elements do
+  reduce_into(c, made);
+  copy_into(x, made);
 }
 Tensor apply_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
                     const ScatterReduceAttrs& a);
@@ -679,6 +686,7 @@ Returns: a new tensor.
 )",
     .shape = scatter_reduce_shape,
     .cpu = scatter_reduce_cpu,
+    .write = scatter_reduce_write,
     .saves = {.always = in(0) | in(1) | in(2) | out(0)},
     .vjp = scatter_reduce_vjp,
     .batch = batch_dims,

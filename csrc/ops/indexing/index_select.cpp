@@ -266,15 +266,24 @@ struct AccumulateAttrs {
   bool accumulate = false;
   static constexpr auto members() { return std::tuple(&AccumulateAttrs::accumulate); }
 };
-void put_run(const Call& c, Tensors& outs) {
+// With `here` the input itself is written, where its elements lie one after the other.
+Tensor put_flat(const Call& c, bool here) {
   const Tensor& x = c.in[0];
   require(c.in[1].numel() == c.in[2].numel(), c.name(),
           ": index and source must have equally many elements; got ", c.in[1], " and ", c.in[2]);
   Tensor places = flat_places(x, c.in[1], true, c.name());
-  Tensor y = index_put(reshape(x, {-1}), reshape(c.in[2], places.sizes()), places, {0},
-                       c.as<AccumulateAttrs>().accumulate);
-  outs.push_back(reshape(y, x.sizes()));
+  const bool accumulate = c.as<AccumulateAttrs>().accumulate;
+  Tensor flat = reshape(x, {-1}), source = reshape(c.in[2], places.sizes());
+  if (here && flat->storage == x->storage) {
+    index_put_(flat, source, places, {0}, accumulate);
+    return x;
+  }
+  Tensor y = reshape(index_put(flat, source, places, {0}, accumulate), x.sizes());
+  if (here) copy_(x, y);
+  return here ? x : y;
 }
+void put_run(const Call& c, Tensors& outs) { outs.push_back(put_flat(c, false)); }
+void put_write(const Call& c) { put_flat(c, true); }
 constexpr OpDef put_op = composite({
     .signature = "put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     .doc = R"(Replaces elements of the flattened input at the given indices.
@@ -289,6 +298,7 @@ Returns: a new tensor of the input's shape.
 [[4, 9], [5, 10]]
 )",
     .run = put_run,
+    .write = put_write,
     .attrs = &attr_info<AccumulateAttrs>,
     .inplace = true,
 });

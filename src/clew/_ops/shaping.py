@@ -325,26 +325,37 @@ def index_reduce(
     >>> clew.ones(2).index_reduce(0, clew.tensor([0, 0]), clew.tensor([2.0, 3.0]), "prod").tolist()
     [6.0, 1.0]
     """
+    at = _rows_to_reduce(dim, index, source, reduce)
+    made = input.scatter_reduce(dim, at, source, reduce, include_self=include_self)
+    return _written("index_reduce", made, out)
+
+
+def _rows_to_reduce(dim: int, index: Tensor, source: Tensor, reduce: str) -> Tensor:
+    """The index of every element of the source."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"index_reduce: reduce must be one of {_REDUCTIONS}; got {reduce!r}")
     if index.ndim > 1 or index.is_floating_point() or index.is_complex():
         raise IndexError("index_reduce: index must be a vector of int64 or int32")
-    at = index.long().reshape(
-        [-1 if d == dim % max(source.ndim, 1) else 1 for d in range(source.ndim)]
-    )
-    made = input.scatter_reduce(
-        dim, at.expand(source.shape), source, reduce, include_self=include_self
-    )
-    return _written("index_reduce", made, out)
+    shape = [-1 if d == dim % max(source.ndim, 1) else 1 for d in range(source.ndim)]
+    return index.long().reshape(shape).expand(source.shape)
 
 
-def _index_reduce_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def _index_reduce_(
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Tensor:
     """The same as :func:`index_reduce`, written into the tensor itself.
 
     >>> clew.ones(2).index_reduce_(0, clew.tensor([1]), clew.tensor([5.0]), "prod")
     tensor([1., 5.])
     """
-    return self.copy_(index_reduce(self.clone(), *args, **kwargs))
+    at = _rows_to_reduce(dim, index, source, reduce)
+    return self.scatter_reduce_(dim, at, source, reduce, include_self=include_self)
 
 
 def _scattered(name: str, input: Tensor, src: Tensor, pick: Callable[[Tensor], Tensor]) -> Tensor:
