@@ -338,3 +338,19 @@ def test_slope_of_a_large_spread():
     wide = x.detach().double().requires_grad_()
     wide.std().backward()
     np.testing.assert_allclose(x.grad.numpy(), wide.grad.numpy(), rtol=1e-5)
+
+
+def test_extrema_over_no_dim_in_particular():
+    x = clew.tensor([[1.0, 4.0], [3.0, 2.0]], requires_grad=True)
+    assert x.amax(None).item() == x.amax(()).item() == 4
+    assert clew.amin(x, dim=None, keepdim=True).tolist() == [[1.0]]
+    x.amax(None).backward()
+    assert x.grad.tolist() == [[0, 1], [0, 0]]
+    with pytest.raises(RuntimeError, match="without elements"):
+        clew.ones(0).amax(None)
+
+
+def test_nanmean_refuses_a_whole_dtype():
+    with pytest.raises(RuntimeError, match="dtype must be floating point or complex; got int64"):
+        clew.nanmean(clew.ones(3), dtype=clew.int64)
+    assert clew.nanmean(clew.ones(3), dtype=clew.float64).dtype == clew.float64

@@ -230,6 +230,8 @@ tensor(2.)
           const Tensor& x = c.in[0];
           require(is_inexact(x.dtype()), c.name(),
                   ": input must be floating point or complex; got ", x);
+          require(!a.dtype || is_inexact(*a.dtype), c.name(),
+                  ": dtype must be floating point or complex; got ", a.dtype.value_or(x.dtype()));
           Tensor counted = run_sum(sum_op, eq(x, x), SumAttrs{a.dim, a.keepdim, {}});
           outs.push_back(run_sum(nansum_op, x, a) / counted);
         },

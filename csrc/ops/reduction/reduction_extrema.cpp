@@ -44,7 +44,7 @@ Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMa
 namespace {
 
 struct DimsAttrs {
-  Dims dim;
+  std::optional<Dims> dim;
   bool keepdim = false;
   static constexpr auto members() { return std::tuple(&DimsAttrs::dim, &DimsAttrs::keepdim); }
 };
@@ -75,9 +75,9 @@ void require_elements(const Call& c) {
 void amax_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<DimsAttrs>();
   const Tensor& x = c.in[0];
-  DimMask mask = mask_of(std::optional(a.dim), x.ndim(), c.name());
+  DimMask mask = mask_of(a.dim, x.ndim(), c.name());
   require_real(c);
-  if (a.dim.empty())
+  if (!a.dim || a.dim->empty())
     require_elements(c);
   else
     require_nonempty(x.sizes(), mask, c.name());
@@ -86,7 +86,7 @@ void amax_shape(const Call& c, OutSpecs& out) {
 template <void (*Kernel)(const kernels::NdView&, const kernels::NdView&)>
 void amax_cpu(const Call& c, Tensors& outs) {
   const Tensor x = widened(c.in[0]);
-  const DimMask mask = mask_of(std::optional(c.as<DimsAttrs>().dim), x.ndim(), c.name());
+  const DimMask mask = mask_of(c.as<DimsAttrs>().dim, x.ndim(), c.name());
   through_floats(outs[0], [&](const Tensor& y) {
     KeptView out(y, x.ndim(), mask);
     Kernel(out.nd, x.nd());
@@ -97,12 +97,12 @@ Passes amax_passes(const Call& c) {
   const Tensor& x = c.in[0];
   if (x.dtype() != DType::Float32 && x.dtype() != DType::Float64) return {};
   return passes_over(
-      x.ndim(), mask_of(std::optional(c.as<DimsAttrs>().dim), x.ndim(), c.name()), {},
+      x.ndim(), mask_of(c.as<DimsAttrs>().dim, x.ndim(), c.name()), {},
       [](const void*, const kernels::NdView& out, const kernels::NdView& in) { Kernel(out, in); });
 }
 template <bool largest> Tensor amax_quick(const Call& c) {
   const auto& a = c.as<DimsAttrs>();
-  const FewLines lines(c.in[0], std::optional(a.dim), a.keepdim);
+  const FewLines lines(c.in[0], a.dim, a.keepdim);
   if (!lines.out) return {};
   lines.each([&](const float* x) {
     float found = *x;
@@ -116,18 +116,17 @@ template <bool largest> Tensor amax_quick(const Call& c) {
 }
 void amax_vjp(Vjp& c) {
   Tensor x = c.in(0);
-  c.set(0, shared_grad(c.grad(), x, c.out(),
-                       mask_of(std::optional(c.as<DimsAttrs>().dim), x.ndim(), "amax")));
+  c.set(0, shared_grad(c.grad(), x, c.out(), mask_of(c.as<DimsAttrs>().dim, x.ndim(), "amax")));
 }
 constexpr OpDef amax_op = general({
-    .signature = "amax(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor",
+    .signature = "amax(Tensor input, int[]? dim=(), bool keepdim=False) -> Tensor",
     .doc = R"(The largest element, of all or along the given axes.
 
 out[i] = max_j input[i, j]
 
 Args:
     input: a real tensor.
-    dim: the axis or axes; () for all.
+    dim: the axis or axes; None or () for all.
     keepdim: whether the axes stay, with size 1.
 Returns:
     a tensor of the input's dtype; NaN where an element is NaN.
@@ -145,14 +144,14 @@ tensor([4., 3.])
     .attrs = &attr_info<DimsAttrs>,
 });
 constexpr OpDef amin_op = general({
-    .signature = "amin(Tensor input, int[] dim=(), bool keepdim=False) -> Tensor",
+    .signature = "amin(Tensor input, int[]? dim=(), bool keepdim=False) -> Tensor",
     .doc = R"(The smallest element, of all or along the given axes.
 
 out[i] = min_j input[i, j]
 
 Args:
     input: a real tensor.
-    dim: the axis or axes; () for all.
+    dim: the axis or axes; None or () for all.
     keepdim: whether the axes stay, with size 1.
 Returns:
     a tensor of the input's dtype; NaN where an element is NaN.
