@@ -328,22 +328,31 @@ def isin(
             raise TypeError(f"isin(): expected Tensors or numbers; got {type(t).__name__}")
         if isinstance(t, Tensor) and (t.is_complex() or t.dtype is _dtypes.bool):
             raise RuntimeError(f"isin(): elements must be real numbers; got {t.dtype}")
-    from clew._ops.functions import result_type
-
-    if not isinstance(elements, Tensor):
-        elements = need_number("isin", "elements", elements)
-    if not isinstance(test_elements, Tensor):
-        test_elements = need_number("isin", "test_elements", test_elements)
-    dtype = result_type(elements, test_elements)
+    if isinstance(elements, Tensor) and isinstance(test_elements, Tensor):
+        same = elements.dtype is test_elements.dtype
+    else:
+        same = False
+        if not isinstance(elements, Tensor):
+            elements = need_number("isin", "elements", elements)
+        if not isinstance(test_elements, Tensor):
+            test_elements = need_number("isin", "test_elements", test_elements)
     device = (elements if isinstance(elements, Tensor) else test_elements).device
-    a, b = (
-        t.detach().to(dtype) if isinstance(t, Tensor) else _C.full((), t, dtype=dtype)
-        for t in (elements, test_elements)
-    )
+    if same:
+        a, b = elements.detach(), test_elements.detach()
+    else:
+        from clew._ops.functions import result_type
+
+        dtype = result_type(elements, test_elements)
+        a, b = (
+            t.detach().to(dtype) if isinstance(t, Tensor) else _C.full((), t, dtype=dtype)
+            for t in (elements, test_elements)
+        )
     if device.type == "meta":
         return write_out("isin", _C.empty(a.shape, dtype=_dtypes.bool, device=device), out)
     b = b.reshape(-1)
-    if b.numel() < 8:
+    if a.numel() * b.numel() <= 4096:  # a table of comparisons
+        found = (a.unsqueeze(-1) == b).any(-1)
+    elif b.numel() < 8:
         found = _C.zeros(a.shape, dtype=_dtypes.bool)
         for t in b.unbind():
             found = found | (a == t)
