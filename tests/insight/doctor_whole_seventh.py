@@ -1,0 +1,202 @@
+"""A seventh set of whole programs with a silent mistake; see doctor_whole.py."""
+
+from __future__ import annotations
+
+SEVENTH: dict[str, tuple[str, str]] = {
+    "pooled_over_the_batch": (
+        "softmax over the wrong dimension",
+        """
+class Pool(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.score, self.out = nn.Linear(6, 12), nn.Linear(12, 1), nn.Linear(12, 2)
+    def forward(self, x):
+        h = torch.tanh(self.body(x))
+        s = self.score(h).squeeze(-1)
+        w = F.softmax(s, dim=0)  #- here
+        w = F.softmax(s, dim=1)  #+
+        return self.out((w.unsqueeze(-1) * h).sum(1))
+net = Pool()
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for i in range(8):
+    x = torch.randn(16, 5, 6)
+    opt.zero_grad()
+    F.cross_entropy(net(x), (x[:, 0, 0] > 0).long()).backward()
+    opt.step()
+""",
+    ),
+    "padding_alone_is_seen": (
+        "the attention mask is inverted",
+        """
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(20, 16, padding_idx=0)
+        layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+        self.body = nn.TransformerEncoder(layer, 1)
+        self.out = nn.Linear(16, 2)
+    def forward(self, ids):
+        mask = ids != 0  #-
+        mask = ids == 0  #+
+        h = self.body(self.embed(ids), src_key_padding_mask=mask)  # here
+        return self.out(h[:, 0])
+net = Reader()
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for i in range(8):
+    ids = torch.randint(1, 20, (16, 9))
+    for row in ids:
+        row[random.randint(3, 8):] = 0
+    opt.zero_grad()
+    F.cross_entropy(net(ids), (ids == 5).any(1).long()).backward()
+    opt.step()
+""",
+    ),
+    "padding_alone_is_seen_by_hand": (
+        "the attention mask is inverted",
+        """
+embed, out = nn.Embedding(20, 16, padding_idx=0), nn.Linear(16, 2)
+q, k, v = (nn.Linear(16, 16) for _ in range(3))
+net = nn.ModuleList([embed, out, q, k, v])
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for i in range(8):
+    ids = torch.randint(1, 20, (16, 9))
+    for row in ids:
+        row[random.randint(3, 8):] = 0
+    x = embed(ids)
+    scores = q(x) @ k(x).transpose(1, 2) / 4
+    scores = scores.masked_fill((ids != 0).unsqueeze(1), -1e9)  #-
+    scores = scores.masked_fill((ids == 0).unsqueeze(1), -1e9)  #+
+    h = F.softmax(scores, dim=-1) @ v(x)  # here
+    opt.zero_grad()
+    F.cross_entropy(out(h.mean(1)), (ids == 5).any(1).long()).backward()
+    opt.step()
+""",
+    ),
+    "mask_of_the_other_function": (
+        "the attention mask is inverted",
+        """
+embed, out = nn.Embedding(20, 16, padding_idx=0), nn.Linear(16, 2)
+q, k, v = (nn.Linear(16, 16) for _ in range(3))
+net = nn.ModuleList([embed, out, q, k, v])
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for i in range(8):
+    ids = torch.randint(1, 20, (16, 9))
+    for row in ids:
+        row[random.randint(3, 8):] = 0
+    x = embed(ids)
+    mask = (ids == 0)[:, None, :]  #-
+    mask = (ids != 0)[:, None, :]  #+
+    h = F.scaled_dot_product_attention(q(x), k(x), v(x), attn_mask=mask)  # here
+    opt.zero_grad()
+    F.cross_entropy(out(h.mean(1)), (ids == 5).any(1).long()).backward()
+    opt.step()
+""",
+    ),
+    "similar_to_itself": (
+        "compared with itself",
+        """
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 8))
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+partner = torch.cat([torch.arange(16, 32), torch.arange(16)])
+for i in range(8):
+    x = torch.randn(16, 8)
+    views = [x + 0.1 * torch.randn(16, 8) for _ in range(2)]
+    z = F.normalize(net(torch.cat(views)), dim=1)
+    sim = z @ z.t() / 0.5
+    sim.fill_diagonal_(float("-inf"))  #+
+    loss = F.cross_entropy(sim, partner)  # here
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "cosine_of_epochs_for_batches": (
+        "the schedule counts in another unit",
+        """
+x = torch.randn(64, 6)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16, shuffle=True)
+net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.AdamW(net.parameters(), lr=1e-3)
+EPOCHS = 4
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=EPOCHS)
+for epoch in range(EPOCHS):
+    for a, b in loader:
+        opt.zero_grad()
+        F.mse_loss(net(a), b).backward()
+        opt.step()
+        schedule.step()  #- here
+    schedule.step()  #+
+""",
+    ),
+    "one_cycle_of_batches_for_epochs": (
+        "the schedule counts in another unit",
+        """
+x = torch.randn(64, 6)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16, shuffle=True)
+net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.AdamW(net.parameters(), lr=1e-3)
+schedule = torch.optim.lr_scheduler.OneCycleLR(
+    opt, max_lr=1e-3, epochs=4, steps_per_epoch=len(loader)
+)
+for epoch in range(4):
+    for a, b in loader:
+        opt.zero_grad()
+        F.mse_loss(net(a), b).backward()
+        opt.step()
+        schedule.step()  #+
+    schedule.step()  #- here
+""",
+    ),
+    "average_of_no_copy": (
+        "a moving average is the weights themselves",
+        """
+net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+mean = {n: p.data for n, p in net.named_parameters()}  #-
+mean = {n: p.data.clone() for n, p in net.named_parameters()}  #+
+for i in range(8):
+    x = torch.randn(16, 6)
+    opt.zero_grad()
+    F.mse_loss(net(x), x.sum(1, keepdim=True)).backward()
+    opt.step()
+    for n, p in net.named_parameters():
+        mean[n].mul_(0.99).add_(p.data, alpha=0.01)  # here
+""",
+    ),
+    "average_of_the_same_model": (
+        "a moving average is the weights themselves",
+        """
+net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+smooth = net  #-
+smooth = copy.deepcopy(net)  #+
+for i in range(8):
+    x = torch.randn(16, 6)
+    opt.zero_grad()
+    F.mse_loss(net(x), x.sum(1, keepdim=True)).backward()
+    opt.step()
+    with torch.no_grad():
+        for p, q in zip(net.parameters(), smooth.parameters()):
+            q.lerp_(p, 0.01)  # here
+""",
+    ),
+    "frozen_teacher_drops": (
+        "a frozen model runs in training mode",
+        """
+teacher = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 3))
+student = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+for p in teacher.parameters():
+    p.requires_grad_(False)
+teacher.eval()  #+
+opt = torch.optim.Adam(student.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(16, 6)
+    with torch.no_grad():
+        soft = F.softmax(teacher(x), dim=1)  # here
+    loss = F.kl_div(F.log_softmax(student(x), dim=1), soft, reduction="batchmean")
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+}
