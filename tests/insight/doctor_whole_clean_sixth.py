@@ -154,4 +154,120 @@ for i in range(10):
     loss.backward()
     opt.step()
 """,
+    "fitted_iterations_with_new_copies": """
+def fit(q, data, steps):
+    target = copy.deepcopy(q)
+    opt = torch.optim.Adam(q.parameters(), lr=1e-3)
+    s, a, r, s2, done = data
+    for step in range(steps):
+        with torch.no_grad():
+            y = r + 0.9 * (1 - done) * target(s2).max(1).values
+        loss = F.mse_loss(q(s).gather(1, a[:, None]).squeeze(1), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+q = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+s, s2, r = torch.randn(16, 4), torch.randn(16, 4), torch.randn(16)
+data = (s, torch.randint(2, (16,)), r, s2, (torch.rand(16) < 0.1).float())
+for iteration in range(3):
+    fit(q, data, 40)
+""",
+    "target_renewed_from_outside": """
+class Agent:
+    def __init__(self):
+        self.online = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+        self.frozen = copy.deepcopy(self.online)
+        self.opt = torch.optim.Adam(self.online.parameters(), lr=1e-3)
+    def learn(self, s, a, r, s2, done):
+        with torch.no_grad():
+            y = r + 0.9 * self.frozen(s2).max(1).values * (1 - done)
+        loss = F.mse_loss(self.online(s).gather(1, a[:, None]).squeeze(1), y)
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+agent = Agent()
+for step in range(40):
+    s, s2, r = torch.randn(16, 4), torch.randn(16, 4), torch.randn(16)
+    agent.learn(s, torch.randint(2, (16,)), r, s2, (torch.rand(16) < 0.1).float())
+    if step % 100 == 99:
+        agent.frozen.load_state_dict(agent.online.state_dict())
+""",
+    "target_renewed_by_a_hook": """
+q = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+target = copy.deepcopy(q)
+def renew():
+    target.load_state_dict(q.state_dict())
+hooks = [(100, renew)]
+opt = torch.optim.Adam(q.parameters(), lr=1e-3)
+for step in range(40):
+    s, s2, r = torch.randn(16, 4), torch.randn(16, 4), torch.randn(16)
+    a, done = torch.randint(2, (16,)), torch.rand(16) < 0.1
+    with torch.no_grad():
+        y = r + 0.9 * ~done * target(s2).max(1).values
+    loss = F.smooth_l1_loss(q(s).gather(1, a[:, None]).squeeze(1), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    for every, hook in hooks:
+        if step % every == every - 1:
+            hook()
+""",
+    "teacher_of_labels_that_are_sure": """
+student = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+teacher = copy.deepcopy(student).eval().requires_grad_(False)
+opt = torch.optim.Adam(student.parameters(), lr=1e-3)
+for step in range(40):
+    x = torch.randn(32, 6)
+    with torch.no_grad():
+        sure, label = teacher(x).softmax(1).max(1)
+    each = F.cross_entropy(student(x + 0.1 * torch.randn_like(x)), label, reduction="none")
+    loss = (each * (sure > 0.3)).mean() + 0.01 * student(x).square().mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "threshold_is_searched_for": """
+net = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(64, 10)
+    y = (x[:, 0] > 1).float()
+    loss = F.binary_cross_entropy_with_logits(net(x).squeeze(1), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+net.eval()
+with torch.no_grad():
+    score = net(x).squeeze(1)
+    best = max((((score > t).float() == y).float().mean().item(), t) for t in (-0.5, 0.0, 0.5))
+""",
+    "a_rule_of_thumb_beside_the_model": """
+net = nn.Sequential(nn.Linear(1, 32), nn.ReLU(), nn.Linear(32, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(64, 1)
+    y = (x + 0.1 * torch.randn(64, 1) > 0.6).float()
+    score = net(x)
+    loss = F.binary_cross_entropy_with_logits(score, y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    right = ((score > 0).float() == y).float().mean()
+    thumb = ((x > 0.5).float() == y).float().mean()
+""",
+    "a_number_beside_the_scores": """
+body, kind, amount = nn.Linear(10, 32), nn.Linear(32, 1), nn.Linear(32, 1)
+net = nn.ModuleList([body, kind, amount])
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(64, 10)
+    y, z = (x[:, 0] > 0).float(), x[:, 1]
+    h = F.relu(body(x))
+    one, two = kind(h).squeeze(1), amount(h).squeeze(1)
+    loss = F.binary_cross_entropy_with_logits(one, y) + F.mse_loss(two, z)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    right = ((two > 0.5) == (z > 0.5)).float().mean()
+""",
 }

@@ -199,4 +199,99 @@ for i in range(8):
     opt.step()
 """,
     ),
+    "target_never_renewed": (
+        "the target network is never renewed",
+        """
+q = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+target = copy.deepcopy(q)  # here
+target.eval()
+for p in target.parameters():
+    p.requires_grad = False
+opt = torch.optim.Adam(q.parameters(), lr=1e-3)
+for step in range(40):
+    s, s2, r = torch.randn(16, 4), torch.randn(16, 4), torch.randn(16)
+    a, done = torch.randint(2, (16,)), (torch.rand(16) < 0.1).float()
+    with torch.no_grad():
+        y = r + 0.9 * (1 - done) * target(s2).max(1).values
+    loss = F.smooth_l1_loss(q(s).gather(1, a[:, None]).squeeze(1), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    if step % 100 == 99:  #+
+        target.load_state_dict(q.state_dict())  #+
+""",
+    ),
+    "target_of_an_agent_never_renewed": (
+        "the target network is never renewed",
+        """
+class Agent:
+    def __init__(self):
+        self.online = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+        self.frozen = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+        self.frozen.load_state_dict(self.online.state_dict())  # here
+        self.opt = torch.optim.Adam(self.online.parameters(), lr=1e-3)
+    def learn(self, s, a, r, s2, done):
+        with torch.no_grad():
+            best = torch.max(self.frozen(s2), dim=1)[0]
+        y = r + 0.9 * best * (1 - done)
+        loss = F.mse_loss(self.online(s).gather(1, a[:, None]).squeeze(1), y)
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+    def renew(self):
+        with torch.no_grad():
+            for p, t in zip(self.online.parameters(), self.online.parameters()):  #-
+            for p, t in zip(self.online.parameters(), self.frozen.parameters()):  #+
+                t.mul_(0.99)
+                t.add_(0.01 * p)
+agent = Agent()
+for step in range(40):
+    s, s2, r = torch.randn(16, 4), torch.randn(16, 4), torch.randn(16)
+    agent.learn(s, torch.randint(2, (16,)), r, s2, (torch.rand(16) < 0.1).float())
+    agent.renew()
+""",
+    ),
+    "scores_above_a_half": (
+        "scores are compared with 0.5",
+        """
+x = torch.randn(320, 10)
+y = (x @ torch.randn(10, 4) > 1).float()
+train = DataLoader(TensorDataset(x[:256], y[:256]), batch_size=32, shuffle=True)
+test = DataLoader(TensorDataset(x[256:], y[256:]), batch_size=32)
+net = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 4))
+criterion = nn.BCEWithLogitsLoss()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for epoch in range(3):
+    net.train()
+    for a, b in train:
+        opt.zero_grad()
+        criterion(net(a), b).backward()
+        opt.step()
+    net.eval()
+    hits = 0
+    with torch.no_grad():
+        for a, b in test:
+            out = net(a)
+            out = out.sigmoid()  #+
+            guess = (out > 0.5).float()  # here
+            hits += (guess == b).sum().item()
+""",
+    ),
+    "score_above_a_half_in_training": (
+        "scores are compared with 0.5",
+        """
+net = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(64, 10)
+    y = (x[:, 0] > 0).float()
+    score = net(x).squeeze(1)
+    loss = F.binary_cross_entropy_with_logits(score, y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    right = ((score > 0.5) == y.bool()).float().mean()  #- here
+    right = ((score > 0) == y.bool()).float().mean()  #+
+""",
+    ),
 }

@@ -29,6 +29,7 @@ from clew._insight.debug.doctor import (  # noqa: F401
     scores,
     shapes,
     source,
+    targets,
     terms,
     training,
 )
