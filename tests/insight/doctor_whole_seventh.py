@@ -45,7 +45,7 @@ opt = torch.optim.Adam(net.parameters(), 1e-3)
 for i in range(8):
     ids = torch.randint(1, 20, (16, 9))
     for row in ids:
-        row[random.randint(3, 8):] = 0
+        row[random.randint(3, 9):] = 0
     opt.zero_grad()
     F.cross_entropy(net(ids), (ids == 5).any(1).long()).backward()
     opt.step()
@@ -292,6 +292,32 @@ for i in range(8):
     opt.step()
     right = ((score > 0.5) == y.bool()).float().mean()  #- here
     right = ((score > 0) == y.bool()).float().mean()  #+
+""",
+    ),
+    "target_of_a_function_that_is_not_called": (
+        "the target network is never renewed",
+        """
+def soft_update(net, target, tau=0.01):
+    for p, t in zip(net.parameters(), target.parameters()):
+        t.data.copy_(tau * p.data + (1 - tau) * t.data)
+def main():
+    net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    target = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    target.load_state_dict(net.state_dict())  # here
+    opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for step in range(40):
+        s, s2, r = torch.randn(16, 4), torch.randn(16, 4), torch.randn(16)
+        a, done = torch.randint(2, (16, 1)), (torch.rand(16) < 0.1).float()
+        with torch.no_grad():
+            best = net(s2).argmax(1, keepdim=True)
+            later = target(s2).gather(1, best).squeeze(1)
+        loss = F.smooth_l1_loss(net(s).gather(1, a).squeeze(1), r + (1 - done) * 0.9 * later)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        soft_update(net, target)  #+
+if __name__ == "__main__":
+    main()
 """,
     ),
 }

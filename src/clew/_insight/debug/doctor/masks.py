@@ -29,11 +29,14 @@ class MaskInverted(Reading):
         if ids is None:
             return
         padding = ids == graph.attributes(tokens[0])["padding_idx"]
-        if min(padding.sum(), (~padding).sum()) < self.FEW:
+        # Where all would be hidden, attention may be given something else instead.
+        mixed = padding.any(1) & ~padding.all(1)
+        padding = padding[mixed]
+        if not mixed.any() or min(padding.sum(), (~padding).sum()) < self.FEW:
             return
         for i in graph.all("softmax", "_attention"):
-            hidden = self._hidden(graph, i, padding.shape)
-            if hidden is not None and np.array_equal(hidden, ~padding):
+            hidden = self._hidden(graph, i, ids.shape)
+            if hidden is not None and np.array_equal(hidden[mixed], ~padding):
                 self.find(
                     graph.place(i),
                     f"attention sees all {padding.sum()} tokens that are padding, and none of the "

@@ -118,12 +118,19 @@ class TargetNeverRenewed(SourceRule):
 
 
 def _uses(scope: ast.AST, target: str) -> Iterator[ast.AST]:
-    """Where a name stands; of an attribute, whatever it is one of."""
-    for node in ast.walk(scope):
+    """Where a name stands, but as another function's parameter; of an attribute, whatever it is
+    one of."""
+    pending = [scope]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+            if any(isinstance(a, ast.arg) and a.arg == target for a in ast.walk(node.args)):
+                continue
         if _name(node) == target or (
             isinstance(node, ast.Attribute) and f"self.{node.attr}" == target
         ):
             yield node
+        pending += ast.iter_child_nodes(node)
 
 
 def _is_called(node: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
