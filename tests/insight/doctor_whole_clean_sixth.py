@@ -270,4 +270,32 @@ for i in range(8):
     opt.step()
     right = ((two > 0.5) == (z > 0.5)).float().mean()
 """,
+    "noise_at_the_input_beside_a_quiet_teacher": """
+def made(width):
+    return nn.Sequential(nn.Dropout(0.2), nn.Linear(6, width), nn.ReLU(), nn.Linear(width, 3))
+teacher, student = made(32).eval().requires_grad_(False), made(8)
+opt = torch.optim.Adam(student.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(16, 6)
+    loss = F.mse_loss(student(x), teacher(x))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "two_targets_change_places": """
+q = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+target = copy.deepcopy(q)
+for step in range(80):
+    if step % 20 == 0:
+        q, target = target, q
+        opt = torch.optim.Adam(q.parameters(), lr=1e-3)
+    s, s2, r = torch.randn(16, 4), torch.randn(16, 4), torch.randn(16)
+    a, done = torch.randint(2, (16,)), (torch.rand(16) < 0.1).float()
+    with torch.no_grad():
+        y = r + 0.9 * (1 - done) * target(s2).max(1).values
+    loss = F.smooth_l1_loss(q(s).gather(1, a[:, None]).squeeze(1), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

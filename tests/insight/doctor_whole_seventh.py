@@ -301,8 +301,7 @@ def soft_update(net, target, tau=0.01):
     for p, t in zip(net.parameters(), target.parameters()):
         t.data.copy_(tau * p.data + (1 - tau) * t.data)
 def main():
-    net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
-    target = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    net, target = (nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2)) for _ in "12")
     target.load_state_dict(net.state_dict())  # here
     opt = torch.optim.Adam(net.parameters(), lr=1e-3)
     for step in range(40):
@@ -318,6 +317,26 @@ def main():
         soft_update(net, target)  #+
 if __name__ == "__main__":
     main()
+""",
+    ),
+    "frozen_teacher_like_the_student_drops": (
+        "a frozen model runs in training mode",
+        """
+def made(width):
+    return nn.Sequential(nn.Linear(6, width), nn.ReLU(), nn.Dropout(0.3), nn.Linear(width, 3))
+teacher, student = made(32), made(8)
+for p in teacher.parameters():
+    p.requires_grad = False
+teacher.eval()  #+
+opt = torch.optim.Adam(student.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(16, 6)
+    with torch.no_grad():
+        wanted = teacher(x)  # here
+    loss = F.mse_loss(student(x), wanted)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
 """,
     ),
 }

@@ -388,12 +388,15 @@ class FrozenInTrainingMode(Rule):
         path, kind = call.instruction[2:4] if call.instruction else (None, None)
         if self.run.round == 0 or call.outputs[0].requires_grad or "Dropout" not in (kind or ""):
             return
+        if _C._cut_of(call.outputs[0]) is not None:
+            return  # a parameter that requires grad came before: it is another model
         found = []
         for model in self.run.models:
             part = _part(model, path) if path else model
             if part is not None and type(part).__name__ == kind and part.training:
-                found.append(model)
-        if len(found) != 1 or not self._is_frozen(found[0]):
+                if self._is_frozen(model):
+                    found.append(model)
+        if len(found) != 1:
             return  # of several with the same parts it is not known which ran
         model = found[0]
         seen = self.seen.setdefault(

@@ -100,6 +100,8 @@ class TargetNeverRenewed(SourceRule):
             parent = above[node]
             if _is_called(node, above):
                 continue
+            if isinstance(parent, ast.Tuple) and isinstance(parent.ctx, ast.Store):
+                parent, node = above[parent], parent  # one, two = Net(), Net()
             if isinstance(parent, ast.Assign) and node in parent.targets:
                 if _runs_again(node, above, scope):
                     return False
