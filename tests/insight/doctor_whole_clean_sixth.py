@@ -298,4 +298,60 @@ for step in range(80):
     loss.backward()
     opt.step()
 """,
+    "words_for_pictures_of_as_many_parts": """
+embed, parts, out = nn.Embedding(20, 16), nn.Linear(6, 16), nn.Linear(16, 20)
+attention = nn.MultiheadAttention(16, 2, batch_first=True)
+net = nn.ModuleList([embed, parts, out, attention])
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    ids = (torch.randint(20, (16, 1)) + torch.arange(10)) % 20
+    picture, x = parts(torch.randn(16, 9, 6)), embed(ids[:, :-1])
+    h, _ = attention(x, picture, picture, need_weights=False)
+    loss = F.cross_entropy(out(x + h).transpose(1, 2), ids[:, 1:])
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "hidden_tokens_are_predicted": """
+embed, out = nn.Embedding(30, 16, padding_idx=0), nn.Linear(16, 30)
+body = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 1)
+net = nn.ModuleList([embed, body, out])
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    length = torch.randint(4, 13, (16, 1))
+    ids = torch.randint(2, 30, (16, 12)).masked_fill(torch.arange(12) >= length, 0)
+    chosen = (torch.rand(16, 12) < 0.3) & (ids != 0)
+    h = body(embed(ids.masked_fill(chosen, 1)), src_key_padding_mask=ids == 0)
+    loss = F.cross_entropy(out(h).transpose(1, 2), ids.masked_fill(~chosen, -100))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "the_logarithm_of_a_deviation": """
+enc, dec = nn.Linear(10, 8), nn.Linear(4, 10)
+opt = torch.optim.Adam([*enc.parameters(), *dec.parameters()], lr=1e-3)
+for i in range(8):
+    x = torch.randn(32, 10)
+    mu, log = enc(x).chunk(2, dim=1)
+    z = mu + torch.randn_like(mu) * log.exp()
+    kl = -0.5 * (1 + 2 * log - mu.square() - (2 * log).exp()).sum(1).mean()
+    loss = F.mse_loss(dec(z), x) + 0.1 * kl
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "the_square_of_a_deviation": """
+enc, dec = nn.Linear(10, 8), nn.Linear(4, 10)
+opt = torch.optim.Adam([*enc.parameters(), *dec.parameters()], lr=1e-3)
+for i in range(8):
+    x = torch.randn(32, 10)
+    mu, log = enc(x).chunk(2, dim=1)
+    std = log.exp()
+    z = mu + torch.randn_like(mu) * std
+    kl = 0.5 * (mu**2 + std**2 - 1 - 2 * log).sum(1).mean()
+    loss = F.mse_loss(dec(z), x) + 0.1 * kl
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

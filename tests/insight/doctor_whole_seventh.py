@@ -339,4 +339,65 @@ for i in range(8):
     opt.step()
 """,
     ),
+    "tokens_to_come_are_seen": (
+        "a language model sees the tokens",
+        """
+embed, out = nn.Embedding(20, 16), nn.Linear(16, 20)
+layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+body = nn.TransformerEncoder(layer, 1)
+net = nn.ModuleList([embed, body, out])
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+causal = nn.Transformer.generate_square_subsequent_mask(9)
+for i in range(8):
+    ids = (torch.randint(20, (16, 1)) + torch.arange(10)) % 20
+    h = body(embed(ids[:, :-1]))  #- here
+    h = body(embed(ids[:, :-1]), mask=causal, is_causal=True)  #+
+    opt.zero_grad()
+    F.cross_entropy(out(h).transpose(1, 2), ids[:, 1:]).backward()
+    opt.step()
+""",
+    ),
+    "tokens_to_come_are_seen_by_hand": (
+        "a language model sees the tokens",
+        """
+embed, out = nn.Embedding(20, 16), nn.Linear(16, 20)
+q, k, v = (nn.Linear(16, 16) for _ in range(3))
+net = nn.ModuleList([embed, out, q, k, v])
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    ids = (torch.randint(20, (16, 1)) + torch.arange(10)) % 20
+    x = embed(ids[:, :-1])
+    h = F.scaled_dot_product_attention(q(x), k(x), v(x))  #- here
+    h = F.scaled_dot_product_attention(q(x), k(x), v(x), is_causal=True)  #+
+    opt.zero_grad()
+    F.cross_entropy(out(h).reshape(-1, 20), ids[:, 1:].reshape(-1)).backward()
+    opt.step()
+""",
+    ),
+    "variance_for_deviation": (
+        "noise is scaled by the variance",
+        """
+class Coder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.mean, self.log = nn.Linear(10, 16), nn.Linear(16, 4), nn.Linear(16, 4)
+        self.out = nn.Linear(4, 10)
+    def forward(self, x):
+        h = torch.tanh(self.body(x))
+        mu, logvar = self.mean(h), self.log(h)
+        std = torch.exp(logvar)  #- here
+        std = torch.exp(0.5 * logvar)  #+
+        return self.out(mu + torch.randn_like(std) * std), mu, logvar
+net = Coder()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(32, 10)
+    guess, mu, logvar = net(x)
+    kl = -0.5 * torch.sum(1 + logvar - mu**2 - logvar.exp())
+    loss = F.mse_loss(guess, x, reduction="sum") + kl
+    opt.zero_grad()
+    (loss / 32).backward()
+    opt.step()
+""",
+    ),
 }

@@ -62,7 +62,8 @@ class MaskInverted(Reading):
             weights: Any = values(saved[0]) if saved and saved[0] is not None else np.zeros(0)
             none: Any = (weights == 0) | np.isnan(weights)  # nan where nothing is left to look at
         else:
-            mask: Any = values(saved[3]) if len(saved) > 3 and saved[3] is not None else np.zeros(0)
+            # Saved are queries, keys, values, the mask if there is one, and two results.
+            mask: Any = values(saved[3]) if len(saved) == 6 else np.zeros(0)
             none = ~mask if mask.dtype.kind == "b" else mask < -1e4
         batch, length = shape
         if none.ndim < 3 or none.shape[-1] != length or none.shape[0] % batch:
