@@ -12,6 +12,7 @@ from doctor_whole_fifth import FIFTH
 from doctor_whole_fourth import FOURTH
 from doctor_whole_more import MORE
 from doctor_whole_second import SECOND
+from doctor_whole_seventh import SEVENTH
 from doctor_whole_sixth import SIXTH
 from doctor_whole_third import THIRD
 
@@ -798,10 +799,11 @@ for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):  # here
     **FOURTH,
     **FIFTH,
     **SIXTH,
+    **SEVENTH,
 }
 
 
-_WHOLE = (WHOLE, MORE, SECOND, THIRD, FOURTH, FIFTH, SIXTH)
+_WHOLE = (WHOLE, MORE, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH)
 
 
 def variants(name: str) -> tuple[str, int | None, str]:

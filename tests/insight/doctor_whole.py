@@ -281,7 +281,8 @@ class Head(nn.Module):
 
     def forward(self, x):
         scores = self.q(x) @ self.k(x).transpose(1, 2) / math.sqrt(x.shape[-1])
-        return scores.softmax(-1) @ self.v(x)
+        later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        return scores.masked_fill(later, -torch.inf).softmax(-1) @ self.v(x)
 
 class Attention(nn.Module):
     def __init__(self, dim, heads):

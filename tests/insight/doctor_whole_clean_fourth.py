@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from doctor_whole_clean_fifth import FIFTH_CLEAN
+from doctor_whole_clean_sixth import SIXTH_CLEAN
 
 FOURTH_CLEAN: dict[str, str] = {
     "physics_with_lbfgs_in_double": """
@@ -575,4 +576,5 @@ for epoch in range(2):
         opt.step()
 """,
     **FIFTH_CLEAN,
+    **SIXTH_CLEAN,
 }

@@ -13,7 +13,7 @@ import clew
 from clew import Tensor
 from clew._insight.debug.doctor.data import prints
 from clew._insight.debug.doctor.rule import Rule, values
-from clew._insight.debug.doctor.run import Batch, Pass, Watched
+from clew._insight.debug.doctor.run import Batch, Call, Pass, Watched
 from clew._insight.debug.holders import assignment, attribute_set
 from clew._insight.debug.place import Place, placed
 
@@ -335,4 +335,90 @@ class LooseTensor(Rule):
             "no optimizer has it",
             f"write self.{name} = nn.Parameter(...)",
             id(leaf),
+        )
+
+
+class ScheduleInOtherUnit(Rule):
+    """Of schedules that are told how long they are: as many epochs as there are, while they step
+    for every batch, or as many batches, while they step for every epoch."""
+
+    mistake = "the schedule counts in another unit than it steps in"
+
+    FEW = 3  # epochs, and batches of one
+    LENGTHS = {  # noqa: RUF012 - what a schedule's length is called
+        "CosineAnnealingLR": "T_max",
+        "OneCycleLR": "total_steps",
+        "PolynomialLR": "total_iters",
+        "LinearLR": "total_iters",
+    }
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # Schedules: itself, how often it stepped, where.
+        self.schedules: dict[int, list[Any]] = {}
+        # Loaders: itself, how often it was gone through, its length.
+        self.loaders: dict[int, list[Any]] = {}
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "schedule" and type(subject).__name__ in self.LENGTHS:
+            self.schedules.setdefault(id(subject), [subject, 0, place])[1] += 1
+
+    def batch(self, batch: Batch) -> None:
+        if batch.number or not hasattr(batch.loader.dataset, "__len__"):
+            return
+        seen = self.loaders.setdefault(id(batch.loader), [batch.loader, 0, len(batch.loader)])
+        seen[1] += 1
+
+    def finish(self) -> None:
+        for schedule, steps, place in self.schedules.values():
+            kind = type(schedule).__name__
+            told = getattr(schedule, self.LENGTHS[kind], None)
+            watched = self.run.watched(schedule.optimizer)
+            for _, epochs, batches in self.loaders.values():
+                if min(epochs, batches) < self.FEW or watched.steps != epochs * batches:
+                    continue  # it is not what was trained with, or not to the end
+                # Others than the cosine, which rises again, stay at their end: a short warm-up.
+                if kind == "CosineAnnealingLR" and (steps, told) == (watched.steps, epochs):
+                    self.find(
+                        place,
+                        f"{kind} was told {told}, the number of epochs, and stepped {steps} times, "
+                        f"once for each of the {batches} batches of {epochs} epochs: the learning "
+                        f"rate falls to its end and rises again {batches / 2:g} times",
+                        f"step it once for each epoch, or give it {told} * len(loader)",
+                        id(schedule),
+                    )
+                elif (steps, told) == (epochs, watched.steps):
+                    self.find(
+                        place,
+                        f"{kind} was told {told}, the number of batches in {epochs} epochs, and "
+                        f"stepped {steps} times, once for each epoch: it comes no further than "
+                        f"1/{batches} of its way",
+                        "step it after each batch, or give it the number of epochs",
+                        id(schedule),
+                    )
+
+
+class AverageOfItself(Rule):
+    """A moving average of weights whose place in memory is the weights' own."""
+
+    mistake = "a moving average is the weights themselves"
+    operations = few = ("add", "lerp")
+
+    def operation(self, call: Call) -> None:
+        x, y = call.inputs[:2]
+        if not isinstance(y, Tensor) or x.dim() == 0 or x.shape != y.shape:
+            return
+        if x.data_ptr() != y.data_ptr() or call.outputs[0].data_ptr() != x.data_ptr():
+            return
+        # Decay by hand adds a parameter to itself, too, but does not shrink it before.
+        text = call.place.text if call.place else ""
+        if call.name == "add" and not ("mul_(" in text and "add_(" in text):
+            return
+        if not any(_memory(p) == _memory(x) for p in self.run.optimized_tensors()):
+            return
+        self.find(
+            call.place,
+            f"the average, of shape {tuple(x.shape)}, lies in the same memory as the parameter "
+            "that it is made of: there is no average, and what is written changes the weights",
+            "start it from a copy: p.detach().clone(), or copy.deepcopy(model)",
         )

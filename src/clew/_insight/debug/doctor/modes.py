@@ -362,3 +362,71 @@ class BatchOfOne(Rule):
                 "model learns does not fit the running statistics",
                 "use larger batches (drop_last=True leaves a last one of 1 out), or GroupNorm",
             )
+
+
+class FrozenInTrainingMode(Rule):
+    """Of models that are frozen as a whole: what they give has no history, and is an input or a
+    target of what is trained beside them."""
+
+    mistake = "a frozen model runs in training mode"
+    operations = (DROPOUT,)
+
+    ENOUGH = 4  # steps beside which it ran
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # Models: themselves, the rounds, where, their numbers as they were.
+        self.seen: dict[int, list[Any]] = {}
+        self.switched: set[int] = set()  # those that train() was called of: it is meant
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "train":
+            self.switched.add(id(subject))
+
+    def operation(self, call: Call) -> None:
+        # A module is known by its path in the model that was called.
+        path, kind = call.instruction[2:4] if call.instruction else (None, None)
+        if self.run.round == 0 or call.outputs[0].requires_grad or "Dropout" not in (kind or ""):
+            return
+        if _C._cut_of(call.outputs[0]) is not None:
+            return  # a parameter that requires grad came before: it is another model
+        found = []
+        for model in self.run.models:
+            part = _part(model, path) if path else model
+            if part is not None and type(part).__name__ == kind and part.training:
+                if self._is_frozen(model):
+                    found.append(model)
+        if len(found) != 1:
+            return  # of several with the same parts it is not known which ran
+        model = found[0]
+        seen = self.seen.setdefault(
+            id(model), [model, set(), called_from_outside() or call.place, None]
+        )
+        seen[1].add(self.run.round)
+        if seen[3] is None:
+            seen[3] = [some(p).copy() for p in model.parameters()]
+
+    @staticmethod
+    def _is_frozen(model: Any) -> bool:
+        params = list(model.parameters())
+        return model.training and bool(params) and not any(p.requires_grad for p in params)
+
+    def finish(self) -> None:
+        for model, rounds, place, before in self.seen.values():
+            if len(rounds) < self.ENOUGH or id(model) in self.switched:
+                continue
+            # An average of what is trained changes; its noise may be meant.
+            same = all(
+                np.array_equal(some(p), old, equal_nan=True)
+                for p, old in zip(model.parameters(), before)
+            )
+            if not same or not self._is_frozen(model):
+                continue
+            self.find(
+                place,
+                f"no parameter of {type(model).__name__} requires grad and none has changed, but "
+                f"beside {len(rounds)} steps its dropout zeroed values at random: what is trained "
+                "beside it is given other answers each time",
+                "call eval() of it once, before the loop",
+                id(model),
+            )

@@ -24,10 +24,12 @@ from clew._insight.debug.doctor import (  # noqa: F401
     graphs,
     habits,
     losses,
+    masks,
     modes,
     scores,
     shapes,
     source,
+    targets,
     terms,
     training,
 )
@@ -64,6 +66,7 @@ _CUT = "parameters are cut off from the loss"
 _LATE = "gradients are cleared between backward and step"
 _ANEW = "the model is made anew, and the optimizer has an old one"
 _SPREAD = "the standard deviation of a single value"
+_INVERTED = "the attention mask is inverted"
 CAUSES = {
     _EXPLODING: {_RAW, _SCALED},
     _RATE: {_RAW, _EXPLODING, _SCALED},
@@ -91,6 +94,7 @@ CAUSES = {
         _EXPLODING,
         _SCALED,
         _SPREAD,
+        _INVERTED,
     },
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import Any
 
 import numpy as np
 
 from clew import _C, Tensor
-from clew._insight.debug.doctor.losses import behind, class_dim, maker, span
+from clew._insight.debug.doctor.losses import LOSSES, behind, class_dim, maker, span
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.place import Place, placed
@@ -383,3 +384,84 @@ class WeightedByAttached(Rule):
 
     def backward(self, pass_: Pass) -> None:
         self.scored.clear()
+
+
+class ScoresAsProbabilities(Rule):
+    """Of programs whose one loss takes scores: what is above 0.5 is counted as a yes."""
+
+    mistake = "scores are compared with 0.5 as if they were probabilities"
+    operations = (*LOSSES, "gt", "ge", "eq")
+    few = ("gt", "ge")
+
+    ENOUGH = 3  # steps
+    OUTSIDE = 0.05  # values below 0 that are no probabilities, however they were rounded
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.losses: dict[str, set[int]] = {}  # names of losses, and the steps that had them
+        self.sizes: set[tuple[int, ...]] = set()  # of one sample's scores
+        # Answers since the last backward: themselves, the comparison, how many would be others.
+        self.answers: list[tuple[Any, Call, int]] = []
+        # By line: the comparison, how many answers, how many of them would be others.
+        self.seen: dict[Any, list[Any]] = {}
+
+    def backward(self, pass_: Pass) -> None:
+        self.answers.clear()
+
+    def operation(self, call: Call) -> None:
+        if call.name in ("gt", "ge"):
+            self._asked(call)
+        elif call.name == "eq":
+            self._compared(call)
+        elif call.inputs[0].requires_grad:
+            self.losses.setdefault(call.name, set()).add(self.run.round)
+            self.sizes.add(_sample(call.inputs[0]))
+
+    def _asked(self, call: Call) -> None:
+        x, y = call.inputs[:2]
+        if not isinstance(y, Tensor) or y.dim() or x.dim() < 1 or _sample(x) not in self.sizes:
+            return
+        if float(values(y)) != 0.5 or not x.is_floating_point() or x.numel() < _MANY:
+            return
+        if x.grad_fn is None and _C._cut_of(x) is None:
+            return  # it is what the program was given, and no model's answer
+        v = values(x)
+        if not v.min() < -self.OUTSIDE or len(self.answers) >= _MANY:
+            return
+        others = int(((v > 0) & (v <= 0.5)).sum())
+        self.answers.append((values(call.outputs[0]).reshape(-1).copy(), call, others))
+
+    def _compared(self, call: Call) -> None:
+        a, b = call.inputs[:2]
+        if not self.answers or not isinstance(b, Tensor) or a.shape != b.shape:
+            return
+        one, two = values(a).reshape(-1), values(b).reshape(-1)
+        if not (((one == 0) | (one == 1)).all() and ((two == 0) | (two == 1)).all()):
+            return
+        for answers, asked, others in self.answers:
+            if np.array_equal(answers, one) or np.array_equal(answers, two):
+                seen = self.seen.setdefault(asked.key, [asked.place, 0, 0])
+                seen[1] += answers.size
+                seen[2] += others
+
+    def finish(self) -> None:
+        # Another loss may train outputs that are meant to lie around 0.5.
+        steps = self.losses.get("_binary_cross_entropy_with_logits", set())
+        if len(self.losses) != 1 or len(steps) < self.ENOUGH:
+            return
+        for place, all_, others in self.seen.values():
+            # Where the line names another threshold, the best one is searched for.
+            if not others or place is None or not re.search(r">=?\s*0?\.5\b", place.text):
+                continue
+            self.find(
+                place,
+                f"{others} of {all_} answers are no, because the score is not above 0.5, although "
+                "it is above 0: binary_cross_entropy_with_logits trains scores, whose sigmoid is "
+                "the probability, and it is above 0.5 where the score is above 0",
+                "compare the probability: scores.sigmoid() > 0.5, or scores > 0",
+            )
+
+
+def _sample(t: Tensor) -> tuple[int, ...]:
+    """The sizes of one sample's values; a column of one number is as good as none."""
+    return tuple(n for n in t.shape[1:] if n != 1)

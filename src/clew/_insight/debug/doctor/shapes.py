@@ -78,9 +78,45 @@ class SoftmaxOverOther(Reading):
                     f"each row is taken: over the {shape[0]} samples of the batch they add up to "
                     f"1, not over the {shape[1]} classes"
                 )
+            elif dim == 0 and self._pools(graph, i):
+                self.find(
+                    graph.place(i),
+                    f"softmax over dimension 0 of shape {shape}, whose values weigh a sum over "
+                    f"dimension 1: over the {shape[0]} samples of the batch they add up to 1, not "
+                    f"over the {shape[1]} places of a sum",
+                    "give dim=1, the dimension that is summed over",
+                )
+                continue
             else:
                 continue
             self.find(graph.place(i), seen, "give dim=-1, the dimension that is chosen from")
+
+    @staticmethod
+    def _pools(graph: Recorded, i: int) -> bool:
+        """Whether one score for each place is made a weight of a sum over dimension 1. Of a gate
+        with several scores each may choose among the samples."""
+        shape = graph.shape(i)
+        edge = graph.maker(i)
+        while edge is not None and graph.ops[edge[0]] in ("squeeze", "div", "mul"):
+            edge = graph.maker(edge[0])
+        if edge is None or graph.ops[edge[0]] != "linear":
+            return False
+        if graph.shape(*edge) != (*shape[:2], 1) or shape[1] < 2:
+            return False
+        uses = graph.consumers(i)
+        if len(uses) == 1 and graph.ops[uses[0][0]] in ("unsqueeze", "_masked_dropout"):
+            uses = graph.consumers(uses[0][0])
+        if len(uses) != 1 or graph.ops[uses[0][0]] != "mul":
+            return False
+        product = uses[0][0]
+        sums = graph.consumers(product)
+        return (
+            len(graph.shape(product)) == 3
+            and graph.shape(product)[:2] == shape[:2]
+            and len(sums) == 1
+            and graph.ops[sums[0][0]] == "sum"
+            and tuple(graph.attributes(sums[0][0])["dim"] or ()) in ((1,), (-2,))
+        )
 
     @staticmethod
     def _weighs(graph: Recorded, i: int) -> bool:

@@ -261,3 +261,134 @@ class LabelsAreInputs(Reading):
                     return False
             seen = True
         return seen
+
+
+class LaterTokensSeen(Reading):
+    mistake = "a language model sees the tokens that it is to predict"
+
+    FEW = 32  # labels
+
+    def read(self, graph: Recorded) -> None:
+        losses = list(graph.all("_cross_entropy", "_nll_loss"))
+        tokens = [i for i in graph.all("_embedding") if len(graph.shape(i)) == 3]
+        attention = list(graph.all("_attention", "softmax"))
+        if len(losses) != 1 or len(tokens) != 1 or not attention:
+            return
+        if any(graph.all("_recurrent")) or not self._follow(graph, tokens[0], losses[0]):
+            return
+        length = graph.shape(tokens[0])[1]
+        seen = [self._sees_later(graph, i, length, tokens[0]) for i in attention]
+        if not all(seen):
+            return
+        self.find(
+            graph.place(attention[0]),
+            f"each label is the token after, and all {length} places of a text look at all others: "
+            "each is shown the token that it is to predict, which no text will have that is yet "
+            "to be written",
+            "hide what comes later: is_causal=True, or a mask by "
+            "nn.Transformer.generate_square_subsequent_mask(length)",
+        )
+
+    def _follow(self, graph: Recorded, tokens: int, loss: int) -> bool:
+        """Whether each label that counts is the token after the one at its place."""
+        pair = []
+        for node in (graph.node(tokens), graph.node(loss)):
+            saved = [t for t in node.saved_tensors if t is not None] if node is not None else []
+            whole = [t for t in saved if t.dtype.name == "int64"]
+            if len(whole) != 1:
+                return False
+            pair.append(values(whole[0]))
+        ids, labels = pair
+        if ids.ndim != 2 or ids.size != labels.size or ids.shape[1] < 3:
+            return False
+        after, wanted = ids[:, 1:], labels.reshape(ids.shape)[:, :-1]
+        counts = wanted >= 0
+        if counts.sum() < self.FEW or len(np.unique(wanted[counts])) < 4:
+            return False
+        return bool((after == wanted)[counts].all())
+
+    @staticmethod
+    def _sees_later(graph: Recorded, i: int, length: int, tokens: int) -> bool:
+        """Whether attention of the tokens to themselves has each place look at all others."""
+        node = graph.node(i)
+        saved = list(node.saved_tensors) if node is not None else []
+        if graph.ops[i] == "_attention":
+            # Saved are queries, keys, values, the mask if there is one, and two results.
+            if graph.attributes(i).get("causal") or len(saved) != 5:
+                return False
+            key: Any = graph.maker(i, 1)
+        else:
+            weights = values(saved[0]) if saved and saved[0] is not None else np.zeros((0, 0))
+            if weights.ndim < 3 or weights.shape[-2:] != (length, length) or not weights.all():
+                return False
+            edge = graph.maker(i)
+            while edge is not None and graph.ops[edge[0]] in ("div", "mul", "add", "_to_dtype"):
+                edge = graph.maker(edge[0])
+            if edge is None or graph.ops[edge[0]] not in ("matmul", "bmm"):
+                return False
+            key = graph.maker(edge[0], 1)
+        pending, known = [key], set()
+        while pending:
+            edge = pending.pop()
+            if edge is None or edge[0] in known:
+                continue
+            known.add(edge[0])
+            pending += graph.inputs[edge[0]]
+        return tokens in known
+
+
+class VarianceForDeviation(Reading):
+    """Of what is drawn as mean + noise * exp(x), and kept near the prior by a divergence in which
+    exp(x) is the variance."""
+
+    mistake = "noise is scaled by the variance"
+
+    def read(self, graph: Recorded) -> None:
+        exps: dict[Any, list[int]] = {}
+        for i in graph.all("exp"):
+            exps.setdefault(graph.maker(i), []).append(i)
+        for log, nodes in exps.items():
+            if log is None:
+                continue
+            for i in nodes:
+                mean = self._mean(graph, i)
+                if mean is not None and self._is_divergence(graph, log, nodes, mean):
+                    self.find(
+                        graph.place(i),
+                        f"noise of shape {graph.shape(i)} is multiplied by exp() of what the "
+                        "divergence takes for the logarithm of the variance: that is the variance, "
+                        "and the deviation is its root",
+                        "give the deviation: torch.exp(0.5 * logvar)",
+                    )
+                    return
+
+    @staticmethod
+    def _mean(graph: Recorded, i: int) -> Any:
+        """What the product of noise and this is added to."""
+        for j, argument in graph.consumers(i):
+            if graph.ops[j] != "mul" or graph.maker(j, 1 - argument) is not None:
+                continue
+            node = graph.node(j)
+            saved = [t for t in node.saved_tensors if t is not None] if node is not None else []
+            noise = [values(t) for t in saved if tuple(t.shape) == graph.shape(i)]
+            if not any(v.size > 1 and v.min() < 0 < v.max() for v in noise):
+                continue
+            for k, place in graph.consumers(j):
+                if graph.ops[k] == "add":
+                    return graph.maker(k, 1 - place)
+        return None
+
+    @staticmethod
+    def _is_divergence(graph: Recorded, log: Any, exps: list[int], mean: Any) -> bool:
+        """Whether exp(log) is subtracted, log itself added, and the mean squared."""
+        taken = any(graph.ops[j] in ("sub", "add") for i in exps for j, _ in graph.consumers(i))
+        added = any(
+            graph.ops[j] in ("sub", "add") and graph.maker(j, a) == log
+            for j, a in graph.consumers(log[0])
+        )
+        squared = any(
+            graph.maker(j, a) == mean
+            and (graph.ops[j] in ("pow", "square") or graph.inputs[j] == [mean, mean])
+            for j, a in graph.consumers(mean[0])
+        )
+        return taken and added and squared

@@ -516,7 +516,7 @@ class UpdateSize(Rule):
     GROWTH = 3.0  # of the loss
     RISE = 2.0
     PEAK = 5.0  # of the loss, that falls again
-    OPPOSED = -0.3  # the cosine between a gradient and the one before
+    OPPOSED = -0.5  # the cosine between a gradient and the one before; momentum alone gives -0.3
     BOUNCES = 4  # pairs of gradients to judge by
 
     def __init__(self, run: Any) -> None:
