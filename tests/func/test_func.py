@@ -349,6 +349,21 @@ def test_vjp_and_jvp_with_structures():
     close(tangent["b"][0], 2 * x)
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x: jvp(clew.sin, (x,), (x.double(),)),
+        lambda x: jvp(clew.sin, (x.double(),), (x,)),
+        lambda x: linearize(clew.sin, x),
+        lambda x: jacfwd(clew.sin)(x),
+        lambda x: hessian(clew.sum)(x),
+    ],
+)
+def test_forward_mode_refuses_integers(run):
+    with pytest.raises(ValueError, match="floating point"):
+        run(clew.arange(3))
+
+
 def _noisy(x):
     return x * clew.randn(3)
 
