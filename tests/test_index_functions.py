@@ -169,6 +169,23 @@ def test_index_put():
         z.index_put_((i,), 1.0)
 
 
+@pytest.mark.parametrize(
+    "blocks, want",
+    [
+        ([clew.ones(1, 2).half(), clew.tensor(1.0)], clew.float16),
+        ([clew.tensor(1.0, dtype=clew.float64), clew.ones(1).half()], clew.float16),
+        ([clew.ones(1, 2).long(), clew.tensor(1.0)], clew.float32),
+        ([clew.tensor(1), clew.tensor(1.0).half(), clew.ones(1, 2).bfloat16()], clew.bfloat16),
+        ([clew.ones(2).int(), clew.ones(1).half()], clew.float16),
+        ([clew.tensor(1), clew.tensor(1.0)], clew.float32),
+    ],
+)
+def test_numbers_among_blocks_change_no_more_than_the_kind_of_dtype(blocks, want):
+    made = clew.block_diag(*blocks)
+    assert made.dtype is want
+    assert made.sum().item() == sum(b.numel() for b in blocks)
+
+
 def test_joining_any_number():
     r = np.random.default_rng(3)
     a, b = r.normal(size=(2, 3)), r.normal(size=(1, 2))

@@ -349,6 +349,53 @@ def test_vjp_and_jvp_with_structures():
     close(tangent["b"][0], 2 * x)
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x: jvp(clew.sin, (x,), (x.double(),)),
+        lambda x: jvp(clew.sin, (x.double(),), (x,)),
+        lambda x: linearize(clew.sin, x),
+        lambda x: jacfwd(clew.sin)(x),
+        lambda x: hessian(clew.sum)(x),
+    ],
+)
+def test_forward_mode_refuses_integers(run):
+    with pytest.raises(ValueError, match="floating point"):
+        run(clew.arange(3))
+
+
+def _noisy(x):
+    return x * clew.randn(3)
+
+
+@pytest.mark.parametrize("transform", [jacfwd, hessian])
+def test_a_jacobian_of_a_function_with_random_numbers_raises(transform):
+    with pytest.raises(RuntimeError, match="randomness"):
+        transform(lambda x: _noisy(x).pow(2).sum())(clew.ones(3))
+
+
+def test_a_random_jacobian_draws_once_or_for_every_column():
+    clew.manual_seed(0)
+    once = clew.randn(3)
+    clew.manual_seed(0)
+    assert clew.equal(jacfwd(_noisy, randomness="same")(clew.ones(3)), clew.diag(once))
+    clew.manual_seed(0)
+    every = clew.randn(3, 3)
+    clew.manual_seed(0)
+    found, aux = jacfwd(lambda x: (_noisy(x), x.sum()), has_aux=True, randomness="different")(
+        clew.ones(3)
+    )
+    assert clew.equal(found, clew.diag(every.diag())) and aux.item() == 3
+    clew.manual_seed(0)
+    by_name = jacfwd(
+        lambda x, y: {"z": y * _noisy(x)}, argnums=(0, 1), randomness="different", chunk_size=2
+    )(clew.ones(3), clew.zeros(3))
+    assert clew.equal(by_name["z"][0], clew.zeros(3, 3))
+    assert by_name["z"][1].count_nonzero() == 3
+    with pytest.raises(RuntimeError, match="randomness"):
+        jacfwd(clew.sin, randomness="now")(clew.ones(3))
+
+
 @pytest.mark.parametrize("transform", [jacrev, jacfwd])
 def test_jacobians(transform):
     x, y = normal(3), normal(2, 2, seed=1)

@@ -685,3 +685,16 @@ FLOATS = clew.tensor([[0.25, 0.75], [0.5, 1.0]])
 def test_losses_refuse_dtypes(name, input, target, message):
     with pytest.raises(RuntimeError, match=message):
         getattr(F, name)(input, target)
+
+
+@pytest.mark.parametrize("bad", [4, -1])
+def test_multi_margin_loss_refuses_targets_that_are_no_class(bad):
+    with pytest.raises(RuntimeError, match="target is out of range"):
+        F.multi_margin_loss(t(rng.normal(size=(2, 4))), t([0, bad]))
+
+
+@pytest.mark.parametrize("row", [[0, 4, -1, 0], [0, -2, 1, 0], [0, -1, 9, 0], [0, -1, -5, 0]])
+def test_multilabel_margin_loss_refuses_targets_that_are_no_class(row):
+    # Those behind the end of the labels, too.
+    with pytest.raises(RuntimeError, match="target is out of range"):
+        F.multilabel_margin_loss(t(rng.normal(size=4)), t(row))

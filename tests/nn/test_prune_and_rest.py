@@ -204,6 +204,18 @@ def test_slices_of_a_dim_counted_from_the_end(dim):
     assert int((m.weight_mask == 0).all(1 - dim).sum()) == 1
 
 
+def test_slices_by_norms_that_have_names():
+    rows = t([[1.0, 1.0], [5.0, 0.0], [0.0, 2.0]])
+    by_name = prune.LnStructured(amount=1, n="fro", dim=0).prune(rows)
+    assert by_name.tolist() == [[0.0, 0.0], [5.0, 0.0], [0.0, 2.0]]
+    # Singular values 3 and 0, then 2 and 2: the first has the smaller sum, but the larger norm.
+    slices = t([[[3.0, 0.0], [0.0, 0.0]], [[2.0, 0.0], [0.0, 2.0]]])
+    by_sum = prune.LnStructured(amount=1, n="nuc", dim=0).prune(slices)
+    assert by_sum[0].count_nonzero() == 0 and by_sum[1].equal(slices[1])
+    by_norm = prune.LnStructured(amount=1, n="fro", dim=0).prune(slices)
+    assert by_norm[1].count_nonzero() == 0 and by_norm[0].equal(slices[0])
+
+
 def test_gain_of_selu():
     assert nn.init.calculate_gain("selu") == 0.75
 

@@ -711,3 +711,44 @@ def test_whole_bases_of_matrices_without_elements(shape: tuple[int, ...]):
             basis.numpy(), np.broadcast_to(np.eye(n, dtype=np.float32), (*shape[:-2], n, n))
         )
     assert s.shape == (*shape[:-2], 0)
+
+
+# Norms and products at the edges.
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
+@pytest.mark.parametrize("order", [1, 2, float("inf")])
+def test_the_norm_of_a_matrix_without_elements_is_zero(shape, order):
+    empty = clew.empty(shape)
+    assert la.matrix_norm(empty, order).tolist() == 0
+    assert la.norm(empty, order).tolist() == 0
+    batch = la.matrix_norm(clew.empty(2, *shape), order, keepdim=True)
+    assert batch.shape == (2, 1, 1) and batch.sum() == 0
+
+
+def test_the_least_singular_value_of_none_raises():
+    with pytest.raises(IndexError, match="non-zero size"):
+        la.matrix_norm(clew.empty(0, 3), -2)
+
+
+@pytest.mark.parametrize("dims", [(), (0, 1, 2)])
+@pytest.mark.parametrize("order", [None, 2, 3])
+def test_norm_takes_one_dim_or_two(dims, order):
+    with pytest.raises(RuntimeError, match="length 1 or 2"):
+        la.norm(clew.ones(2, 2, 2), order, dim=dims)
+
+
+def test_vecdot_of_a_number():
+    assert la.vecdot(clew.tensor(2.0), clew.tensor(3.0)).tolist() == 6
+    assert la.vecdot(clew.tensor(2.0), clew.ones(3)).tolist() == 6
+    assert la.vecdot(clew.ones(3), clew.tensor(2.0), dim=0).tolist() == 6
+    with pytest.raises(IndexError, match="out of range"):
+        la.vecdot(clew.tensor(1.0), clew.tensor(1.0), dim=1)
+
+
+def test_nuclear_norm_of_a_batch():
+    a = clew.tensor([[[3.0, 0.0], [0.0, 4.0]], [[0.0, 2.0], [1.0, 0.0]]])
+    close(clew.nuclear_norm(a), np.array([7.0, 3.0]), 1e-6)
+    assert clew.nuclear_norm(a, keepdim=True).shape == (2, 1, 1)
+    with pytest.raises(RuntimeError, match="2 dimensions"):
+        clew.nuclear_norm(a[0, 0])

@@ -242,6 +242,12 @@ def test_timeout():
     assert time.monotonic() - start < 8
 
 
+def test_timeout_needs_workers():
+    loader = DataLoader(range(3), timeout=1)
+    with pytest.raises(AssertionError, match="timeout needs num_workers > 0"):
+        iter(loader)
+
+
 def test_out_of_order():
     loader = DataLoader(Slow(2), num_workers=2, in_order=False)
     assert [b.item() for b in loader] == [1, 0]

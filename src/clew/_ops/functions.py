@@ -558,6 +558,10 @@ def norm(
     if isinstance(p, str) and p == "nuc":
         from clew.linalg._norms import nuclear_norm
 
+        if dim is None and input.ndim != 2:
+            raise RuntimeError(
+                f"norm: p='nuc' without dim needs a tensor of 2 dimensions; got {input.ndim}"
+            )
         return nuclear_norm(input if dtype is None else input.to(dtype), dim, keepdim, out=out)
     if out is None:
         return _norm(input, p, dim, keepdim, dtype=dtype)

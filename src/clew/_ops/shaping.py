@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import warnings
@@ -11,6 +12,7 @@ from typing import Any
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.overriding import asks_classes
+from clew._base.promotion import promote_types, result_type
 from clew._base.settling import settle
 from clew._C import Tensor
 
@@ -128,6 +130,17 @@ def atleast_3d(*tensors: Any) -> Any:
     return _at_least("atleast_3d", tensors, one)
 
 
+def _dtype_of_blocks(tensors: Sequence[Tensor]) -> _C.dtype:
+    """The dtype of an operation on all of them: 0-d tensors change no more than the kind."""
+    shaped, single = (
+        [t.dtype for t in tensors if (t.ndim > 0) is has_dims] for has_dims in (True, False)
+    )
+    found = [functools.reduce(promote_types, dtypes) for dtypes in (shaped, single) if dtypes]
+    if len(found) == 1:
+        return found[0]
+    return result_type(_C.zeros(1, dtype=found[0]), _C.zeros((), dtype=found[1]))
+
+
 @asks_classes
 def block_diag(*tensors: Tensor) -> Tensor:
     """The matrix with the given matrices along its diagonal and zeros elsewhere.
@@ -145,6 +158,9 @@ def block_diag(*tensors: Tensor) -> Tensor:
             raise RuntimeError(
                 f"block_diag: tensors must have at most 2 dimensions; got {list(t.shape)} at {i}"
             )
+    if len({t.dtype for t in tensors}) > 1:
+        dtype = _dtype_of_blocks(tensors)
+        tensors = tuple(t.to(dtype) for t in tensors)
     blocks = [atleast_2d(t) for t in tensors]
     width = sum(b.shape[1] for b in blocks)
     rows, at = [], 0

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from clew import _C
 from clew._C import Tensor
-from clew.func._transforms import choose, pushforward, replaced, vjp
+from clew.func._transforms import choose, jvp, pushforward, replaced, vjp
 from clew.func._vmap import vmap
 from clew.utils._pytree import tree_flatten, tree_unflatten
 
@@ -32,6 +33,10 @@ def _check_real(tensors: list[Tensor], what: str) -> None:
             raise RuntimeError(
                 f"{what} to be real but received complex tensor at flattened index: {i}"
             )
+
+
+def _generator_state() -> bytes:
+    return bytes(_C.default_generator.get_state().numpy())
 
 
 def _split(whole: Tensor, like: list[Tensor]) -> tuple[Tensor, ...]:
@@ -104,6 +109,28 @@ def jacrev(
     return wrapper
 
 
+def _every_column_anew(
+    partial: Callable[..., Any], chosen: Any, has_aux: bool, chunk_size: int | None
+) -> tuple[list[Tensor], Any, Any]:
+    """The columns of the Jacobian from a run of the function for each, the outputs' structure, and
+    the first run's aux: random numbers are others in every column.
+    """
+    ins, in_spec = tree_flatten(chosen)
+    specs: list[Any] = []
+
+    def column(*tangents: Tensor) -> tuple[Any, ...]:
+        found = jvp(partial, (chosen,), (tree_unflatten(list(tangents), in_spec),), has_aux=has_aux)
+        pushed, out_spec = tree_flatten(found[1])
+        beside, aux_spec = tree_flatten(found[2] if has_aux else ())
+        specs[:] = [out_spec, len(pushed), aux_spec]
+        return (*pushed, *beside)
+
+    every = vmap(column, randomness="different", chunk_size=chunk_size)(*_basis(ins))
+    out_spec, count, aux_spec = specs
+    aux = tree_unflatten([a[0] for a in every[count:]], aux_spec)
+    return list(every[:count]), out_spec, aux
+
+
 def jacfwd(
     func: Callable[..., Any],
     argnums: Any = 0,
@@ -118,7 +145,8 @@ def jacfwd(
         func: returns tensors; (tensors, aux) with has_aux.
         argnums: which arguments to differentiate with respect to: an int or a tuple.
         has_aux: func returns more that is handed through.
-        randomness: as in :func:`vmap`.
+        randomness: what random operations of func do: "error" raises, "same" draws once for all
+            columns, "different" draws for every column.
         chunk_size: how many columns are computed at once; None: all.
 
     Returns:
@@ -137,30 +165,48 @@ def jacfwd(
         _check_real(tree_flatten(chosen)[0], "jacfwd: Expected all inputs")
 
         def partial(primals: Any) -> Any:
-            return func(*replaced(args, numbers, argnums, primals), **kwargs)
+            given = replaced(args, numbers, argnums, primals)
+            if randomness != "error":
+                return func(*given, **kwargs)
+            # The function runs once, outside vmap: what it drew shows in the generator.
+            before = _generator_state()
+            result = func(*given, **kwargs)
+            if _generator_state() != before:
+                raise RuntimeError(
+                    "jacfwd: a random operation was called while randomness is 'error'; choose "
+                    "'same' or 'different', or draw the numbers outside"
+                )
+            return result
 
-        output, push, aux, out_spec = pushforward(partial, (chosen,), has_aux)
-        outs = tree_flatten(output)[0]
-        _check_real(outs, "jacfwd: Expected all outputs")
         ins, in_spec = tree_flatten(chosen)
-
-        def column(*tangents: Tensor) -> tuple[Tensor, ...]:
-            return tuple(push(list(tangents)))
-
         basis = _basis(ins)
-        if basis[0].shape[0] == 0:
-            stacked = tuple(o.new_zeros((0, *o.shape)) for o in outs)
+        no_columns = basis[0].shape[0] == 0
+        if randomness == "different" and not no_columns:
+            stacked, out_spec, aux = _every_column_anew(partial, chosen, has_aux, chunk_size)
+            _check_real(stacked, "jacfwd: Expected all outputs")
+            shapes = [s.shape[1:] for s in stacked]
         else:
-            stacked = vmap(column, randomness=randomness, chunk_size=chunk_size)(*basis)
+            output, push, aux, out_spec = pushforward(partial, (chosen,), has_aux)
+            outs = tree_flatten(output)[0]
+            _check_real(outs, "jacfwd: Expected all outputs")
+            shapes = [o.shape for o in outs]
+
+            def column(*tangents: Tensor) -> tuple[Tensor, ...]:
+                return tuple(push(list(tangents)))
+
+            if no_columns:
+                stacked = [o.new_zeros((0, *o.shape)) for o in outs]
+            else:
+                stacked = vmap(column, randomness=randomness, chunk_size=chunk_size)(*basis)
         per_output = [
             tree_unflatten(
                 [
-                    part.movedim(0, -1).reshape((*o.shape, *i.shape))
+                    part.movedim(0, -1).reshape((*shape, *i.shape))
                     for part, i in zip(_split(s, ins), ins)
                 ],
                 in_spec,
             )
-            for s, o in zip(stacked, outs)
+            for s, shape in zip(stacked, shapes)
         ]
         jacobian = tree_unflatten(per_output, out_spec)
         return (jacobian, aux) if has_aux else jacobian

@@ -33,7 +33,9 @@ def fresh(leaves: list[Any], what: str) -> list[Tensor]:
                 f"type {type(t)}"
             )
         if not (t.is_floating_point() or t.is_complex()):
-            raise RuntimeError(
+            # PyTorch has another type for the forward mode.
+            kind = ValueError if what in ("jvp", "linearize") else RuntimeError
+            raise kind(
                 f"{what}: only Tensors of floating point and complex dtype can be differentiated; "
                 f"got {t.dtype.name}{list(t.shape)}"
             )
@@ -267,6 +269,11 @@ def _check_tangents(primals: Any, tangents: Any) -> tuple[list[Any], list[Any], 
         if not isinstance(p, Tensor) or not isinstance(t, Tensor) or p.shape != t.shape:
             raise RuntimeError(
                 "jvp(f, primals, tangents): a tangent must be a tensor of its primal's shape"
+            )
+        if not (t.is_floating_point() or t.is_complex()):
+            raise ValueError(
+                f"jvp(f, primals, tangents): a tangent must be floating point or complex; got "
+                f"{t.dtype.name}"
             )
     return given, pushed, spec
 

@@ -86,17 +86,22 @@ def matrix_norm(
         if ord == "nuc":
             result = values.sum(-1)
         else:
-            result = values.amax(-1) if ord == 2 else values.amin(-1)
+            result = _largest(values, -1) if ord == 2 else values.amin(-1)
         if keepdim:
             for d in sorted((first, second)):
                 result = result.unsqueeze(d)
     else:
         inner, outer = (first, second) if abs(ord) == 1 else (second, first)
         sums = input.abs().sum(inner, keepdim=True)
-        result = sums.amax(outer, keepdim=True) if ord > 0 else sums.amin(outer, keepdim=True)
+        result = _largest(sums, outer, True) if ord > 0 else sums.amin(outer, keepdim=True)
         if not keepdim:
             result = result.squeeze((first, second))
     return write_out(name, result, out)
+
+
+def _largest(t: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+    """The largest along dim, of numbers from 0 on: 0 of none."""
+    return t.amax(dim, keepdim) if t.shape[dim] else t.sum(dim, keepdim)
 
 
 def _converted(name: str, t: Tensor, dtype: Any) -> Tensor:
@@ -149,6 +154,8 @@ def norm(
             )
         dim = (0,) if input.ndim == 1 else (0, 1)
     dims = dim if whole(dim) is None else (dim,)
+    if dims is not None and len(dims) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: dim must be of length 1 or 2; got {list(dims)}")
     if ord is not None and dims is not None and len(dims) == 2:
         return matrix_norm(input, ord, dims, keepdim, dtype=dtype, out=out)
     if isinstance(ord, str):
@@ -164,8 +171,8 @@ def nuclear_norm(
     """The sum of the singular values; linalg.matrix_norm with ord="nuc".
 
     Args:
-        input: a matrix, or any tensor when dim is given.
-        dim: the two dims of the matrices; a bool here is keepdim.
+        input: matrices, (*, m, n), or any tensor when dim is given.
+        dim: the two dims of the matrices; None takes the last two; a bool here is keepdim.
         keepdim: keep these dims with size 1.
         out: a tensor that receives the result.
 
@@ -180,11 +187,11 @@ def nuclear_norm(
     if isinstance(dim, bool):
         dim, keepdim = None, dim
     if dim is None:
-        if input.ndim != 2:
+        if input.ndim < 2:
             raise RuntimeError(
-                f"nuclear_norm: Expected a tensor with 2 dimensions, but got {show(input)}"
+                f"nuclear_norm: Expected a tensor with at least 2 dimensions, but got {show(input)}"
             )
-        dim = (0, 1)
+        dim = (-2, -1)
     return matrix_norm(input, "nuc", dim, keepdim, out=out)
 
 

@@ -45,11 +45,13 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
         raise RuntimeError(
             f"{name}: Expected x and y to have the same dtype; got {show(x)} and {show(y)}"
         )
-    if not -x.ndim <= dim < x.ndim or not -y.ndim <= dim < y.ndim:
+    # A number counts as a vector of one element.
+    ndim = max(min(x.ndim, y.ndim), 1)
+    if not -ndim <= dim < ndim:
         raise IndexError(
             f"{name}: Dimension out of range; got dim {dim} for {show(x)} and {show(y)}"
         )
-    if x.shape[dim] != y.shape[dim]:
+    if x.ndim and y.ndim and x.shape[dim] != y.shape[dim]:
         raise RuntimeError(
             f"{name}: Expected x and y to have the same size in dim {dim}; got {show(x)} and "
             f"{show(y)}"

@@ -19,12 +19,14 @@ def _check_reduction(reduction: str) -> None:
         raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def _check_classes(index: Any, classes: int) -> None:
-    if index.numel() and index.device.type != "meta":
-        low, high = index.min().item(), index.max().item()
-        if low < 0 or high >= classes:
-            bad = low if low < 0 else high
-            raise IndexError(f"Target {bad} is out of bounds.")
+def _check_classes(name: str, target: Any, least: int, classes: int) -> None:
+    if target.numel() and target.device.type != "meta":
+        low, high = target.min().item(), target.max().item()
+        if low < least or high >= classes:
+            bad = low if low < least else high
+            raise RuntimeError(
+                f"{name}: target is out of range: must be from {least} to {classes - 1}; got {bad}"
+            )
 
 
 @in_float32
@@ -396,7 +398,7 @@ def multi_margin_loss(
             f"multi_margin_loss: weight must have one factor for each of {classes} classes; got "
             f"{weight.numel()}"
         )
-    _check_classes(target, classes)
+    _check_classes("multi_margin_loss", target, 0, classes)
     right = rows.gather(1, target.unsqueeze(1))
     gap = (margin - right + rows).clamp(min=0)
     if p == 2:
@@ -448,9 +450,10 @@ def multilabel_margin_loss(
     single = input.dim() < 2
     x = input.reshape(1, -1) if single else input
     y = target.reshape(1, -1) if single else target
+    # Numbers behind the first -1 are not used, but must be classes too.
+    _check_classes("multilabel_margin_loss", y, -1, x.shape[1])
     live = (y < 0).to(clew.int64).cumsum(1) == 0
     safe = clew.where(live, y, 0)
-    _check_classes(safe, x.shape[1])
     is_label = clew.zeros_like(y).scatter_add(1, safe, live.to(y.dtype)) > 0
     if y.numel() and not (y.is_meta or _C._vmap_depth() or _C._trace_running()):
         # Most rows have few labels: nothing is computed of columns that no row uses.

@@ -6,8 +6,6 @@ from typing import Any
 
 import clew
 
-from ..functional._core import vector_norm
-
 __all__ = [
     "BasePruningMethod",
     "CustomFromMask",
@@ -365,7 +363,7 @@ class LnStructured(_Slices):
 
     Args:
         amount: how many (an int), or which part (a float from 0 to 1).
-        n: the norm's order.
+        n: the norm's order, as of :func:`clew.norm`.
         dim: the dim of the slices.
 
     Example:
@@ -383,7 +381,7 @@ class LnStructured(_Slices):
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         def least(n: int) -> Any:
             dims = [d for d in range(t.dim()) if d != self.dim % t.dim()]
-            return vector_norm(t, float(self.n), dims).topk(n, largest=False)[1]
+            return clew.norm(t, self.n, dims).topk(n, largest=False)[1]
 
         return self._mask(t, default_mask, least)
 

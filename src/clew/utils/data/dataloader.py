@@ -55,7 +55,7 @@ class DataLoader(Generic[T_co]):
         collate_fn: from a list of samples to a batch; None for `default_collate`.
         pin_memory: accepted; memory of this device needs no pinning.
         drop_last: leave out a last batch that is smaller.
-        timeout: most seconds to wait for a worker's batch; 0: for ever.
+        timeout: most seconds to wait for a worker's batch; 0: for ever. Needs workers.
         worker_init_fn: called in every worker with its number, before anything else.
         multiprocessing_context: "fork", "spawn", "forkserver" or a context; None for the default.
         generator: source of the random order and of the workers' seeds.
@@ -315,6 +315,11 @@ class _InProcess(_Batches):
     """Batches made in this process."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
+        if loader.timeout:
+            raise AssertionError(
+                f"DataLoader: timeout needs num_workers > 0: this process cannot interrupt itself; "
+                f"got {loader.timeout}"
+            )
         super().__init__(loader)
         self._fetcher = Fetcher(
             loader.dataset,
