@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,10 @@ from typing import Any
 import pytest
 
 sys.path[:0] = [str(Path(__file__).parent / part) for part in ("", "ops", "amp")]
+
+# A shell's job in the background ignores Ctrl-C, and so would Python and what tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
