@@ -468,3 +468,24 @@ def test_clamp_in_place_writes_once():
     y[2:].clamp_(3, 4)
     (y * y).sum().backward()
     assert a.grad.tolist() == [0, 2, 0, 6, 8, 0]
+
+
+def test_index_fill_with_a_value_of_what_it_fills():
+    x = clew.arange(3.0)
+    assert x.index_fill_(0, clew.tensor([0, 2]), x[1]).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    {
+        "put_": (clew.tensor([0]), clew.ones(1)),
+        "index_fill_": (0, clew.tensor([0]), 1.0),
+        "index_copy_": (0, clew.tensor([0]), clew.ones(1)),
+        "clamp_": (0, 1),
+    }.items(),
+)
+def test_refused_writes_name_the_operation_that_was_called(name, arguments):
+    with pytest.raises(RuntimeError, match=rf"^{name}: a leaf Variable that requires grad"):
+        getattr(clew.zeros(3, requires_grad=True), name)(*arguments)
+    with pytest.raises(RuntimeError, match=rf"^{name}: .*more than one element"):
+        getattr(clew.zeros(1).expand(3), name)(*arguments)

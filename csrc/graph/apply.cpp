@@ -486,8 +486,6 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   AutocastMode off(false);  // what is written keeps its dtype
   if (levels_of(in)) [[unlikely]]
     return apply_batched_inplace(op, in, attrs);
-  // The operations that it is made of check what they write.
-  if (op.kind == OpKind::Composite && op.write) return op.write(Call{op, in, attrs});
   const Tensor self = in[0];
   bool records = modes.grad && any_requires_grad(in);
   std::string name = std::string(op_name(op)) + "_";
@@ -497,6 +495,8 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
          ": unsupported operation: more than one element of the written-to tensor refers to a "
          "single memory location; "
          "clone() the tensor before writing into it");
+  // The rest is checked by the operations that it is made of.
+  if (op.kind == OpKind::Composite && op.write) return op.write(Call{op, in, attrs});
   for (size_t i = 1; i < in.size(); ++i)
     if (in[i].defined()) refuse_partial_overlap(self, in[i], name);
   if (op.kind != OpKind::Composite && device_of(op, in) != self.device())

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/ndview.h"
+#include "kernels/core/cast_loop.h"
 #include "kernels/core/stream.h"
 #include "kernels/elementwise/pointwise.h"
 #include "kernels/indexing/index_walk.h"
@@ -36,21 +37,6 @@ Loop move_loop_of(size_t item) {
   Loop found = nullptr;
   dispatch_size(item, [&]<class T>() { found = move_loop<T>; });
   return found;
-}
-
-template <class To, class From>
-void cast_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
-  if (s[0] == sizeof(To) && s[1] == sizeof(From)) {
-    auto* out = reinterpret_cast<To*>(p[0]);
-    auto* in = reinterpret_cast<const From*>(p[1]);
-#pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    *reinterpret_cast<To*>(p[0] + i * s[0]) =
-        convert<To>(*reinterpret_cast<const From*>(p[1] + i * s[1]));
-  }
 }
 
 // By way of a dtype that both sides have fast loops for: fifteen dtypes make two hundred pairs.

@@ -192,6 +192,7 @@ Tensor fill_along(const Call& c, bool here) {
       !(modes.grad && value.requires_grad()) && !is_batched(value) && !is_batched(c.in[1]);
   Tensor y;
   if (plain && here) {
+    if (value->storage == x->storage) value = clone(value);  // of what it fills
     index_put_(x, value, places, {d}, false);
     return input;
   } else if (plain) {
