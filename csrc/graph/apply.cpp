@@ -122,6 +122,14 @@ bool overlaps_itself(const Tensor& t) {
     if (t.size(i) > 1 && t.stride(i) == 0) return true;
   return false;
 }
+void check_written(const Tensor& t, const std::string& op, bool records) {
+  check_inplace(t, op.c_str(), records);
+  if (overlaps_itself(t))
+    fail(op,
+         ": unsupported operation: more than one element of the written-to tensor refers to a "
+         "single memory location; "
+         "clone() the tensor before writing into it");
+}
 
 namespace {
 
@@ -486,17 +494,12 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   AutocastMode off(false);  // what is written keeps its dtype
   if (levels_of(in)) [[unlikely]]
     return apply_batched_inplace(op, in, attrs);
+  // The operations that it is made of check what they write.
+  if (op.kind == OpKind::Composite && op.write) return op.write(Call{op, in, attrs});
   const Tensor self = in[0];
   bool records = modes.grad && any_requires_grad(in);
   std::string name = std::string(op_name(op)) + "_";
-  check_inplace(self, name.c_str(), records);
-  if (overlaps_itself(self))
-    fail(name,
-         ": unsupported operation: more than one element of the written-to tensor refers to a "
-         "single memory location; "
-         "clone() the tensor before writing into it");
-  // The rest is checked by the operations that it is made of.
-  if (op.kind == OpKind::Composite && op.write) return op.write(Call{op, in, attrs});
+  check_written(self, name, records);
   for (size_t i = 1; i < in.size(); ++i)
     if (in[i].defined()) refuse_partial_overlap(self, in[i], name);
   if (op.kind != OpKind::Composite && device_of(op, in) != self.device())

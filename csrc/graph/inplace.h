@@ -19,6 +19,8 @@ inline void bump_version(const Tensor& t) {
 }
 // Whether two elements of t are certainly the same memory (a stride is 0).
 bool overlaps_itself(const Tensor& t);
+// Both checks, for an operation of this name.
+void check_written(const Tensor& t, const std::string& op, bool records);
 // How a tensor that is written lies to one that is read: `partly` where both are dense and share
 // some memory without being the same elements in the same order.
 enum class Overlap : uint8_t { none, partly, whole, unknown };

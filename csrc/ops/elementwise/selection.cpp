@@ -4,6 +4,7 @@
 // clamp keeps it.
 #include <cmath>
 
+#include "graph/inplace.h"
 #include "graph/promotion.h"
 #include "graph/warning.h"
 #include "kernels/elementwise/pointwise.h"
@@ -292,6 +293,7 @@ void clamp_write(const Call& c) {
   const DType d = clamped_dtype(c.in[0], a.min, a.max);
   if (!can_cast(d, c.in[0].dtype()))
     fail("clamp_: result type ", d, " can't be cast to the desired output type ", c.in[0].dtype());
+  check_written(c.in[0], "clamp_", modes.grad && c.in[0].requires_grad());
   apply_inplace(clamp_same_op, c.in, &a);
 }
 constexpr const char* clamp_doc = R"(Limits every element to the range from min to max.

@@ -104,6 +104,8 @@ Tensor put_along(const Tensor& input, int64_t dim, const Tensor& index, const Te
   }
   Tensor places = index_vector(index, x.size(d), d, op);
   if (here) {
+    check_written(input, concat(op, "_"),
+                  modes.grad && (input.requires_grad() || source.requires_grad()));
     index_put_(x, s, places, {d}, accumulate);
     return input;
   }
@@ -191,6 +193,7 @@ Tensor fill_along(const Call& c, bool here) {
   const bool plain =
       !(modes.grad && value.requires_grad()) && !is_batched(value) && !is_batched(c.in[1]);
   Tensor y;
+  if (here) check_written(input, concat(c.name(), "_"), modes.grad && any_requires_grad(c.in));
   if (plain && here) {
     if (value->storage == x->storage) value = clone(value);  // of what it fills
     index_put_(x, value, places, {d}, false);
@@ -274,6 +277,7 @@ Tensor put_flat(const Call& c, bool here) {
           ": index and source must have equally many elements; got ", c.in[1], " and ", c.in[2]);
   Tensor places = flat_places(x, c.in[1], true, c.name());
   const bool accumulate = c.as<AccumulateAttrs>().accumulate;
+  if (here) check_written(x, concat(c.name(), "_"), modes.grad && any_requires_grad(c.in));
   Tensor flat = reshape(x, {-1}), source = reshape(c.in[2], places.sizes());
   if (here && flat->storage == x->storage) {
     index_put_(flat, source, places, {0}, accumulate);
