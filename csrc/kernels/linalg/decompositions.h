@@ -9,6 +9,8 @@ namespace clew::kernels {
 
 // Up to this many rows and columns they are quicker than LAPACK.
 constexpr int64_t small_eigh = 64, small_svdvals = 16, small_reflections = 48;
+// From so many rows and columns on, LAPACK's reflections of singular vectors are slower.
+constexpr int64_t large_svd_rows = 48;
 // Doubles of room that a matrix needs, in lines that are filled up to whole vectors.
 constexpr int64_t room_of_lines(int64_t count, int64_t length) { return count * (length + 8); }
 

@@ -32,6 +32,10 @@ enum Routine : uint8_t {
   r_orgqr,
   r_ormqr,
   r_syevd,
+  r_sytrd,
+  r_stedc,
+  r_gebrd,
+  r_bdsdc,
   r_geev,
   r_gesdd,
   r_sytrf,
@@ -44,12 +48,14 @@ enum Routine : uint8_t {
   r_gelss,
   routines
 };
-constexpr const char* real_names[routines] = {
-    "getrf", "getri", "potrf", "potri", "trsm",  "geqrf", "orgqr", "ormqr", "syevd", "geev",
-    "gesdd", "sytrf", "sytrf", "sytrs", "sytrs", "gels",  "gelsy", "gelsd", "gelss"};
+constexpr const char* real_names[routines] = {"getrf", "getri", "potrf", "potri", "trsm",  "geqrf",
+                                              "orgqr", "ormqr", "syevd", "sytrd", "stedc", "gebrd",
+                                              "bdsdc", "geev",  "gesdd", "sytrf", "sytrf", "sytrs",
+                                              "sytrs", "gels",  "gelsy", "gelsd", "gelss"};
 constexpr const char* complex_names[routines] = {
-    "getrf", "getri", "potrf", "potri", "trsm",  "geqrf", "ungqr", "unmqr", "heevd", "geev",
-    "gesdd", "sytrf", "hetrf", "sytrs", "hetrs", "gels",  "gelsy", "gelsd", "gelss"};
+    "getrf", "getri", "potrf", "potri", "trsm",  "geqrf", "ungqr", "unmqr",
+    "heevd", "hetrd", "stedc", "gebrd", "bdsqr", "geev",  "gesdd", "sytrf",
+    "hetrf", "sytrs", "hetrs", "gels",  "gelsy", "gelsd", "gelss"};
 
 struct Library {
   std::array<std::array<void*, routines>, 4> found = {};
@@ -296,6 +302,36 @@ template <class T> int syevd(bool vectors, bool upper, int64_t n, T* a, Real<T>*
   }
   return narrowed(info);
 }
+template <class T> int sytrd(int64_t n, T* a, T* diagonal, T* beside, T* tau) {
+  Int info = 0, lda = std::max<Int>(n, 1);
+  with_work<T>(n, n, [&](T* work, Int* lwork) {
+    call<T>(r_sytrd, "L", &n, a, &lda, diagonal, beside, tau, work, lwork, &info);
+  });
+  return narrowed(info);
+}
+template <class T> int stedc(int64_t n, T* diagonal, T* beside, T* vectors) {
+  Int info = 0, ldz = std::max<Int>(n, 1), liwork = 3 + 5 * n;
+  Int* iwork = integers(liwork);
+  with_work<T>(n, 1 + 4 * n + n * n, [&](T* work, Int* lwork) {
+    call<T>(r_stedc, "I", &n, diagonal, beside, vectors, &ldz, work, lwork, iwork, &liwork, &info);
+  });
+  return narrowed(info);
+}
+template <class T> int gebrd(int64_t m, int64_t n, T* a, T* diagonal, T* beside, T* tauq, T* taup) {
+  Int info = 0, lda = std::max<Int>(m, 1);
+  with_work<T>(std::max(m, n), std::max(m, n), [&](T* work, Int* lwork) {
+    call<T>(r_gebrd, &m, &n, a, &lda, diagonal, beside, tauq, taup, work, lwork, &info);
+  });
+  return narrowed(info);
+}
+template <class T>
+int bdsdc(bool upper, int64_t n, T* diagonal, T* beside, T* u, int64_t ldu, T* vt, int64_t ldvt) {
+  Int info = 0, *iwork = integers(8 * n);
+  T none{};
+  call<T>(r_bdsdc, upper ? "U" : "L", "I", &n, diagonal, beside, u, &ldu, vt, &ldvt, &none, iwork,
+          scratch.of<T>(3 * n * n + 4 * n + 1), iwork, &info);
+  return narrowed(info);
+}
 template <class T> int geev(int64_t n, T* a, Complex<T>* values, Complex<T>* vectors) {
   Int info = 0, lda = std::max<Int>(n, 1), one = 1;
   const char* job = vectors ? "V" : "N";
@@ -449,5 +485,13 @@ CLEW_INSTANTIATE(double)
 CLEW_INSTANTIATE(c64)
 CLEW_INSTANTIATE(c128)
 #undef CLEW_INSTANTIATE
+template int sytrd(int64_t, float*, float*, float*, float*);
+template int sytrd(int64_t, double*, double*, double*, double*);
+template int stedc(int64_t, float*, float*, float*);
+template int stedc(int64_t, double*, double*, double*);
+template int gebrd(int64_t, int64_t, float*, float*, float*, float*, float*);
+template int gebrd(int64_t, int64_t, double*, double*, double*, double*, double*);
+template int bdsdc(bool, int64_t, float*, float*, float*, int64_t, float*, int64_t);
+template int bdsdc(bool, int64_t, double*, double*, double*, int64_t, double*, int64_t);
 
 }  // namespace clew::kernels::lapack

@@ -52,6 +52,17 @@ template <class T>
 int ormqr(bool left, bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, const T* tau, T* c);
 // Eigenvalues of a hermitian matrix, and its eigenvectors in its place.
 template <class T> int syevd(bool vectors, bool upper, int64_t n, T* a, Real<T>* values);
+// A real symmetric matrix (lower triangle) as Q S Q^T, of a tridiagonal S; a keeps the vectors of
+// Q's reflections below the line beside the diagonal.
+template <class T> int sytrd(int64_t n, T* a, T* diagonal, T* beside, T* tau);
+// Eigenvalues of such an S in place of its diagonal, ascending, and its eigenvectors.
+template <class T> int stedc(int64_t n, T* diagonal, T* beside, T* vectors);
+// A real matrix as Q B P^T, of a bidiagonal B: upper where m >= n, else lower; a keeps the vectors
+// of the reflections of Q in columns and of P in rows.
+template <class T> int gebrd(int64_t m, int64_t n, T* a, T* diagonal, T* beside, T* tauq, T* taup);
+// Singular values of such a B in place of its diagonal, descending, and its singular vectors.
+template <class T>
+int bdsdc(bool upper, int64_t n, T* diagonal, T* beside, T* u, int64_t ldu, T* vt, int64_t ldvt);
 // Eigenvalues, and right eigenvectors unless null; a is destroyed.
 template <class T> int geev(int64_t n, T* a, Complex<T>* values, Complex<T>* vectors);
 // job 'A' (all vectors), 'S' (as many as there are values), 'N'; a is destroyed.

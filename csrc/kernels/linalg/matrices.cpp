@@ -10,6 +10,8 @@
 #include "base/scratch.h"
 #include "kernels/core/instruction_set.h"
 #include "kernels/linalg/decompositions.h"
+#include "kernels/linalg/reflections.h"
+#include "kernels/linalg/spectra.h"
 
 namespace clew::kernels {
 
@@ -356,34 +358,41 @@ double* room_for(int64_t lines, int64_t length) {
   return room_scratch.of<double>(room_of_lines(lines, length));
 }
 template <class T> int geqrf(int64_t m, int64_t n, T* a, T* tau) {
-  if constexpr (!is_complex_v<T>) {
-    if (few<T>(m, n)) {
+  if constexpr (is_complex_v<T>) {
+    return lapack::geqrf(m, n, a, tau);
+  } else {
+    if (few<T>(m, n))
       decomposition_loops<T>().reflections(m, n, a, tau, room_for(n + 1, m));
-      return 0;
-    }
+    else
+      factor_in_blocks(m, n, a, tau);
+    return 0;
   }
-  return lapack::geqrf(m, n, a, tau);
 }
 template <class T> int orgqr(int64_t m, int64_t n, int64_t k, T* a, const T* tau) {
-  if constexpr (!is_complex_v<T>) {
-    if (few<T>(m, n)) {
+  if constexpr (is_complex_v<T>) {
+    return lapack::orgqr(m, n, k, a, tau);
+  } else {
+    if (few<T>(m, n))
       decomposition_loops<T>().product(m, n, k, a, tau, room_for(n + k, m));
-      return 0;
-    }
+    else
+      product_in_blocks(m, n, k, a, tau);
+    return 0;
   }
-  return lapack::orgqr(m, n, k, a, tau);
 }
 template <class T>
 int ormqr(bool left, bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, const T* tau,
           T* c) {
-  if constexpr (!is_complex_v<T>) {
-    if (few<T>(m, n)) {
-      double* room = left ? room_for(k + n, m) : room_for(k + m, n);
-      decomposition_loops<T>().reflect(left, adjoint, m, n, k, a, tau, c, room);
-      return 0;
-    }
+  if constexpr (is_complex_v<T>) {
+    return lapack::ormqr(left, adjoint, m, n, k, a, tau, c);
+  } else {
+    const int64_t length = left ? m : n, lines = left ? n : m;
+    if (few<T>(m, n))
+      decomposition_loops<T>().reflect(left, adjoint, m, n, k, a, tau, c,
+                                       room_for(k + lines, length));
+    else
+      reflect_in_blocks(left, adjoint, m, n, k, a, length, tau, c, m);
+    return 0;
   }
-  return lapack::ormqr(left, adjoint, m, n, k, a, tau, c);
 }
 
 }  // namespace
@@ -475,16 +484,17 @@ void eigh(Range of, const Stack<T>& a, bool upper, Real<T>* values, T* vectors, 
       }
     }
     // Of a real matrix in rows LAPACK may see the transposed one, whose other triangle counts.
-    const bool turned = !is_complex_v<T> && !a.columns;
+    // The lower triangle is read where there is a choice.
+    const bool turned = !is_complex_v<T> && upper, read_upper = upper && !turned;
+    T* copy = vectors && !is_complex_v<T> ? matrix_scratch.of<T>(n * n) : to;
     if (turned)
-      std::copy_n(a[i], n * n, to);
+      load_rows(a, i, copy);
     else
-      load_columns(a, i, to);
-    const bool read_upper = upper != turned;
+      load_columns(a, i, copy);
     Kind kind = Kind::finite;
     for (int64_t j = 0; j < n && kind != Kind::with_nan; ++j) {
-      kind =
-          std::max(kind, read_upper ? kind_of(to + j * n, j + 1) : kind_of(to + j * n + j, n - j));
+      kind = std::max(kind,
+                      read_upper ? kind_of(copy + j * n, j + 1) : kind_of(copy + j * n + j, n - j));
     }
     if (kind != Kind::finite) {
       // With them LAPACK may not end.
@@ -492,6 +502,15 @@ void eigh(Range of, const Stack<T>& a, bool upper, Real<T>* values, T* vectors, 
       std::fill_n(values + i * n, n, nan_of<Real<T>>());
       if (vectors) std::fill_n(to, n * n, nan_of<T>());
       continue;
+    }
+    if constexpr (!is_complex_v<T>) {
+      if (vectors) {
+        if (of_usual_size(copy, n * n)) {
+          info[i] = large_eigh(n, copy, values + i * n, to);
+          continue;
+        }
+        std::copy_n(copy, n * n, to);
+      }
     }
     info[i] = lapack::syevd(vectors != nullptr, read_upper, n, to, values + i * n);
   }
@@ -520,6 +539,19 @@ template <class T> bool small_svdvals_of(const Stack<T>& a, int64_t i, Real<T>* 
     return decomposition_loops<T>().svdvals(most, least, a[i], wide ? column : row,
                                             wide ? row : column, room_for(least + 1, most),
                                             s) == Outcome::done;
+  }
+}
+
+// Vectors of one matrix that is not small, and near a square: of others LAPACK factors first.
+template <class T>
+bool svd_in_blocks(int64_t m, int64_t n, bool full, T* a, Real<T>* s, T* u, T* vh, int32_t* info) {
+  if constexpr (is_complex_v<T>) {
+    return false;
+  } else {
+    const int64_t least = std::min(m, n), most = std::max(m, n);
+    if (least < large_svd_rows || most > 11 * least / 6 || !of_usual_size(a, m * n)) return false;
+    *info = large_svd(full, m, n, a, s, u, vh);
+    return true;
   }
 }
 
@@ -553,6 +585,8 @@ void svd(Range of, const Stack<T>& a, bool full, T* u, Real<T>* s, T* vh, int32_
       std::fill_n(vh + i * vs, vs, T(0));
       for (int64_t j = 0; full && j < m; ++j) u[i * us + j * (m + 1)] = T(1);
       for (int64_t j = 0; full && j < n; ++j) vh[i * vs + j * (n + 1)] = T(1);
+    } else if (vectors &&
+               svd_in_blocks(m, n, full, copy, s + i * k, u + i * us, vh + i * vs, info + i)) {
     } else if (vectors) {
       info[i] = lapack::gesdd(full ? 'A' : 'S', m, n, copy, s + i * k, u + i * us, vh + i * vs);
     } else {
@@ -615,6 +649,7 @@ void trim_matrix_scratch() {
   for (const LocalScratch* s : {&matrix_scratch, &second_scratch, &pivot_scratch, &room_scratch})
     s->trim(1);
   lapack::trim_scratch();
+  trim_spectra_scratch();
 }
 
 #define CLEW_INSTANTIATE(T)                                                                      \
