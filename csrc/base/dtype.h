@@ -161,10 +161,6 @@ constexpr DType as_signed(DType d) {
          : d == DType::UInt64 ? DType::Int64
                               : d;
 }
-// 0 bool, 1 integer, 2 floating, 3 complex
-constexpr int category(DType d) {
-  return d == DType::Bool ? 0 : is_integral(d) ? 1 : is_complex(d) ? 3 : 2;
-}
 constexpr DType real_of(DType d) {
   return d == DType::Complex64    ? DType::Float32
          : d == DType::Complex128 ? DType::Float64

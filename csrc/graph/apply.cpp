@@ -218,7 +218,7 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
           outs[0]->storage == in[0]->storage && !outs[0]->base && !outs[0].is_same(in[0]))
         mark_view(outs[0], in[0], false);
       break;
-    case OpKind::Composite: op.composite(Call{op, in, attrs}, outs); return;
+    case OpKind::Composite: op.run(Call{op, in, attrs}, outs); return;
   }
   record_results(op, in, attrs, {outs.begin(), outs.end()}, glance);
 } catch (const Error& e) {
@@ -525,7 +525,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
            "clone() first");
   if (op.kind == OpKind::Composite) {
     Tensors outs;
-    op.composite(Call{op, args, attrs}, outs);
+    op.run(Call{op, args, attrs}, outs);
     require(outs[0].sizes() == self.sizes(), name, ": the result's shape ", outs[0].sizes(),
             " does not match the tensor's ", self.sizes());
     if (!can_cast(outs[0].dtype(), self.dtype()))

@@ -284,7 +284,7 @@ void apply_batched(const OpDef& op, std::span<const Tensor> in, const void* attr
   uint32_t levels = levels_of(in);
   if (op.kind == OpKind::Composite) {
     try {
-      op.composite(Call{op, in, attrs}, outs);
+      op.run(Call{op, in, attrs}, outs);
       return;
     } catch (const ElementsOfBatch&) {  // it looks at values: one sample at a time, then
       outs.resize(0);

@@ -308,7 +308,7 @@ void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
     op->vjp(c);
     return;
   }
-  if (op->no_vjp) fail(op_name(*op), ": the derivative is not implemented: ", op->no_vjp);
+  if (op->no_vjp) fail(op_name(*op), ": the derivative is not implemented: ", op->no_vjp.reason);
   const Tensor& g = grads[0];
   for (uint32_t i = 0; i < edge_count; ++i) {
     if (!edges[i].fn || i >= 4 || !op->partials[i]) continue;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/lines.h"
 #include "graph/budget.h"
 #include "graph/modes.h"
@@ -222,37 +223,7 @@ struct Node {
   virtual void dispose() { delete this; }
 };
 
-// A counted handle.
-class NodeRef {
-  Node* p_ = nullptr;
-
- public:
-  NodeRef() = default;
-  NodeRef(const NodeRef& o) : p_(o.p_) {
-    if (p_) p_->incref();
-  }
-  NodeRef(NodeRef&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
-  NodeRef& operator=(NodeRef o) noexcept {
-    std::swap(p_, o.p_);
-    return *this;
-  }
-  ~NodeRef() {
-    if (p_) p_->decref();
-  }
-  static NodeRef steal(Node* n) {
-    NodeRef r;
-    r.p_ = n;
-    return r;
-  }
-  static NodeRef borrow(Node* n) {
-    if (n) n->incref();
-    return steal(n);
-  }
-  Node* get() const { return p_; }
-  Node* operator->() const { return p_; }
-  Node* release() { return std::exchange(p_, nullptr); }
-  explicit operator bool() const { return p_ != nullptr; }
-};
+using NodeRef = Counted<Node>;
 
 // Per-tensor autograd state that most tensors lack.
 struct AutogradExtra {

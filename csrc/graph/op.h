@@ -215,203 +215,141 @@ struct Passes {
   void (*run)(const void* attrs, const kernels::NdView& out, const kernels::NdView& in) = nullptr;
 };
 
+// A choice that the kind of op makes where the declaration does not.
+class Choice {
+  int8_t made_ = -1;
+
+ public:
+  constexpr Choice() = default;
+  constexpr Choice(bool yes) : made_(yes) {}
+  constexpr operator bool() const { return made_ > 0; }
+  constexpr Choice or_else(bool usual) const { return made_ < 0 ? Choice(usual) : *this; }
+};
+
+// The reason an op has no derivative, where it has none.
+struct NoRule {
+  const char* reason = nullptr;
+  constexpr explicit operator bool() const { return reason != nullptr; }
+};
+consteval NoRule no_rule(const char* reason) { return {reason}; }
+
+// What autocast makes of the floating inputs.
+enum class Autocast : uint8_t {
+  none,      // nothing; the parts of a composite follow their own policies
+  as_given,  // nothing, and the parts have no policies
+  lower,     // the dtype of the region
+  float32,
+  widest,  // float32 if any input has it
+};
+
+// One operation. A declaration names the fields that it needs, in this order, and hands them to
+// elementwise(), view(), general() or composite(), which check them.
 struct OpDef {
   const char* signature = nullptr;
   const char* doc = nullptr;
   OpKind kind = OpKind::General;
+
+  // ---- elementwise
   Promote promote = Promote::same;
   Result result = Result::same;
   const kernels::LoopTable* loops = nullptr;
+  // Raises for a Python number that must not be made one of the kernel's dtype.
   void (*check_number)(int operand, const Scalar& value, DType compute) = nullptr;
-  std::array<Partial, 4> partials = {};
+
+  // ---- view: where each output lies in the input's storage
   void (*view)(const Call&, std::vector<ViewSpec>&) = nullptr;
+
+  // ---- general
   void (*shape)(const Call&, OutSpecs&) = nullptr;
   void (*cpu)(const Call&, Tensors& outs) = nullptr;
   // shape and cpu in one, for the inputs that are met most; undefined where those must do it, which
   // also say what is wrong with inputs that do not fit.
   Tensor (*quick)(const Call&) = nullptr;
   Passes (*passes)(const Call&) = nullptr;
-  void (*composite)(const Call&, Tensors& outs) = nullptr;
+
+  // ---- composite: made of other ops, which record themselves
+  void (*run)(const Call&, Tensors& outs) = nullptr;
+
   // How name_(...) changes in[0] where it lies; without it, the result is made and copied there. A
   // composite's writes with recorded operations, a general one's is recorded like `cpu`.
   void (*write)(const Call&) = nullptr;
-  void (*vjp)(Vjp&) = nullptr;
-  Saves saves;
+  Saves saves = {};
   // Whether saved Python numbers outlive a backward, which may then run again if that was all.
   bool numbers_stay = false;
-  const char* no_vjp = nullptr;
+  // Elementwise: the gradient of input i is sum_to(grad * conj(partials[i](c)), shape of input i);
+  // or there is a vjp, where a fused rule is better.
+  std::array<Partial, 4> partials = {};
+  void (*vjp)(Vjp&) = nullptr;
+  NoRule no_vjp = {};
   BatchRule batch = nullptr;  // without one, vmap runs the op sample by sample
   Accumulate accumulate = nullptr;
   uint8_t accumulates = 0;  // the input that `accumulate` is about
   // Whether that gradient is mostly zeros, so that even the first one goes into a buffer.
   bool accumulates_part = true;
   Stage stage = nullptr;  // of the same input
+  // An elementwise op's is a struct of Scalar fields only: the loops get them as `params`.
   const AttrInfo* attrs = nullptr;
-  bool inplace = false;  // also offered as name_(...)
+  Choice inplace = {};   // also offered as name_(...); elementwise ops usually are
   bool aliases = false;  // `cpu` reads and writes no element: the result shows the input's bytes
   bool takes_stored = false;  // also of dtypes that are only stored, whose elements pass unread
+  Autocast autocast = Autocast::none;
   Offer offer = Offer::both;
   uint8_t name_length = 0;  // of the public name, which the signature begins with
+
   constexpr void sign(const char* text) {
     signature = text;
     name_length = name_size(text);
   }
 };
 
-// The reason an op has no derivative, where it has none.
-struct NoRule {
-  const char* reason = nullptr;
-};
-consteval NoRule no_rule(const char* reason) { return {reason}; }
-
 consteval void demand(bool ok, const char* what) {
   if (!ok) throw what;  // not a constant expression: the build stops here
+}
+consteval OpDef made(OpDef op, OpKind kind) {
+  op.kind = kind;
+  op.inplace = op.inplace.or_else(kind == OpKind::Elementwise);
+  op.sign(op.signature);
+  return op;
 }
 
 // One output, each element of it made from the elements at the same place of up to four broadcast
 // inputs.
-struct ElementwiseSpec {
-  const char* signature = nullptr;
-  const char* doc = nullptr;
-  Promote promote = Promote::same;
-  Result result = Result::same;
-  const kernels::LoopTable* loops = nullptr;
-  // Raises for a Python number that must not be made one of the kernel's dtype.
-  void (*check_number)(int operand, const Scalar& value, DType compute) = nullptr;
-  Saves saves = {};
-  bool numbers_stay = false;
-  std::array<Partial, 4> partials =
-      {};  // gradient of input i is sum_to(grad * conj(partials[i](c)), shape of input i)
-  void (*vjp)(Vjp&) = nullptr;  // instead of partials, where a fused rule is better
-  NoRule no_vjp = {};
-  const AttrInfo* attrs =
-      nullptr;  // a struct of Scalar fields only: the loops get them as `params`
-  bool inplace = true;
-  Offer offer = Offer::both;
-};
-consteval OpDef elementwise(ElementwiseSpec s) {
-  demand(s.signature && s.doc && s.loops, "elementwise: signature, doc and loops are required");
-  demand((s.partials[0] || s.partials[1] || s.partials[2]) + (s.vjp != nullptr) +
-                 (s.no_vjp.reason != nullptr) ==
+consteval OpDef elementwise(OpDef op) {
+  demand(op.signature && op.doc && op.loops, "elementwise: signature, doc and loops are required");
+  demand(!op.view && !op.shape && !op.cpu && !op.quick && !op.passes && !op.run && !op.batch,
+         "elementwise: there are fields of another kind");
+  demand((op.partials[0] || op.partials[1] || op.partials[2]) + (op.vjp != nullptr) +
+                 (op.no_vjp ? 1 : 0) ==
              1,
          "elementwise: give partials, or vjp, or no_vjp = no_rule(reason)");
-  return OpDef{.signature = s.signature,
-               .doc = s.doc,
-               .kind = OpKind::Elementwise,
-               .promote = s.promote,
-               .result = s.result,
-               .loops = s.loops,
-               .check_number = s.check_number,
-               .partials = s.partials,
-               .vjp = s.vjp,
-               .saves = s.saves,
-               .numbers_stay = s.numbers_stay,
-               .no_vjp = s.no_vjp.reason,
-               .attrs = s.attrs,
-               .inplace = s.inplace,
-               .offer = s.offer,
-               .name_length = name_size(s.signature)};
+  return made(op, OpKind::Elementwise);
 }
-
-// Outputs share the input's storage; `view` says where each lies (one spec an output).
-struct ViewOpSpec {
-  const char* signature = nullptr;
-  const char* doc = nullptr;
-  void (*view)(const Call&, std::vector<ViewSpec>&) = nullptr;
-  void (*vjp)(Vjp&) = nullptr;
-  BatchRule batch = nullptr;  // without one, vmap makes the view from the strides of one sample
-  Accumulate accumulate = nullptr;
-  const AttrInfo* attrs = nullptr;
-  Offer offer = Offer::both;
-};
-consteval OpDef view(ViewOpSpec s) {
-  demand(s.signature && s.doc && s.view && s.vjp,
+// Outputs share the input's storage. Without a batch rule, vmap makes the view from the strides of
+// one sample.
+consteval OpDef view(OpDef op) {
+  demand(op.signature && op.doc && op.view && op.vjp,
          "view: signature, doc, view and vjp are required");
-  return OpDef{.signature = s.signature,
-               .doc = s.doc,
-               .kind = OpKind::View,
-               .view = s.view,
-               .vjp = s.vjp,
-               .batch = s.batch,
-               .accumulate = s.accumulate,
-               .attrs = s.attrs,
-               .offer = s.offer,
-               .name_length = name_size(s.signature)};
+  demand(!op.loops && !op.shape && !op.cpu && !op.quick && !op.passes && !op.run && !op.write &&
+             !op.inplace,
+         "view: there are fields of another kind");
+  return made(op, OpKind::View);
 }
-
 // Anything with a shape rule and a kernel.
-struct GeneralSpec {
-  const char* signature = nullptr;
-  const char* doc = nullptr;
-  void (*shape)(const Call&, OutSpecs&) = nullptr;
-  void (*cpu)(const Call&, Tensors& outs) = nullptr;
-  Tensor (*quick)(const Call&) = nullptr;
-  Passes (*passes)(const Call&) = nullptr;
-  void (*write)(const Call&) = nullptr;
-  Saves saves = {};
-  void (*vjp)(Vjp&) = nullptr;
-  NoRule no_vjp = {};
-  BatchRule batch = nullptr;
-  Accumulate accumulate = nullptr;
-  uint8_t accumulates = 0;
-  bool accumulates_part = true;
-  Stage stage = nullptr;
-  const AttrInfo* attrs = nullptr;
-  bool inplace = false;
-  bool aliases = false;
-  bool takes_stored = false;
-  Offer offer = Offer::both;
-};
-consteval OpDef general(GeneralSpec s) {
-  demand(s.signature && s.doc && s.shape && s.cpu,
+consteval OpDef general(OpDef op) {
+  demand(op.signature && op.doc && op.shape && op.cpu,
          "general: signature, doc, shape and cpu are required");
-  demand((s.vjp != nullptr) + (s.no_vjp.reason != nullptr) == 1,
+  demand(!op.loops && !op.view && !op.run && !op.partials[0],
+         "general: there are fields of another kind");
+  demand((op.vjp != nullptr) + (op.no_vjp ? 1 : 0) == 1,
          "general: give vjp, or no_vjp = no_rule(reason)");
-  return OpDef{.signature = s.signature,
-               .doc = s.doc,
-               .kind = OpKind::General,
-               .shape = s.shape,
-               .cpu = s.cpu,
-               .quick = s.quick,
-               .passes = s.passes,
-               .write = s.write,
-               .vjp = s.vjp,
-               .saves = s.saves,
-               .no_vjp = s.no_vjp.reason,
-               .batch = s.batch,
-               .accumulate = s.accumulate,
-               .accumulates = s.accumulates,
-               .accumulates_part = s.accumulates_part,
-               .stage = s.stage,
-               .attrs = s.attrs,
-               .inplace = s.inplace,
-               .aliases = s.aliases,
-               .takes_stored = s.takes_stored,
-               .offer = s.offer,
-               .name_length = name_size(s.signature)};
+  return made(op, OpKind::General);
 }
-
 // Written with other ops, which record themselves; needs no rule of its own.
-struct CompositeSpec {
-  const char* signature = nullptr;
-  const char* doc = nullptr;
-  void (*run)(const Call&, Tensors& outs) = nullptr;
-  void (*write)(const Call&) = nullptr;
-  const AttrInfo* attrs = nullptr;
-  bool inplace = false;
-  Offer offer = Offer::both;
-};
-consteval OpDef composite(CompositeSpec s) {
-  demand(s.signature && s.doc && s.run, "composite: signature, doc and run are required");
-  return OpDef{.signature = s.signature,
-               .doc = s.doc,
-               .kind = OpKind::Composite,
-               .composite = s.run,
-               .write = s.write,
-               .attrs = s.attrs,
-               .inplace = s.inplace,
-               .offer = s.offer,
-               .name_length = name_size(s.signature)};
+consteval OpDef composite(OpDef op) {
+  demand(op.signature && op.doc && op.run, "composite: signature, doc and run are required");
+  demand(!op.loops && !op.view && !op.shape && !op.cpu && !op.quick && !op.vjp && !op.no_vjp,
+         "composite: there are fields of another kind");
+  return made(op, OpKind::Composite);
 }
 
 // Runs one op: shape rule, allocation, kernel (none on meta), record when grad mode is on and an

@@ -73,7 +73,6 @@ class Content final : public Waiting, public InSlots<Content> {
   void run(Ending why) override;
   size_t waiting() const override { return has_bytes() ? 0 : 1; }
   bool has_bytes() const { return storage && storage->device == Device::CPU; }
-  bool is_constant() const { return !recipe; }
   void hold();
   void let_go();
 

@@ -4,6 +4,7 @@
 #include "python/signature.h"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include "python/attributes.h"
@@ -106,6 +107,12 @@ double number(const std::string& text, Reader& r) {
   if (end == text.c_str() || *end) r.bad("bad default " + text);
   return v;
 }
+int64_t integer(const std::string& text, Reader& r) {
+  int64_t v = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+  if (error != std::errc() || end != text.data() + text.size()) r.bad("bad default " + text);
+  return v;
+}
 bool looks_integral(const std::string& text) {
   return text.find_first_of(".e") == std::string::npos && text.find("inf") == std::string::npos;
 }
@@ -114,9 +121,7 @@ void store_default(char* field, FieldKind kind, const Param& p, const std::strin
                    Reader& r) {
   bool none = text == "None";
   switch (kind) {
-    case FieldKind::Int:
-      *reinterpret_cast<int64_t*>(field) = static_cast<int64_t>(number(text, r));
-      break;
+    case FieldKind::Int: *reinterpret_cast<int64_t*>(field) = integer(text, r); break;
     case FieldKind::Bool: *reinterpret_cast<bool*>(field) = text == "True"; break;
     case FieldKind::Float: *reinterpret_cast<double*>(field) = number(text, r); break;
     case FieldKind::Number:
@@ -125,7 +130,7 @@ void store_default(char* field, FieldKind kind, const Param& p, const std::strin
       else if (text == "True" || text == "False")
         *reinterpret_cast<Scalar*>(field) = Scalar(text == "True");
       else if (looks_integral(text))
-        *reinterpret_cast<Scalar*>(field) = Scalar(static_cast<int64_t>(number(text, r)));
+        *reinterpret_cast<Scalar*>(field) = Scalar(integer(text, r));
       else
         *reinterpret_cast<Scalar*>(field) = Scalar(number(text, r));
       break;
@@ -136,8 +141,7 @@ void store_default(char* field, FieldKind kind, const Param& p, const std::strin
       }
       break;
     case FieldKind::OptInt:
-      if (!none)
-        *reinterpret_cast<std::optional<int64_t>*>(field) = static_cast<int64_t>(number(text, r));
+      if (!none) *reinterpret_cast<std::optional<int64_t>*>(field) = integer(text, r);
       break;
     case FieldKind::OptBool:
       if (!none) *reinterpret_cast<std::optional<bool>*>(field) = text == "True";
@@ -156,11 +160,11 @@ void store_default(char* field, FieldKind kind, const Param& p, const std::strin
           if (next == std::string::npos) next = text.size() - 1;
           std::string part = text.substr(i, next - i);
           if (part.find_first_not_of(' ') != std::string::npos)
-            d.push_back(std::strtoll(part.c_str(), nullptr, 10));
+            d.push_back(integer(part.substr(part.find_first_not_of(' ')), r));
           i = next + 1;
         }
       } else {
-        d = Dims(std::max(p.repeat, 1), static_cast<int64_t>(number(text, r)));
+        d = Dims(std::max(p.repeat, 1), integer(text, r));
       }
       if (kind == FieldKind::Ints)
         *reinterpret_cast<Dims*>(field) = d;

@@ -4,14 +4,14 @@
 #pragma once
 #include <Python.h>
 
-#include <utility>
-
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/smallvec.h"
 
 namespace clew {
 
-class ShapeRef;
+struct Shape;
+using ShapeRef = Counted<Shape>;
 
 struct Shape {
   uint32_t refs = 1;
@@ -36,39 +36,6 @@ struct Shape {
 
  private:
   static void destroy(Shape*);
-};
-
-// A counted handle.
-class ShapeRef {
-  Shape* p_ = nullptr;
-
- public:
-  ShapeRef() = default;
-  ShapeRef(const ShapeRef& o) : p_(o.p_) {
-    if (p_) p_->incref();
-  }
-  ShapeRef(ShapeRef&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
-  ShapeRef& operator=(ShapeRef o) noexcept {
-    std::swap(p_, o.p_);
-    return *this;
-  }
-  ~ShapeRef() {
-    if (p_) p_->decref();
-  }
-  static ShapeRef steal(Shape* s) {
-    ShapeRef r;
-    r.p_ = s;
-    return r;
-  }
-  static ShapeRef borrow(Shape* s) {
-    s->incref();
-    return steal(s);
-  }
-  Shape* get() const { return p_; }
-  Shape* operator->() const { return p_; }
-  Shape& operator*() const { return *p_; }
-  Shape* release() { return std::exchange(p_, nullptr); }
-  explicit operator bool() const { return p_ != nullptr; }
 };
 
 inline ShapeRef Shape::dense_like(Shape* like) {

@@ -156,6 +156,7 @@ Returns:
 tensor([-0.5000,  2.0000])
 )",
     .run = prelu_run,
+    .autocast = Autocast::lower,
 });
 
 // --- hardtanh, relu6 ---

@@ -489,7 +489,7 @@ void float_power_number_run(const Call& c, Tensors& outs) {
 constexpr OpDef float_power_number_op = [] {
   OpDef op = float_power_op;
   op.signature = "float_power(Scalar input, Tensor exponent) -> Tensor";
-  op.composite = float_power_number_run;
+  op.run = float_power_number_run;
   op.attrs = &attr_info<BaseAttrs>;
   op.inplace = false;
   op.offer = Offer::function;

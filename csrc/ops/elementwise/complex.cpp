@@ -203,6 +203,7 @@ Returns:
 tensor([2.+0.j])
 )",
     .run = polar_run,
+    .autocast = Autocast::float32,
     .offer = Offer::function,
 });
 

@@ -17,7 +17,7 @@ constexpr bool dotted(const char* name) {
   return false;
 }
 
-consteval OpDef with_texts(ElementwiseSpec s, const char* signature, const char* doc) {
+consteval OpDef with_texts(OpDef s, const char* signature, const char* doc) {
   s.signature = signature;
   s.doc = doc;
   if (dotted(signature)) {
@@ -29,7 +29,7 @@ consteval OpDef with_texts(ElementwiseSpec s, const char* signature, const char*
 
 // A function of one number; integers become floats.
 template <Text name, Text sentence, Text formula, Text argument, Text printed>
-consteval OpDef unary(ElementwiseSpec s) {
+consteval OpDef unary(OpDef s) {
   s.promote = Promote::to_float;
   return with_texts(s, joined<name, "(Tensor input) -> Tensor">,
                     joined<sentence, "\n\nout = ", formula,
@@ -39,14 +39,14 @@ consteval OpDef unary(ElementwiseSpec s) {
 }
 // The same for functions that keep the dtype.
 template <Text name, Text sentence, Text formula, Text argument, Text printed>
-consteval OpDef unary_same(ElementwiseSpec s) {
+consteval OpDef unary_same(OpDef s) {
   OpDef op = unary<name, sentence, formula, argument, printed>(s);
   op.promote = Promote::same;
   return op;
 }
 // The same, of truth values as integers.
 template <Text name, Text sentence, Text formula, Text argument, Text printed>
-consteval OpDef unary_number(ElementwiseSpec s) {
+consteval OpDef unary_number(OpDef s) {
   OpDef op = unary<name, sentence, formula, argument, printed>(s);
   op.promote = Promote::to_number;
   return op;
@@ -82,7 +82,7 @@ template <Text name> consteval const char* binary_signature() {
 }
 // A function of two numbers.
 template <Text name, Text sentence, Text formula, Text arguments, Text printed>
-consteval OpDef binary(ElementwiseSpec s) {
+consteval OpDef binary(OpDef s) {
   return with_texts(s, binary_signature<name>(),
                     joined<sentence, "\n\nout = ", formula,
                            "\n\nArgs:\n    input: the first operand.\n"

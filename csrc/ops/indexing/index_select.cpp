@@ -178,6 +178,7 @@ Returns: a new tensor.
     .write = index_copy_write,
     .attrs = &attr_info<DimAttrs>,
     .inplace = true,
+    .autocast = Autocast::widest,
 });
 // With `here` the input itself is written, and given back.
 Tensor fill_along(const Call& c, bool here) {

@@ -228,6 +228,7 @@ Returns: a new tensor of the promoted dtype.
 )",
     .run = cat_run,
     .attrs = &attr_info<DimAttrs>,
+    .autocast = Autocast::widest,
     .offer = Offer::function,
 });
 constexpr OpDef concat_op = composite({
@@ -319,6 +320,7 @@ Returns: a new tensor of the promoted dtype.
     .batch = batch_stack,
     .attrs = &attr_info<DimAttrs>,
     .takes_stored = true,
+    .autocast = Autocast::widest,
     .offer = Offer::function,
 });
 

@@ -132,6 +132,7 @@ tensor([8.])
     .accumulates = 1,
     .accumulates_part = false,
     .stage = linear_stage,
+    .autocast = Autocast::lower,
     .offer = Offer::function,
 });
 
@@ -176,6 +177,7 @@ Returns:
 tensor([[6.]])
 )",
     .run = bilinear_run,
+    .autocast = Autocast::as_given,
     .offer = Offer::function,
 });
 
@@ -235,6 +237,7 @@ Returns:
 tensor(1.+0.j)
 )",
     .run = vdot_run,
+    .autocast = Autocast::as_given,
 });
 
 void inner_run(const Call& c, Tensors& outs) {
@@ -398,6 +401,7 @@ tensor([[7., 9.]])
     .run = addr_run,
     .attrs = &attr_info<BetaAlpha>,
     .inplace = true,
+    .autocast = Autocast::as_given,
 });
 
 void addbmm_run(const Call& c, Tensors& outs) {
@@ -431,6 +435,7 @@ tensor([[7.]])
     .run = addbmm_run,
     .attrs = &attr_info<BetaAlpha>,
     .inplace = true,
+    .autocast = Autocast::lower,
 });
 
 constexpr const OpDef* listed[] = {&linear_op, &bilinear_op,  &outer_op, &ger_op,  &vdot_op,

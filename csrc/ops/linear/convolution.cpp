@@ -503,9 +503,13 @@ clew.Size([1, 4, 3, 3, 3])
 };
 
 consteval OpDef conv(const char* signature, void (*run)(const Call&, Tensors&),
-                     const AttrInfo* attrs, const char* doc) {
-  return composite(
-      {.signature = signature, .doc = doc, .run = run, .attrs = attrs, .offer = Offer::function});
+                     const AttrInfo* attrs, const char* doc, Autocast autocast = Autocast::lower) {
+  return composite({.signature = signature,
+                    .doc = doc,
+                    .run = run,
+                    .attrs = attrs,
+                    .autocast = autocast,
+                    .offer = Offer::function});
 }
 
 constexpr OpDef conv_ops[] = {
@@ -568,7 +572,8 @@ Returns:
 >>> x, w = clew.tensor([[[1., 2., 4.]]]), clew.tensor([[[-1., 1.]]])
 >>> clew.convolution(x, w, None, [1], [0], [1], False, [0], 1)
 tensor([[[1., 2.]]])
-)"),
+)",
+         Autocast::none),
 };
 
 constexpr const OpDef* listed[] = {

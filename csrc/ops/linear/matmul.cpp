@@ -236,6 +236,7 @@ tensor([3., 7.])
     .saves = keep_other,
     .vjp = product_vjp,
     .batch = batch_matmul,
+    .autocast = Autocast::lower,
 });
 
 constexpr OpDef mm_op = general({
@@ -258,6 +259,7 @@ tensor([[11.]])
     .saves = keep_other,
     .vjp = product_vjp,
     .batch = batch_matmul,
+    .autocast = Autocast::lower,
 });
 
 constexpr OpDef bmm_op = general({
@@ -279,6 +281,7 @@ tensor([3., 3.])
     .saves = keep_other,
     .vjp = product_vjp,
     .batch = batch_matmul,
+    .autocast = Autocast::lower,
 });
 
 constexpr OpDef mv_op = general({
@@ -381,6 +384,7 @@ tensor([[7.]])
     .vjp = added_vjp,
     .attrs = &attr_info<BetaAlpha>,
     .inplace = true,
+    .autocast = Autocast::lower,
 });
 
 constexpr OpDef addmv_op = general({
@@ -434,6 +438,7 @@ tensor([4., 4.])
     .vjp = added_vjp,
     .attrs = &attr_info<BetaAlpha>,
     .inplace = true,
+    .autocast = Autocast::lower,
 });
 
 constexpr const OpDef* all[] = {&matmul_op, &mm_op,    &bmm_op,   &mv_op,

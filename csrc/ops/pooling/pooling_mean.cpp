@@ -104,7 +104,8 @@ tensor([[[4.]]])
 clew.Size([1, 1, 2, 2])
 )">,
 };
-consteval OpDef mean_pool(const char* signature, const char* doc) {
+consteval OpDef mean_pool(const char* signature, const char* doc,
+                          Autocast autocast = Autocast::none) {
   return general(
       {.signature = signature,
        .doc = doc,
@@ -118,6 +119,7 @@ consteval OpDef mean_pool(const char* signature, const char* doc) {
            },
        .batch = batch_fold<0b1>,
        .attrs = &attr_info<MeanAttrs>,
+       .autocast = autocast,
        .offer = Offer::function});
 }
 constexpr OpDef mean_ops[] = {
@@ -134,7 +136,7 @@ constexpr OpDef mean_ops[] = {
         "nn.functional.avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, int[3] "
         "padding=0, "
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-        mean_docs[2]),
+        mean_docs[2], Autocast::float32),
 };
 Tensor mean(const Tensor& x, const MeanAttrs& a) {
   return apply(mean_ops[a.kernel_size.size() - 1], {x}, a);
@@ -225,7 +227,7 @@ void adaptive_mean_cpu(const Call& c, Tensors& outs) {
   const StagedOut to(outs[0], x.dtype());
   kernels::mean_pool(s, x.data<char>(), to.data<char>());
 }
-consteval OpDef adaptive_mean(const char* signature) {
+consteval OpDef adaptive_mean(const char* signature, Autocast autocast = Autocast::none) {
   return general(
       {.signature = signature,
        .doc =
@@ -250,12 +252,14 @@ tensor([[[2., 6.]]])
            },
        .batch = batch_fold<0b1>,
        .attrs = &attr_info<SizeAttrs>,
+       .autocast = autocast,
        .offer = Offer::function});
 }
 constexpr OpDef adaptive_ops[] = {
     adaptive_mean("nn.functional.adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor"),
     adaptive_mean("nn.functional.adaptive_avg_pool2d(Tensor input, int[2] output_size) -> Tensor"),
-    adaptive_mean("nn.functional.adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor"),
+    adaptive_mean("nn.functional.adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor",
+                  Autocast::float32),
 };
 
 void adaptive_back_shape(const Call& c, OutSpecs& out) {

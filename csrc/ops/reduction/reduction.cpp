@@ -291,6 +291,7 @@ tensor(24.)
     .vjp = prod_all_vjp,
     .batch = prod_all_batch,
     .attrs = &attr_info<ProdAllAttrs>,
+    .autocast = Autocast::float32,
 });
 
 void prod_vjp(Vjp& c) {
@@ -338,6 +339,7 @@ tensor([ 2., 12.])
     .vjp = prod_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<ProdAttrs>,
+    .autocast = Autocast::float32,
 });
 
 // ---- any, all, count_nonzero

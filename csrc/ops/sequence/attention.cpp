@@ -381,6 +381,7 @@ tensor([[2., 3.]])
 )",
     .run = run,
     .attrs = &attr_info<AttentionAttrs>,
+    .autocast = Autocast::lower,
     .offer = Offer::function,
 });
 

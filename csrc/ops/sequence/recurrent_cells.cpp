@@ -333,6 +333,7 @@ constexpr OpDef lstm_cell_op = composite({
                  "Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor)",
     .doc = "One step of an LSTM: h and c. States that are missing are zeros.",
     .run = lstm_cell_run,
+    .autocast = Autocast::float32,
     .offer = Offer::function,
 });
 constexpr OpDef gru_cell_op = composite({
@@ -340,6 +341,7 @@ constexpr OpDef gru_cell_op = composite({
                  "Tensor? b_hh) -> Tensor",
     .doc = "One step of a GRU. A state that is missing is zeros.",
     .run = gru_cell_run,
+    .autocast = Autocast::float32,
     .offer = Offer::function,
 });
 constexpr OpDef rnn_cell_op = composite({
@@ -348,6 +350,7 @@ constexpr OpDef rnn_cell_op = composite({
     .doc = "One step of a simple recurrent layer. A state that is missing is zeros.",
     .run = rnn_cell_run,
     .attrs = &attr_info<SimpleAttrs>,
+    .autocast = Autocast::lower,
     .offer = Offer::function,
 });
 

@@ -252,6 +252,7 @@ Args:
 )",
     .run = stack_run,
     .attrs = &attr_info<StackAttrs>,
+    .autocast = Autocast::as_given,
     .offer = Offer::function,
 });
 

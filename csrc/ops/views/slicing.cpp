@@ -160,7 +160,7 @@ void slice_vjp(Vjp& c) {
   c.set(0, slice_backward(c.grad(), c.sizes(0), a.dim, a.start, a.end, a.step));
 }
 constexpr OpDef slice_op = view({
-    .signature = "_slice(Tensor input, int dim=0, int start=0, int end=4611686018427387904, int "
+    .signature = "_slice(Tensor input, int dim=0, int start=0, int end=9223372036854775807, int "
                  "step=1) -> Tensor",
     .doc = "Every step-th part of a range of a dimension; the ends are clamped as Python's slices "
            "are.",

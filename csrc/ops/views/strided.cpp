@@ -272,6 +272,7 @@ Returns: a tensor that shares memory with the input.
     .vjp = as_complex_vjp,
     .batch = batch_leading,
     .aliases = true,
+    .autocast = Autocast::float32,
     .offer = Offer::function,
 });
 
