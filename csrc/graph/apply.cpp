@@ -122,13 +122,15 @@ bool overlaps_itself(const Tensor& t) {
     if (t.size(i) > 1 && t.stride(i) == 0) return true;
   return false;
 }
-void check_written(const Tensor& t, const std::string& op, bool records) {
-  check_inplace(t, op.c_str(), records);
+void refuse_self_overlap(const Tensor& t, std::string_view op) {
   if (overlaps_itself(t))
     fail(op,
          ": unsupported operation: more than one element of the written-to tensor refers to a "
-         "single memory location; "
-         "clone() the tensor before writing into it");
+         "single memory location. Please clone() the tensor before performing the operation.");
+}
+void check_written(const Tensor& t, const std::string& op, bool records) {
+  check_inplace(t, op.c_str(), records);
+  refuse_self_overlap(t, op);
 }
 
 namespace {
@@ -497,9 +499,10 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   // The operations that it is made of check what they write.
   if (op.kind == OpKind::Composite && op.write) return op.write(Call{op, in, attrs});
   const Tensor self = in[0];
-  bool records = modes.grad && any_requires_grad(in);
   std::string name = std::string(op_name(op)) + "_";
-  check_written(self, name, records);
+  const InplaceWrite write(self, name.c_str(), in);
+  const bool records = write.records();
+  refuse_self_overlap(self, name);
   for (size_t i = 1; i < in.size(); ++i)
     if (in[i].defined()) refuse_partial_overlap(self, in[i], name);
   if (op.kind != OpKind::Composite && device_of(op, in) != self.device())
@@ -584,13 +587,9 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
            self.dtype());
     if (!direct) copy_into(self, outs[0]);
   }
-  bump_version(self);
+  write.written();
   watched.done(self);
-  if (!records) return;
-  Tensors outs;
-  outs.push_back(self);
-  if (!is_inexact(self.dtype())) return;
-  rebase_history(self, record(op, args, attrs, outs, false));
+  write.record_as(op, args, attrs);
 } catch (const Error& e) {
   rethrow_with_operands(e, in);
 }

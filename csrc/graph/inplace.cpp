@@ -230,8 +230,8 @@ static void copy_unbatched(const Tensor& dst, const Tensor& src) {
     settle(both);
     settle_before_write(dst);
   }
-  bool records = modes.grad && (dst.requires_grad() || src.requires_grad());
-  check_inplace(dst, "copy_", records);
+  const Tensor in[2] = {dst, src};
+  const InplaceWrite write(dst, "copy_", in);
   if (broadcast_shapes(dst.sizes(), src.sizes(), "copy_") != dst.sizes())
     fail("copy_: src must broadcast to the tensor's shape; got ", src, " for ", dst);
   if (src.is_meta() && !dst.is_meta())
@@ -247,13 +247,9 @@ static void copy_unbatched(const Tensor& dst, const Tensor& src) {
   } else {
     copy_into(dst, src);
   }
-  bump_version(dst);
-  if (!records || !is_inexact(dst.dtype())) return;
-  Tensors outs;
-  outs.push_back(dst);
-  Tensor in[2] = {dst, src};
+  write.written();
   // An integer source carries no gradient, but the write still ends the old history.
-  rebase_history(dst, record(copy_op, in, nullptr, outs, false));
+  write.record_as(copy_op, in, nullptr);
 }
 
 [[gnu::cold]] static void copy_traced(const Tensor& dst, const Tensor& src) {

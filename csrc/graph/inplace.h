@@ -17,8 +17,9 @@ inline void bump_version(const Tensor& t) {
   ++t->storage->version;
   if (!modes.accumulating) note_write(t->storage);
 }
-// Whether two elements of t are certainly the same memory (a stride is 0).
+// Whether two elements of t are certainly the same memory (a stride is 0); refuses that.
 bool overlaps_itself(const Tensor& t);
+void refuse_self_overlap(const Tensor& t, std::string_view op);
 // Both checks, for an operation of this name.
 void check_written(const Tensor& t, const std::string& op, bool records);
 // How a tensor that is written lies to one that is read: `partly` where both are dense and share
@@ -40,6 +41,27 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
 Tensor keep_old(const Tensor& t);
 // t was overwritten by the recorded node (node's edge 0 is t's old history).
 void rebase_history(const Tensor& t, NodeRef node);
+// One write into `self`, of an operation of this name on `in`: refused at once where autograd
+// forbids it, its version and history told when the elements are written.
+class InplaceWrite {
+  const Tensor& self_;
+  bool records_;
+
+ public:
+  InplaceWrite(const Tensor& self, const char* name, std::span<const Tensor> in)
+      : self_(self), records_(modes.grad && any_requires_grad(in)) {
+    check_inplace(self, name, records_);
+  }
+  bool records() const { return records_; }
+  void written() const { bump_version(self_); }
+  // `args`: what backward may save; the value before the write where it needs that one.
+  void record_as(const OpDef& op, std::span<const Tensor> args, const void* attrs) const {
+    if (!records_ || !is_inexact(self_.dtype())) return;
+    Tensors outs;
+    outs.push_back(self_);
+    rebase_history(self_, record(op, args, attrs, outs, false));
+  }
+};
 // dst[...] = src, broadcasting and converting; recorded.
 void copy_(const Tensor& dst, const Tensor& src);
 // The part of base with these sizes, strides and offset from the storage's beginning, in elements

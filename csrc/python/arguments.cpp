@@ -222,10 +222,7 @@ PyObject* Arguments::finish(Tensor t) const {
       }
       resize_(o, t.sizes());
     }
-    if (overlaps_itself(o))
-      fail(fn,
-           ": unsupported operation: more than one element of the written-to tensor refers to a "
-           "single memory location; clone() it first");
+    refuse_self_overlap(o, fn);
     if (is_batched(o) || is_batched(t)) {
       copy_(o, t);
     } else {

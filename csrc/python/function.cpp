@@ -332,10 +332,7 @@ void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result, 
       throw PythonError();
     resize_(out, result.sizes());
   }
-  if (overlaps_itself(out))
-    fail(e.name,
-         ": unsupported operation: more than one element of the written-to tensor refers to a "
-         "single memory location. Please clone() the tensor before performing the operation.");
+  refuse_self_overlap(out, e.name);
   if (is_batched(out) || is_batched(result)) return copy_(out, result);
   copy_into(out, result);
   bump_version(out);

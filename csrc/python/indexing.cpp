@@ -421,10 +421,7 @@ void put(const Tensor& x, const IndexPlan& plan, Tensor v) {
 }
 
 void write(const Tensor& part, const Tensor& v) {
-  if (overlaps_itself(part))
-    fail(
-        "indexing: unsupported operation: more than one element of the written-to tensor refers to "
-        "a single memory location. Please clone() the tensor before performing the operation.");
+  refuse_self_overlap(part, "indexing");
   copy_(part, trimmed(v, part.ndim()));
 }
 

@@ -437,17 +437,13 @@ void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, con
     fail(
         "index_put_: expected all tensors to be on the same device, but found at least two "
         "devices, cpu and meta");
-  const bool records = modes.grad && any_requires_grad(args);
-  if (!records && !accumulate && put_few_(x, values, places, dims)) return;
+  if (!(modes.grad && any_requires_grad(args)) && !accumulate && put_few_(x, values, places, dims))
+    return;
   IndexPutAttrs a{dims, accumulate};
   index_put_check(Call{index_put_op, args, &a});
-  check_inplace(x, "index_put_", records);
+  const InplaceWrite write(x, "index_put_", args);
   settle_before_write(x);
-  for (int d = 0; d < x.ndim(); ++d) {
-    require(x.numel() < 2 || x.size(d) <= 1 || x.stride(d) != 0,
-            "index_put_: more than one element of the written-to tensor refers to a single memory "
-            "location; clone() it first");
-  }
+  refuse_self_overlap(x, "index_put_");
   // Places are looked up while values are read, so that even equal tensors disturb.
   const Overlap shared = overlap(x, values);
   if (shared == Overlap::partly || shared == Overlap::whole) fail_overlap("index_put_");
@@ -458,12 +454,9 @@ void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, con
     copy_into(where, places);
   }
   if (!x.is_meta()) put_into(x, values, where, a, "index_put_");
-  bump_version(x);
-  if (!records || !is_inexact(x.dtype())) return;
+  write.written();
   const Tensor kept[3] = {x, values, where};
-  Tensors outs;
-  outs.push_back(x);
-  rebase_history(x, record(index_put_op, kept, &a, outs, false));
+  write.record_as(index_put_op, kept, &a);
 }
 
 }  // namespace clew

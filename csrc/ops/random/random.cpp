@@ -55,23 +55,16 @@ void overwrite(const Tensor& x, const char* name, F&& fill) {
       return copy_(x, once);
     }
   }
-  bool records = modes.grad && x.requires_grad();
-  check_inplace(x, name, records);
-  if (!alike && overlaps_itself(x))
-    fail(name,
-         ": unsupported operation: more than one element of the written-to tensor refers to a "
-         "single memory location; clone() the tensor before writing into it");
+  const Tensor in[1] = {x};
+  const InplaceWrite write(x, name, in);
+  if (!alike) refuse_self_overlap(x, name);
   if (!x.is_meta() && x.numel() > 0) {
     settle_before_write(x);
     const Held held{x};
     fill(x.nd());
   }
-  bump_version(x);
-  if (!records || !is_inexact(x.dtype())) return;
-  Tensors outs;
-  outs.push_back(x);
-  Tensor in[1] = {x};
-  rebase_history(x, record(overwrite_op, in, nullptr, outs, false));
+  write.written();
+  write.record_as(overwrite_op, in, nullptr);
 }
 
 void need_floating(const Tensor& x, const char* name, bool complex_too = false) {
