@@ -51,8 +51,8 @@ void cast_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
   }
 }
 
-template <class From, class... To> void set_casts(TypeList<To...>) {
-  LoopTable& row = table::casts[static_cast<int>(dtype_of<From>())];
+template <class From, class... To> void set_casts(TypeList<To...>, DType from = dtype_of<From>()) {
+  LoopTable& row = table::casts[static_cast<int>(from)];
   ((row.fn[static_cast<int>(dtype_of<To>())] = cast_loop<To, From>), ...);
 }
 
@@ -60,14 +60,17 @@ template <class From, class... To> void set_casts(TypeList<To...>) {
 
 void init_casts();
 void init_casts() {
-  set_casts<float>(TypeList<double, f16, bf16, int64_t, int32_t, uint8_t, bool>{});
-  set_casts<double>(TypeList<float, int64_t, int32_t, uint8_t, bool>{});
+  set_casts<float>(TypeList<double, f16, bf16, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>{});
+  set_casts<double>(TypeList<float, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>{});
   set_casts<f16>(TypeList<float>{});
   set_casts<bf16>(TypeList<float, double>{});
   set_casts<int64_t>(TypeList<float, double, int32_t, bool>{});
   set_casts<int32_t>(TypeList<float, double, int64_t, bool>{});
+  set_casts<int16_t>(TypeList<float, int64_t>{});
+  set_casts<int8_t>(TypeList<float, int64_t>{});
   set_casts<uint8_t>(TypeList<float, double, int64_t, int32_t>{});
-  set_casts<bool>(TypeList<float, double, int64_t, int32_t>{});
+  // A truth value is a byte of 0 or 1, and loops of bytes are vectors.
+  set_casts<uint8_t>(TypeList<float, double, int64_t, int32_t>{}, DType::Bool);
 }
 
 }  // namespace clew::kernels::CLEW_ISA

@@ -118,7 +118,7 @@ void triangle(const NdView& dst, const NdView& src, int64_t diagonal, bool lower
       const int64_t edge = std::clamp<int64_t>(r % rows + diagonal + (lower ? 1 : 0), 0, columns);
       const int64_t first = lower ? 0 : edge, stop = lower ? edge : columns;
       for (int64_t j = 0; j < first; ++j) d[j * sd] = T{};
-      for (int64_t j = first; j < stop; ++j) d[j * sd] = s[j * ss];
+      for (int64_t j = first; d != s && j < stop; ++j) d[j * sd] = s[j * ss];  // or in place
       for (int64_t j = stop; j < columns; ++j) d[j * sd] = T{};
     });
   });

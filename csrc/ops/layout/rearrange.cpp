@@ -189,11 +189,12 @@ void triangle_shape(const Call& c, OutSpecs& out) {
   require(c.in[0].ndim() >= 2, c.name(), ": input must have at least 2 dimensions; got ", c.in[0]);
   out.add(c.in[0].dtype(), c.in[0].sizes());
 }
-void tril_cpu(const Call& c, Tensors& outs) {
-  kernels::triangle(outs[0].nd(), c.in[0].nd(), c.as<DiagonalAttrs>().diagonal, true);
+template <bool lower> void triangle_cpu(const Call& c, Tensors& outs) {
+  kernels::triangle(outs[0].nd(), c.in[0].nd(), c.as<DiagonalAttrs>().diagonal, lower);
 }
-void triu_cpu(const Call& c, Tensors& outs) {
-  kernels::triangle(outs[0].nd(), c.in[0].nd(), c.as<DiagonalAttrs>().diagonal, false);
+template <bool lower> void triangle_write(const Call& c) {
+  const kernels::NdView x = c.in[0].nd();
+  kernels::triangle(x, x, c.as<DiagonalAttrs>().diagonal, lower);
 }
 void tril_vjp(Vjp& c) { c.set(0, tril(c.grad(), c.as<DiagonalAttrs>().diagonal)); }
 void triu_vjp(Vjp& c) { c.set(0, triu(c.grad(), c.as<DiagonalAttrs>().diagonal)); }
@@ -209,7 +210,8 @@ Returns: a new tensor.
 [[1.0, 0.0], [1.0, 1.0]]
 )",
     .shape = triangle_shape,
-    .cpu = tril_cpu,
+    .cpu = triangle_cpu<true>,
+    .write = triangle_write<true>,
     .vjp = tril_vjp,
     .batch = batch_leading,
     .attrs = &attr_info<DiagonalAttrs>,
@@ -228,7 +230,8 @@ Returns: a new tensor.
 [[1.0, 1.0], [0.0, 1.0]]
 )",
     .shape = triangle_shape,
-    .cpu = triu_cpu,
+    .cpu = triangle_cpu<false>,
+    .write = triangle_write<false>,
     .vjp = triu_vjp,
     .batch = batch_leading,
     .attrs = &attr_info<DiagonalAttrs>,

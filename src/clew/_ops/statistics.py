@@ -384,6 +384,12 @@ def renorm(
     tensor([[0.6000, 0.8000],
             [0.3000, 0.4000]])
     """
+    factors = _renorm_factors(input, p, dim, maxnorm)
+    return write_out("renorm", input * factors, out)
+
+
+def _renorm_factors(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """What each part along `dim` is multiplied with."""
     need_tensors("renorm", input=input)
     p, maxnorm = need_number("renorm", "p", p), need_number("renorm", "maxnorm", maxnorm)
     if not (input.is_floating_point() or input.is_complex()):
@@ -403,10 +409,12 @@ def renorm(
     large = norms > maxnorm
     # Where nothing is scaled the quotient is not looked at, so it must not divide by zero.
     factors = maxnorm / (_ops.where(large, norms, 1.0) + 1e-7)
-    made = input * _ops.where(large, factors, 1.0).to(input.dtype)
-    return write_out("renorm", made, out)
+    return _ops.where(large, factors, 1.0).to(input.dtype)
 
 
 def renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """renorm in place."""
-    return self.copy_(renorm(self.clone(), p, dim, maxnorm))
+    # Backward of the norms wants the values before the write.
+    recorded = _C.is_grad_enabled() and isinstance(self, Tensor) and self.requires_grad
+    before = self.clone() if recorded else self
+    return self.mul_(_renorm_factors(before, p, dim, maxnorm))
