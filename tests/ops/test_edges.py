@@ -345,3 +345,57 @@ def test_gradient_of_polygamma_of_the_greatest_order():
 def test_nextafter_from_negative_zero():
     got = clew.nextafter(clew.tensor([-0.0, -0.0]), clew.tensor([1.0, -1.0]))
     assert got.tolist() == [2.0**-149, -(2.0**-149)]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sign_of_16_bit_floats(dtype):
+    x = clew.tensor([0.0, -0.0, 1.5, -2.0, clew.inf, -clew.inf, clew.nan] * 9).to(
+        getattr(clew, dtype)
+    )
+    for part in (x, x[::2], x[1:4]):
+        assert (-part).equal((-part.float()).to(part.dtype)) or part.isnan().any()
+        for got, want in ((-part, -part.float()), (part.abs(), part.float().abs())):
+            np.testing.assert_array_equal(got.float().numpy(), want.numpy())
+            np.testing.assert_array_equal(
+                np.signbit(got.float().numpy())[~part.isnan().numpy()],
+                np.signbit(want.numpy())[~part.isnan().numpy()],
+            )
+
+
+@pytest.mark.parametrize("source", ["bool", "float32", "float64", "int16", "int8"])
+@pytest.mark.parametrize("target", ["int8", "int16", "int32", "int64", "float32", "float64"])
+def test_casts_of_rows_and_of_strided_elements(source, target):
+    values = np.array([0, 1, 2, 100, -3, 127, -128, 255, 300, 40000, -70000.6, 3e9] * 70)
+    if source.startswith("float"):
+        values[5:9] = [np.inf, -np.inf, 1e30, 2.5]
+    else:
+        values = values.astype(np.int64)
+    x = clew.from_numpy(values).to(getattr(clew, source))
+    for part in (x, x[::3], x[5:9], x[:1].expand(100)):
+        got = part.to(getattr(clew, target))
+        want = clew.stack([v.to(getattr(clew, target)) for v in part])
+        assert got.equal(want)
+
+
+def test_layouts_that_go_another_way():
+    x = clew.arange(70.0 * 80).reshape(70, 80)
+    for y in (
+        x.t(),
+        x.reshape(7, 10, 80).permute(2, 0, 1),
+        x[:1].expand(70, 80),
+        x[:, :1].expand(70, 80),
+    ):
+        a = y.numpy()
+        for d in range(y.ndim):
+            np.testing.assert_array_equal(y.flip(d).numpy(), np.flip(a, d))
+            np.testing.assert_allclose(
+                y.cumsum(d).numpy(), a.cumsum(d, dtype=np.float64), rtol=1e-6
+            )
+            np.testing.assert_allclose(
+                (y / 5600 + 0.9).cumprod(d).numpy(),
+                (a / 5600 + 0.9).cumprod(d, dtype=np.float64),
+                rtol=1e-4,
+            )
+            np.testing.assert_allclose(y.sum(d).numpy(), a.sum(d, dtype=np.float64), rtol=1e-6)
+            np.testing.assert_array_equal(y.amax(d).numpy(), a.max(d))
+        assert y.flip(0).stride() == y.clone().stride()

@@ -41,10 +41,13 @@ template <class To, class From> [[gnu::flatten]] void cast_rows(char* d, const c
     for (int64_t i = 0; i < n; ++i) out[i] = convert<To>(in[i]);
   }
 }
+constexpr int64_t few = 16;  // elements that are not worth bringing side by side
 template <class To, class From>
 void cast_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
   if (s[0] == sizeof(To) && s[1] == sizeof(From)) {
     cast_rows<To, From>(p[0], p[1], n);
+  } else if (n >= few) {
+    block_rows<1, From, From, To>(cast_loop<To, From>, p, s, n, nullptr);
   } else {
     for (int64_t i = 0; i < n; ++i)
       at<To>(p[0], i * s[0]) = convert<To>(read<From>(p[1], i * s[1]));

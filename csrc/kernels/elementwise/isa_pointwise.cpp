@@ -75,6 +75,14 @@ void init_arithmetic() {
   beside_numbers<2>(table::div, quotient);
   unary(table::neg, F{}, []<class T>(T a) { return T(-a); });
   unary(table::abs, F{}, []<class T>(T a) { return T(std::fabs(a)); });
+  // The sign of a 16-bit float is its highest bit.
+  LoopTable turned = {}, cleared = {};
+  unary(turned, TypeList<int16_t>{}, []<class T>(T a) { return T(a ^ INT16_MIN); });
+  unary(cleared, TypeList<int16_t>{}, []<class T>(T a) { return T(a & INT16_MAX); });
+  for (DType half : {DType::Float16, DType::BFloat16}) {
+    table::neg.fn[static_cast<int>(half)] = turned[DType::Int16];
+    table::abs.fn[static_cast<int>(half)] = cleared[DType::Int16];
+  }
   unary(table::square, F{}, []<class T>(T a) { return T(a * a); });
   unary(table::reciprocal, F{}, []<class T>(T a) { return T(T(1) / a); });
   auto between = []<class T>(T a, T b, T w) {

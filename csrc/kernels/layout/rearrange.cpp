@@ -3,6 +3,8 @@
 // Invariant: rows are independent, so any split over threads gives the same result.
 #include "kernels/layout/rearrange.h"
 
+#include <algorithm>
+
 #include "kernels/core/stream.h"
 #include "kernels/indexing/index_walk.h"
 
@@ -74,9 +76,22 @@ void copy_signed(const NdView& to, const NdView& from) {
   if (n == 0) return;
   int last = to.ndim - 1;
   NdView dst = to, src = from;
-  Dims strides[2] = {{to.strides, to.ndim}, {from.strides, from.ndim}};
+  // As the written elements lie in memory.
+  Dims order;
+  for (int d = 0; d < to.ndim; ++d) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    const bool one = to.sizes[a] == 1, other = to.sizes[b] == 1;
+    return one != other ? one : !one && to.strides[a] > to.strides[b];
+  });
+  Dims sizes, strides[2];
+  for (int64_t d : order) {
+    sizes.push_back(to.sizes[d]);
+    strides[0].push_back(to.strides[d]);
+    strides[1].push_back(from.strides[d]);
+  }
+  dst.sizes = src.sizes = sizes.data();
   for (int d = 0; d < last; ++d) {
-    if (from.strides[d] >= 0) continue;
+    if (strides[1][d] >= 0) continue;
     for (NdView* v : {&dst, &src}) {
       int64_t& step = strides[v == &src][d];
       v->data += (v->sizes[d] - 1) * step * static_cast<int64_t>(itemsize(v->dtype));

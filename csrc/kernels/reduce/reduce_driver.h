@@ -52,6 +52,7 @@ struct ReducePlan {
   bool by_columns() const {
     if (kept.empty() || reduced.empty()) return false;
     int64_t r = reduced.back().src, k = kept.back().src;
+    if (k == 0) return false;  // neighbouring outputs are made of the same elements
     return r > k || (count < 16 && kept.back().size >= 16);
   }
 };
@@ -109,6 +110,15 @@ template <class R>
   const R r = reducer;  // a copy that no running value of one byte may overlap
   if constexpr (HasLoops<R>) {
     if (stride == 1) return r.loops->row(p, n, total);
+  }
+  if (stride == 0 && n >= 2 * L) {  // one element in place of all goes through the same loops
+    constexpr int64_t room_size = 512;
+    alignas(64) std::byte bytes[room_size * sizeof(typename R::In)];
+    auto* room = reinterpret_cast<typename R::In*>(bytes);
+    std::uninitialized_fill_n(room, std::min(n, room_size), *p);
+    for (int64_t i = 0; i < n; i += room_size)
+      reduce_row(reducer, room, 1, std::min(room_size, n - i), aux, total);
+    return;
   }
   int64_t i = 0;
   if (stride == 1 && n >= 2 * L) {

@@ -138,6 +138,16 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
   });
 }
 
+// What a scan reads: `src`, or a copy of it in `dst` where that is dense along the lines and each
+// element of `src` lies in a cache line of its own: both are then gone through in order.
+NdView read_in_order(const NdView& dst, const NdView& src, int dim) {
+  if (dst.ndim < 2 || dst.strides[dim] != 1 || !dst.contiguous() ||
+      src.strides[dim] * static_cast<int64_t>(itemsize(src.dtype)) < line_bytes)
+    return src;
+  copy(dst, src);
+  return dst;
+}
+
 // Dense lines of floats in vectors; false, and nothing is done, where that is not faster.
 bool sum_dense_lines(const NdView& dst, const NdView& src, int dim, bool reverse) {
   const ScanLoops& loops = scan_loops();
@@ -241,8 +251,9 @@ void cumextremum_of(const NdView& values, const NdView& indices, const NdView& s
 
 }  // namespace
 
-void cumsum(const NdView& dst, const NdView& src, int dim, bool reverse) {
-  const LongWork work(src.numel());
+void cumsum(const NdView& dst, const NdView& given, int dim, bool reverse) {
+  const LongWork work(given.numel());
+  const NdView src = read_in_order(dst, given, dim);
   if (sum_dense_lines(dst, src, dim, reverse)) return;
   dispatch(as_signed(dst.dtype), PlainTypes{}, [&]<class T>() {
     using Acc = running_t<T>;
@@ -250,8 +261,9 @@ void cumsum(const NdView& dst, const NdView& src, int dim, bool reverse) {
   });
 }
 
-void cumprod(const NdView& dst, const NdView& src, int dim) {
-  const LongWork work(src.numel());
+void cumprod(const NdView& dst, const NdView& given, int dim) {
+  const LongWork work(given.numel());
+  const NdView src = read_in_order(dst, given, dim);
   dispatch(as_signed(dst.dtype), PlainTypes{}, [&]<class T>() {
     using Acc = running_t<T>;
     scan<T>(dst, src, dim, false, Acc(1), [](Acc a, T v) { return a * widen<T, Acc>(v); });
