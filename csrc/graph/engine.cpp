@@ -77,8 +77,9 @@ class Waiting {
 struct GraphTask {
   BackwardArgs& args;
   Waiting reached;
-  // Accumulators, made at any time. They run when all their consumers did, as far as their count of
-  // references tells (those of another graph count, too), or else at the end.
+  // Leaf accumulators run after all their consumers (known from the reference count), otherwise at
+  // the end. They may be older than their consumers, and references from another graph count as
+  // well.
   std::vector<Node*> leaves;
   Node* current = nullptr;
   Moment moment = Moment::rule;  // of the node that is being processed, when something fails
@@ -118,8 +119,8 @@ struct GraphTask {
 
   // A gradient is on its way to n.
   void reach(Node* n) {
-    // One that was foreign stays so when the other call is through with it: its gradients gathered
-    // so far lie in the table.
+    // A node that was in use by another backward stays in the table after that backward has
+    // finished with it, because its gradients so far are there.
     if (n->task == nullptr && (foreign.empty() || !foreign.count(n))) {
       n->task = this;
       n->delivered = 0;
@@ -223,7 +224,7 @@ struct GraphTask {
     return n->refs > n->delivered + 1 + others;
   }
 
-  // Whether n's rows were put with others that wait for one product.
+  // Adds n's rows to the buffer of factors that become one product; false if that does not apply.
   bool stage(Node* n, std::span<const Tensor> grads) {
     const Edge& e = n->edges[n->accumulated_input()];
     if (e.nr != 0 || e.fn->task != this || (!e.fn->staged && !awaits_more(e.fn))) return false;
@@ -299,7 +300,7 @@ struct GraphTask {
 
   void process(Node* n) {
     ended_before = 0;               // hooks may run
-    TraceNode trace(ended_before);  // of what follows, too: fitting its gradients, adding them up
+    TraceNode trace(ended_before);  // includes fitting and adding up its gradients
     Tensor single;
     std::vector<Tensor> many;
     std::span<Tensor> grads;
@@ -346,8 +347,8 @@ struct GraphTask {
     }
     if (run && any) {
       if (n->consumed) fail_consumed(*n, args.roots[0].fn.get());
-      // Gradients are computed in the dtypes of the forward pass; functions of Python's see the
-      // caller's region.
+      // Gradients are computed in the dtypes of the forward pass; custom Functions, which are
+      // Python code, see the caller's autocast region.
       AutocastMode cast(autocasts() && n->python_object());
       const uint64_t unwanted = captures_any ? unwanted_inputs(n) : 0;
       trace.open_for(*n, unwanted);
@@ -381,8 +382,8 @@ struct GraphTask {
     auto* at = reinterpret_cast<const char*>(n);
     for (int line = 0; line < 4; ++line) fetch_line(at + line * line_bytes);
   }
-  // While n runs, what its inputs' nodes saved comes from memory, and the nodes after those, whose
-  // turn it is then to be read here.
+  // Prefetches while n runs: what the nodes of its inputs saved, and the nodes after those, which
+  // the next call of this function reads.
   static void fetch_ahead(const Node* n) {
     for (uint32_t i = 0; i < n->edge_count; ++i) {
       const Node* fn = n->edges[i].fn;
@@ -490,15 +491,15 @@ struct GraphTask {
   static constexpr uint8_t looking = intercept_watch | intercept_anomaly;
   // nan_watch: every gradient so far is known to be finite.
   bool finite = false;
-  // Of the rule that ran last, if it may have written over its gradient.
+  // Whether the rule that ran last may have written over its incoming gradient.
   bool written_over = false;
   SmallGradient gradient_before;
   void watch(Node* n, std::span<const Tensor> grads, std::span<const Tensor> made) {
     finite &= watch_gradients(*n, grads, made,
                               std::exchange(written_over, false) ? &gradient_before : nullptr);
   }
-  // A rule whose gradients are looked at as a whole: nobody looks at its steps. It may write over
-  // the gradients that it was given unless these have to be compared with what it makes of them.
+  // Runs a rule and checks its gradients as a whole, without checking the operations inside it. The
+  // rule may write over its incoming gradients unless they must be compared with the result.
   void run_watched(Node* n, std::span<const Tensor> grads, Tensor* outs, uint64_t unwanted) {
     std::vector<Tensor> held;
     if (modes.intercept & intercept_watch) {
@@ -565,7 +566,7 @@ struct GraphTask {
     deferred.end();
   }
 
-  // Of nodes that were made where calls wait, the calls wait here, too.
+  // Calls of a gradient rule wait if the node was made where calls wait.
   class Deferred {
     bool before_ = modes.deferred;
 

@@ -1,5 +1,4 @@
-// Search of results for NaN and infinity, and operations that are shown to Python: what is looked
-// at, and who is told.
+// Search of results for NaN and infinity, and reports of operations to Python.
 // May include: graph.
 // Invariant: a value is reported where it was born, not where it was handed on.
 #pragma once
@@ -7,7 +6,8 @@
 
 namespace clew {
 
-// Who is told: nan_watch's callback, or the error that detect_anomaly raises.
+// What a search for NaN and infinity reports to: nan_watch's callback, or the error that
+// detect_anomaly raises.
 struct Watch {
   PyObject* callback = nullptr;  // owned
   bool nan = true;
@@ -35,8 +35,8 @@ class WatchedWrite {
   WatchedWrite(const OpDef& op, std::span<const Tensor> in, const void* attrs);
   void done(const Tensor& written) const;
 };
-// A function of Python's is shown the operations of some names, and every backward before it runs,
-// as callback(name, tensors that go in, tensors that come out). One for each thread.
+// Reports operations with the given names, and each backward before it runs, to a Python
+// callback(name, inputs, outputs). One per thread.
 struct Shown {
   PyObject* names = nullptr;  // a set of str
   PyObject* few = nullptr;    // those of them of which not every call is shown, or null
@@ -45,7 +45,7 @@ struct Shown {
                               // require grad or not; what is a single number, or is computed from
                               // integers, is shown always
 };
-void observe(PyObject* callback, Shown what);  // null: nobody any more
+void observe(PyObject* callback, Shown what);  // a null callback ends the reports
 // Until the next backward every call is shown.
 void observe_closely();
 // Backward begins at the roots: "backward", "retaining" where the graph is kept, "recorded" where

@@ -49,7 +49,7 @@ void enter_pool(Content* v) {
   pool().push_back(v);
 }
 
-// It has no bytes any more: what it would cost belongs together with what is missing beside it.
+// v has lost its bytes: join its recomputation cost with that of neighbouring missing values.
 void open_gap(Content* v) {
   if (v->gap || !v->recipe) return;
   v->gap = new Gap();

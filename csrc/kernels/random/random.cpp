@@ -58,8 +58,8 @@ class Drawing {
   }
   Drawing(const Drawing&) = delete;
 
-  // After every million draws, of which there were `count` more: anybody else may use the generator
-  // for a moment.
+  // After each million draws, release the generator briefly. `count` is the number of draws since
+  // the last call.
   static void rest(int64_t& drawn, int64_t count) {
     drawn += count;
     if (drawn < 1 << 20) return;

@@ -23,7 +23,7 @@ struct MaskAttrs {
   double shift = 0;
   double dropped = 0;
   bool feature = false;  // one draw for a whole channel: the mask is [N, C, 1 ...]
-  bool masked = true;    // else nobody asks for the mask: it is empty where none is needed
+  bool masked = true;    // false: the mask is not returned and may stay empty
   Generator* generator = nullptr;
   static constexpr auto members() {
     return std::tuple(&MaskAttrs::keep, &MaskAttrs::scale, &MaskAttrs::shift, &MaskAttrs::dropped,

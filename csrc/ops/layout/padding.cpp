@@ -92,7 +92,7 @@ Tensor source_of(int64_t size, int64_t left, int64_t right, std::string_view mod
   Tensor index = empty({left + size + right}, DType::Int64, device);
   if (device == Device::Meta) return index;
   auto* p = index.data<int64_t>();
-  // Circular padding goes round what negative padding leaves.
+  // Circular padding repeats the part that negative padding leaves.
   int64_t first = std::max<int64_t>(-left, 0);
   int64_t kept = size - first - std::max<int64_t>(-right, 0);
   for (int64_t k = 0; k < index.numel(); ++k) {

@@ -81,8 +81,8 @@ void linear_accumulate(Vjp& c, const Tensor& into) {
   product_into(reshape(into, {n, k}), left, right, Scalar(1), Scalar(1));
 }
 
-// Few rows wait with those of other calls: their product alone would read and write all of the
-// weight's gradient.
+// A few rows are collected with those of other calls: their product alone would read and write all
+// of the weight's gradient.
 bool linear_stage(Vjp& c, Staged& into) {
   const Tensor& g = c.grad();
   Tensor x = c.in(0);

@@ -122,7 +122,7 @@ constexpr OpDef distance_total_op = general({
     .offer = Offer::function,
 });
 
-// By the names that the graph shows.
+// Registered under the names that the graph shows.
 constexpr const OpDef* list[] = {
     &distance_op,
     renamed<distance_total_op, "_mse_loss">,

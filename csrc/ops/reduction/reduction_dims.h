@@ -135,8 +135,8 @@ struct FewLines {
   }
 };
 
-// How a reduction over the dims of `mask` is told of (graph/op.h): over the last dims, or where it
-// is a sum, or `mean`, over the first or all.
+// Describes a reduction over the dims of `mask` as OpDef::passes does (graph/op.h): over the last
+// dims or, for a sum or a `mean`, over the first dims or all. Empty for all other masks.
 inline Passes passes_over(int ndim, DimMask mask, std::optional<bool> mean,
                           void (*run)(const void*, const kernels::NdView&,
                                       const kernels::NdView&)) {

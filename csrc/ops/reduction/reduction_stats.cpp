@@ -365,7 +365,7 @@ void norm_vjp(Vjp& c) {
     for (int d = 0; d < x.ndim(); ++d) {
       if (mask >> d & 1) dims.push_back(d);
     }
-    // The norm's sizes of complex numbers may be rounded differently from those of abs().
+    // The norm's kernel may round the absolute value of a complex number differently from abs().
     if (x.is_complex() && !dims.empty())
       y = p == infinity ? amax(size, dims, true) : amin(size, dims, true);
     Tensor hit = logical_or(eq(size, y), logical_and(ne(size, size), ne(y, y)));

@@ -102,8 +102,8 @@ bool alike(const Tensors& grads) {
     if (g.dtype() != grads[0].dtype() || (g->flags & flag_batched) || g.is_meta()) return false;
   return true;
 }
-// The gradient of few elements whose parts lie one behind the other in it, as those of one row do;
-// undefined in other cases.
+// The gradient of a small input whose parts follow one another in memory, as the parts of one row
+// do: their gradients are copied into it in order. Undefined in other cases.
 Tensor joined_in_order(const Vjp& c, int64_t dim) {
   const Dims& sizes = c.sizes(0);
   const int d = wrapped(dim, sizes.size(), "split");
