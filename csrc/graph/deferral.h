@@ -21,8 +21,8 @@ struct Deferral {
                std::span<const Tensor> results, Waits how, DType compute) = nullptr;
   // Runs what waits in this thread's program; how many calls that was.
   size_t (*run_own)() = nullptr;
-  // Where calls are gathered to run in batches: takes this one and gives results that wait. False:
-  // it must run at once, and what it reads does not wait any more.
+  // Inside a region that batches calls: takes this call and gives pending results. False if the
+  // call must run at once; its operands have then been computed.
   bool (*collect)(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                   Tensors& outs) = nullptr;
   // A gathered result without its history, which goes on waiting.

@@ -81,7 +81,7 @@ struct Turn {
   const Modes* thread;
 };
 static std::vector<Turn> turns;
-// Rises whenever a turn ends: what those who wait for one sleep on.
+// Incremented whenever a turn ends; threads that wait for a turn sleep on it.
 static std::atomic<uint32_t> turns_ended{0};
 
 GradTurn::GradTurn(const Tensor& of, const Tensor& grad) {
@@ -90,7 +90,7 @@ GradTurn::GradTurn(const Tensor& of, const Tensor& grad) {
     const uint32_t seen = turns_ended.load();
     const auto at = std::ranges::find(turns, of.get(), &Turn::of);
     if (at == turns.end()) break;
-    // A signal handler that comes amid this thread's own turn must not wait for its end.
+    // A signal handler that runs during this thread's own turn must not wait for the turn to end.
     if (at->thread == &modes) return;
     void* left = interpreter.leave();
     sleep_while(turns_ended, seen, 10'000'000);

@@ -1,6 +1,6 @@
 // Adding gradients up without a graph.
 // May include: graph/node.h.
-// Invariant: what is written is nobody else's.
+// Invariant: only gradients with no other owner are written to.
 #pragma once
 #include "graph/node.h"
 
@@ -31,8 +31,8 @@ class GradTurn {
   ~GradTurn();
   GradTurn(const GradTurn&) = delete;
 };
-// Other tensors over the same elements, with the same history, for a rule in which Python code runs
-// that may hold these and give them another shape.
+// New tensor objects over the same elements with the same history. Used before a rule that runs
+// Python code, which may keep the tensors it gets and change their shape.
 std::vector<Tensor> out_of_reach(std::span<const Tensor> grads);
 
 }  // namespace clew

@@ -22,7 +22,7 @@ namespace {
 // unwound through frames that free objects.
 std::atomic<int> coming_back{0};
 
-// Python runs signal handlers there.
+// Whether this is the main thread, where Python runs signal handlers.
 bool is_main_thread() { return getpid() == gettid(); }
 
 void* leave() { return PyEval_SaveThread(); }

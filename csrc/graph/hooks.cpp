@@ -137,7 +137,8 @@ void run_tensor_hooks(Node& n, std::span<Tensor> grads) {
   }
 }
 
-// They see what the node is about to be given: neither .grad nor captures have their results.
+// Runs hooks on the gradients that the node is about to receive. Neither .grad nor captured
+// gradients include what these hooks return.
 void run_pre_hooks(Node& n, std::span<Tensor> grads) {
   std::vector<DType> before;
   for (uint32_t k = 0; k < grads.size(); ++k)

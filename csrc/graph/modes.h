@@ -15,7 +15,7 @@ struct Node;
 struct Scope;
 struct Origin;
 
-// Who wants to see every operation: bits of Modes::intercept.
+// What intercepts every operation: the bits of Modes::intercept.
 constexpr uint8_t intercept_autocast = 1;  // ops choose their dtypes (graph/autocast.h)
 constexpr uint8_t intercept_trace = 2;     // a profiler writes events
 constexpr uint8_t intercept_watch = 4;     // results are searched for NaN and infinity
@@ -55,7 +55,7 @@ class GradMode {
   GradMode(const GradMode&) = delete;
 };
 
-// Some of those who look, sent away.
+// Clears some bits of modes.intercept for a scope.
 class InterceptWithout {
   uint8_t before_;
 

@@ -72,9 +72,9 @@ static Tensor in_layout(const Tensor& t, const Shape& shape) {
   return own;
 }
 
-// What the hook brings back. Rules rely on what the forward pass checked: shape, dtype, device, and
-// of integers and truth values the elements. Memory that the hook shares may change its layout,
-// which rules took from the forward pass, too.
+// Checks what the unpack hook gives back. Rules rely on what the forward pass checked: shape,
+// dtype, device and, for integers and bools, the elements. They rely on its layout as well, so a
+// tensor with another layout is copied.
 static Tensor unpack(const Node& node, const Packed& packed, Shape* saved_shape, DType dtype) {
   const ShapeRef shape = saved_shape ? ShapeRef::borrow(saved_shape) : ShapeRef();
   const Device device = packed.device;
@@ -113,7 +113,8 @@ static Tensor unpack(const Node& node, const Packed& packed, Shape* saved_shape,
   return t.strides() == shape->strides ? t : in_layout(t, *shape);
 }
 
-// Of an output, parts do not say which it is.
+// Whether parts are enough to name the output: they do not hold an output number, so only output 0
+// qualifies.
 static bool output_nr_is_told(const Tensor& t, bool output) { return !output || t->output_nr == 0; }
 
 void Saved::save(const Tensor& t, bool output, bool as_object) {

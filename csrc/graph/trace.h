@@ -83,7 +83,8 @@ class Tracer {
   void memory(void* address, int64_t bytes);
   int32_t last() const { return count_ - 1; }
 
-  // Where the program is now, or where the operation comes from whose gradient is computed.
+  // The site of the current line or, in backward, of the forward operation whose gradient is
+  // computed.
   int32_t site_here(TraceKind kind, const void* what, int32_t name, uint8_t flags = 0);
   int32_t site_at(TraceKind kind, const void* what, int32_t name, Origin* origin, uint8_t flags = 0,
                   int64_t extra = 0);
@@ -109,7 +110,7 @@ class Tracer {
   int64_t end_of(int32_t index) const;           // in ticks; 0 as long as it runs
   int64_t value_of(const TraceRecord& r) const;  // the node's number, or -1; bytes
   int64_t extra_of(const TraceRecord& r) const;  // that of its site; an address
-  // Of a tick, by the monotonic clock; when it has stopped.
+  // Converts a tick to nanoseconds of the monotonic clock. Call it when the recording has stopped.
   int64_t nanoseconds(int64_t ticks) const;
   int64_t started = 0, stopped = 0, live_bytes = 0;
 
@@ -164,7 +165,8 @@ class Tracer {
 extern Tracer tracer;
 
 inline bool traces() { return modes.intercept & intercept_trace; }
-// Nobody but a profiler looks at calls: they may go their usual ways.
+// Whether only a profiler intercepts calls, so that the short ways of small operations may be
+// taken.
 inline bool only_traces() { return (modes.intercept & ~intercept_anomaly) == intercept_trace; }
 
 // Writes one record around a scope, when a recording runs.

@@ -26,8 +26,9 @@ size_t slot_of(uint64_t call, std::span<const Tensor> in) {
 }
 
 // Whether the result's shape and dtype follow from the operands' types alone. They do for views and
-// for floating operands. An integer operand may be an index or a mask that decides a shape, a
-// number may be checked, and the dtype of results of integers depends on a setting.
+// for floating operands of operations without value checks. An integer operand may be an index or a
+// mask that decides a shape, a number may be checked, and the dtype of results of integers depends
+// on a setting.
 bool asks_for_types_only(const OpDef& op, std::span<const Tensor> in) {
   if (op.kind == OpKind::View) return true;
   const bool floating = std::ranges::all_of(

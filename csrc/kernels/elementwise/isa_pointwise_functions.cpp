@@ -95,7 +95,7 @@ struct Fmod : Remainder {
   static double fast(double a, double b) { return rest(a, b); }
   template <class T> static T slow(T a, T b) { return std::fmod(a, b); }
 };
-// Of Python's sign: that of the divisor.
+// The remainder with the sign of the divisor, as in Python.
 struct Modulo : Remainder {
   template <class T> static T turned(T rest, T b) {
     T other = (rest < T(0)) != (b < T(0)) ? rest + b : rest;

@@ -172,7 +172,8 @@ void power_rows(float* out, const float* x, const float* y, int64_t n) {
   constexpr auto tiny = std::bit_cast<int32_t>(std::numeric_limits<float>::min());
   alignas(64) float scale[block_size], log[block_size], high[block_size], low[block_size];
   find_cells(x, scale, log, n);
-  // Those of numbers above 0 are in the same order as they, infinity and nan at the end.
+  // For positive numbers, bit patterns have the same order as the numbers; infinity and nan come
+  // last.
   int32_t least = tiny, greatest = 0, largest = 0;
   for (int64_t i = 0; i < n; ++i) {
     const Parts z = log_times(x[i], y[i], scale[i], log[i]);
@@ -258,7 +259,7 @@ void power_rows(double* out, const double* x, const double* y, int64_t n) {
     power[i] = fits ? power[i] : vm::nan<double>;
     other |= !fits;
   }
-  // The others, and what is nan by right, one by one.
+  // Computes the remaining elements, and those whose true result is nan, one by one.
   for (int64_t i = 0; other && i < n; ++i)
     if (power[i] != power[i]) power[i] = std::pow(x[i], y[i]);
   std::copy_n(power, n, out);

@@ -73,8 +73,8 @@ NonzeroCounts count_nonzero(const NdView& x) {
 namespace {
 
 // Calls write(k, positions, m) for batches of nonzero elements, m of them from the k-th on, several
-// batches at once. As many are named as were counted: where another thread has changed elements in
-// between, some are left out, or the first of all stands for those that are gone.
+// batches at once. It writes exactly as many positions as were counted. If another thread has
+// changed elements since, surplus ones are left out and missing ones are replaced by position 0.
 template <class F> void each_nonzero(const NdView& x, const NonzeroCounts& counts, F&& write) {
   constexpr int64_t batch = 256;
   int64_t n = x.numel();

@@ -105,8 +105,8 @@ void run_blocked(const Gemm& g) {
   chosen.blocked(t);
 }
 
-// Blocks of C, one a thread. Each packs its rows of A and columns of B: as square as may be, in
-// whole tiles of oneDNN's.
+// Splits C into one block for each thread. A thread packs its rows of A and columns of B, so blocks
+// are as square as possible, and consist of whole oneDNN tiles.
 struct Blocks {
   static constexpr int64_t row_tile = 16, column_tile = 48, worth = 1 << 20;
   int64_t down = 1, across = 1, rows, columns;

@@ -46,7 +46,7 @@ template <class C, bool fetches>
         planes, at.step, size, sum, [=](int64_t i, auto& acc) { acc[0] += load(p + i); },
         [=](int64_t i, double(&t)[1]) { t[0] += static_cast<double>(p[i]); });
     auto terms = static_cast<double>(planes * size);
-    // Deviations from nearly the mean; their sum says what it is short of.
+    // Deviations from the rounded mean; their sum gives the correction.
     C near = static_cast<C>(sum[0] / terms);
     double dev[2] = {};
     block_sums<C, 2>(

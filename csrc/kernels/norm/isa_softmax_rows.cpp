@@ -20,9 +20,9 @@ namespace {
 
 constexpr int L = 32;
 constexpr int64_t block = 16 * L;
-constexpr int S = 8;  // what is left after blocks of L goes in blocks of S
+constexpr int S = 8;  // the rest after blocks of L is done in blocks of S
 
-// The lanes joined in halves, as far as a vector goes.
+// Joins the lanes by halves, as long as a half is whole vectors.
 template <class C, class F> [[gnu::always_inline]] inline void join_halves(C* lanes, F&& join) {
   for (int l = 0; l < L / 2; ++l) lanes[l] = join(lanes[l], lanes[l + L / 2]);
   for (int l = 0; l < L / 4; ++l) lanes[l] = join(lanes[l], lanes[l + L / 4]);
@@ -87,8 +87,7 @@ template <bool stored, class C, int U>
     terms_in_step<C>(e);
 }
 // Calls put(i, e) with vectors e = exp(x[i ...] - shift) and returns the sum of all e; without put,
-// the sum alone. The next row is likely to follow: it is read from memory meanwhile, and so is what
-// `to` holds, if it is not null.
+// the sum alone. Prefetches the next row, which is likely to follow, and `to` if it is not null.
 template <class C, class F>
 [[gnu::always_inline]] inline double exps(const C* x, int64_t n, C shift, const C* to, F put) {
   constexpr bool stored = !std::is_same_v<F, std::nullptr_t>;

@@ -128,7 +128,8 @@ Convolution make(const ConvKey& k) {
         (k.out[q] - 1) * k.stride[q] + (k.kernel[q] - 1) * k.dilation[q] + 1 - k.in[q] - k.pad[q];
     right[d] = spare < 0 && -spare < k.stride[q] ? 0 : spare;
   }
-  // Channels that lie last stay there; of some of them oneDNN makes a copy of its own.
+  // Channels-last operands stay so when they hold all channels; for a part of the channels oneDNN
+  // makes its own copy.
   auto images = [&](const Shape& s, int64_t own, int64_t channels) {
     return k.last && own == channels ? channels_last(s, type, channels) : any(s, type);
   };
@@ -181,7 +182,7 @@ Convolution make(const ConvKey& k) {
 
 const LocalScratch scratch[3];
 
-// By the calling thread. False where oneDNN does not offer it.
+// Runs one part in the calling thread. False if oneDNN does not offer the primitive.
 bool run(Kind kind, const Part& part, const void* first, const void* second, const void* bias,
          void* result) {
   static auto& cache = *new Cache<ConvKey, Convolution>;
@@ -254,7 +255,7 @@ struct Cut {
   }
 };
 
-// What the part that has images [n0, n1) and channels or groups [c0, c1) is made of.
+// The shapes and offsets of the part with images [n0, n1) and channels or groups [c0, c1).
 struct Operands {
   Part part;
   int64_t x, y, w, bias;  // elements to where its own begin

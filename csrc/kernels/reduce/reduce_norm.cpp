@@ -220,7 +220,7 @@ void reduce_norm(const NdView& dst, const NdView& src, double p) {
 namespace {
 
 // Variance and mean in one pass by the vector loops of normalisation, for neighbours in memory.
-// False when the operand does not lie so.
+// False if the reduced elements are not neighbours.
 template <class T>
 bool var_by_loops(const NdView* var, const NdView* mean, const NdView& src, double divisor,
                   bool root) {

@@ -111,7 +111,7 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
       T* q = out + off[0] + at * lines.step[0];
       if (in_order) {  // apart, as this one is made vectors of
         T* to_row = stream ? row.data() : q;
-        // A row ends where the processor gives up looking ahead: the next one is asked for here.
+        // The hardware prefetcher stops at the end of a row, so the next row is prefetched here.
         const T* next = p + (r + 1 < n ? (reverse ? -lines.step[1] : lines.step[1]) : 0);
         constexpr int64_t line = line_bytes / int64_t{sizeof(T)};
         for (int64_t j0 = 0; j0 < w; j0 += line) {

@@ -189,13 +189,13 @@ template <class S> struct Pass {
   int64_t wide() const { return padded<S>(cols); }
   // Keys of this block that row i may see.
   int64_t seen(int64_t i) const { return s.causal ? most(0, least(cols, i0 + i + 1 - j0)) : cols; }
-  // to[rows][key_block] = a @ packed keys (or values), a tile of rows at a time, as far as its last
-  // row sees.
+  // to[rows][key_block] = a @ packed keys (or values). Tiles of rows that see no key of a panel are
+  // skipped.
   void against(S* to, const S* a, int64_t a_rs, int64_t a_ks, const Packed<S>& b, S alpha) const {
     const int64_t width = b.panels.width, first = j0 / width;
     const int64_t last = first + ceil_div(cols, width);
     for (int64_t q = first; q < last; ++q) {
-      // Rows before this one see nothing of the panel.
+      // With a causal mask the first `hidden` rows see no key of the panel.
       const int64_t hidden = s.causal ? most(0, q * width - i0) : 0;
       const int64_t from = least(rows, hidden / tile_rows<1> * tile_rows<1>);
       multiply<S>(rows - from, b.depth, a + from * a_rs, a_rs, a_ks, b, q, q + 1, 0,
@@ -217,7 +217,7 @@ template <class S> struct Pass {
       for (int64_t j = 0; j < n; ++j) row[j] = row[j] * scale + m[j * s.mask.stride[3]];
     }
     if (n < all) {
-      // A whole vector: what reads it next need not wait for single numbers.
+      // Writes a whole vector, so that the next vector load does not wait for single stores.
       S* last = row + all - lanes<S>;
       const Vector<S> places = lane_numbers<S>();
       store(last,
@@ -225,8 +225,8 @@ template <class S> struct Pass {
     }
     return all;
   }
-  // Products read tiles of rows and of columns: what such a tile has beyond `from`, a whole number
-  // of vectors, is zero.
+  // Products read whole tiles, so zeros are written from `from` (a whole number of vectors) to the
+  // end of the tile.
   void clear_row(S* row, int64_t from) const {
     const int64_t end = least(wide(), from + tile_rows<1> + lanes<S>);
     for (int64_t j = from; j < end; j += lanes<S>) store(row + j, Vector<S>{});

@@ -126,7 +126,8 @@ template <class It> void sort_runs(It* items, It* other, int64_t n, int64_t piec
 template <class It> auto loaded(const It* from) {
   return [from](int64_t i) { return from[i]; };
 }
-// The passes that are left after the first `done` of those by the digits above `rest` bits.
+// Does the remaining passes by the digits above the `rest` lowest bits; the first `done` of them
+// have been done.
 template <class It>
 const It* sort_on(It* from, It* to, int64_t n, int64_t pieces, Digits digits, int done, int rest,
                   std::vector<typename It::Index>& counts) {
