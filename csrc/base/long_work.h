@@ -21,7 +21,8 @@ struct Interpreter {
 };
 extern Interpreter interpreter;
 
-// Set once, when the process ends: all work does, too. How many threads are at some.
+// all_work_ends is set once, when the process ends, and ends all long work. at_long_work is the
+// number of threads in long work.
 extern std::atomic<bool> all_work_ends;
 extern std::atomic<int> at_long_work;
 
@@ -44,7 +45,7 @@ struct Stretch {
   Stop* stop = nullptr;   // of the work in progress
   bool began = false;     // this thread began that work
   bool look_due = false;  // long work has ended here since signals were looked for
-  int whole = 0;          // Whole scopes: what is begun is ended
+  int whole = 0;          // open Whole scopes: work is not interrupted
 };
 extern constinit thread_local Stretch stretch;
 
@@ -114,7 +115,7 @@ class WithPauses {
   WithPauses(const WithPauses&) = delete;
 };
 
-// While one lives, signals do not end long work: what is half written could not be begun again.
+// While one lives, signals do not end long work, because half-written results could not be redone.
 class Whole {
  public:
   Whole() { ++stretch.whole; }
@@ -122,7 +123,7 @@ class Whole {
   Whole(const Whole&) = delete;
 };
 
-// While one lives, the interpreter is not let go of: nobody else sees what is being written.
+// While one lives, the GIL is not released, so no other thread sees what is being written.
 class WithoutPause {
   int before_;
 

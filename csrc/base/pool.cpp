@@ -69,7 +69,7 @@ constexpr uint64_t piece_mask = (uint64_t{1} << piece_bits) - 1;
 constexpr uint32_t owner_sleeps = uint32_t{1} << 31;
 static_assert(pieces_most < static_cast<int64_t>(piece_mask));
 
-// So many threads may have jobs at once; those of others are done by their own threads.
+// The number of threads that can publish jobs at once; any further thread runs its job alone.
 constexpr int slot_count = 16;
 constinit Slot slots[slot_count];
 

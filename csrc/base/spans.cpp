@@ -163,9 +163,9 @@ Span* take(Span* s, size_t bytes) {
   return s;
 }
 
-// Addresses for blocks to come; a block that is longer gets a region of its own, for which the
-// system is asked as for any other memory. Under a limit of the address space they are shorter:
-// others need addresses, too.
+// The size of a region of address space for future blocks. A longer block gets a region of its own,
+// mapped like any other memory. If the address space is limited, regions are shorter, because other
+// code needs addresses as well.
 size_t usual_region() {
   constexpr size_t usual = size_t{1} << 30;
   rlimit limit{};
@@ -236,8 +236,8 @@ Span* fresh_span(size_t bytes) {
   Span* s = clean.fitting(bytes);
   if (!s && !(s = new_region(bytes))) return nullptr;
   remove(s);
-  // A huge page comes whole, so the rest of the last one counts as memory, too. The next block
-  // starts in what this one leaves over.
+  // The system gives a huge page as a whole, so the rest of the last page counts as memory. The
+  // next block starts in that rest.
   size_t before = 0;
   if (is(s->below, Span::State::dirty)) {
     before = std::min(s->below->bytes, bytes);

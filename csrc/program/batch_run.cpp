@@ -145,7 +145,7 @@ void BatchRun::run_group(std::vector<uint32_t>& members) {
   for (const uint32_t call : members) run_alone(call, why);
 }
 
-// Takes out of members those for which apart is true.
+// Removes the members for which `apart` is true and returns them, unless that is all of them.
 template <class Predicate>
 std::vector<uint32_t> BatchRun::split(std::vector<uint32_t>& members, Predicate apart) {
   const auto middle = std::stable_partition(members.begin(), members.end(),

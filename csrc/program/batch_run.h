@@ -35,7 +35,8 @@ class BatchRun {
   // What the first call that failed threw, or null; results of it and of what needs them keep it.
   // Throws what interrupts.
   std::exception_ptr execute();
-  // After an interrupt, or where memory ended: whoever asks for what was not computed is told so.
+  // After an interrupt or an allocation failure: reading a result that was not computed raises
+  // `why`.
   void abandon(std::exception_ptr why);
 
  private:

@@ -116,7 +116,7 @@ void make_room(size_t nbytes) {
   if (notes_late) {
     const bool on = (modes.intercept & intercept_budget) && b.first_left == 0;
     b.first_left = 0;
-    // What gradient rules make is not made again.
+    // Results of gradient rules are not recomputed, so their calls are not noted.
     if (regions > 0 && !on && (!modes.running || modes.grad)) note_calls();
     // Once more where this may be undone: somebody restores what was switched on before.
     const int64_t now = a.stats.live_bytes + more;
@@ -240,7 +240,8 @@ void apply_regions() {
   b.least = open_regions().empty() ? 0 : b.limit >> 15;
 }
 
-// Nothing goes any more: only what has gone needs recipes, and what they read.
+// No value will be given up any more: keeps only the recipes of values that have no bytes, and what
+// these recipes read.
 void forget_what_is_there() {
   const std::vector<Content*> all = pool();
   for (Content* v : all) v->incref();
@@ -299,8 +300,8 @@ void end_budget(uint64_t number) {
   if (all.empty()) forget_what_is_there();
 }
 
-// A child by fork has no budget: its limit was meant for the parent, and so is what the file takes.
-// What lies there it reads.
+// A forked child has no budget: the limit was set for the parent. It may read the file but writes
+// nothing to it.
 static void after_fork() {
   for (const Region& r : open_regions())
     if (r.file) r.file->full = true;

@@ -100,7 +100,8 @@ bool Group::is_still() const {
   });
 }
 
-// How many elements each of a result's stands for, if they are rows of the group's; or 0.
+// The group's elements per element of the shape if it has one element for each row of the group;
+// otherwise 0.
 int64_t Group::columns_of(const Shape& s) const {
   if (!s.contiguous || s.numel == 0 || s.numel == numel_) return 0;
   if (columns_) return s.numel == rows() ? columns_ : 0;
@@ -196,7 +197,7 @@ int16_t Group::constant(const Scalar& v, DType d) {
   return static_cast<int16_t>(sources_.size() - 1);
 }
 
-// A step that converts a source, tile by tile, too.
+// Adds a step that converts a source to another dtype, tile by tile.
 int16_t Group::cast(int16_t from, DType to) {
   const Source& before = sources_[static_cast<size_t>(from)];
   Step step;

@@ -203,7 +203,7 @@ Recipe::~Recipe() {
   }
 }
 
-// Recipes that nobody has any more, destroyed one after the other.
+// Recipes without an owner, destroyed in a loop.
 class Graveyard {
   std::vector<Recipe*> waiting_;
   bool open_ = false;
@@ -478,7 +478,8 @@ class Maker {
   Maker(const Maker&) = delete;
 };
 
-// Values that are to be made, the first needed last; what they read stays meanwhile.
+// A stack of values to recompute; the one needed first is on top. Values that they read are kept
+// meanwhile.
 class Work {
   struct Frame {
     Content* value;
@@ -511,7 +512,7 @@ class Work {
     }
     f.value->decref();
   }
-  // The value whose turn it is, all of whose inputs have bytes.
+  // The next value to recompute; all of its inputs have bytes.
   Content* next() {
     for (;;) {
       Frame& f = frames_.back();
@@ -661,8 +662,8 @@ void read_again(Content* v) {
   has_bytes_again(v);
 }
 
-// What was made from contents that are going to change goes on without a recipe; what has no bytes
-// now gets them first, and values that nobody has go.
+// Before contents change: values that were computed from them lose their recipes. Those without
+// bytes are recomputed first; those without an owner are dropped.
 void lose_users(Content* changing) {
   class Stack {
     std::vector<Recipe*> all_;

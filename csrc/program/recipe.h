@@ -30,8 +30,8 @@ template <class T> struct InSlots {
   }
 };
 
-// A value that was given up, and those beside it that were, cost about as much to make again as all
-// of them together: what is needed first is made first.
+// A group of neighbouring values that were given up. Recomputing one of them costs about as much as
+// recomputing the whole group, because what it needs is recomputed first.
 struct Gap : InSlots<Gap> {
   uint32_t refs = 1;
   Gap* into = nullptr;  // owned: what it was joined with
@@ -128,13 +128,13 @@ void make_again(Content* v);
 void give_up(Content* v);
 // The recipe is forgotten: from now on the value is a constant.
 void forget_recipe(Content* v);
-// Whether only saved tensors hold it, so that nobody sees it go.
+// Whether only saved tensors hold it, so that its bytes can be given up unnoticed.
 bool may_be_given_up(const Content& v);
-// What making it again costs, with what is missing around it; nanoseconds.
+// Nanoseconds to recompute it, including missing neighbours.
 double cost_of(const Content& v);
-// Those with bytes that could go.
+// Values with bytes that could be given up.
 std::vector<Content*>& pool();
-// The clock of spent nanoseconds, and what it goes by.
+// The clock of computing time in nanoseconds, and its calibration.
 int64_t spent();
 void know_the_clock();
 // Before the storage of a value is written by anybody.

@@ -494,9 +494,9 @@ PyObject* pop_saved_hooks(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// Bytes of outputs that function contexts hold: each with its node is a cycle, which the collector
-// finds when it looks. It counts objects, of which there may be few, so that it is called here when
-// such memory has grown by half of what is live.
+// Bytes of outputs that contexts of custom Functions hold. Each such output and its node form a
+// cycle, which only the garbage collector frees. The collector counts objects, of which there may
+// be few, so it is called here when these bytes have grown by half of the live bytes.
 struct KeptOutputs {
   int64_t since = 0;  // the last collection
   int64_t most = least;

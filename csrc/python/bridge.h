@@ -27,8 +27,8 @@ inline bool truth_of(PyObject* o) {
   if (truth < 0) throw PythonError();
   return truth == 1;
 }
-// The items of a sequence at this moment: a tuple that nobody else changes. One that does not have
-// as many as its len() says is refused.
+// The items of a sequence as a new tuple, which no other code can change. Raises if the number of
+// items differs from len().
 PyObject* items_of(PyObject* sequence, const char* fn);
 // Whether o is NumPy's own object of that type ("numpy.bool"). No class written in Python is,
 // whatever it is called, so that asking for its value runs no Python code.

@@ -44,7 +44,7 @@ namespace {
 
 PyObject* modules_name = PyUnicode_InternFromString("_modules");
 
-// What a weak reference stands for, lent by whoever else holds it; null when it is gone.
+// The object of a weak reference (borrowed: another owner keeps it alive), or null if it has died.
 PyObject* referent(PyObject* weak) {
 #if PY_VERSION_HEX >= 0x030d0000
   PyObject* o = nullptr;
@@ -343,7 +343,7 @@ Scope* ModuleCall::found() const {
     c.scope->incref();
     return c.scope;
   }
-  // A module that is called again inside of itself goes by the path it has already.
+  // A module that is called again inside its own call keeps the path it already has.
   for (const ModuleCall* call = around_; call; call = call->around_)
     if (call->module_ == module_) {
       call->scope_->incref();

@@ -55,7 +55,7 @@ int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
     Py_VISIT(t->extra->hooks);
     Py_VISIT(t->extra->post_accumulate_hooks);
   }
-  // Where nobody else holds its node, what that holds is this tensor's.
+  // If this tensor alone holds its node, the node's references count as the tensor's own.
   if (t->grad_fn && t->grad_fn->refs == 1)
     if (int status = visit_node(*t->grad_fn, visit, arg)) return status;
   Py_VISIT(Py_TYPE(o));
@@ -123,7 +123,8 @@ bool is_subclassed(PyObject* o) { return is_tensor(o) && Py_TYPE(o) != tensor_ty
 template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     static const Overload& o = *lookup(name.text);
-    // So come super().__add__(), and operands whose left one's class is not the right one's base.
+    // Reached by super().__add__(), and when the left operand's class is not a base of the right
+    // one's.
     if (overriding && is_tensor(a) && (is_subclassed(a) || is_subclassed(b))) {
       Ref result(overridden_operator(name.text, a, b));
       if (result.get() != Py_NotImplemented) return result.release();

@@ -312,7 +312,7 @@ PyObject* size_repeat(PyObject* o, Py_ssize_t times) {
   Ref plain(got);
   return size_from_iterable(plain.get());
 }
-// As nb_add it is also asked for (3,) + size.
+// As nb_add this also handles (3,) + size.
 PyObject* size_add(PyObject* a, PyObject* b) {
   if (!PyTuple_Check(a) || !PyTuple_Check(b)) Py_RETURN_NOTIMPLEMENTED;
   return size_concat(a, b);
@@ -552,8 +552,8 @@ Tensor tensor_or_number(PyObject* o) {
   return {};
 }
 
-// What holds memory, for the message of an allocation that failed (clew._insight.debug.memory).
-// Where more than the machine has was asked for, which nothing could make room for, it says so.
+// The text about what holds memory for a failed allocation (clew._insight.debug.memory). It says so
+// if more was requested than the machine has, since freeing tensors would not help then.
 static std::string holders_of_memory(std::string_view message) {
   constexpr std::string_view before = "tried to allocate ";
   static bool asking = false;  // may itself run out of memory

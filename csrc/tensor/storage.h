@@ -28,8 +28,9 @@ struct alignas(64) Storage {  // one line of the cache
   uint32_t lent : 1 = 0;      // somebody may write the bytes unseen: NumPy, DLPack, an address
   void* data = nullptr;
   size_t nbytes = 0;
-  // For foreign memory: gives `owner` back. Of a pending storage the owner is what makes its bytes
-  // (program/waiting.h), of one whose contents can be made again their Content (program/recipe.h).
+  // For foreign memory: releases `owner`. The owner of a pending storage is what computes its bytes
+  // (program/waiting.h); that of a storage whose contents can be recomputed is their Content
+  // (program/recipe.h).
   void (*release)(Storage*) = nullptr;
   void* owner = nullptr;
   Origin* writer = nullptr;  // owned: where the last counted write came from
@@ -41,7 +42,7 @@ struct alignas(64) Storage {  // one line of the cache
   void resize(size_t new_nbytes);
   // Bytes for a storage that was allocated as pending, without any.
   void take_bytes();
-  // Or those of another storage of the same size, which has none then.
+  // Takes the bytes of another storage of the same size, which then has none.
   void take_bytes_of(Storage* other);
   // Whether somebody has to know before the bytes are written.
   bool is_looked_after() const {
@@ -80,8 +81,8 @@ void reset_peak_memory_stats();
 // As though so much had been live before.
 void raise_peak_memory_stats(int64_t peak_bytes);
 void empty_cache();
-// As though so many turns of the clock had gone by: what was live long ago no longer counts, and
-// what is cached beyond it is given back. Whether there may be more to give back.
+// Ages the cache by `turns` turns of its clock: old peaks of live bytes are forgotten, and cached
+// memory beyond the new bound is given back. Returns whether there may be more to give back.
 bool age_cache(int turns = 1);
 
 }  // namespace clew

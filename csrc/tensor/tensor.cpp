@@ -111,7 +111,7 @@ void move_tensors(Storage* from, Storage* to) {
 std::vector<Tensor> live_tensors() {
   std::vector<Tensor> alive;
   for (TensorObj* t : all_objects())
-    // Those in the free list have none; one that is being freed has no reference left.
+    // Objects in the free list have no storage; one that is being freed has a count of 0.
     if (t->storage && t->shape && Py_REFCNT(reinterpret_cast<PyObject*>(t)) > 0)
       alive.push_back(Tensor::borrow(t));
   return alive;

@@ -177,8 +177,8 @@ static_assert(sizeof(Tensor) == sizeof(TensorObj*));
 struct ElementsOfBatch : Error {
   using Error::Error;
 };
-// Before bytes are written by something that does not wait: calls that wait may read them, or what
-// is made again of what they were.
+// Call before writing bytes at once: waiting calls may read them, and recipes may recompute values
+// from their old contents.
 inline void settle_before_write(const Tensor& t) {
   if (t->storage->is_looked_after()) [[unlikely]]
     settle_storage(t->storage);

@@ -197,7 +197,7 @@ void arg_columns(const T* p, int64_t step, int64_t n, int64_t w, T* best, int64_
   }
 }
 
-constexpr int row_lanes = 8;    // vectors that are joined side by side ...
+constexpr int row_lanes = 8;    // accumulator vectors side by side
 constexpr int row_rounds = 16;  // additions in a lane before it is added to the total
 
 // The first or the second n elements of a vector.
