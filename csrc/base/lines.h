@@ -15,9 +15,9 @@ inline void fetch_line(const void* p) {
   asm volatile("");
 }
 
-// A block that starts with a line; null when there is no memory. What one operation takes lies
-// together and on few pages: a graph that outgrew the caches is walked without a miss of the
-// address tables for each block. Only with the GIL.
+// A block that starts with a line; null when there is no memory. Blocks of one operation are
+// neighbours on few pages, so walking a graph larger than the caches does not miss the TLB at each
+// block. Only with the GIL.
 void* allocate_lines(size_t bytes);
 // The same for blocks that fill whole pages among themselves: free neighbours can give their pages
 // back to the system.

@@ -52,8 +52,9 @@ void pause() {
 }
 
 // A job that a thread has published. The word holds the number of the job (of this slot) above the
-// number of the next piece to be taken. The rest is written while all pieces of the job before are
-// taken: who reads it and then finds the word as it was has read what belongs to that word.
+// number of the next piece to be taken. The other fields are written only while no piece of the
+// previous job is left. So a thread that reads them and then finds the word unchanged has read the
+// fields of that job.
 struct alignas(64) Slot {
   std::atomic<uint64_t> word{0};
   std::atomic<int64_t> count{0};

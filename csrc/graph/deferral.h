@@ -41,7 +41,7 @@ bool may_wait(std::span<const Tensor> in, int64_t numel, bool passes, const Tens
 inline bool waits(std::span<const Tensor> in, int64_t numel, bool passes,
                   const Tensor* written = nullptr) {
   if (!modes.deferred) return false;
-  // Told at once of most small calls: few elements, and nothing that waits.
+  // Decides most small calls quickly: few elements and no pending operand.
   bool small = numel < modes.least_deferred;
   for (const Tensor& t : in)
     small = small && (!t.defined() || (t->shape->numel < modes.least_deferred &&
@@ -49,7 +49,7 @@ inline bool waits(std::span<const Tensor> in, int64_t numel, bool passes,
   return !small && may_wait(in, numel, passes, written);
 }
 
-// Before bytes are read by something that does not wait.
+// Call before code that does not wait reads bytes.
 inline void settle(std::span<const Tensor> tensors) {
   for (const Tensor& t : tensors)
     if (t.defined() && t->storage->device == Device::Pending) [[unlikely]]

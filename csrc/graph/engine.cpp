@@ -117,7 +117,7 @@ struct GraphTask {
     return list[nr];
   }
 
-  // A gradient is on its way to n.
+  // Registers n as a node that will get a gradient.
   void reach(Node* n) {
     // A node that was in use by another backward stays in the table after that backward has
     // finished with it, because its gradients so far are there.
@@ -218,7 +218,8 @@ struct GraphTask {
     }
   }
 
-  // Whether other nodes than the one that runs seem to have gradients for n.
+  // Whether, by its reference count, n still expects gradients from other nodes than the one that
+  // runs.
   static bool awaits_more(const Node* n) {
     uint32_t others = n->is_accumulator ? 0 : 1;  // the tensor that n made
     return n->refs > n->delivered + 1 + others;
@@ -534,7 +535,8 @@ struct GraphTask {
   void run() {
     GradMode mode(args.create_graph);
     const InterceptWithout unobserved(intercept_observe);
-    // What hooks compute is not recorded because of backward.
+    // Operations of hooks that are not recorded are unrecorded because of this backward, not
+    // because of the program.
     struct Unrecorded {
       Origin* before = std::exchange(modes.unrecorded_since, nullptr);
       ~Unrecorded() {

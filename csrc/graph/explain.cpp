@@ -41,8 +41,8 @@ bool same_line(const Origin* a, const Origin* b) {
   return a && b && a->code == b->code && ask_of("line", a) == ask_of("line", b);
 }
 
-// Came by again, as loops do. Python 3.11 makes a call in one of two instructions, which stand four
-// bytes apart: which of them depends on how often it ran.
+// Whether two places are the same instruction, as in the rounds of a loop. Python 3.11 makes a call
+// from one of two instructions four bytes apart; which one depends on how often it ran.
 bool same_instruction(const Origin* a, const Origin* b) {
   return a && b && a->code == b->code && std::abs(a->instruction - b->instruction) <= 4;
 }
@@ -312,7 +312,7 @@ void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
     if (!t.defined()) continue;
     Node* maker = t->grad_fn;
     const Origin* at = maker ? maker->origin : nullptr;
-    // Within one operation of the library nothing new is said.
+    // Operands made by the same library operation add no information.
     const bool inside = same_instruction(here, at) && here->scope == at->scope;
     if (at && !inside && ++made > most) throw;  // a list of tensors: not all of them matter
     operands.push_back({t, at && !inside ? NodeRef::borrow(maker) : NodeRef()});

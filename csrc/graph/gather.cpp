@@ -133,8 +133,8 @@ void add_to_part(Vjp& c, const Tensor& into) {
   }
 }
 
-// Whether a gradient lies as its leaf does; or in order, where a leaf has gaps or shows an element
-// twice.
+// Whether a gradient has its leaf's layout or, if the leaf has gaps or repeats an element, is
+// contiguous.
 static bool lies_as(const Tensor& grad, const TensorObj* leaf) {
   const Shape &own = *grad->shape, &wanted = *leaf->shape;
   if (own.contiguous && wanted.contiguous) return true;

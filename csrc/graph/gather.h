@@ -15,7 +15,7 @@ extern PyObject* sparse_sum;
 inline bool is_sparse(const Tensor& t) {
   return sparse_type && Py_TYPE(reinterpret_cast<PyObject*>(t.get())) == sparse_type;
 }
-// Where the elements of a gradient are.
+// The device of a gradient's elements; sparse gradients count as CPU.
 inline Device gradient_device(const Tensor& t) { return is_sparse(t) ? Device::CPU : t.device(); }
 Tensor add_sparse(const Tensor& before, const Tensor& grad);
 

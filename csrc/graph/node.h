@@ -83,7 +83,7 @@ struct Saved {
       retention.count(storage);
     }
   }
-  // As an object it stays the one that was given, where it is not an output.
+  // With `as_object`, the given tensor object itself is kept, unless it is an output.
   void save(const Tensor& t, bool output, bool as_object = false);
   bool is_held() const { return kind != Kind::none; }
   // Has the storage's state and the first values brought into the cache.
@@ -403,7 +403,7 @@ Origin* backward_origin(uint32_t id);
 uint64_t backward_root(uint32_t id);
 // The roots of the last few hundred backward calls, in no order.
 std::vector<uint64_t> backward_roots();
-// What `consumed` becomes now.
+// The value that Node::consumed gets in the current backward.
 uint32_t consuming_id();
 
 }  // namespace clew

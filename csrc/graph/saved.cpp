@@ -38,7 +38,8 @@ static bool has_fingerprint(const Tensor& t) {
   return !is_inexact(t.dtype()) && !t.is_meta() && !(t->flags & flag_batched);
 }
 
-// What the innermost hook makes of t. `for_rule`: a gradient rule of ours gets what comes back.
+// Packs t by the innermost hook. `for_rule`: one of clew's gradient rules will use what is
+// unpacked.
 static Packed* pack(const Tensor& t, bool for_rule) {
   PyObject* hooks =  // owned: the hook may take itself off
       Py_NewRef(
@@ -104,7 +105,8 @@ static Tensor unpack(const Node& node, const Packed& packed, Shape* saved_shape,
   if (t.dtype() != dtype) t = builtins.to_dtype(t, dtype);
   t = alias(t);
   if (batched) return t;
-  // A checkpoint that does not keep the random state draws a mask anew, and is to.
+  // A checkpoint that does not keep the random state draws a new mask on purpose, so masks are not
+  // compared.
   const auto* made = dynamic_cast<const OpNode*>(&node);
   const bool drawn = dtype == DType::Bool && made && is_random(*made->op);
   if (!drawn && has_fingerprint(t) && fingerprint_of(t) != fingerprint)

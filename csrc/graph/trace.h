@@ -69,7 +69,7 @@ struct TraceOptions {
 // One recording at a time; all threads of the process write into it.
 class Tracer {
  public:
-  // Its number; 0 when none runs.
+  // The number of the current recording; 0 if none runs.
   uint32_t session() const { return session_; }
   bool running() const { return session_ != 0; }
   void start(TraceOptions options);
@@ -88,7 +88,7 @@ class Tracer {
   int32_t site_here(TraceKind kind, const void* what, int32_t name, uint8_t flags = 0);
   int32_t site_at(TraceKind kind, const void* what, int32_t name, Origin* origin, uint8_t flags = 0,
                   int64_t extra = 0);
-  // Other instructions may lie where they lay.
+  // Forgets remembered instruction addresses: other instructions may be there by now.
   void forget_lines() { lines_ = {}; }
   int32_t intern(std::string_view name);
   int32_t accumulation();  // the name of the nodes that add to leaves
@@ -214,7 +214,7 @@ class TraceOp : public TraceSpan {
     if (traces()) [[unlikely]]
       open_op(op, inplace ? trace_inplace : uint8_t{0});
   }
-  // What a gradient rule begins with: it begins when the rule does.
+  // Tag of a gradient rule's first operation, whose record begins when the rule does.
   struct First {};
   TraceOp(const OpDef& op, First) { open_first(op); }
   // After it ran: which node it recorded, what went in and came out.
@@ -223,7 +223,7 @@ class TraceOp : public TraceSpan {
     if (is_open()) [[unlikely]]
       note_results(op, in, attrs, outs);
   }
-  // It did nothing, and another way is tried.
+  // Drops the record: the operation did nothing and another path is tried.
   void withdraw();
 
  private:

@@ -287,7 +287,8 @@ void observe(PyObject* callback, Shown what) {
 void observe_closely() {
   if (observer) observer->closely = true;
 }
-// Where nothing else is to be shown, operations go their usual ways: their bit is not set.
+// Reports a backward. It needs no intercept bit, so operations keep their fast paths if only
+// backward is observed.
 void observe_backward(const char* how, std::span<const Tensor> roots) {
   if (!observer || watch.showing || modes.running || backward_id()) return;
   observer->closely = false;

@@ -19,8 +19,8 @@ extern constinit thread_local Watch watch;
 // Whether somebody wants to see single calls; detect_anomaly looks at gradients only.
 inline bool sees_calls() { return modes.intercept & ~intercept_anomaly; }
 
-// The operation's results, against what it was given. A recorded gradient rule is searched as a
-// whole, by watch_gradients().
+// Searches the operation's results for NaN and infinity that its inputs did not have. A recorded
+// gradient rule is searched as a whole, by watch_gradients().
 void watch_results(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                    std::span<const Tensor> outs);
 // The same for an operation that writes over its first input.
@@ -63,8 +63,8 @@ class SmallGradient {
   alignas(16) std::byte bytes_[512];
 };
 
-// What node n made of grads. before: grads were finite, and n may have written over them. Returns
-// whether all that n made is finite, where nan_watch looks.
+// Checks the gradients that node n made from grads. With `before`, grads were finite and n may have
+// written over them. Returns whether all of n's gradients are finite, if nan_watch is on.
 bool watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Tensor> made,
                      const SmallGradient* before);
 bool all_finite(std::span<const Tensor> ts);

@@ -27,7 +27,7 @@ constinit size_t look_from = 0;
 void note_calls() { modes.intercept |= intercept_budget; }
 
 double file_price(const Content& v) { return static_cast<double>(v.nbytes) / file_bytes_per_ns; }
-// What it costs to have the value again.
+// The cost of getting the value back, by recomputing or from the file.
 double price(const Content& v) {
   if (!v.recipe) return file_price(v);
   const double again = cost_of(v);
@@ -53,7 +53,7 @@ class Candidates {
     const auto at = [&](size_t k) { return all[(look_from + (k < n ? k * step : k)) % n]; };
     for (size_t k = 0; k < 2 * n && found_.size() < looked_at; ++k) {
       Content* c = at(k);
-      // They lie anywhere and were last used long ago.
+      // The objects are scattered in memory and were last used long ago, so they are prefetched.
       __builtin_prefetch(at(k + 8));
       if (const Content* soon = at(k + 4)) {
         __builtin_prefetch(soon->storage);
@@ -79,7 +79,7 @@ class Candidates {
   auto end() const { return found_.end(); }
 };
 
-// Constants that only recipes hold, where all that is made from them is there.
+// Forgets one constant that only recipes hold, if all values computed from it have bytes.
 bool forget_a_constant() {
   for (Content* v : pool()) {
     if (!v->recipe) continue;

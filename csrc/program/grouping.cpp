@@ -146,14 +146,14 @@ int Group::find(const Operand& o, Extent extent) const {
   return -1;
 }
 
-// Whether o is there when the pass begins: the group does not write into its memory.
+// Whether o is complete when the pass begins, that is, the group does not write to its storage.
 bool Group::may_read(const Operand& o) const {
   for (const Source& s : sources_)
     if (s.written && s.storage == o.storage) return false;
   return true;
 }
 
-// Whether nothing else of the group lies in o's memory.
+// Whether no other source of the group uses o's storage.
 bool Group::may_write(const Operand& o, Extent extent) const {
   const int own = find(o, extent);
   for (size_t i = 0; i < sources_.size(); ++i)
@@ -227,7 +227,7 @@ bool Group::takes_loop(const Call& c) {
   step.params = static_cast<const Scalar*>(c.attrs);
   step.count = static_cast<int>(in.size()) + 1;
   if (step.count > most_operands) return false;
-  // What it may say of a number it says alone.
+  // An operation that may raise for a number runs alone.
   if (c.op->check_number && !is_inexact(c.compute)) return false;
   if (numel_ == 0 && !begins_with(shape)) return false;
   int64_t columns = 0;

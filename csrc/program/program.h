@@ -94,8 +94,8 @@ class Program final : public Waiting {
   void release(Operand& o);
 };
 
-// Over bytes that somebody else may write, the bytes of now; laid out alike, since kernels choose
-// their ways by that.
+// A copy of a tensor whose bytes other code may write. It has the same layout, because kernels
+// choose their path by that.
 Tensor copy_of_now(const Tensor& t);
 
 // The exception in flight, with the line that made the call.

@@ -270,7 +270,7 @@ Generator** source_of(const OpDef& op, void* attrs) {
   return nullptr;
 }
 
-// What a write in place begins with: false where the old contents cannot be had again.
+// Notes the old contents before a write in place; false if they could not be recomputed.
 bool note_written(std::span<const Tensor> in) {
   if (in[0]->storage->device == Device::Pending) settle_storage(in[0]->storage);
   Storage* s = in[0]->storage;  // a view that was gathered has another now
@@ -546,7 +546,8 @@ Tensor input_of(const Recipe::Input& in) {
   return over_parts(in.value->storage, in.shape, in.offset, in.dtype, in.flags);
 }
 
-// A storage of its own for a value that nothing has: it is kept until the room is needed.
+// Gives a recomputed value without an owner its own storage, which is kept until the room is
+// needed.
 void keep_in(Content* v, Storage* s) {
   v->storage = s;
   v->version = s->version;

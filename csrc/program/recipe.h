@@ -41,7 +41,7 @@ struct Gap : InSlots<Gap> {
   static void release(Gap* g);
 };
 
-// All of something that lies in no cache.
+// Prefetches all cache lines of an object.
 template <class T> void prefetch(const T& t) {
   for (size_t at = 0; at < sizeof(T); at += 64)
     __builtin_prefetch(reinterpret_cast<const char*>(&t) + at);

@@ -38,11 +38,11 @@ class Waiting {
 // The storage of a result dies, or its last call has run: it does not wait any more.
 void leave(Storage* s);
 
-// All that hold calls, of all threads.
+// All objects with waiting calls, of all threads.
 std::vector<Waiting*>& unfinished();
 void strike(Waiting* w);
 
-// What runs later runs without what the program had switched on when it was made to run.
+// Clears the modes of the thread that triggers the run, so that waiting calls run without them.
 class PlainModes {
   Modes before_;
 

@@ -31,7 +31,7 @@ PyObject* asking_call(PyObject* self, PyObject* const* args, size_t n, PyObject*
   });
 }
 
-// What functools.wraps would take over.
+// Copies the attributes that functools.wraps would copy.
 bool take_attributes(PyObject* self, PyObject* function) {
   const Ref own(PyObject_GetAttrString(function, "__dict__"));
   if (!own || PyDict_Update(reinterpret_cast<Asking*>(self)->dict, own.get()) < 0) return false;
@@ -85,7 +85,7 @@ void asking_dealloc(PyObject* self) {
   type->tp_free(self);
   Py_DECREF(type);
 }
-// In a class it is a method.
+// As a class attribute it binds like a function.
 PyObject* asking_get(PyObject* self, PyObject* object, PyObject*) {
   return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
 }
@@ -99,7 +99,7 @@ PyObject* asking_repr(PyObject* self) {
   const Ref name(PyObject_GetAttrString(self, "__qualname__"));
   return name ? PyUnicode_FromFormat("<function %U at %p>", name.get(), self) : nullptr;
 }
-// By name, as functions are.
+// Pickled by name, as functions are.
 PyObject* asking_reduce(PyObject* self, PyObject*) {
   return PyObject_GetAttrString(self, "__qualname__");
 }

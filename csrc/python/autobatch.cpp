@@ -11,10 +11,11 @@ namespace clew::python {
 
 namespace {
 
-// What a task parks with: called instead of running the calls; true when they have run.
+// The function with which a task parks. It is called instead of running the calls, and gives true
+// if they have run.
 thread_local PyObject* park = nullptr;  // owned
 
-// What a task has switched on, and the module calls that it is in.
+// The modes of a task, and the module calls that it is in.
 struct Switched {
   Modes modes;
   AutocastSettings autocast;
@@ -22,7 +23,7 @@ struct Switched {
 };
 thread_local Switched of_hub;
 
-// What the current task has; another's takes its place.
+// Installs another task's modes and returns those of the current one.
 Switched switch_to(const Switched& next) {
   return {std::exchange(modes, next.modes), std::exchange(autocast, next.autocast),
           exchange_module_calls(next.calls)};

@@ -67,7 +67,7 @@ PyTypeObject* deferring_type = nullptr;
 
 PyObject* deferring_call(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
   const auto* d = reinterpret_cast<Deferring*>(self);
-  // What it is called for may let go of it.
+  // Owned during the call, because the function may drop the last reference to this object.
   const Ref function(Py_NewRef(d->function));
   if (modes.deferred) return PyObject_Vectorcall(function.get(), args, n, names);
   modes.deferred = true;
@@ -118,7 +118,7 @@ void deferring_dealloc(PyObject* self) {
   type->tp_free(self);
   Py_DECREF(type);
 }
-// In a class it is a method.
+// As a class attribute it binds like a function.
 PyObject* deferring_get(PyObject* self, PyObject* object, PyObject*) {
   return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
 }

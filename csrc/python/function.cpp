@@ -524,7 +524,7 @@ PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObjec
       if (method && o->op->offer == Offer::function) continue;
       Bound b(*o);
       if (!match(e, *o, args, nargs, kwnames, b, strict, nullptr)) continue;
-      // So a function of NumPy would get a pair of results.
+      // Otherwise a NumPy function would get a pair of results.
       if (method && b.out_given && o->outputs.size() > 1) {
         fail_type(e.name,
                   "(): a method with several results takes no out (which NumPy's functions "

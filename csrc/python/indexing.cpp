@@ -297,7 +297,8 @@ void read_whole(Key& k, PyObject* key, const Dims& sizes) {
   read_key(k, &key, 1, sizes);
 }
 
-// Reading a key may run Python code (a slice's bounds, warnings), which may give x other sizes.
+// Checks that x keeps its sizes: reading a key may run Python code (a slice's bounds, warnings),
+// which may resize x.
 struct SameSizes {
   const Tensor& x;
   const ShapeRef shape = ShapeRef::borrow(x->shape);

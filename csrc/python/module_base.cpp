@@ -61,7 +61,8 @@ bool every_module_hooked = false;
 
 PyObject* module_getattro(PyObject* self, PyObject* name);
 
-// Lent; what `self.name` gives where the class has nothing to say of it; null otherwise.
+// `self.name` from the instance or its parameters (borrowed), unless the class defines the name;
+// null if there is none.
 PyObject* own_or_parameter(PyObject* self, PyObject* own, PyObject* name) {
   if (_PyType_Lookup(Py_TYPE(self), name)) return nullptr;
   if (PyObject* found = PyDict_GetItemWithError(own, name)) return found;

@@ -127,7 +127,7 @@ template <class Rule> class Group {
     }
     jobs_.push_back(job);
   }
-  // What a dict holds; null where there is none. Comparing its keys may run Python code.
+  // The dict's value for a key, or null. Comparing its keys may run Python code.
   static Ref found(PyObject* dict, PyObject* key) {
     PyObject* value = PyDict_GetItemWithError(dict, key);
     if (!value && PyErr_Occurred()) throw PythonError();
@@ -184,7 +184,7 @@ template <class Rule> class Group {
       PyObject* o = param.get();
       if (!is_tensor(o)) fail_type("optimizer: parameters must be tensors");
       if (!reinterpret_cast<TensorObj*>(o)->grad) continue;
-      // All is looked up before anything is taken.
+      // Looks up everything before it uses anything.
       const Ref state(states_ ? found(states_, o) : Ref());
       bool ok = !states_ || (state && PyDict_Check(state.get()));
       Ref arrays[most_states];

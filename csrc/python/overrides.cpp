@@ -14,7 +14,7 @@ namespace {
 // The __torch_function__ of classes that are left alone.
 PyObject* left_alone = nullptr;
 
-// What was found out about a class, as long as it stays as it is.
+// A cached answer about a class, valid while the class does not change.
 struct Answer {
   PyTypeObject* type;
   unsigned version;

@@ -64,8 +64,8 @@ struct Called {
   Scope* parent = nullptr;      // owned
   Scope* scope = nullptr;       // owned
 };
-// A few places for each hash: models have thousands of modules, and one that had to be found anew
-// at each call would take all below it along.
+// A set-associative table: models have thousands of modules, and if one were evicted at each call,
+// all modules below it would have to be found again.
 constexpr size_t ways = 4;
 std::array<std::array<Called, ways>, 2048> calls;
 // The module's place, or one for it.

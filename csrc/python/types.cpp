@@ -439,7 +439,8 @@ PyObject* size_object(const Dims& d) {
 
 PyObject* size_object(Shape* shape) {
   if (!shape->size_object) {
-    // The allocation may run a finalizer that gives the tensor another shape, or asks for this one.
+    // Kept alive: the allocation may run a finalizer that gives the tensor another shape or needs
+    // the same object.
     const ShapeRef keep = ShapeRef::borrow(shape);
     Ref made(size_object(shape->sizes));
     if (!shape->size_object) shape->size_object = made.release();

@@ -29,7 +29,8 @@ constexpr auto class_sizes = [] {
   return sizes;
 }();
 
-// As much may be cached without anybody looking after it, and beyond what was live.
+// Bytes that may be cached without an ageing thread, and beyond the bound that follows from live
+// bytes.
 constexpr int64_t quiet_bytes = int64_t{16} << 20;
 
 struct Allocator {
@@ -44,7 +45,8 @@ struct Allocator {
   int64_t live_limit = 0;
   int64_t cached_limit = quiet_bytes;
   StorageWatch watch = nullptr;
-  // Live bytes beyond which make_room() is asked first; it throws where there is no room.
+  // Allocations that would exceed these live bytes call make_room() first; it throws if there is no
+  // room.
   int64_t room_limit = INT64_MAX;
   void (*make_room)(size_t nbytes) = nullptr;
 
@@ -70,7 +72,7 @@ inline Storage* pop(Storage*& list) {
   Storage* s = list;
   Storage* next = list = static_cast<Storage*>(s->owner);
   s->owner = nullptr;
-  // What the next result will need is on its way while this one is computed.
+  // Prefetches what the next result needs while this one is computed.
   if (next) {
     fetch_line(next->owner);
     for (size_t i = 0; i < 4; ++i) fetch_line(static_cast<char*>(next->data) + i * line_bytes);

@@ -44,13 +44,13 @@ struct alignas(64) Storage {  // one line of the cache
   void take_bytes();
   // Takes the bytes of another storage of the same size, which then has none.
   void take_bytes_of(Storage* other);
-  // Whether somebody has to know before the bytes are written.
+  // Whether settle_before_write() must be called before the bytes are written.
   bool is_looked_after() const {
     return device == Device::Pending || awaited || (release && resizable);
   }
   // References that no waiting call holds.
   uint32_t seen_refs() const { return refs - awaited; }
-  // Whether somebody else may write the bytes without a word to us.
+  // Whether code outside the library may write the bytes unnoticed.
   bool is_exposed() const { return lent || !resizable; }
   char* at(int64_t offset) const { return static_cast<char*>(data) + offset; }
   void incref() { ++refs; }
@@ -63,7 +63,8 @@ struct alignas(64) Storage {  // one line of the cache
 };
 static_assert(sizeof(Storage) == 64);
 
-// Told of every block that is taken (bytes above zero) or given back (below). Null takes it away.
+// Called for every block that is allocated (bytes > 0) or freed (bytes < 0). Null removes the
+// watch.
 using StorageWatch = void (*)(void* data, int64_t bytes);
 void watch_storages(StorageWatch watch);
 // Lets go of a storage's writer (set by graph/).
@@ -78,7 +79,7 @@ struct MemoryStats {
 };
 MemoryStats memory_stats();
 void reset_peak_memory_stats();
-// As though so much had been live before.
+// Raises the recorded peak to at least this value.
 void raise_peak_memory_stats(int64_t peak_bytes);
 void empty_cache();
 // Ages the cache by `turns` turns of its clock: old peaks of live bytes are forgotten, and cached

@@ -160,7 +160,7 @@ void free_tensor_obj(TensorObj* t) {
   // One of a subclass comes here tracked whatever its flag says, for instance after `__class__` was
   // set.
   if ((t->flags & flag_tracked) || type != tensor_type) PyObject_GC_UnTrack(t);
-  // Before anything runs that could ask for values: they would come to what is going.
+  // Done before code runs that could read values: results would be delivered to this dying tensor.
   if (t->flags & flag_gathered) [[unlikely]]
     forget_gathered(t);
   if (t->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(t));

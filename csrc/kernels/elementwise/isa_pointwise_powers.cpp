@@ -48,8 +48,9 @@ template <class T, int halves> void power_row(T* to, const T* from, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = short_power<T, halves>(from[i]);
 }
 
-// The loop for x^y that products make; null where they do not. An inverse of a product that
-// overflows is lost, which only a double notices: it keeps to exponents above 0.
+// The loop that computes x^y by multiplications, or null if y has none. For y < 0 it inverts a
+// product, which may overflow although x^y does not; floats compute in double, but doubles cannot,
+// so they take positive exponents only.
 template <class T> PowerRow<T> short_power_row(T y) {
   constexpr int most = 8, first = std::is_same_v<T, float> ? -most : 1;
   const T twice = T(2) * y;
@@ -145,7 +146,7 @@ struct Parts {
   return {z, std::fma(y, low, std::fma(y, high, -z))};
 }
 
-// Few of the numbers are not as most: these alone are done again.
+// Recomputes the few elements that the fast loop does not cover.
 void unusual_powers(float* out, const float* x, const float* y, const float* high, float* size,
                     int64_t n, float most) {
   int other = 0;

@@ -75,7 +75,7 @@ bool within(int64_t index, int64_t size) {
   return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
 }
 
-// So many elements are fetched together, to be written.
+// The number of elements that are prefetched for writing at a time.
 constexpr int64_t fetch_piece = 1024;
 
 // Fetches the lines of p[0..n), to be written.

@@ -100,7 +100,8 @@ template <class F> void each_nonzero(const NdView& x, const NonzeroCounts& count
                       if (m == batch) flush();
                       int64_t until = std::min(length, j + batch - m);
                       const T* run = p + offset;
-                      // Each place is written and then kept or not: no branch to foretell.
+                      // Branch-free: each place is written, and the count advances only if the
+                      // element is nonzero.
                       if (runs.step() == 1) {
                         for (; j < until; ++j) {
                           found[m] = at + j;

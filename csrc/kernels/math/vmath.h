@@ -47,7 +47,7 @@ template <class T, int N> [[gnu::always_inline]] inline T two_chains(T x, const 
   return every_other<1>(square, c) * x + every_other<0>(square, c);
 }
 
-// What a * b lost when it was rounded to `product`.
+// The rounding error of `product` = a * b.
 [[gnu::always_inline]] inline float product_error(float a, float b, float product) {
 #ifdef __FMA__
   return std::fma(a, b, -product);
@@ -72,7 +72,7 @@ template <class T> [[gnu::always_inline]] inline T product_and(T a, T b, T c) {
   return a * b + c;
 #endif
 }
-// What `sum` = a + b lost, for |a| >= |b| or a = 0.
+// The rounding error of `sum` = a + b, for |a| >= |b| or a = 0.
 template <class T> [[gnu::always_inline]] inline T sum_error(T a, T b, T sum) {
   return (a - sum) + b;
 }
@@ -146,8 +146,8 @@ template <class T> [[gnu::always_inline]] inline T raise(T value, T sum) {
          std::bit_cast<T>((all - half + bias) << digits);
 }
 
-// Arguments whose results are too large or too small are looked for last: limited beforehand, they
-// would make the others wait.
+// Results that overflow or underflow are replaced at the end: clamping the arguments first would
+// lengthen the dependency chain of all others.
 template <class T> [[gnu::always_inline]] inline T exp(T x) {
   ExpParts<T> e = exp_parts(x);
   T value = raise(e.value, e.sum);

@@ -354,7 +354,7 @@ void dots(const Problem<S>& p, int64_t i, int64_t j, int64_t cols) {
   constexpr int L = lanes<S>, C = L / R;
   const S *a[R], *b[C];
   unroll<R>([&]<int r> { a[r] = p.a + (i + r) * p.a_rs; });
-  // Columns beyond the last stand in for nothing: their sums are dropped.
+  // Columns beyond the last repeat the first one; their sums are dropped.
   unroll<C>([&]<int c> { b[c] = p.b + (j + (whole || c < cols ? c : 0)) * p.b_cs; });
   V sums[L];
   unroll<L>([&]<int l> { sums[l] = V{}; });
@@ -690,7 +690,7 @@ template <class T> void run(const GemmTask& t) {
   blocked<T>(p);
 }
 
-// As blocked() has one row done that is not worth threads.
+// Computes one row as blocked() does for a row too short for threads.
 template <class S> void one_row(const SmallGemm& g) {
   Problem<S> p{};
   p.m = 1, p.n = g.n, p.k = g.k;

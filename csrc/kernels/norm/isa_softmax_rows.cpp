@@ -168,7 +168,7 @@ template <class C, int half = lane_count<C> / 2>
     return largest_lane<C, half / 2>(other > v ? other : v);
   }
 }
-// Where NaN hides a larger element the row is NaN anyway.
+// The maximum may miss an element beside a NaN; then the whole row is NaN anyway.
 template <class C>
 void softmax_few(C* __restrict y, const C* __restrict x, int64_t rows, int64_t width, bool log) {
   constexpr int N = lane_count<C>, U = 4;

@@ -35,8 +35,8 @@ namespace {
 }
 [[gnu::always_inline]] inline double exp_fast(double x) { return vm::exp(x); }
 
-// exp_fast() of U vectors, none above 0, in step: each alone would wait for its chain of products,
-// and the next ones for room in the schedulers.
+// exp_fast() of U vectors (no element above 0), interleaved. One after another, each vector would
+// wait for its chain of products, and the following ones for room in the schedulers.
 template <class C, int U> [[gnu::always_inline]] inline void exp_in_step(Lanes_t<C> (&x)[U]) {
 #ifdef __FMA__
   if constexpr (std::is_same_v<C, float>) {

@@ -617,7 +617,7 @@ void random_permutation(const NdView& dst, Generator& g) {
   });
 }
 
-// What the weights are divided by where draws do not come back.
+// An exponential draw, by which weights are divided when drawing without replacement.
 static double next_wait(Generator& g) { return std::max(-std::log1p(-next_double(g)), 1e-300); }
 
 void random_multinomial(const NdView& dst, const NdView& weights, bool replacement, bool by_columns,
@@ -673,7 +673,7 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
         keys[static_cast<size_t>(c)] = {x >= 0 ? x / wait : 0.0, c};  // another thread may write
         Drawing::rest(drawn, 1);
       }
-      // Many are taken out first: a heap of them would go through memory all over.
+      // For many samples, selects the largest first: a heap would access memory all over.
       auto before = [](const auto& a, const auto& b) {
         return a.first > b.first || (a.first == b.first && a.second < b.second);
       };
@@ -690,7 +690,7 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
   });
 }
 
-// What is added when nothing is to be: -0 leaves a product of -0 as it is.
+// The summand for "add nothing": -0, because -0 + -0 stays -0.
 static double keeping_sign(double added) { return added == 0 ? -0.0 : added; }
 
 void random_masked_affine(const NdView& out, const NdView& mask, const NdView& in, double keep,

@@ -125,8 +125,8 @@ template <bool Largest> struct Extremum {
   }
 
  private:
-  // The better of two; a where either is NaN. As one instruction where there is one: the compiler
-  // makes a comparison and a selection of the other form, and sums of short rows wait for them.
+  // The better of two; a where either is NaN. Uses a single instruction if there is one: the
+  // compiler would make a comparison and a selection, which short rows wait for.
   template <class V> [[gnu::always_inline]] static V better(V a, V b) {
 #if defined(__AVX512F__)
     if constexpr (std::is_same_v<V, Lanes_t<float>>) {

@@ -68,8 +68,8 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
         q[r * to] = convert<T>(a);
       }
     };
-    // Four lines at a time, for a sum waits for the one before it. All reading comes first: it
-    // would wait for a write to a line that lies a power of two apart.
+    // Four lines at a time, because each sum waits for the one before it. All reads come first: a
+    // read would wait for a write to an address a power of two away.
     auto four = [&](int64_t i) {
       const auto o0 = lines.place(i), o1 = lines.place(i + 1), o2 = lines.place(i + 2),
                  o3 = lines.place(i + 3);
@@ -138,7 +138,7 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
   });
 }
 
-// Dense lines of floats in vectors; false, and nothing is done, where that is not faster.
+// Sums dense lines of floats in vectors. False, with nothing done, if that is not faster.
 bool sum_dense_lines(const NdView& dst, const NdView& src, int dim, bool reverse) {
   const ScanLoops& loops = scan_loops();
   Lines<2> lines({dst, src}, dim);

@@ -25,9 +25,9 @@ template <class T, class View> auto* at(const View& v, int64_t b, int64_t h, int
   return reinterpret_cast<P*>(v.data) + b * v.stride[0] + h * v.stride[1] + row * v.stride[2];
 }
 
-// e^x for x that are not far above 0, as a power of two; what is below 2^-126.5 is 0. Scores keep
-// their own unit until the maximum is taken off them: turned into another one beforehand they would
-// be rounded once more, which large ones feel.
+// e^x for x that are not far above 0, as a power of two; what is below 2^-126.5 is 0. Scores are
+// scaled by log2(e) only after the maximum has been subtracted: scaling them before would add a
+// rounding error, which matters for large scores.
 [[gnu::always_inline]] inline Vector<float> power_lanes(Vector<float> x) {
   constexpr float log2_e = 1.44269504088896340736f;
   constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
@@ -170,7 +170,7 @@ void multiply(int64_t rows, int64_t depth, const S* a, int64_t a_rs, int64_t a_k
     const int r = rows_for<1>(rows - i);
     for (int64_t q = q0; q < q1; ++q) {
       const int64_t width = b.panels.packed(q);
-      // Sums beyond the last column may be written where there is room for them.
+      // If there is room, sums beyond the last column are written as well.
       if (!whole) t.last = L - (width - b.panels.columns(q));
       t.c = c + i * c_rs + (q - q0) * b.panels.width;
       t.from = add ? t.c : nullptr;
@@ -266,8 +266,8 @@ void forward(const AttentionShape& s, const AttentionTarget& out, RowSum<S>* row
         const Pass<S> pass{s, b, h, i0, rows, j0, least(key_block, last - j0)};
         pass.against(scores, at<S>(s.q, b, h, i0), s.q.stride[2], s.q.stride[3], keys,
                      pass.factor());
-        // All maxima before all weights: the lanes of one row are joined while the next row's are
-        // read.
+        // Computes all maxima before all weights, so that joining the lanes of one row overlaps
+        // with reading the next row.
         S bests[row_block];
         for (int64_t i = 0; i < rows; ++i) {
           S* row = scores + i * key_block;

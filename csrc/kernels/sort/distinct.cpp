@@ -43,7 +43,8 @@ template <class At> void count_places(int64_t* counts, int64_t count, int64_t n,
     for (int64_t b = 0; b < count; ++b) counts[b] += apart[static_cast<size_t>(p * room + b)];
 }
 
-// Integers that span little: a bit for each that may be there, and how many lie before each word.
+// Distinct integers of a small range: one bit for each possible value, and for each word the number
+// of values before it.
 template <class T> class Marked final : public DistinctElements {
   using U = key_t<T>;
   const T* from_;
@@ -222,7 +223,7 @@ template <class T> bool row_differs(const char* a, const char* b, int64_t m) {
     if (!(static_cast<compute_t<T>>(x[i]) == static_cast<compute_t<T>>(y[i]))) return true;
   return false;
 }
-// What is asked about two rows, for elements of any dtype: the sorting is compiled once.
+// Type-erased comparisons of two rows, so that the sorting is compiled once.
 struct RowTests {
   bool (*before)(const char* a, const char* b, int64_t m);
   bool (*differs)(const char* a, const char* b, int64_t m);

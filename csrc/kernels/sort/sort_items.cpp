@@ -34,14 +34,14 @@ struct Digits {
   }
 };
 
-// How many of the digits, from the highest on, tell nearly all keys apart, judged by a sample.
+// Estimates from a sample how many of the highest digits distinguish nearly all keys.
 template <class Key, class At> int telling_digits(Digits digits, int64_t n, At&& at) {
   if (digits.count <= 2) return digits.count;
   Key keys[4096];
   const int64_t sample = std::clamp<int64_t>(n / 64, 256, std::ssize(keys));
   for (int64_t i = 0; i < sample; ++i) keys[i] = at(n / sample * i).key;
   std::sort(keys, keys + sample);
-  // So many pairs of the sample alike mean one other item beside each.
+  // With this many equal pairs in the sample, an item has about one other item with equal digits.
   const int64_t few = sample * sample / (2 * n);
   for (int count = 2; count < digits.count; ++count) {
     const int rest = (digits.count - count) * digits.bits;

@@ -46,7 +46,7 @@ template <class C> [[gnu::always_inline]] inline C squares_with(C v, C g, C keep
   return fused(fresh * g, g, keep * v);
 }
 
-// The gradient as an update sees it: turned round to climb, with the penalty's part.
+// The gradient as an update uses it: negated for maximize, plus the weight decay.
 template <class C> struct Gradient {
   C sign, decay;
   Gradient(bool maximize, double weight_decay)

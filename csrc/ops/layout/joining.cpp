@@ -84,7 +84,8 @@ void join(const Tensor& out, std::span<const Tensor> in, int dim, const int64_t*
     data.push_back(in[k]->address());
     bytes.push_back(lengths[k] * inner * item);
     if (dense) continue;
-    // What is stacked lacks the joined dim: its rows are as many.
+    // Stacked tensors lack the joined dim; they must be contiguous, so that their rows are evenly
+    // spaced.
     const std::optional<int64_t> step = in[k].is_contiguous()        ? lengths[k] * inner
                                         : in[k].ndim() == out.ndim() ? step_of_rows(in[k], dim)
                                                                      : std::nullopt;

@@ -353,7 +353,8 @@ void norm_vjp(Vjp& c) {
          y = with_kept_dims(c.out(), x.sizes(), mask);
   if (p == 0) return c.set(0, zero_of(x, x.sizes()));
   if (p == 1) return c.set(0, sgn(x) * g);
-  // Where the norm is 0 there is no direction either. A float16 has no room for 1 / norm.
+  // Where the norm is 0 the gradient is 0. In float16, 1 / norm might overflow, so elements are
+  // divided by the norm.
   const bool narrow = y.dtype() == DType::Float16;
   auto along = [&](const Tensor& t) {
     return narrow ? t / where(eq(y, number(0)), number(infinity), y) : quotient_or_zero(t, y);

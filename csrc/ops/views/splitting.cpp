@@ -15,7 +15,7 @@ namespace {
 using Specs = std::vector<ViewSpec>;
 
 void part(const Tensor& x, int dim, int64_t start, int64_t length, int64_t step, Specs& out) {
-  // Each part is a tensor of its own: beyond this they would fill the memory.
+  // Each part is a tensor object; more of them would exhaust the memory.
   if (out.size() >= (size_t{1} << 22)) {
     fail(ErrorKind::OutOfMemory, "split: more than ", 1 << 22, " parts of ", x,
          " were asked for; use fewer, larger ones");
