@@ -1,6 +1,6 @@
 // Short blocks of whole cache lines, carved one behind the other from huge pages.
 // May include: the standard library only.
-// Invariant: a permanent block is never given back; who took it keeps it for use again.
+// Invariant: a permanent block is never given back; its owner keeps it for reuse.
 #pragma once
 #include <cstddef>
 

@@ -1,7 +1,7 @@
-// Long work on raw memory: where other Python threads go on meanwhile, and where Ctrl-C ends it.
+// Long work on raw memory: other Python threads run meanwhile, and Ctrl-C ends it.
 // May include: the standard library only.
-// Invariant: while a LongWork that let go of the interpreter lives, its thread touches no Python
-// object and no count; what it reads and writes is held by a Held scope (tensor/kernel_frame.h).
+// Invariant: while a LongWork that released the GIL lives, its thread touches no Python object and
+// no count; what it reads and writes is held by a Held scope (tensor/kernel_frame.h).
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -40,8 +40,8 @@ class Stop {
 
 // What the current thread is doing.
 struct Stretch {
-  int held = 0;           // Held scopes: the interpreter may be let go of
-  void* left = nullptr;   // of the LongWork that let go of it
+  int held = 0;           // open Held scopes: the GIL may be released
+  void* left = nullptr;   // the thread state of the LongWork that released the GIL
   Stop* stop = nullptr;   // of the work in progress
   bool began = false;     // this thread began that work
   bool look_due = false;  // long work has ended here since signals were looked for
@@ -107,7 +107,7 @@ class SharedStretch {
   SharedStretch(const SharedStretch&) = delete;
 };
 
-// While one lives, long work may let go of the interpreter: its caller holds the bytes and sizes.
+// While one lives, long work may release the GIL, because the caller holds the bytes and sizes.
 class WithPauses {
  public:
   WithPauses() { ++stretch.held; }

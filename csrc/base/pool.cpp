@@ -168,7 +168,7 @@ void* live(void* number) {
   }
 }
 
-// More threads than this help nobody, whatever count was asked for.
+// The most threads that are started, whatever count was requested.
 int64_t helpers_most() {
   static const int64_t most = std::max<int64_t>(31, 2 * std::thread::hardware_concurrency());
   return most;

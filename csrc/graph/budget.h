@@ -1,8 +1,8 @@
-// What apply() tells of its calls under a memory budget (csrc/program/recipe.cpp), so that
-// results can be given up and made again.
+// How apply() reports its calls to a memory budget (csrc/program/recipe.cpp), so that results can
+// be given up and recomputed.
 // May include: graph/op.h, graph/modes.h.
-// Invariant: nobody notes a call without intercept_budget; a saved tensor that was counted is
-// uncounted once.
+// Invariant: calls are noted only with intercept_budget set; a counted saved tensor is uncounted
+// exactly once.
 #pragma once
 #include "graph/modes.h"
 #include "graph/op.h"

@@ -87,7 +87,7 @@ struct GraphTask {
   std::unordered_map<Node*, Scratch>
       foreign;  // nodes whose own scratch another running backward uses
   std::vector<Tensor> captured;
-  Node** turn;               // lent: tells others which node runs
+  Node** turn;               // borrowed: shows other code which node runs
   int64_t ended_before = 0;  // for TraceNode
   std::unordered_map<Node*, std::vector<size_t>> capture_at;
   std::unordered_map<Node*, bool> needed;  // only with captures
@@ -184,7 +184,7 @@ struct GraphTask {
     return needed[n];
   }
 
-  // Exclusive buffers are added into; a buffer somebody else may see is not written.
+  // Adds into the buffer if it has no other owner; a shared buffer is not written to.
   static bool exclusive(const Tensor& s) {
     return !modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(s.get())) == 1 &&
            s->storage->seen_refs() == 1 && s.is_contiguous() && !s->grad_fn &&
@@ -612,9 +612,9 @@ constinit thread_local uint64_t running_backward = 0;
 struct BackwardCall {
   uint32_t id = 0;
   uint64_t root = 0;
-  Node* node = nullptr;      // lent: whose turn it is, as long as the call runs
+  Node* node = nullptr;      // borrowed: the node that runs, while the call is running
   Origin* origin = nullptr;  // owned
-  Cut* cut = nullptr;        // owned; of the gradients that it gave, if one was asked for
+  Cut* cut = nullptr;        // owned; the cut of its gradients, once requested
 };
 std::array<BackwardCall, 256> calls;
 }  // namespace

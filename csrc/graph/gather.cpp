@@ -1,6 +1,6 @@
 // Gathering gradients: fitting them to their receivers, adding them up, leaves' .grad.
 // May include: base, graph.
-// Invariant: a tensor that somebody else may see is not written.
+// Invariant: a tensor that other code may see is not written to.
 #include "graph/gather.h"
 
 #include <algorithm>
@@ -167,8 +167,8 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
   if (is_sparse(grad) || (gathered && is_sparse(gathered))) [[unlikely]] {
     give(add_sparse(gathered, grad));
   } else if (!leaf->grad) {
-    // Nobody else can see the gradient (this function and the engine hold one reference each): take
-    // it over as it is.
+    // The gradient has no other owners (this function and the engine hold one reference each), so
+    // it is taken over.
     bool mine =
         Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->seen_refs() == 1;
     if (mine) grad->flags &= static_cast<uint8_t>(~flag_conj);

@@ -9,8 +9,8 @@ namespace clew {
 // Sparse gradients are tensors of a class written in Python, whose elements the core does not see:
 // to it they are on the meta device. Null until that class exists.
 extern PyTypeObject* sparse_type;
-// Called with what was gathered before, or None, and the gradient: their sum, sparse or dense,
-// which nobody else holds.
+// Called with the sum so far (or None) and a gradient. Returns their sum, sparse or dense, as a
+// tensor without other owners.
 extern PyObject* sparse_sum;
 inline bool is_sparse(const Tensor& t) {
   return sparse_type && Py_TYPE(reinterpret_cast<PyObject*>(t.get())) == sparse_type;

@@ -33,8 +33,8 @@ struct Modes {
   bool whole_stacks = false;  // places are kept with their callers
   // Gradients are being added up: such writes are not the program's.
   bool accumulating = false;
-  // A gradient that nobody but the running node will see again: the next operation, if elementwise,
-  // may write its result there (Vjp::last_grad).
+  // A gradient that only the running node still uses: the next operation, if elementwise, may write
+  // its result into it (Vjp::last_grad).
   TensorObj* disposable = nullptr;
   int64_t least_deferred = 65536;       // elements of operands that are worth waiting for
   Scope* scope = nullptr;               // lent: the module call in progress

@@ -47,7 +47,7 @@ struct Saved {
   enum class Kind : uint8_t { none, parts, object, packed };
   union {
     Storage* storage = nullptr;  // owned; of parts
-    TensorObj* tensor;           // owned; object: one with state that its parts do not tell
+    TensorObj* tensor;           // owned; object: a tensor with state beyond its parts
     Packed* hooked;              // owned; packed
   };
   Shape* shape = nullptr;  // owned; of parts, and of what rules get
@@ -149,7 +149,7 @@ struct Node {
   Cut* cut = nullptr;        // owned: how an input that wants no gradient lost its history
   NodeExtra* extra = nullptr;
   PyObject* wrapper = nullptr;  // weak: the Python object standing for this node, if one is alive
-  // Whoever has a weak pointer to a node looks here first: it may wait to be destroyed.
+  // Holders of a weak pointer check this first: the node may be waiting for its destruction.
   bool is_dying() const { return refs == 0; }
   Tensor grad_in;                  // engine: gradient gathered for output 0
   std::unique_ptr<Staged> staged;  // engine: products that belong to grad_in, not yet multiplied

@@ -48,7 +48,7 @@ void set_traces(bool on) {
 
 // Long ago, so that the rate of ticks is known well.
 const Instant loaded = Instant::now();
-constexpr int64_t enough = 50'000'000;  // nanoseconds of a recording that tell it as well
+constexpr int64_t enough = 50'000'000;  // a recording this long gives the rate as well
 
 void watch_storage(void* data, int64_t bytes) {
   set_traces(true);

@@ -243,7 +243,7 @@ class TraceNode : public TraceSpan {
     if (is_open()) [[unlikely]]
       turn_ = close();
   }
-  // `unwanted`: inputs, as bits, whose gradients nobody asked for.
+  // `unwanted`: bits of the inputs whose gradients are not wanted.
   void open_for(const Node& node, uint64_t unwanted) {
     if (traces()) [[unlikely]]
       open_node(node, unwanted);

@@ -16,7 +16,8 @@ struct Watch {
 };
 extern constinit thread_local Watch watch;
 
-// Whether somebody wants to see single calls; detect_anomaly looks at gradients only.
+// Whether single calls are intercepted. detect_anomaly looks at gradients only, so it does not
+// count.
 inline bool sees_calls() { return modes.intercept & ~intercept_anomaly; }
 
 // Searches the operation's results for NaN and infinity that its inputs did not have. A recorded
@@ -39,7 +40,7 @@ class WatchedWrite {
 // callback(name, inputs, outputs). One per thread.
 struct Shown {
   PyObject* names = nullptr;  // a set of str
-  PyObject* few = nullptr;    // those of them of which not every call is shown, or null
+  PyObject* few = nullptr;    // names of which only some calls are reported, or null
   int most = 0;               // so many calls since the last backward, which are alike: one
                               // instruction and module, tensors of the same shapes and dtypes that
                               // require grad or not; what is a single number, or is computed from
@@ -49,7 +50,7 @@ void observe(PyObject* callback, Shown what);  // a null callback ends the repor
 // Until the next backward every call is shown.
 void observe_closely();
 // Backward begins at the roots: "backward", "retaining" where the graph is kept, "recorded" where
-// it is recorded, or "grad" where gradients are asked for by themselves.
+// it is recorded, or "grad" for autograd.grad().
 void observe_backward(const char* how, std::span<const Tensor> roots);
 
 // A copy of a finite gradient that a rule may write over, so that a report can show it.

@@ -1,4 +1,4 @@
-// Gathering calls, and giving their results to whoever still holds them.
+// Gathers calls and delivers their results to the tensors that are still held.
 // May include: program, graph, tensor.
 // Invariant: as batching.h.
 #include "program/batching.h"

@@ -1,6 +1,7 @@
-// Which values go when there is no room, and the file that takes those that are cheaper to read.
+// Chooses which values are given up when there is no room, and manages the file for values that are
+// cheaper to read than to recompute.
 // May include: program, tensor.
-// Invariant: what is read from the file are the bytes that were written.
+// Invariant: bytes read from the file equal the bytes written.
 #include "program/budget.h"
 
 #include <pthread.h>
@@ -118,7 +119,7 @@ void make_room(size_t nbytes) {
     b.first_left = 0;
     // Results of gradient rules are not recomputed, so their calls are not noted.
     if (regions > 0 && !on && (!modes.running || modes.grad)) note_calls();
-    // Once more where this may be undone: somebody restores what was switched on before.
+    // Looks again before the limit if the bit may be cleared: other code may restore earlier modes.
     const int64_t now = a.stats.live_bytes + more;
     a.room_limit = on || now >= b.limit ? b.limit : now + (b.limit - now) / 2;
     if (b.limit - a.room_limit < b.limit / 64) a.room_limit = b.limit;

@@ -1,4 +1,4 @@
-// Rows of several tensors behind each other, as one recorded operation.
+// Joins rows of several tensors as one recorded operation.
 // May include: base, tensor, graph.
 // Invariant: its gradient is added row by row to what others have put into the gradients of its
 // parts, so that many gathers from one part cost no more than their rows.

@@ -27,7 +27,7 @@ struct Source {
   Storage* storage = nullptr;
   Extent extent = Extent::full;
   bool written = false;    // by a call of the group
-  bool temporary = false;  // nobody sees it but calls of the group
+  bool temporary = false;  // used only by calls of the group
   bool late = false;       // complete only when the pass is
   int16_t slot = -1;       // of scratch, among those of its extent
   int16_t last = -1;       // the last step that uses it

@@ -1,7 +1,6 @@
 // Keeping calls and running them.
 // May include: program, graph, tensor.
-// Invariant: calls run in the order in which they were made, as far as anybody can tell from
-// values.
+// Invariant: calls run as if in the order in which they were made.
 #include "program/program.h"
 
 #include <algorithm>

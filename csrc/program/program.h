@@ -63,7 +63,7 @@ class Program final : public Waiting {
   void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
             std::span<const Tensor> results, Waits how, DType compute);
   // Runs what waits, in order; returns at once when nothing does. Throws what a call throws: calls
-  // after it never run, and whoever asks for their results gets that error again.
+  // after it never run, and reading their results raises that error again.
   void run(Ending why) override;
   size_t waiting() const override { return calls_.size() - next_; }
 

@@ -67,7 +67,7 @@ void close_gap(Content* v) {
   Gap::release(g);
 }
 
-// The storage no longer has these contents, or nobody needs to know that it has.
+// The storage no longer has these contents, or they need no longer be tracked.
 void detach_storage(Content* v) {
   Storage* s = std::exchange(v->storage, nullptr);
   if (!s) return;
@@ -330,7 +330,7 @@ OwnRecipe note_call(const OpDef& op, std::span<const Tensor> in, const void* att
 Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool writes) {
   if (op.kind == OpKind::Composite || op.kind == OpKind::View || op.aliases) return nullptr;
   OwnRecipe r = note_call(op, in, attrs, writes);
-  if (writes)  // whoever needs what is written as it was
+  if (writes)  // users of the old contents are settled first
     if (Content* c = content_of(in[0]->storage)) contents_change(c);
   if (r) r->began = ticks_now();
   return r.release();

@@ -66,7 +66,7 @@ class Content final : public Waiting, public InSlots<Content> {
   uint32_t pins = 0;
   uint32_t pool_at = UINT32_MAX;
   uint32_t version = 0;  // the storage's
-  uint32_t depth = 0;    // of the recipes one behind the other
+  uint32_t depth = 0;    // of the recipes in a row
   bool held = false;     // a reference to the storage is its own
 
   explicit Content(Storage* s);
@@ -92,12 +92,12 @@ struct Recipe : InSlots<Recipe> {
     uint8_t flags = 0;
   };
   struct Output {
-    Content* value = nullptr;  // weak: null where nobody wants it any more
+    Content* value = nullptr;  // weak: null once it is not needed any more
     Shape* shape = nullptr;    // owned
     int64_t offset = 0;
     DType dtype = DType::Float32;
   };
-  uint32_t refs = 1;  // by its outputs' values, and by whoever runs it
+  uint32_t refs = 1;  // counted by its outputs' values and while it runs
   bool writes = false;
   bool spoiled = false;  // what it reads has changed
   const OpDef* op = nullptr;

@@ -1,7 +1,7 @@
 // Functions written in Python whose calls modes and classes may take over.
 // May include: python/overrides.h.
-// Invariant: whoever looks at one sees a function of Python: its name, code, signature and source
-// are those of the function that it calls.
+// Invariant: inspection shows a Python function: name, code, signature and source are those of the
+// function that it calls.
 #include <structmember.h>
 
 #include "python/overrides.h"
@@ -13,7 +13,7 @@ namespace {
 struct Asking {
   PyObject_HEAD vectorcallfunc call;
   PyObject* function;
-  PyObject* ask;  // ask(this, function, args, kwargs): when somebody may have a say
+  PyObject* ask;  // ask(this, function, args, kwargs): called if a mode or class may take over
   PyObject* dict;
   PyObject* weak;
 };

@@ -62,7 +62,7 @@ PyObject* gathered(PyObject*, PyObject*) {
   return PyLong_FromSize_t(b ? b->waiting() : 0);
 }
 
-// _park_with(function or None): called where a result is asked for, in this thread.
+// _park_with(function or None): sets what this thread calls before a result is read.
 PyObject* park_with(PyObject*, PyObject* function) {
   of_hub = {modes, autocast, exchange_module_calls(nullptr)};
   exchange_module_calls(of_hub.calls);
@@ -118,7 +118,7 @@ PyObject* batch_counts(PyObject*, PyObject*) {
                        static_cast<Py_ssize_t>(r.calls.size()));
 }
 
-// _begin_batch_report(): forgets what was told of the region before.
+// _begin_batch_report(): clears the report of the previous region.
 PyObject* begin_report(PyObject*, PyObject*) {
   program::batch_report().forget();
   Py_RETURN_NONE;

@@ -332,7 +332,7 @@ PyMemberDef node_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(NodeObj, weakrefs), READONLY, nullptr},
     {}};
 
-// Nodes of one name share a type of that name: programs tell the leaves' nodes by it.
+// Nodes of one name share a type of that name: programs recognize the nodes of leaves by it.
 PyTypeObject* type_named(const std::string& name) {
   static auto& types = *new std::unordered_map<std::string, PyTypeObject*>;
   PyTypeObject*& type = types[name];
@@ -508,7 +508,7 @@ struct KeptOutputs {
     PyGC_Collect();
     most = std::max(least, memory_stats().live_bytes / 2);
   }
-  // `but`: tuples that the context is about to let go of.
+  // `but`: tuples that the context is about to release.
   void count(PyObject* ctx, PyObject* outputs, std::span<PyObject* const> but) {
     PyObject* dict = node_obj(ctx)->dict;
     PyObject *key, *value;

@@ -33,7 +33,7 @@ PyObject* items_of(PyObject* sequence, const char* fn);
 // Whether o is NumPy's own object of that type ("numpy.bool"). No class written in Python is,
 // whatever it is called, so that asking for its value runs no Python code.
 bool is_numpys(PyObject* o, const char* type);
-bool is_numpy_array(PyObject* o);  // of a subclass, too
+bool is_numpy_array(PyObject* o);  // also of a subclass
 
 // A Python or NumPy number (bool, int, float, complex, np.float32(...)); false for anything else,
 // without an error set. None of these functions runs Python code.

@@ -103,7 +103,7 @@ Fit lay(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_ssi
   return o.needs_tensor && !(laid.types & own_tensor) ? Fit::unsure : Fit::yes;
 }
 
-// The tensors of a call. Those that are arguments themselves are lent, the rest owned.
+// The tensors of a call. Tensors that are arguments themselves are borrowed, the rest are owned.
 struct Operands {
   static constexpr int most = 64;
   TensorObj* at[most];  // each as wide as a Tensor

@@ -144,7 +144,7 @@ struct Key {
   };
   std::vector<At> tensors;  // in order
   bool advanced() const { return !tensors.empty(); }
-  // As plan_index takes them: undefined for dims of which all is taken.
+  // The indices as plan_index takes them: undefined for dims that are taken whole.
   std::vector<Tensor> indices() const {
     std::vector<Tensor> out;
     int dim = 0;

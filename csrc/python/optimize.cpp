@@ -58,7 +58,7 @@ template <class F> bool change_number(PyObject* o, F&& f) {
     f(*t.data<double>());
   else
     return false;
-  if (!(t->flags & flag_own_version)) ++t->storage->version;  // nobody asks who counted
+  if (!(t->flags & flag_own_version)) ++t->storage->version;  // not attributed to a line
   return true;
 }
 

@@ -57,7 +57,7 @@ PyObject* referent(PyObject* weak) {
 #endif
 }
 
-// The weak reference tells a module from a later one at its address.
+// The weak reference distinguishes a module from a later one at the same address.
 struct Called {
   PyObject* address = nullptr;  // lent, perhaps gone
   PyObject* module = nullptr;   // owned weak reference
@@ -272,7 +272,7 @@ PyObject* keep_whole_stacks(PyObject*, PyObject* on) {
   return PyBool_FromLong(std::exchange(modes.whole_stacks, PyObject_IsTrue(on) == 1));
 }
 
-// _live_tensors() -> all tensors that are alive, but for those that stand for samples of a vmap.
+// _live_tensors() -> all live tensors except batched ones of a vmap.
 PyObject* live_tensors_list(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     Ref list(checked(PyList_New(0)));
@@ -353,7 +353,7 @@ Scope* ModuleCall::found() const {
   clear(c);
   c.address = module_;
   c.module = PyWeakref_NewRef(module_, nullptr);
-  if (!c.module) PyErr_Clear();  // found anew at each call
+  if (!c.module) PyErr_Clear();  // looked up again at each call
   c.parent = modes.scope;
   if (c.parent) c.parent->incref();
   c.scope = fresh;

@@ -235,7 +235,7 @@ PyObject* get_shape(PyObject* o, void*) {
 PyObject* get_dtype(PyObject* o, void*) { return dtype_object(obj(o)->dtype); }
 PyObject* get_device(PyObject* o, void*) { return device_object(borrow(o).device()); }
 PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(obj(o)->shape->sizes.size()); }
-// A view made where nothing was recorded tells what its base does, as in PyTorch.
+// A view made while nothing was recorded gives its base's requires_grad, as in PyTorch.
 PyObject* get_requires_grad(PyObject* o, void*) {
   const Tensor t = borrow(o);
   const bool follows = t->base && !is_batched(t) && is_inexact(t.dtype());
@@ -397,7 +397,7 @@ PyMemberDef tensor_members[] = {
     {}};
 PyObject* get_dict(PyObject* o, void*) {
   PyObject* dict = PyObject_GenericGetDict(o, nullptr);
-  if (dict) track(obj(o));  // whoever has it can make a cycle
+  if (dict) track(obj(o));  // its holder can make a cycle
   return dict;
 }
 int set_dict(PyObject* o, PyObject* value, void*) {

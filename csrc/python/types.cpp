@@ -56,7 +56,7 @@ constexpr AbsentDType absent_dtypes[] = {{"float4_e2m1fn_x2", 1, true, false, tr
                                          {"bits4x2", 1, false, false, false}};
 struct DTypeObj {
   PyObject_HEAD DType dtype;
-  const AbsentDType* absent;  // null for those that tensors have
+  const AbsentDType* absent;  // null for dtypes that tensors have
 };
 // Tensors' devices have no index; one that a program made may have, and says so.
 constexpr int no_index = -1;

@@ -34,7 +34,8 @@ constexpr auto class_sizes = [] {
 constexpr int64_t quiet_bytes = int64_t{16} << 20;
 
 struct Allocator {
-  // Freed storages, linked through `owner`: by class those that kept their block, the rest apart.
+  // Freed storages, linked through `owner`: those that kept their block in lists by size class, the
+  // rest in `bare`.
   Storage* with_block[short_classes] = {};
   Storage* with_clean_block[short_classes] = {};  // the block has no memory
   Storage* with_long_block[long_classes] = {};
@@ -110,7 +111,7 @@ void keep_within_bounds(Allocator& a);
 void clean_short_blocks(Allocator& a);
 // Gives what lies in with_long_block back to the heap of spans.
 void gather_long_blocks(Allocator& a);
-// Bytes of all blocks that memory stands behind, and of those that nobody uses.
+// Bytes of all blocks that have memory, and of the unused ones among them.
 int64_t held_bytes(const Allocator& a);
 int64_t cached_bytes(const Allocator& a);
 

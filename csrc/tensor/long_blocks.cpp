@@ -1,7 +1,7 @@
 // Blocks above 4 KB: kept by size class where sizes recur, else cut from and joined in the heap of
 // spans; and how much may be kept at all.
 // May include: base, tensor/allocator.h.
-// Invariant: memory that the system is asked for never takes what is held beyond most_held().
+// Invariant: no request to the system makes the held memory exceed most_held().
 #include <algorithm>
 #include <cstdlib>
 

@@ -22,10 +22,10 @@ struct alignas(64) Storage {  // one line of the cache
   uint32_t refs = 1;
   uint32_t version = 0;  // counts in-place writes through any view
   Device device = Device::CPU;
-  bool resizable = true;  // false when the bytes belong to somebody else (NumPy, DLPack)
+  bool resizable = true;  // false if another owner has the bytes (NumPy, DLPack)
   uint16_t size_class = 0;
   uint32_t awaited : 31 = 0;  // operands of waiting calls that lie here
-  uint32_t lent : 1 = 0;      // somebody may write the bytes unseen: NumPy, DLPack, an address
+  uint32_t lent : 1 = 0;      // the bytes may be written unseen through NumPy, DLPack or an address
   void* data = nullptr;
   size_t nbytes = 0;
   // For foreign memory: releases `owner`. The owner of a pending storage is what computes its bytes

@@ -40,7 +40,7 @@ void strike(TensorObj* t) {
   all.pop_back();
 }
 
-// Those that wait in release_in_turn().
+// Objects queued by release_in_turn().
 struct Release {
   void (*release)(void*);
   void* what;

@@ -75,7 +75,7 @@ extern PyTypeObject* tensor_type;
 // OutOfMemory.
 TensorObj* new_tensor_obj();
 void free_tensor_obj(TensorObj* t);  // the type's tp_dealloc
-// Whoever allocates a tensor object otherwise puts it into the list of all.
+// Code that allocates a tensor object in another way must put it into the list of all.
 void enlist(TensorObj* t);
 // Lets the garbage collector track t, which may be part of a cycle from now on.
 inline void track(TensorObj* t) {

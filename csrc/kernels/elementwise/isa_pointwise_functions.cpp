@@ -81,7 +81,7 @@ struct Remainder {
     double q = static_cast<double>(a) / static_cast<double>(b);
     return (std::fabs(q) < 268435456.0) & (std::fabs(b) < vm::inf<float>);
   }
-  // What C's fmod gives, but for the sign of zero.
+  // C's fmod, except for the sign of zero.
   static float rest(float a, float b) {
     double x = std::fabs(static_cast<double>(a));
     double y = std::fabs(static_cast<double>(b));

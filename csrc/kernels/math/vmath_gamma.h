@@ -46,7 +46,7 @@ inline constexpr double pi = 3.14159265358979323846;
   return std::fabs(x) == inf<double> ? inf<double> : value;
 }
 
-// Smaller x are raised by 8, negative ones turned round by digamma(1 - x) - pi / tan(pi x).
+// Smaller x are raised by 8, negative ones use the reflection digamma(1 - x) - pi / tan(pi x).
 [[gnu::always_inline]] inline double digamma_for_float(double x) {
   const double a = x < 0.0 ? 1.0 - x : x;
   // 1 / a + 1 / (a + 1) + ... as one fraction

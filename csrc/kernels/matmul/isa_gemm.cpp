@@ -8,7 +8,7 @@
 #include "kernels/matmul/gemm_micro.h"
 
 #if defined(__AVX512F__)
-// Products of integers are rare and take long to compile: those for AVX2 serve here, too.
+// Products of integers are rare and slow to compile, so the AVX2 versions are used here as well.
 namespace clew::kernels::avx2 {
 void gemm_integers(const GemmTask& t);
 }

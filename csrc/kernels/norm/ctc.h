@@ -10,7 +10,7 @@ namespace clew::kernels {
 struct CtcShape {
   int64_t steps, batch, classes, width;
 };
-// What is asked of sequence n: states [N, W] with may_skip [N, W] (a state that the one two before
+// The targets of sequence n: states [N, W] with may_skip [N, W] (a state that the one two before
 // leads to as well), lengths [2, N] of steps and of labels.
 struct CtcTargets {
   const int64_t* state;

@@ -33,8 +33,7 @@ template <class F> [[gnu::always_inline]] inline void for_blocks(const Planes& a
     f(p * at.step, at.planes - p < few ? at.planes - p : few, at.size);
 }
 
-// With `fetches`, `to` and what follows x are fetched meanwhile: one row is written next, and
-// another one read after it.
+// With `fetches`, prefetches `to`, which is written next, and the row after x, which is read then.
 template <class C, bool fetches>
 [[gnu::always_inline]] inline void moments_of(const C* x, const Planes& at, double* mean,
                                               double* squares, const C* to) {

@@ -68,8 +68,8 @@ template <class C, int U> [[gnu::always_inline]] inline void exp_in_step(Lanes_t
   std::memcpy(x, room, sizeof x);
 }
 
-// The same for a sum of which 1 is the largest term: those below e^-87 count as that, and for what
-// log2_e lacks no term is wrong by more than 1e-8.
+// The same for a sum of which 1 is the largest term: terms below e^-87 are replaced by e^-87. The
+// rounding of log2_e changes no term by more than 1e-8.
 template <class C, int U> [[gnu::always_inline]] inline void terms_in_step(Lanes_t<C> (&x)[U]) {
 #ifdef __FMA__
   if constexpr (std::is_same_v<C, float>) {

@@ -1,8 +1,8 @@
 // Vector norms, variance and logsumexp.
 // May include: base, kernels.
 // Invariant: variance subtracts the mean before squaring, logsumexp the maximum before exp():
-// neither cancels nor overflows. Comparisons may become selections: nobody reads the floating-point
-// exception flags.
+// neither cancels nor overflows. The compiler may turn comparisons into selections, because no code
+// reads the floating-point exception flags.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif

@@ -1,7 +1,7 @@
 // Functions of two and three numbers beside arithmetic: angles, signs, logarithms of sums,
 // divisors, lerp, addcmul.
 // May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
-// Invariant: an op keeps for backward only what the gradients that are asked for read.
+// Invariant: an op saves for backward only what the wanted gradients read.
 #include <cmath>
 
 #include "graph/warning.h"

@@ -62,7 +62,7 @@ void linear_vjp(Vjp& c) {
     int64_t rows = 1;
     for (int d = 0; d + 1 < x.ndim(); ++d) rows *= x.size(d);
     Tensor gw = mm(adjoint(reshape(g, {rows, n})), reshape(x, {rows, k}));
-    // (g^H x) is the conjugate of what is asked: the sum of g times conj(x).
+    // g^H x is the conjugate of the wanted sum of g times conj(x).
     gw = conj(gw);
     c.set(1, ws.size() == 2 ? std::move(gw) : reshape(gw, ws));
   }

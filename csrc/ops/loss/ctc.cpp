@@ -39,7 +39,7 @@ void check_targets(const Call& c, const Tensor& x, const Tensor& states, const T
           skip, " and ", lengths);
 }
 
-// What a shape does not tell: whether they lie within bounds.
+// Checks the values, which no shape rule can check: whether they are in range.
 void check_values(const Call& c, const kernels::CtcTargets& targets,
                   const kernels::CtcShape& shape) {
   for (int64_t n = 0; n < shape.batch; ++n) {

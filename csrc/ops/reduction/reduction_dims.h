@@ -162,7 +162,7 @@ Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, in
 // g divided by the number of hits along dims.
 Tensor shared(const Tensor& g, const Tensor& hit, const Dims& dims);
 Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMask mask);
-// Whether any element is zero; false on the meta device, where nobody knows.
+// Whether any element is zero; false on the meta device, where it is unknown.
 bool has_zero(const Tensor& x);
 
 }  // namespace clew

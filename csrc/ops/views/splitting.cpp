@@ -1,7 +1,7 @@
 // Many views of one tensor: unbind, split, chunk, tensor_split and their relatives.
 // May include: ops, graph, tensor, kernels.
-// Invariant: the gradients of all parts make one cat or stack, zeros standing for those that did
-// not come.
+// Invariant: the gradients of all parts are joined by one cat or stack, with zeros for missing
+// ones.
 #include <cstring>
 
 #include "ops/batch_rules.h"
