@@ -40,7 +40,7 @@ inline int64_t ticks_now() { return nanoseconds_now(); }
 struct Instant {
   int64_t ticks = 0, nanoseconds = 0;
 
-  // Of a few readings the one that nothing came between.
+  // The best of a few readings of both clocks: the one that took the least time.
   static Instant now() {
     Instant best;
     int64_t least = INT64_MAX;

@@ -23,7 +23,7 @@ template <class F> void parallel_guided(int64_t n, int64_t grain, F&& f) {
   end_if_stopped();
 }
 
-// The turn of the calling thread among so many, for threads that begin in different places.
+// A number below `of` for the calling thread, by which threads begin in different places.
 int64_t thread_turn(int64_t of);
 
 }  // namespace clew

@@ -18,8 +18,8 @@ struct f16 {
     return static_cast<float>(std::bit_cast<_Float16>(bits));
   }
 #else
-  // Without branches, so that loops become vectors. The least numbers come from the adder: 2^-24,
-  // their distance, is that of the numbers from a half on.
+  // Branch-free, so that loops vectorize. Subnormal numbers are rounded by an addition to 0.5:
+  // floats there are 2^-24 apart, as subnormal float16 numbers are.
   [[gnu::always_inline]] f16(float value) {
     constexpr uint32_t half = 0x3f000000u, least_normal = 0x38800000u, infinite = 0x7f800000u;
     const auto all = std::bit_cast<uint32_t>(value);

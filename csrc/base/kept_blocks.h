@@ -5,8 +5,8 @@
 
 namespace clew {
 
-// With AddressSanitizer each block is of malloc's, as long as it was asked for, and freed at once:
-// it sees what goes past a block or comes after its release.
+// With AddressSanitizer each block comes from malloc with its exact size and is freed at once, so
+// that accesses past its end or after its release are found.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool keeps_freed_blocks = false;
 #else

@@ -23,12 +23,12 @@ constexpr size_t region_bytes = size_t{256} << 20;
 constexpr size_t regions_most = 1024;
 constinit Region regions[regions_most];
 constinit size_t regions_count = 0;
-// What is left of the latest regions of objects and of pages.
+// The unused rest of the latest regions for objects and for pages.
 constinit Region objects, pages;
 
 bool open_region(Region& left) {
   if (regions_count == regions_most) return false;
-  // Where addresses are scarce, as under a limit of theirs, fewer.
+  // Tries smaller regions if address space is limited.
   for (size_t bytes = region_bytes; bytes >= huge_page; bytes /= 8) {
     void* got = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

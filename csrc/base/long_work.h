@@ -1,7 +1,7 @@
-// Long work on raw memory: where other Python threads go on meanwhile, and where Ctrl-C ends it.
+// Long work on raw memory: other Python threads run meanwhile, and Ctrl-C ends it.
 // May include: the standard library only.
-// Invariant: while a LongWork that let go of the interpreter lives, its thread touches no Python
-// object and no count; what it reads and writes is held by a Held scope (tensor/kernel_frame.h).
+// Invariant: while a LongWork that released the GIL lives, its thread touches no Python object and
+// no count; what it reads and writes is held by a Held scope (tensor/kernel_frame.h).
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,7 +21,8 @@ struct Interpreter {
 };
 extern Interpreter interpreter;
 
-// Set once, when the process ends: all work does, too. How many threads are at some.
+// all_work_ends is set once, when the process ends, and ends all long work. at_long_work is the
+// number of threads in long work.
 extern std::atomic<bool> all_work_ends;
 extern std::atomic<int> at_long_work;
 
@@ -39,12 +40,12 @@ class Stop {
 
 // What the current thread is doing.
 struct Stretch {
-  int held = 0;           // Held scopes: the interpreter may be let go of
-  void* left = nullptr;   // of the LongWork that let go of it
+  int held = 0;           // open Held scopes: the GIL may be released
+  void* left = nullptr;   // the thread state of the LongWork that released the GIL
   Stop* stop = nullptr;   // of the work in progress
   bool began = false;     // this thread began that work
   bool look_due = false;  // long work has ended here since signals were looked for
-  int whole = 0;          // Whole scopes: what is begun is ended
+  int whole = 0;          // open Whole scopes: work is not interrupted
 };
 extern constinit thread_local Stretch stretch;
 
@@ -106,7 +107,7 @@ class SharedStretch {
   SharedStretch(const SharedStretch&) = delete;
 };
 
-// While one lives, long work may let go of the interpreter: its caller holds the bytes and sizes.
+// While one lives, long work may release the GIL, because the caller holds the bytes and sizes.
 class WithPauses {
  public:
   WithPauses() { ++stretch.held; }
@@ -114,7 +115,7 @@ class WithPauses {
   WithPauses(const WithPauses&) = delete;
 };
 
-// While one lives, signals do not end long work: what is half written could not be begun again.
+// While one lives, signals do not end long work, because half-written results could not be redone.
 class Whole {
  public:
   Whole() { ++stretch.whole; }
@@ -122,7 +123,7 @@ class Whole {
   Whole(const Whole&) = delete;
 };
 
-// While one lives, the interpreter is not let go of: nobody else sees what is being written.
+// While one lives, the GIL is not released, so no other thread sees what is being written.
 class WithoutPause {
   int before_;
 

@@ -46,16 +46,16 @@ namespace {
 
 using pool::Nanoseconds;
 
-// Where other processes have the processors, a thread that has taken a piece may lose its processor
-// amid it, for milliseconds. Where that happens again and again the calling thread does small work
-// itself, for a while that doubles as long as trying again fails.
+// When other processes are busy, a thread may lose its processor for milliseconds within a piece.
+// If that happens repeatedly, the calling thread does small work alone for a while, which doubles
+// as long as retries fail.
 class Lateness {
  public:
   static bool stays_away(Nanoseconds time) {
     return time < away_until.load(std::memory_order_relaxed);
   }
-  // What waiting cost is set off against what the threads that came in time saved, which is about
-  // as long as a region takes. Once may be chance: it is not enough.
+  // Balances the time lost by waiting against the time that helping threads saved, which is about
+  // the length of a region. One late thread may be chance and is not enough.
   static void judge(Nanoseconds began, Nanoseconds waited) {
     const Nanoseconds before = lost.load(std::memory_order_relaxed);
     if (waited <= tolerable && before == 0) return;
@@ -81,8 +81,8 @@ class Lateness {
   static inline std::atomic<Nanoseconds> pause{pause_first};
 };
 
-// Grains that are worth waiting for threads that come late, and how long one alone goes on before
-// it asks for them all the same.
+// From how many grains a region uses other threads even if they come late, and how long the calling
+// thread works alone before it uses them anyway.
 constexpr int64_t long_work = 128;
 constexpr Nanoseconds long_time = 1'000'000;
 
@@ -98,7 +98,8 @@ class Region {
     pieces_ = rounds_ * threads_ + ((n_ >> rounds_) - 1) / step_ + 1;
   }
 
-  // By this thread and up to `helpers` others; `brief` regions not where these come late.
+  // Runs the region on this thread and up to `helpers` others. A `brief` region runs on this thread
+  // alone if others come late.
   void run(int helpers, bool brief) {
     const Nanoseconds began = pool::now();
     int64_t next = 0;

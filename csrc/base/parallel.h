@@ -33,7 +33,7 @@ class Alone {
 
 constexpr int64_t grain_default = 32768;
 
-// A function of a piece of a range, told apart from its type: what cuts ranges is compiled once.
+// A type-erased function of a piece of a range: the code that cuts ranges is compiled once.
 using Piece = void (*)(void* f, int64_t begin, int64_t end);
 template <class F> void call_piece(void* f, int64_t begin, int64_t end) {
   (*static_cast<F*>(f))(begin, end);

@@ -52,8 +52,9 @@ void pause() {
 }
 
 // A job that a thread has published. The word holds the number of the job (of this slot) above the
-// number of the next piece to be taken. The rest is written while all pieces of the job before are
-// taken: who reads it and then finds the word as it was has read what belongs to that word.
+// number of the next piece to be taken. The other fields are written only while no piece of the
+// previous job is left. So a thread that reads them and then finds the word unchanged has read the
+// fields of that job.
 struct alignas(64) Slot {
   std::atomic<uint64_t> word{0};
   std::atomic<int64_t> count{0};
@@ -69,7 +70,7 @@ constexpr uint64_t piece_mask = (uint64_t{1} << piece_bits) - 1;
 constexpr uint32_t owner_sleeps = uint32_t{1} << 31;
 static_assert(pieces_most < static_cast<int64_t>(piece_mask));
 
-// So many threads may have jobs at once; those of others are done by their own threads.
+// The number of threads that can publish jobs at once; any further thread runs its job alone.
 constexpr int slot_count = 16;
 constinit Slot slots[slot_count];
 
@@ -167,7 +168,7 @@ void* live(void* number) {
   }
 }
 
-// More threads than this help nobody, whatever count was asked for.
+// The most threads that are started, whatever count was requested.
 int64_t helpers_most() {
   static const int64_t most = std::max<int64_t>(31, 2 * std::thread::hardware_concurrency());
   return most;

@@ -1,7 +1,7 @@
 // Threads of our own that help a calling thread with the pieces of a job.
 // May include: the standard library only.
 // Invariant: the caller runs pieces too and waits only for pieces that a thread has taken, so a job
-// ends whether or not others come; which thread runs a piece is nobody's business.
+// ends whether or not others come; results do not depend on which thread runs a piece.
 #pragma once
 #include <cstdint>
 

@@ -88,7 +88,7 @@ std::string group_in(const Mount& mount, const std::string& root) {
 double quota_of_process(const std::string& root) {
   double least = unlimited;
   for (const Mount& mount : mounts(root)) {
-    // What groups further up may use is a limit, too.
+    // The limits of parent groups apply as well.
     for (std::string group = group_in(mount, root);; group.erase(group.rfind('/'))) {
       least = std::min(least, quota(root + mount.at + group, mount.second));
       if (group.find('/') == std::string::npos) break;
@@ -97,7 +97,7 @@ double quota_of_process(const std::string& root) {
   return least;
 }
 
-// Those that this process may run on.
+// The number of processors that this process may run on.
 int processors() {
 #ifdef __linux__
   constexpr size_t most = 8192;

@@ -6,8 +6,8 @@
 
 namespace clew {
 
-// Volatile, not atomic: one load either way, but what surrounds an atomic one is not kept in
-// registers, which gather() feels.
+// Volatile, not atomic: both make one load, but around an atomic load the compiler keeps no values
+// in registers, which slows gather().
 template <class T> [[gnu::always_inline]] inline T read_once(const T& v) {
   static_assert(sizeof(T) <= sizeof(void*));
   return *const_cast<const volatile T*>(&v);

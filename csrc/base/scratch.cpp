@@ -28,7 +28,7 @@ Scratch::~Scratch() { std::free(data_); }
 namespace {
 
 constinit int scratch_count = 0;
-// What a thread has of all of them, from their first use in it to its end.
+// A thread's scratch of all rooms, from its first use to the end of the thread.
 struct Rooms {
   Scratch* all = nullptr;
   ~Rooms() { delete[] std::exchange(all, nullptr); }

@@ -18,8 +18,8 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch();
 
-  // At least so many bytes, at the start of a cache line; what they hold is anything. (Inlined even
-  // into loops that are compiled for one instruction set: none of them may become everybody's.)
+  // At least so many bytes, aligned to a cache line, uninitialized. (Inlined even into loops that
+  // are compiled for one instruction set: none of them may become everybody's.)
   [[gnu::always_inline]] void* get(size_t need) {
     if (need > bytes_) grow(need);
     return data_;

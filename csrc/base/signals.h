@@ -1,13 +1,13 @@
 // Signals kept from a thread for a while.
 // May include: the standard library, <signal.h>.
-// Invariant: signals that tell of a fault in the thread itself are never kept.
+// Invariant: signals for a fault in the thread itself are never blocked.
 #pragma once
 #include <csignal>
 
 namespace clew {
 
-// While one lives, signals of other origin wait, or go to other threads. Threads that are started
-// meanwhile never get any.
+// While one lives, other signals wait or go to other threads. Threads that are started meanwhile
+// never get any.
 class WithoutSignals {
   sigset_t before_;
 

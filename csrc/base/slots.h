@@ -1,7 +1,7 @@
 // Memory for many small objects of one size, which come and go together.
 // May include: base.
-// Invariant: used with the GIL held; what has been taken lies in chunks, of which all but a few go
-// when the last object went.
+// Invariant: used with the GIL held; objects lie in chunks; when the last object is freed, all but
+// a few chunks are freed.
 #pragma once
 #include <cstddef>
 #include <new>

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t huge_page = size_t{2} << 20;
 constexpr size_t page = 4096;
-// What is left over of a span that was cut stays with the block where it is shorter than this.
+// A remainder shorter than this stays with the block when a span is cut.
 constexpr size_t crumb = 4096;
 
 size_t up(size_t at, size_t to) { return (at + to - 1) / to * to; }
@@ -163,9 +163,9 @@ Span* take(Span* s, size_t bytes) {
   return s;
 }
 
-// Addresses for blocks to come; a block that is longer gets a region of its own, for which the
-// system is asked as for any other memory. Under a limit of the address space they are shorter:
-// others need addresses, too.
+// The size of a region of address space for future blocks. A longer block gets a region of its own,
+// mapped like any other memory. If the address space is limited, regions are shorter, because other
+// code needs addresses as well.
 size_t usual_region() {
   constexpr size_t usual = size_t{1} << 30;
   rlimit limit{};
@@ -202,8 +202,8 @@ Span* new_region(size_t bytes) {
   return map_region(bytes, 0);
 }
 
-// Makes the pages of a dirty span clean that lie between two addresses. False: the system would
-// not have them.
+// Gives the pages of a dirty span between two addresses back to the system. False if the system
+// refuses.
 bool release(Span* s, char* from, char* to) {
   if (madvise(from, static_cast<size_t>(to - from), MADV_DONTNEED) != 0) return false;
   remove(s);
@@ -236,8 +236,8 @@ Span* fresh_span(size_t bytes) {
   Span* s = clean.fitting(bytes);
   if (!s && !(s = new_region(bytes))) return nullptr;
   remove(s);
-  // A huge page comes whole, so the rest of the last one counts as memory, too. The next block
-  // starts in what this one leaves over.
+  // The system gives a huge page as a whole, so the rest of the last page counts as memory. The
+  // next block starts in that rest.
   size_t before = 0;
   if (is(s->below, Span::State::dirty)) {
     before = std::min(s->below->bytes, bytes);
@@ -260,7 +260,7 @@ void free_span(Span* s) {
   settle(s, Span::State::dirty);
 }
 
-// Whole huge pages first: what is left of one that was broken is slower to reach.
+// Whole huge pages first, because a broken huge page is slower to access.
 void release_spans(size_t bytes) {
   int64_t least = counts.dirty - static_cast<int64_t>(std::min<size_t>(bytes, INT64_MAX));
   least = std::max<int64_t>(least, 0);

@@ -9,19 +9,19 @@
 namespace clew {
 
 struct Span {
-  // Dirty: free, with memory behind it. Clean: free, and nothing behind it but addresses.
+  // Dirty: free and backed by memory. Clean: free address space without memory.
   enum class State : uint8_t { taken, dirty, clean };
   char* begin = nullptr;
   size_t bytes = 0;
   Span* below = nullptr;  // the neighbours in the same region
   Span* above = nullptr;
-  Span* previous = nullptr;  // of those of about one length
+  Span* previous = nullptr;  // in the list of spans of about this length
   Span* next = nullptr;
   State state = State::taken;
 };
 
-// All of these only with the GIL. `bytes` are multiples of two cache lines: a piece of a row that
-// started within such a pair would have memory bring the other line, too.
+// All of these only with the GIL. `bytes` are multiples of two cache lines: the hardware fetches
+// lines in such pairs, so a block that started within one would load a line of its neighbour.
 //
 // The shortest fitting stretch of memory that was used before; null where there is none.
 Span* reuse_span(size_t bytes);
@@ -30,7 +30,7 @@ Span* fresh_span(size_t bytes);
 void free_span(Span* span);
 // Gives at least so many bytes of free memory back, or all there are.
 void release_spans(size_t bytes);
-// Gives regions back, addresses included, in which nothing is taken.
+// Unmaps regions in which nothing is taken, addresses included.
 void unmap_spans();
 
 struct SpanBytes {

@@ -7,8 +7,7 @@
 namespace clew {
 
 // Runs f in another thread, with this one's modes, and passes on what it throws. False, without
-// having run it, where the system gives no thread or a vmap is open, whose levels belong to this
-// one.
+// running f, if the system gives no thread or a vmap is open (its levels belong to this thread).
 bool run_on_another_stack(const std::function<void()>& f);
 
 }  // namespace clew

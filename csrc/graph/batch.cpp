@@ -18,7 +18,7 @@ namespace {
 thread_local std::vector<VmapLevel> levels_open;
 thread_local uint32_t next_serial = 1;
 
-// No vmap, as far as random draws are concerned, while one sample of a loop runs.
+// Turns vmap off for random draws while one sample of the sample-by-sample loop runs.
 class Suspend {
   bool before_;
 
@@ -219,7 +219,7 @@ void for_each_sample(std::span<const Tensor> in, uint32_t levels, Tensors& outs,
         sample[i] = in[i];
         continue;
       }
-      if (count == 0) {  // no sample at all: any will do to learn the shapes
+      if (count == 0) {  // there are no samples: an arbitrary one gives the shapes
         sample[i] = empty(in[i].sizes(), in[i].dtype(), in[i].device());
         fill_(sample[i], Scalar(0));
         continue;

@@ -74,7 +74,7 @@ void for_each_sample(std::span<const Tensor> in, uint32_t levels, Tensors& outs,
 bool is_random(const OpDef& op);
 // The levels that a random draw of a tensor batched at `own` has; raises where drawing is an error.
 uint32_t random_levels(std::string_view name, uint32_t own);
-// Whether the open levels ask for one draw that all samples share.
+// Whether all samples share one draw: no open level has randomness='different'.
 bool same_draws();
 
 }  // namespace clew

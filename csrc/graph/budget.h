@@ -1,8 +1,8 @@
-// What apply() tells of its calls under a memory budget (csrc/program/recipe.cpp), so that
-// results can be given up and made again.
+// How apply() reports its calls to a memory budget (csrc/program/recipe.cpp), so that results can
+// be given up and recomputed.
 // May include: graph/op.h, graph/modes.h.
-// Invariant: nobody notes a call without intercept_budget; a saved tensor that was counted is
-// uncounted once.
+// Invariant: calls are noted only with intercept_budget set; a counted saved tensor is uncounted
+// exactly once.
 #pragma once
 #include "graph/modes.h"
 #include "graph/op.h"
@@ -18,11 +18,11 @@ struct Retention {
   // One more saved tensor, or one less, holds the storage.
   void (*count)(Storage* s) = nullptr;
   void (*uncount)(Storage* s) = nullptr;
-  // A call begins: what would make its results again, or null where that cannot be told. `writes`:
-  // it writes in[0] in place.
+  // Called before an operation: gives the recipe that can recompute its results, or null if there
+  // is none. `writes`: it writes in[0] in place.
   program::Recipe* (*begin)(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                             bool writes) = nullptr;
-  // It is through, with these results; or has failed (none).
+  // Called after the operation with its results, or with none if it failed.
   void (*finish)(program::Recipe* recipe, std::span<const Tensor> results) = nullptr;
 };
 extern Retention retention;

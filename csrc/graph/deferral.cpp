@@ -17,7 +17,7 @@ bool may_wait(std::span<const Tensor> in, int64_t numel, bool passes, const Tens
   if (numel == 0 || (modes.intercept & watched) || budgets_open > 0) return false;
   if (written && (*written)->storage->is_exposed()) return false;
   const int64_t least = modes.least_deferred;
-  // A gradient that is added up frees what is added: it waits for what waits only.
+  // Adding up gradients frees the summands, so it waits only if an operand is pending.
   passes = (passes && !modes.accumulating) || least == 0;
   bool worth = passes && numel >= least;
   for (const Tensor& t : in) {

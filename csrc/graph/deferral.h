@@ -21,8 +21,8 @@ struct Deferral {
                std::span<const Tensor> results, Waits how, DType compute) = nullptr;
   // Runs what waits in this thread's program; how many calls that was.
   size_t (*run_own)() = nullptr;
-  // Where calls are gathered to run in batches: takes this one and gives results that wait. False:
-  // it must run at once, and what it reads does not wait any more.
+  // Inside a region that batches calls: takes this call and gives pending results. False if the
+  // call must run at once; its operands have then been computed.
   bool (*collect)(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                   Tensors& outs) = nullptr;
   // A gathered result without its history, which goes on waiting.
@@ -41,7 +41,7 @@ bool may_wait(std::span<const Tensor> in, int64_t numel, bool passes, const Tens
 inline bool waits(std::span<const Tensor> in, int64_t numel, bool passes,
                   const Tensor* written = nullptr) {
   if (!modes.deferred) return false;
-  // Told at once of most small calls: few elements, and nothing that waits.
+  // Decides most small calls quickly: few elements and no pending operand.
   bool small = numel < modes.least_deferred;
   for (const Tensor& t : in)
     small = small && (!t.defined() || (t->shape->numel < modes.least_deferred &&
@@ -49,7 +49,7 @@ inline bool waits(std::span<const Tensor> in, int64_t numel, bool passes,
   return !small && may_wait(in, numel, passes, written);
 }
 
-// Before bytes are read by something that does not wait.
+// Call before code that does not wait reads bytes.
 inline void settle(std::span<const Tensor> tensors) {
   for (const Tensor& t : tensors)
     if (t.defined() && t->storage->device == Device::Pending) [[unlikely]]

@@ -105,7 +105,7 @@ Device device_of(const OpDef& op, std::span<const Tensor> in) {
 Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dtype,
                          Device device) {
   for (const Tensor& t : in) {
-    if (t.numel() == 1) continue;  // tells nothing
+    if (t.numel() == 1) continue;  // one element does not determine a layout
     if (t.sizes() == sizes) {
       if (t.is_contiguous()) break;
       if (is_non_overlapping_and_dense(t.sizes(), t.strides()))
@@ -197,7 +197,8 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
       if (op.check_number && t.is_wrapped_number()) op.check_number(i - 1, item(t), compute);
       if (t.dtype() == compute) {
         data[i] = t->address();
-        // A loop may treat a number that stands for many in another way.
+        // A loop may treat a number that is broadcast to many elements differently (its stride is
+        // 0).
         if (out.numel() == 1 && (i == 1 || t.ndim() > 0)) inner[i] = step;
       } else if (beside_number && t.ndim() == 0) {
         if (!numbers) numbers.emplace();

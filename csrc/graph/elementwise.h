@@ -29,8 +29,8 @@ void require_kept(const KernelFrame& frame, const OpDef& op, std::span<const Ten
 // converted to. Where calls wait, so does this one.
 void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const void* attrs,
                           DType compute, const Tensor& result, DType out_dtype);
-// What most calls are: few elements, dense tensors of one shape and dtype, numbers beside them.
-// Undefined where it is another case, with nothing done.
+// The fast path for most calls: few elements, dense tensors of one shape and dtype, perhaps
+// numbers. Undefined, with nothing done, in other cases.
 Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                        TensorObj* disposable);
 Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* attrs);

@@ -77,8 +77,9 @@ class Waiting {
 struct GraphTask {
   BackwardArgs& args;
   Waiting reached;
-  // Accumulators, made at any time. They run when all their consumers did, as far as their count of
-  // references tells (those of another graph count, too), or else at the end.
+  // Leaf accumulators run after all their consumers (known from the reference count), otherwise at
+  // the end. They may be older than their consumers, and references from another graph count as
+  // well.
   std::vector<Node*> leaves;
   Node* current = nullptr;
   Moment moment = Moment::rule;  // of the node that is being processed, when something fails
@@ -86,7 +87,7 @@ struct GraphTask {
   std::unordered_map<Node*, Scratch>
       foreign;  // nodes whose own scratch another running backward uses
   std::vector<Tensor> captured;
-  Node** turn;               // lent: tells others which node runs
+  Node** turn;               // borrowed: shows other code which node runs
   int64_t ended_before = 0;  // for TraceNode
   std::unordered_map<Node*, std::vector<size_t>> capture_at;
   std::unordered_map<Node*, bool> needed;  // only with captures
@@ -116,10 +117,10 @@ struct GraphTask {
     return list[nr];
   }
 
-  // A gradient is on its way to n.
+  // Registers n as a node that will get a gradient.
   void reach(Node* n) {
-    // One that was foreign stays so when the other call is through with it: its gradients gathered
-    // so far lie in the table.
+    // A node that was in use by another backward stays in the table after that backward has
+    // finished with it, because its gradients so far are there.
     if (n->task == nullptr && (foreign.empty() || !foreign.count(n))) {
       n->task = this;
       n->delivered = 0;
@@ -183,7 +184,7 @@ struct GraphTask {
     return needed[n];
   }
 
-  // Exclusive buffers are added into; a buffer somebody else may see is not written.
+  // Adds into the buffer if it has no other owner; a shared buffer is not written to.
   static bool exclusive(const Tensor& s) {
     return !modes.grad && Py_REFCNT(reinterpret_cast<PyObject*>(s.get())) == 1 &&
            s->storage->seen_refs() == 1 && s.is_contiguous() && !s->grad_fn &&
@@ -217,13 +218,14 @@ struct GraphTask {
     }
   }
 
-  // Whether other nodes than the one that runs seem to have gradients for n.
+  // Whether, by its reference count, n still expects gradients from other nodes than the one that
+  // runs.
   static bool awaits_more(const Node* n) {
     uint32_t others = n->is_accumulator ? 0 : 1;  // the tensor that n made
     return n->refs > n->delivered + 1 + others;
   }
 
-  // Whether n's rows were put with others that wait for one product.
+  // Adds n's rows to the buffer of factors that become one product; false if that does not apply.
   bool stage(Node* n, std::span<const Tensor> grads) {
     const Edge& e = n->edges[n->accumulated_input()];
     if (e.nr != 0 || e.fn->task != this || (!e.fn->staged && !awaits_more(e.fn))) return false;
@@ -299,7 +301,7 @@ struct GraphTask {
 
   void process(Node* n) {
     ended_before = 0;               // hooks may run
-    TraceNode trace(ended_before);  // of what follows, too: fitting its gradients, adding them up
+    TraceNode trace(ended_before);  // includes fitting and adding up its gradients
     Tensor single;
     std::vector<Tensor> many;
     std::span<Tensor> grads;
@@ -346,8 +348,8 @@ struct GraphTask {
     }
     if (run && any) {
       if (n->consumed) fail_consumed(*n, args.roots[0].fn.get());
-      // Gradients are computed in the dtypes of the forward pass; functions of Python's see the
-      // caller's region.
+      // Gradients are computed in the dtypes of the forward pass; custom Functions, which are
+      // Python code, see the caller's autocast region.
       AutocastMode cast(autocasts() && n->python_object());
       const uint64_t unwanted = captures_any ? unwanted_inputs(n) : 0;
       trace.open_for(*n, unwanted);
@@ -381,8 +383,8 @@ struct GraphTask {
     auto* at = reinterpret_cast<const char*>(n);
     for (int line = 0; line < 4; ++line) fetch_line(at + line * line_bytes);
   }
-  // While n runs, what its inputs' nodes saved comes from memory, and the nodes after those, whose
-  // turn it is then to be read here.
+  // Prefetches while n runs: what the nodes of its inputs saved, and the nodes after those, which
+  // the next call of this function reads.
   static void fetch_ahead(const Node* n) {
     for (uint32_t i = 0; i < n->edge_count; ++i) {
       const Node* fn = n->edges[i].fn;
@@ -490,15 +492,15 @@ struct GraphTask {
   static constexpr uint8_t looking = intercept_watch | intercept_anomaly;
   // nan_watch: every gradient so far is known to be finite.
   bool finite = false;
-  // Of the rule that ran last, if it may have written over its gradient.
+  // Whether the rule that ran last may have written over its incoming gradient.
   bool written_over = false;
   SmallGradient gradient_before;
   void watch(Node* n, std::span<const Tensor> grads, std::span<const Tensor> made) {
     finite &= watch_gradients(*n, grads, made,
                               std::exchange(written_over, false) ? &gradient_before : nullptr);
   }
-  // A rule whose gradients are looked at as a whole: nobody looks at its steps. It may write over
-  // the gradients that it was given unless these have to be compared with what it makes of them.
+  // Runs a rule and checks its gradients as a whole, without checking the operations inside it. The
+  // rule may write over its incoming gradients unless they must be compared with the result.
   void run_watched(Node* n, std::span<const Tensor> grads, Tensor* outs, uint64_t unwanted) {
     std::vector<Tensor> held;
     if (modes.intercept & intercept_watch) {
@@ -533,7 +535,8 @@ struct GraphTask {
   void run() {
     GradMode mode(args.create_graph);
     const InterceptWithout unobserved(intercept_observe);
-    // What hooks compute is not recorded because of backward.
+    // Operations of hooks that are not recorded are unrecorded because of this backward, not
+    // because of the program.
     struct Unrecorded {
       Origin* before = std::exchange(modes.unrecorded_since, nullptr);
       ~Unrecorded() {
@@ -565,7 +568,7 @@ struct GraphTask {
     deferred.end();
   }
 
-  // Of nodes that were made where calls wait, the calls wait here, too.
+  // Calls of a gradient rule wait if the node was made where calls wait.
   class Deferred {
     bool before_ = modes.deferred;
 
@@ -609,9 +612,9 @@ constinit thread_local uint64_t running_backward = 0;
 struct BackwardCall {
   uint32_t id = 0;
   uint64_t root = 0;
-  Node* node = nullptr;      // lent: whose turn it is, as long as the call runs
+  Node* node = nullptr;      // borrowed: the node that runs, while the call is running
   Origin* origin = nullptr;  // owned
-  Cut* cut = nullptr;        // owned; of the gradients that it gave, if one was asked for
+  Cut* cut = nullptr;        // owned; the cut of its gradients, once requested
 };
 std::array<BackwardCall, 256> calls;
 }  // namespace

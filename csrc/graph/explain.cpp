@@ -14,8 +14,8 @@ namespace clew {
 
 namespace {
 
-// What a message is made from, counted: names and lines are found by Python code, and meanwhile
-// other threads may change tensors and let go of graphs.
+// Keeps what a message is made from alive: Python code finds names and lines, and while it runs
+// other threads may change tensors and release graphs.
 template <class T> class Kept {
   T* p_;
 
@@ -41,8 +41,8 @@ bool same_line(const Origin* a, const Origin* b) {
   return a && b && a->code == b->code && ask_of("line", a) == ask_of("line", b);
 }
 
-// Came by again, as loops do. Python 3.11 makes a call in one of two instructions, which stand four
-// bytes apart: which of them depends on how often it ran.
+// Whether two places are the same instruction, as in the rounds of a loop. Python 3.11 makes a call
+// from one of two instructions four bytes apart; which one depends on how often it ran.
 bool same_instruction(const Origin* a, const Origin* b) {
   return a && b && a->code == b->code && std::abs(a->instruction - b->instruction) <= 4;
 }
@@ -71,8 +71,8 @@ std::string way_out(const Origin* made, const Origin* source) {
   return ask_of("way_out", made);
 }
 
-// Whether the value of n was made again, by the same line, between the first backward and now: then
-// n itself comes from an earlier round.
+// Whether the same instruction made a newer node after the first backward. If so, n comes from an
+// earlier round of a loop.
 bool made_again(const Node& n, uint64_t first_root, const Node* root) {
   std::vector<const Node*> pending{root};
   std::unordered_set<const Node*> seen{root};
@@ -87,7 +87,7 @@ bool made_again(const Node& n, uint64_t first_root, const Node* root) {
   return false;
 }
 
-// Of several results none is what the line names.
+// The name that the line gives to n's result; empty if n has several results.
 std::string name_of_result(const Node& n) {
   const Origin* o = n.origin;
   if (n.output_count != 1 || !o) return {};
@@ -268,8 +268,8 @@ std::string why_no_grad(const Tensor& t) {
   return text + line("", advice);
 }
 
-// The names that the line which runs now gives to the operands of the operation that failed, as
-// far as it names them.
+// The variable names of the failed operation's operands on the current line; empty strings for
+// operands without a name.
 static std::vector<std::string> names_on_the_line(const Origin* here, const Error& e,
                                                   size_t count) {
   std::vector<std::string> names(count);
@@ -312,7 +312,7 @@ void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
     if (!t.defined()) continue;
     Node* maker = t->grad_fn;
     const Origin* at = maker ? maker->origin : nullptr;
-    // Within one operation of the library nothing new is said.
+    // Operands made by the same library operation add no information.
     const bool inside = same_instruction(here, at) && here->scope == at->scope;
     if (at && !inside && ++made > most) throw;  // a list of tensors: not all of them matter
     operands.push_back({t, at && !inside ? NodeRef::borrow(maker) : NodeRef()});
@@ -379,7 +379,7 @@ static bool has_note(PyObject* error, const std::string& note) {
   Py_XDECREF(notes);
   return has;
 }
-// Unless the exception tells the place itself.
+// Adds the note unless the exception's text already contains the place.
 static void add_note(PyObject* error, const std::string& note, const std::string& place) {
   PyObject* text = PyObject_Str(error);
   const char* told = text ? PyUnicode_AsUTF8(text) : nullptr;

@@ -1,6 +1,6 @@
 // What error messages say of the tensors, lines and modules that are involved.
 // May include: graph.
-// Invariant: text is made only when an error is told; making it raises no other.
+// Invariant: text is made only for an error; making it raises no other error.
 #pragma once
 #include "graph/node.h"
 

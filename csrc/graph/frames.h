@@ -72,8 +72,8 @@ class Frames {
   }
 
  private:
-  // Frames that only stand for an entry from C have no code of their own; in Python 3.12 they all
-  // share a piece of the interpreter's, and their owner tells them: the C stack.
+  // A frame that only marks an entry from C has no code object of its own. In Python 3.12 such
+  // frames share a code object of the interpreter; they are recognized by their owner, the C stack.
   bool is_entry() const {
 #if PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030d0000
     if (raw_->owner == 3) return true;

@@ -1,6 +1,6 @@
 // Gathering gradients: fitting them to their receivers, adding them up, leaves' .grad.
 // May include: base, graph.
-// Invariant: a tensor that somebody else may see is not written.
+// Invariant: a tensor that other code may see is not written to.
 #include "graph/gather.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ struct Turn {
   const Modes* thread;
 };
 static std::vector<Turn> turns;
-// Rises whenever a turn ends: what those who wait for one sleep on.
+// Incremented whenever a turn ends; threads that wait for a turn sleep on it.
 static std::atomic<uint32_t> turns_ended{0};
 
 GradTurn::GradTurn(const Tensor& of, const Tensor& grad) {
@@ -90,7 +90,7 @@ GradTurn::GradTurn(const Tensor& of, const Tensor& grad) {
     const uint32_t seen = turns_ended.load();
     const auto at = std::ranges::find(turns, of.get(), &Turn::of);
     if (at == turns.end()) break;
-    // A signal handler that comes amid this thread's own turn must not wait for its end.
+    // A signal handler that runs during this thread's own turn must not wait for the turn to end.
     if (at->thread == &modes) return;
     void* left = interpreter.leave();
     sleep_while(turns_ended, seen, 10'000'000);
@@ -133,8 +133,8 @@ void add_to_part(Vjp& c, const Tensor& into) {
   }
 }
 
-// Whether a gradient lies as its leaf does; or in order, where a leaf has gaps or shows an element
-// twice.
+// Whether a gradient has its leaf's layout or, if the leaf has gaps or repeats an element, is
+// contiguous.
 static bool lies_as(const Tensor& grad, const TensorObj* leaf) {
   const Shape &own = *grad->shape, &wanted = *leaf->shape;
   if (own.contiguous && wanted.contiguous) return true;
@@ -167,8 +167,8 @@ void AccumulateGrad::run(std::span<const Tensor> grads, Tensor*) {
   if (is_sparse(grad) || (gathered && is_sparse(gathered))) [[unlikely]] {
     give(add_sparse(gathered, grad));
   } else if (!leaf->grad) {
-    // Nobody else can see the gradient (this function and the engine hold one reference each): take
-    // it over as it is.
+    // The gradient has no other owners (this function and the engine hold one reference each), so
+    // it is taken over.
     bool mine =
         Py_REFCNT(reinterpret_cast<PyObject*>(grad.get())) <= 2 && grad->storage->seen_refs() == 1;
     if (mine) grad->flags &= static_cast<uint8_t>(~flag_conj);

@@ -1,6 +1,6 @@
 // Adding gradients up without a graph.
 // May include: graph/node.h.
-// Invariant: what is written is nobody else's.
+// Invariant: only gradients with no other owner are written to.
 #pragma once
 #include "graph/node.h"
 
@@ -9,13 +9,13 @@ namespace clew {
 // Sparse gradients are tensors of a class written in Python, whose elements the core does not see:
 // to it they are on the meta device. Null until that class exists.
 extern PyTypeObject* sparse_type;
-// Called with what was gathered before, or None, and the gradient: their sum, sparse or dense,
-// which nobody else holds.
+// Called with the sum so far (or None) and a gradient. Returns their sum, sparse or dense, as a
+// tensor without other owners.
 extern PyObject* sparse_sum;
 inline bool is_sparse(const Tensor& t) {
   return sparse_type && Py_TYPE(reinterpret_cast<PyObject*>(t.get())) == sparse_type;
 }
-// Where the elements of a gradient are.
+// The device of a gradient's elements; sparse gradients count as CPU.
 inline Device gradient_device(const Tensor& t) { return is_sparse(t) ? Device::CPU : t.device(); }
 Tensor add_sparse(const Tensor& before, const Tensor& grad);
 
@@ -31,8 +31,8 @@ class GradTurn {
   ~GradTurn();
   GradTurn(const GradTurn&) = delete;
 };
-// Other tensors over the same elements, with the same history, for a rule in which Python code runs
-// that may hold these and give them another shape.
+// New tensor objects over the same elements with the same history. Used before a rule that runs
+// Python code, which may keep the tensors it gets and change their shape.
 std::vector<Tensor> out_of_reach(std::span<const Tensor> grads);
 
 }  // namespace clew

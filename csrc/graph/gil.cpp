@@ -18,11 +18,11 @@ namespace clew {
 
 namespace {
 
-// One that waits for its turn while the interpreter ends would be unwound through frames that free
-// objects.
+// Threads that wait for the GIL after long work. While the interpreter ends, such a thread would be
+// unwound through frames that free objects.
 std::atomic<int> coming_back{0};
 
-// Python runs signal handlers there.
+// Whether this is the main thread, where Python runs signal handlers.
 bool is_main_thread() { return getpid() == gettid(); }
 
 void* leave() { return PyEval_SaveThread(); }
@@ -37,8 +37,7 @@ void enter(void* state) {
   coming_back.fetch_sub(1);
 }
 
-// A handler that comes amid a gradient's being added up writes on its own account, and one that
-// comes while calls run that waited must not take what they are computing for given.
+// A signal handler must not inherit this thread's accumulating mode or its waiting calls.
 bool interrupted() {
   const WithoutPause own;
   const bool accumulating = std::exchange(modes.accumulating, false);
@@ -61,8 +60,7 @@ void init_interpreter() {
 
 void interpreter_ends() {
   all_work_ends.store(true);
-  // Those that have passed the test above get their turn now. What the others read is destroyed
-  // with the process: they are waited for, but not for ever.
+  // Let threads already waiting for the GIL take it; wait at most 2 s for long kernels.
   PyThreadState* state = PyEval_SaveThread();
   constexpr int patience = 20'000;
   for (int k = 0; coming_back.load() > 0 || (at_long_work.load() > 0 && k < patience); ++k)

@@ -5,7 +5,7 @@
 
 namespace clew {
 
-// Tells base/long_work.h how the interpreter is let go of. Once, at import.
+// Gives base/long_work.h the functions that release and take the GIL. Called once, at import.
 void init_interpreter();
 // Called by Python's atexit: threads that are inside a kernel stay there from now on.
 void interpreter_ends();

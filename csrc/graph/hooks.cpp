@@ -118,8 +118,8 @@ void run_tensor_hooks(Node& n, std::span<Tensor> grads) {
     Py_DECREF(dict);
   }
   if (n.extra->retains_grad.empty()) return;
-  // Letting go of the gradients before these may run code that changes the list. Tensors on their
-  // way out have not left it yet.
+  // Releasing earlier gradients may run code that changes the list, so it is copied. Tensors that
+  // are being destroyed are still in the list and are skipped.
   std::vector<std::pair<uint32_t, Tensor>> alive;
   for (const auto& [nr, t] : n.extra->retains_grad)
     if (nr < grads.size() && grads[nr].defined() && Py_REFCNT(reinterpret_cast<PyObject*>(t)) > 0)
@@ -137,7 +137,8 @@ void run_tensor_hooks(Node& n, std::span<Tensor> grads) {
   }
 }
 
-// They see what the node is about to be given: neither .grad nor captures have their results.
+// Runs hooks on the gradients that the node is about to receive. Neither .grad nor captured
+// gradients include what these hooks return.
 void run_pre_hooks(Node& n, std::span<Tensor> grads) {
   std::vector<DType> before;
   for (uint32_t k = 0; k < grads.size(); ++k)

@@ -6,13 +6,13 @@
 
 namespace clew {
 
-// The hooks of the tensors that n made, and the .grad of those that keep theirs.
+// Runs the hooks of the tensors that n made, and sets the .grad of those that retain it.
 void run_tensor_hooks(Node& n, std::span<Tensor> grads);
-// Of n itself, before its rule runs: they may replace its gradients.
+// Runs n's own hooks before its rule; they may replace the incoming gradients.
 void run_pre_hooks(Node& n, std::span<Tensor> grads);
-// After it: they may replace what it gives.
+// Runs n's own hooks after its rule; they may replace the gradients that it gives.
 void run_post_hooks(Node& n, std::span<Tensor> outs, std::span<const Tensor> grads);
-// Of a leaf: before its gradient is added to .grad, and after.
+// Run a leaf's hooks before and after its gradient is added to .grad.
 void run_leaf_hooks(const Tensor& leaf, Tensor& grad);
 void run_post_accumulate_hooks(TensorObj* leaf);
 

@@ -15,7 +15,7 @@ struct Node;
 struct Scope;
 struct Origin;
 
-// Who wants to see every operation: bits of Modes::intercept.
+// What intercepts every operation: the bits of Modes::intercept.
 constexpr uint8_t intercept_autocast = 1;  // ops choose their dtypes (graph/autocast.h)
 constexpr uint8_t intercept_trace = 2;     // a profiler writes events
 constexpr uint8_t intercept_watch = 4;     // results are searched for NaN and infinity
@@ -33,8 +33,8 @@ struct Modes {
   bool whole_stacks = false;  // places are kept with their callers
   // Gradients are being added up: such writes are not the program's.
   bool accumulating = false;
-  // A gradient that nobody but the running node will see again: the next operation, if elementwise,
-  // may write its result there (Vjp::last_grad).
+  // A gradient that only the running node still uses: the next operation, if elementwise, may write
+  // its result into it (Vjp::last_grad).
   TensorObj* disposable = nullptr;
   int64_t least_deferred = 65536;       // elements of operands that are worth waiting for
   Scope* scope = nullptr;               // lent: the module call in progress
@@ -55,7 +55,7 @@ class GradMode {
   GradMode(const GradMode&) = delete;
 };
 
-// Some of those who look, sent away.
+// Clears some bits of modes.intercept for a scope.
 class InterceptWithout {
   uint8_t before_;
 

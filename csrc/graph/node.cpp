@@ -268,8 +268,8 @@ OpNode::~OpNode() {
   if (has_attrs && !op->attrs->trivial) op->attrs->destroy(this + 1);
 }
 
-// With the destructors in it: freeing a graph is a walk through memory, and calls in between are
-// felt.
+// Destructors are inlined: freeing a graph is a walk through memory, and calls in between cost
+// time.
 [[gnu::flatten]] void OpNode::dispose() {
   uint8_t c = block_class;
   this->~OpNode();

@@ -48,7 +48,7 @@ struct Saved {
   enum class Kind : uint8_t { none, parts, object, packed };
   union {
     Storage* storage = nullptr;  // owned; of parts
-    TensorObj* tensor;           // owned; object: one with state that its parts do not tell
+    TensorObj* tensor;           // owned; object: a tensor with state beyond its parts
     Packed* hooked;              // owned; packed
   };
   Shape* shape = nullptr;  // owned; of parts, and of what rules get
@@ -61,8 +61,9 @@ struct Saved {
   bool counted = false;   // of parts: Retention::count
   Kind kind = Kind::none;
 
-  // Whether its parts tell all that a gradient rule could want to know of t. Under a budget they
-  // may go, which a tensor object's cannot: why t has no history is not told then.
+  // Whether storing the parts of t is enough for every gradient rule. Under a memory budget parts
+  // are stored even if t has a cut: bytes behind parts can be given up, those of a tensor object
+  // cannot. An error message then cannot say why t has no history.
   static bool parts_tell_all(const Tensor& t) {
     return !(t->flags & flag_batched) && (!t->cut || keeps_recipes()) &&
            Py_TYPE(reinterpret_cast<PyObject*>(t.get())) == tensor_type;
@@ -83,7 +84,7 @@ struct Saved {
       retention.count(storage);
     }
   }
-  // As an object it stays the one that was given, where it is not an output.
+  // With `as_object`, the given tensor object itself is kept, unless it is an output.
   void save(const Tensor& t, bool output, bool as_object = false);
   bool is_held() const { return kind != Kind::none; }
   // Has the storage's state and the first values brought into the cache.
@@ -134,7 +135,7 @@ struct Node {
   bool owns_edges : 1 = false;
   bool owns_more : 1 = false;
   bool packed : 1 = false;      // a saved-tensor hook runs in its rule
-  bool deferred : 1 = false;    // made where calls wait: those of its rule wait, too
+  bool deferred : 1 = false;    // made where calls wait; its rule's calls wait as well
   bool batched : 1 = false;     // of calls of many samples that ran as one
   bool promised : 1 = false;    // stands for makers that are not there yet (program/batching.h)
   uint8_t saved_count = 0;      // of the tensors saved behind the edges, see OpNode
@@ -149,7 +150,7 @@ struct Node {
   Cut* cut = nullptr;        // owned: how an input that wants no gradient lost its history
   NodeExtra* extra = nullptr;
   PyObject* wrapper = nullptr;  // weak: the Python object standing for this node, if one is alive
-  // Whoever has a weak pointer to a node looks here first: it may wait to be destroyed.
+  // Holders of a weak pointer check this first: the node may be waiting for its destruction.
   bool is_dying() const { return refs == 0; }
   Tensor grad_in;                  // engine: gradient gathered for output 0
   std::unique_ptr<Staged> staged;  // engine: products that belong to grad_in, not yet multiplied
@@ -232,7 +233,8 @@ struct AutogradExtra {
   PyObject* post_accumulate_hooks = nullptr;  // id -> hook
   bool retains_grad = false;
   Cut* unrecorded = nullptr;  // owned; of a leaf: where it was last used without being recorded
-  // Of a leaf: the last node that used it, by place (owned) and number; it may be gone.
+  // For a leaf: where the last node that used it was made (owned), and that node's number. The node
+  // may be gone.
   Origin* used = nullptr;
   uint64_t used_by = 0;
 };
@@ -247,8 +249,8 @@ struct AccumulateGrad final : Node {
   std::string name() const override { return "AccumulateGrad"; }
 };
 
-// Of the node that runs in this thread, the inputs (a bit for each of the first 64) whose gradient
-// was accumulated already, or that nobody asked for.
+// Inputs of the node that runs in this thread whose gradient need not be computed: it was
+// accumulated already, or was not requested. One bit for each of the first 64 inputs.
 struct Skip {
   const Node* node = nullptr;
   uint64_t inputs = 0;
@@ -370,9 +372,9 @@ Node* backward_node();
 Origin* backward_origin(uint32_t id);
 // The sequence of the node where it began; 0 for others.
 uint64_t backward_root(uint32_t id);
-// Those roots of the last few hundred calls, in no order.
+// The roots of the last few hundred backward calls, in no order.
 std::vector<uint64_t> backward_roots();
-// What `consumed` becomes now.
+// The value that Node::consumed gets in the current backward.
 uint32_t consuming_id();
 
 }  // namespace clew

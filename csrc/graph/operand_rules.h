@@ -1,6 +1,6 @@
 // Which dtypes elementwise operations refuse, although they would be promoted.
 // May include: graph/op.h.
-// Invariant: it is asked for whatever is not one dtype that has a loop.
+// Invariant: called for all operands except those of one common dtype that has a loop.
 #pragma once
 #include "graph/op.h"
 

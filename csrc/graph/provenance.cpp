@@ -18,8 +18,8 @@ namespace {
 bool enabled = true;
 std::string library_folder;
 
-// Direct-mapped, so that what is kept alive is bounded.
-// Origins by instruction and scope, which stand beside them so that one look tells.
+// Direct-mapped, so that what is kept alive is bounded. Origins by instruction and scope. Both keys
+// are stored in the entry, so one access decides whether it matches.
 struct Known {
   const void* at = nullptr;  // null where the origin has a caller
   Scope* scope = nullptr;
@@ -252,7 +252,7 @@ void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from) {
                  op, source, 0, t->shape->numel);
 }
 
-// Whether a number that left there is the first or last of t, just made.
+// Whether the number that left a graph there is the first or last element of the new tensor t.
 static bool holds(const TensorObj* t, const Leaving& l) {
   const int64_t count = t->shape->numel;
   if (!l.where || l.count != 1 || l.value == 0 || l.value == std::trunc(l.value) || count == 0)
@@ -288,8 +288,8 @@ Cut* note_unrecorded_uses(std::span<const Tensor> in, CutKind kind, const OpDef*
     if (!t.defined() || !(t->flags & flag_requires_grad)) continue;
     if (Cut* before = t->extra ? t->extra->unrecorded : nullptr) {
       const Scope* scope = before->where->scope;
-      // What a model does matters more than what is done to it (saving it, looking at it); and of
-      // equal uses in one module the first does, so that no frame need be looked at again.
+      // A use inside a model matters more than one outside it (saving, printing). Of equal uses in
+      // one module the first is kept, so that no frame need be inspected again.
       if (scope && (!modes.scope || (op && scope == modes.scope && before->kind == kind))) continue;
     }
     if (!here && !(here = cut_here(kind, op, nullptr))) return nullptr;

@@ -86,14 +86,17 @@ struct Cut {
 // Notes that t, which does not require grad, was made from `from`, which did (or, for `made`, from
 // nothing).
 void mark_cut(TensorObj* t, CutKind kind, const OpDef* op, const Node* from);
-// Of a plain copy or alias of t: how its history ends, from here or from t on.
+// For out, a plain copy or alias of t: records where the history ends, here or where t's ended.
 void carry_cut(TensorObj* out, const TensorObj* t, CutKind kind);
-// Notes of the leaves among `in` that require grad that they are used here without being recorded.
-// Returns, lent, what mark_cut() would give a result of leaves alone; null where it was not needed.
+// Notes on each input with requires_grad set that it is used here without being recorded. Returns
+// the cut that mark_cut() would give to a result of leaves alone (borrowed), or null if none was
+// needed.
 Cut* note_unrecorded_uses(std::span<const Tensor> in, CutKind kind, const OpDef* op);
-// t was made from plain numbers. Where those look like what left a graph before, it says so.
+// Marks t as made from plain numbers, and says so if they look like numbers that left a graph
+// before.
 void mark_made(TensorObj* t);
-// What a backward that was not recorded gave; lent, made once for each call of it.
+// The cut of gradients that an unrecorded backward gave (borrowed); made once for each backward
+// call.
 Cut* cut_of_backward();
 Cut* new_backward_cut(Origin* where);
 
@@ -126,8 +129,8 @@ void enable_provenance(bool on);
 std::string describe(const Origin* o);
 // The calls that led there, as a traceback; empty where they were not kept.
 std::string describe_callers(const Origin* o);
-// Asks a function of clew._insight.explain for a text, which stays empty where that fails: another
-// error is about to be told.
+// Asks a function of clew._insight.explain for a text. The text is empty if that fails, because
+// another error is about to be raised.
 std::string ask(const char* function, const char* format, ...);
 // The same of a place.
 std::string ask_of(const char* function, const Origin* o);

@@ -38,7 +38,8 @@ static bool has_fingerprint(const Tensor& t) {
   return !is_inexact(t.dtype()) && !t.is_meta() && !(t->flags & flag_batched);
 }
 
-// What the innermost hook makes of t. `for_rule`: a gradient rule of ours gets what comes back.
+// Packs t by the innermost hook. `for_rule`: one of clew's gradient rules will use what is
+// unpacked.
 static Packed* pack(const Tensor& t, bool for_rule) {
   PyObject* hooks =  // owned: the hook may take itself off
       Py_NewRef(
@@ -72,9 +73,9 @@ static Tensor in_layout(const Tensor& t, const Shape& shape) {
   return own;
 }
 
-// What the hook brings back. Rules rely on what the forward pass checked: shape, dtype, device, and
-// of integers and truth values the elements. Memory that the hook shares may change its layout,
-// which rules took from the forward pass, too.
+// Checks what the unpack hook gives back. Rules rely on what the forward pass checked: shape,
+// dtype, device and, for integers and bools, the elements. They rely on its layout as well, so a
+// tensor with another layout is copied.
 static Tensor unpack(const Node& node, const Packed& packed, Shape* saved_shape, DType dtype) {
   const ShapeRef shape = saved_shape ? ShapeRef::borrow(saved_shape) : ShapeRef();
   const Device device = packed.device;
@@ -104,7 +105,8 @@ static Tensor unpack(const Node& node, const Packed& packed, Shape* saved_shape,
   if (t.dtype() != dtype) t = builtins.to_dtype(t, dtype);
   t = alias(t);
   if (batched) return t;
-  // A checkpoint that does not keep the random state draws a mask anew, and is to.
+  // A checkpoint that does not keep the random state draws a new mask on purpose, so masks are not
+  // compared.
   const auto* made = dynamic_cast<const OpNode*>(&node);
   const bool drawn = dtype == DType::Bool && made && is_random(*made->op);
   if (!drawn && has_fingerprint(t) && fingerprint_of(t) != fingerprint)
@@ -113,7 +115,8 @@ static Tensor unpack(const Node& node, const Packed& packed, Shape* saved_shape,
   return t.strides() == shape->strides ? t : in_layout(t, *shape);
 }
 
-// Of an output, parts do not say which it is.
+// Whether parts are enough to name the output: they do not hold an output number, so only output 0
+// qualifies.
 static bool output_nr_is_told(const Tensor& t, bool output) { return !output || t->output_nr == 0; }
 
 void Saved::save(const Tensor& t, bool output, bool as_object) {

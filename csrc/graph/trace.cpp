@@ -21,7 +21,7 @@ Tracer tracer;
 
 namespace {
 
-// Of earlier recordings.
+// Chunks kept from earlier recordings.
 std::vector<TraceChunk> spare;
 constexpr size_t spare_most = 1;
 
@@ -48,7 +48,7 @@ void set_traces(bool on) {
 
 // Long ago, so that the rate of ticks is known well.
 const Instant loaded = Instant::now();
-constexpr int64_t enough = 50'000'000;  // nanoseconds of a recording that tell it as well
+constexpr int64_t enough = 50'000'000;  // a recording this long gives the rate as well
 
 void watch_storage(void* data, int64_t bytes) {
   set_traces(true);
@@ -205,7 +205,7 @@ int32_t Tracer::site_here(TraceKind kind, const void* what, int32_t name, uint8_
     return known.site;
   Origin* origin = origin_here();
   const int32_t site = site_at(kind, what, name, origin, flags);
-  // Of the library's own instructions their callers are the place.
+  // An instruction inside the library is not remembered: its place is its caller's.
   if (origin && origin->at == at && origin->scope == modes.scope) known = {key, site};
   return site;
 }
@@ -274,8 +274,8 @@ int64_t Tracer::end_of(int32_t index) const {
   return r.length == TraceRecord::longer ? long_ends_.at(index) : r.begin + r.length;
 }
 
-// Numbers of nodes count from that of the latest node at the start. Of one that is too far from it
-// none is told.
+// Node numbers are stored relative to the latest node at the start of the recording; a number that
+// does not fit is stored as none.
 int32_t Tracer::value(uint64_t sequence) const {
   const int64_t from = static_cast<int64_t>(sequence) - base_;
   return from > INT32_MIN && from <= INT32_MAX ? static_cast<int32_t>(from) : TraceRecord::none;
@@ -424,7 +424,7 @@ void TraceOp::note_results(const OpDef& op, std::span<const Tensor> in, const vo
         r->value = tracer.value(t->grad_fn->sequence);
         break;
       }
-  // Of samples in vmap, the operation on all of them inside knows the shapes.
+  // Inside vmap, the inner operation on all samples records the shapes.
   if (tracer.shapes() && !levels_of(in)) tracer.add_details(index(), op, in, attrs, outs);
 }
 

@@ -69,7 +69,7 @@ struct TraceOptions {
 // One recording at a time; all threads of the process write into it.
 class Tracer {
  public:
-  // Its number; 0 when none runs.
+  // The number of the current recording; 0 if none runs.
   uint32_t session() const { return session_; }
   bool running() const { return session_ != 0; }
   void start(TraceOptions options);
@@ -83,11 +83,12 @@ class Tracer {
   void memory(void* address, int64_t bytes);
   int32_t last() const { return count_ - 1; }
 
-  // Where the program is now, or where the operation comes from whose gradient is computed.
+  // The site of the current line or, in backward, of the forward operation whose gradient is
+  // computed.
   int32_t site_here(TraceKind kind, const void* what, int32_t name, uint8_t flags = 0);
   int32_t site_at(TraceKind kind, const void* what, int32_t name, Origin* origin, uint8_t flags = 0,
                   int64_t extra = 0);
-  // Other instructions may lie where they lay.
+  // Forgets remembered instruction addresses: other instructions may be there by now.
   void forget_lines() { lines_ = {}; }
   int32_t intern(std::string_view name);
   int32_t accumulation();  // the name of the nodes that add to leaves
@@ -109,7 +110,7 @@ class Tracer {
   int64_t end_of(int32_t index) const;           // in ticks; 0 as long as it runs
   int64_t value_of(const TraceRecord& r) const;  // the node's number, or -1; bytes
   int64_t extra_of(const TraceRecord& r) const;  // that of its site; an address
-  // Of a tick, by the monotonic clock; when it has stopped.
+  // Converts a tick to nanoseconds of the monotonic clock. Call it when the recording has stopped.
   int64_t nanoseconds(int64_t ticks) const;
   int64_t started = 0, stopped = 0, live_bytes = 0;
 
@@ -164,7 +165,8 @@ class Tracer {
 extern Tracer tracer;
 
 inline bool traces() { return modes.intercept & intercept_trace; }
-// Nobody but a profiler looks at calls: they may go their usual ways.
+// Whether only a profiler intercepts calls, so that the short ways of small operations may be
+// taken.
 inline bool only_traces() { return (modes.intercept & ~intercept_anomaly) == intercept_trace; }
 
 // Writes one record around a scope, when a recording runs.
@@ -212,7 +214,7 @@ class TraceOp : public TraceSpan {
     if (traces()) [[unlikely]]
       open_op(op, inplace ? trace_inplace : uint8_t{0});
   }
-  // What a gradient rule begins with: it begins when the rule does.
+  // Tag of a gradient rule's first operation, whose record begins when the rule does.
   struct First {};
   TraceOp(const OpDef& op, First) { open_first(op); }
   // After it ran: which node it recorded, what went in and came out.
@@ -221,7 +223,7 @@ class TraceOp : public TraceSpan {
     if (is_open()) [[unlikely]]
       note_results(op, in, attrs, outs);
   }
-  // It did nothing, and another way is tried.
+  // Drops the record: the operation did nothing and another path is tried.
   void withdraw();
 
  private:
@@ -241,7 +243,7 @@ class TraceNode : public TraceSpan {
     if (is_open()) [[unlikely]]
       turn_ = close();
   }
-  // `unwanted`: inputs, as bits, whose gradients nobody asked for.
+  // `unwanted`: bits of the inputs whose gradients are not wanted.
   void open_for(const Node& node, uint64_t unwanted) {
     if (traces()) [[unlikely]]
       open_node(node, unwanted);

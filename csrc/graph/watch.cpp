@@ -64,7 +64,7 @@ NonFinite look(std::span<const Tensor> ts) {
   return worst;
 }
 
-// A constant such as masked_fill's -inf is the user's wish.
+// A non-finite constant such as masked_fill's -inf was asked for by the user and is not reported.
 NonFinite look(const OpDef& op, const void* attrs) {
   NonFinite worst = NonFinite::none;
   auto note = [&](double v) {
@@ -179,7 +179,7 @@ struct Observer {
     }
     return at->second;
   }
-  // Whether as many calls of its like were shown as are wanted.
+  // Whether enough similar calls have been shown.
   bool is_enough(const OpDef& op, std::span<const Tensor> in, std::span<const Tensor> outs);
 };
 constinit thread_local Observer* observer = nullptr;
@@ -211,7 +211,8 @@ bool Observer::is_enough(const OpDef& op, std::span<const Tensor> in,
   return ++at->second > what.most;
 }
 
-// The bit is as the observer wants it, who may have gone or come while it was called.
+// Sets the bit as the current observer needs it: the callback may have replaced or removed the
+// observer.
 void follow_observer() {
   const bool on = observer && observer->shows_operations();
   modes.intercept = static_cast<uint8_t>(on ? modes.intercept | intercept_observe
@@ -286,7 +287,8 @@ void observe(PyObject* callback, Shown what) {
 void observe_closely() {
   if (observer) observer->closely = true;
 }
-// Where nothing else is to be shown, operations go their usual ways: their bit is not set.
+// Reports a backward. It needs no intercept bit, so operations keep their fast paths if only
+// backward is observed.
 void observe_backward(const char* how, std::span<const Tensor> roots) {
   if (!observer || watch.showing || modes.running || backward_id()) return;
   observer->closely = false;
@@ -320,7 +322,8 @@ bool watch_gradients(Node& n, std::span<const Tensor> grads, std::span<const Ten
   NonFinite found = NonFinite::none;
   if (modes.intercept & intercept_watch) {
     for (const Tensor& t : made) {
-      // What is handed on bears nothing; what was written over the gradient has its storage, too.
+      // Skip gradients passed through unchanged, or written over the incoming gradient (same
+      // storage).
       const bool given = !before && std::ranges::any_of(grads, [&](const Tensor& g) {
         return g && t && g->storage == t->storage;
       });

@@ -79,7 +79,7 @@ void run(const Batch& b, const Tensors& args, const void* attrs, Tensors& outs) 
   apply(b.op, args, attrs, outs);
 }
 
-// All with the levels in front; a number stays what it is.
+// The inputs with the dims of all levels in front. A number is left unchanged.
 Tensors tensors_of(const Batch& b) {
   int given = 0;
   for (const Tensor& t : b.in) given += t.defined();

@@ -14,7 +14,7 @@ Dims with_lead(const Batch& b, const Dims& sizes);
 // called dim, dims, dim0 ..., source, start_dim ... are dims; None and an empty list are all dims.
 void batch_dims(const Batch& b, Tensors& outs);
 // The same for an op without a dim argument that works on the last `core` dims of every input and
-// takes any number before them, and for one whose inputs lie alike.
+// takes any number before them, and for an op whose inputs all have the same dims.
 void batch_leading(const Batch& b, Tensors& outs);
 // view, expand and the like: sizes get the levels' sizes in front.
 void batch_sizes(const Batch& b, Tensors& outs);

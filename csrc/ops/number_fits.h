@@ -1,6 +1,6 @@
-// A value without dimensions that an operation puts into a tensor: it must fit there.
+// Checks that a 0-d value which an operation writes into a tensor fits the tensor's dtype.
 // May include: graph, tensor.
-// Invariant: what waits, stands for samples or has no value is not asked for it.
+// Invariant: the value is not read if it is pending, batched or on the meta device.
 #pragma once
 #include "base/fits.h"
 #include "graph/batch.h"

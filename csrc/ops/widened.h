@@ -24,7 +24,7 @@ template <class F> void through_floats(const Tensor& out, F&& run) {
   copy_into(out, wide);
 }
 
-// What asks only whether elements are zero gets those of stored dtypes as bools.
+// For kernels that only test elements for zero: converts tensors of stored dtypes to bool.
 inline Tensor for_zeros(const Tensor& x) {
   if (!is_stored(x.dtype())) return x;
   Tensor truths = empty(x.sizes(), DType::Bool);

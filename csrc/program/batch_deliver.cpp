@@ -1,4 +1,4 @@
-// Giving gathered calls' results to whoever holds them.
+// Delivers gathered calls' results to the tensors that are still held.
 // May include: program, graph, tensor.
 // Invariant: as batch_run.h; a view shares memory with the tensor that the others see it is a view
 // of.
@@ -26,7 +26,7 @@ class Failed final : public Waiting {
 
 }  // namespace
 
-// Whoever asks for the result gets the error.
+// Reading the result raises the error.
 static void keep_failed(Value& v, Failed& keeper) {
   if (v.tensor) v.tensor->flags &= static_cast<uint8_t>(~flag_gathered);
   Storage* s = v.tensor ? std::exchange(v.tensor, nullptr)->storage : v.storage;

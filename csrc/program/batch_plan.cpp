@@ -10,7 +10,7 @@
 
 namespace clew::program {
 
-// Not symmetric: an address and an offset must not stand for another address and offset.
+// Not symmetric, so that swapped values of an address and an offset give different hashes.
 uint64_t mixed(uint64_t hash, uint64_t value) {
   hash = hash * 0x9e3779b97f4a7c15 + value + 0x632be59bd9b4e019;
   hash = (hash ^ (hash >> 32)) * 0xd6e8feb86659fd93;
@@ -35,7 +35,7 @@ uint64_t hash_of(const Scalar& s) {
   return mixed(mixed(static_cast<uint64_t>(s.kind), s.u), bits_of(s.im));
 }
 
-// Each attribute as a number that tells equal ones.
+// A number for each attribute; equal attributes give equal numbers.
 template <class T> uint64_t told(const T& v) {
   if constexpr (std::is_same_v<T, Dims> || std::is_same_v<T, Scalar>)
     return hash_of(v);

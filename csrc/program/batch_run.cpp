@@ -121,7 +121,7 @@ void BatchRun::run_group(std::vector<uint32_t>& members) {
                     : large                    ? "its tensors are large enough by themselves"
                                                : nullptr;
   if (!why) {
-    // Rows that lie behind each other need not be gathered.
+    // Rows that are neighbours in memory need not be gathered.
     for (uint32_t i = 0; i < c.given; ++i) {
       if (given(members[0], i).value < 0) continue;
       const auto place = [&](uint32_t call) {
@@ -145,7 +145,7 @@ void BatchRun::run_group(std::vector<uint32_t>& members) {
   for (const uint32_t call : members) run_alone(call, why);
 }
 
-// Takes out of members those for which apart is true.
+// Removes the members for which `apart` is true and returns them, unless that is all of them.
 template <class Predicate>
 std::vector<uint32_t> BatchRun::split(std::vector<uint32_t>& members, Predicate apart) {
   const auto middle = std::stable_partition(members.begin(), members.end(),
@@ -201,7 +201,7 @@ Tensor BatchRun::row(Place p) const {
   return p.row < 0 ? whole : builtins.select(whole, 0, p.row);
 }
 
-// Rows of several tensors behind each other.
+// Joins rows of several tensors.
 Tensor BatchRun::gather(std::span<const Place> places) {
   const Place first = places[0];
   bool rising = first.row >= 0;
@@ -374,7 +374,7 @@ void BatchRun::keep_results(std::span<const uint32_t> members, std::span<const T
   }
 }
 
-// Lets go of tensors no row of which is needed any more.
+// Releases tensors whose rows are not needed any more.
 void BatchRun::release_operands(std::span<const uint32_t> members) {
   for (const uint32_t m : members) {
     for (uint32_t i = 0; i < calls_[m].given; ++i) {

@@ -32,10 +32,11 @@ class ModesOf {
 class BatchRun {
  public:
   BatchRun(std::span<const Gathered> calls, std::span<const Given> givens, std::span<Value> values);
-  // What the first call that failed threw, or null; results of it and of what needs them keep it.
-  // Throws what interrupts.
+  // Returns the exception of the first failed call, or null. Its results, and those of calls that
+  // need them, keep the exception. Interrupts are thrown.
   std::exception_ptr execute();
-  // After an interrupt, or where memory ended: whoever asks for what was not computed is told so.
+  // After an interrupt or an allocation failure: reading a result that was not computed raises
+  // `why`.
   void abandon(std::exception_ptr why);
 
  private:

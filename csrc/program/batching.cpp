@@ -1,4 +1,4 @@
-// Gathering calls, and giving their results to whoever still holds them.
+// Gathers calls and delivers their results to the tensors that are still held.
 // May include: program, graph, tensor.
 // Invariant: as batching.h.
 #include "program/batching.h"
@@ -43,11 +43,12 @@ bool waits_for(const Tensor& t, const Batching* b) {
          t->storage->owner == static_cast<const Waiting*>(b);
 }
 
-// Where an input's elements lie decides what such an operation gives.
+// Whether the operation's result depends on its input's memory layout.
 bool depends_on_layout(const OpDef& op) { return op.aliases || op_name(op) == "as_strided"; }
 
-// Dropout draws whatever its input is: its mask now, and what is kept waits. Its results in `outs`;
-// false where it is another operation, or puts something in the place of what is dropped.
+// Dropout's random draw does not depend on its input: draws the mask now and lets the product wait.
+// Puts the results into `outs`. False for other operations and for dropout that replaces elements
+// by something other than 0.
 bool take_dropout(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
   if (op_name(op) != "_masked_dropout") return false;
   enum Field { keep, scale, shift, dropped, feature, masked };
@@ -183,7 +184,7 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
       std::memcpy(bits, t->address(), itemsize(t.dtype()));
       c.kind = mixed(mixed(c.kind, bits[0]), bits[1]);
     }
-    // Bytes that others write unseen: those of now. A leaf is itself.
+    // Copies bytes that other code may write unseen (NumPy, DLPack). A leaf is not copied.
     if (t->storage->is_exposed() && !t.requires_grad()) {
       const GradMode off(false);
       g.outer = empty(t.sizes(), t.dtype());
@@ -205,7 +206,7 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
   calls_.push_back(c);
 }
 
-// Results of a call of which no like is known.
+// Makes pending results for a call whose result types are not cached.
 void Batching::promise(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool records,
                        Tensors& results) {
   if (op.kind == OpKind::Elementwise) {
@@ -238,7 +239,7 @@ void Batching::promise(const OpDef& op, std::span<const Tensor> in, const void* 
 }
 
 bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  // Who searches results wants them at once.
+  // Modes that inspect results need them at once.
   constexpr uint8_t looking = intercept_watch | intercept_anomaly | intercept_observe;
   bool fits =
       !running_ && !modes.saved_hooks && !(modes.intercept & looking) && !depends_on_layout(op);
@@ -249,7 +250,8 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
     if (t->storage->device == Device::Pending) {
       const bool here = waits_for(t, this);
       own = own || here;
-      // Of another program, or another tensor object over a result that waits.
+      // The operand is pending in another program, or is a second tensor object over a pending
+      // result.
       others = others || !here || value_of(t) < 0;
     } else if (t.is_meta()) {
       fits = false;
@@ -289,7 +291,7 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
     const size_t before = calls_.size();
     Tensors results;
     promise(op, in, attrs, records, results);
-    // Nothing came, or its shape rule asked for values: all have run.
+    // There is no result, or the shape rule read a value, so that all calls have run.
     if (results.size() == 0 || calls_.size() != before) return false;
     known_.learn(op, call, in, {results.begin(), results.end()});
     for (Tensor& t : results) outs.push_back(std::move(t));
@@ -323,8 +325,8 @@ void Batching::run(Ending why) {
   if (told.ends.size() < 1024)
     told.ends.push_back({why, static_cast<uint32_t>(calls_.size()),
                          why == Ending::observed ? kept(origin_here()) : nullptr});
-  // Whoever holds one of the calls' tensors may do anything when it goes. Results stay known by
-  // their objects until they are there.
+  // Releasing a call's tensors may run arbitrary code, so the lists are moved out first. Results
+  // stay registered by their objects until they have been delivered.
   std::vector<Gathered> calls = std::exchange(calls_, std::exchange(spare_calls_, {}));
   std::vector<Given> givens = std::exchange(givens_, std::exchange(spare_givens_, {}));
   const Arena attrs = std::exchange(arena_, {});

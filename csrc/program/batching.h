@@ -63,7 +63,7 @@ struct BatchReport {
   ~BatchReport() { forget(); }
   void forget();
 };
-// Of this process's region that began last.
+// The report of the region of this process that began last.
 BatchReport& batch_report();
 
 class Batching final : public Waiting {
@@ -95,7 +95,7 @@ class Batching final : public Waiting {
             std::span<const Tensor> results);
 };
 
-// Of this thread, or null.
+// This thread's batching, or null.
 Batching* gathering();
 // The calls of this thread are gathered from now on, or run at once again. What waits stays so.
 void gather_calls(bool on);
@@ -108,11 +108,12 @@ extern const OpDef detach_op;
 bool collect(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);
 size_t run_collected();
 
-// Asked before calls run because somebody observes a result: true when they have run meanwhile, or
-// throws. Null takes it away. For tasks that wait for each other (python/autobatch.cpp).
+// Called before calls run because a result is read. Returns true if they have run in the meantime,
+// or throws. Null removes it. For tasks that wait for each other (python/autobatch.cpp).
 extern thread_local bool (*before_observation)();
 
-// Groups of calls that can run as one, in an order that respects who needs whose results.
+// Groups of calls that can run as one, in an order in which results are made before they are
+// needed.
 std::vector<std::vector<uint32_t>> make_groups(std::span<const Gathered> calls,
                                                std::span<const Given> givens,
                                                std::span<const Value> values);

@@ -1,6 +1,7 @@
-// Which values go when there is no room, and the file that takes those that are cheaper to read.
+// Chooses which values are given up when there is no room, and manages the file for values that are
+// cheaper to read than to recompute.
 // May include: program, tensor.
-// Invariant: what is read from the file are the bytes that were written.
+// Invariant: bytes read from the file equal the bytes written.
 #include "program/budget.h"
 
 #include <pthread.h>
@@ -27,7 +28,7 @@ constinit size_t look_from = 0;
 void note_calls() { modes.intercept |= intercept_budget; }
 
 double file_price(const Content& v) { return static_cast<double>(v.nbytes) / file_bytes_per_ns; }
-// What it costs to have the value again.
+// The cost of getting the value back, by recomputing or from the file.
 double price(const Content& v) {
   if (!v.recipe) return file_price(v);
   const double again = cost_of(v);
@@ -53,7 +54,7 @@ class Candidates {
     const auto at = [&](size_t k) { return all[(look_from + (k < n ? k * step : k)) % n]; };
     for (size_t k = 0; k < 2 * n && found_.size() < looked_at; ++k) {
       Content* c = at(k);
-      // They lie anywhere and were last used long ago.
+      // The objects are scattered in memory and were last used long ago, so they are prefetched.
       __builtin_prefetch(at(k + 8));
       if (const Content* soon = at(k + 4)) {
         __builtin_prefetch(soon->storage);
@@ -79,7 +80,7 @@ class Candidates {
   auto end() const { return found_.end(); }
 };
 
-// Constants that only recipes hold, where all that is made from them is there.
+// Forgets one constant that only recipes hold, if all values computed from it have bytes.
 bool forget_a_constant() {
   for (Content* v : pool()) {
     if (!v->recipe) continue;
@@ -116,9 +117,9 @@ void make_room(size_t nbytes) {
   if (notes_late) {
     const bool on = (modes.intercept & intercept_budget) && b.first_left == 0;
     b.first_left = 0;
-    // What gradient rules make is not made again.
+    // Results of gradient rules are not recomputed, so their calls are not noted.
     if (regions > 0 && !on && (!modes.running || modes.grad)) note_calls();
-    // Once more where this may be undone: somebody restores what was switched on before.
+    // Looks again before the limit if the bit may be cleared: other code may restore earlier modes.
     const int64_t now = a.stats.live_bytes + more;
     a.room_limit = on || now >= b.limit ? b.limit : now + (b.limit - now) / 2;
     if (b.limit - a.room_limit < b.limit / 64) a.room_limit = b.limit;
@@ -240,7 +241,8 @@ void apply_regions() {
   b.least = open_regions().empty() ? 0 : b.limit >> 15;
 }
 
-// Nothing goes any more: only what has gone needs recipes, and what they read.
+// No value will be given up any more: keeps only the recipes of values that have no bytes, and what
+// these recipes read.
 void forget_what_is_there() {
   const std::vector<Content*> all = pool();
   for (Content* v : all) v->incref();
@@ -299,8 +301,8 @@ void end_budget(uint64_t number) {
   if (all.empty()) forget_what_is_there();
 }
 
-// A child by fork has no budget: its limit was meant for the parent, and so is what the file takes.
-// What lies there it reads.
+// A forked child has no budget: the limit was set for the parent. It may read the file but writes
+// nothing to it.
 static void after_fork() {
   for (const Region& r : open_regions())
     if (r.file) r.file->full = true;

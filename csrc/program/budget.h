@@ -52,10 +52,11 @@ Budget& budget();
 uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t note_first);
 // One of the first calls was noted, with results of so many bytes.
 void noted_first(int64_t nbytes);
-// Without another region what nobody needs any more is forgotten.
+// If no other region is open, values that are not needed any more are forgotten.
 void end_budget(uint64_t region);
 
-// Whether the contents were written, which the value reads from there when it is asked for them.
+// Writes the contents to the file and returns whether that succeeded; the value is then read from
+// there when needed.
 bool write_to_file(Content* v);
 // Into the value's storage, which has bytes.
 void read_from_file(const Content* v);

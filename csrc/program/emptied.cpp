@@ -16,7 +16,7 @@ namespace clew::program {
 
 namespace {
 
-// An emptied storage waits for this, which brings nothing back.
+// The owner of emptied storages: it cannot bring the bytes back.
 class Emptied final : public Waiting {
  public:
   void run(Ending) override {

@@ -1,6 +1,6 @@
 // Storages whose bytes the program has given back: storage.resize_(0).
 // May include: tensor.
-// Invariant: tensors over them keep their shapes; who asks for their elements is told.
+// Invariant: tensors over them keep their shapes; reading their elements raises.
 #pragma once
 #include <cstddef>
 
@@ -9,9 +9,9 @@
 namespace clew::program {
 
 bool is_emptied(const Storage* s);
-// What waits runs before. Throws where others hold the bytes.
+// Runs waiting calls first. Throws if another owner holds the bytes.
 void empty_storage(Storage* s);
-// Bytes, zeros, for one that was emptied; as many as it had, or more.
+// Gives an emptied storage zeroed bytes again: at least as many as it had.
 void fill_again(Storage* s, size_t nbytes);
 
 }  // namespace clew::program

@@ -1,4 +1,4 @@
-// Rows of several tensors behind each other, as one recorded operation.
+// Joins rows of several tensors as one recorded operation.
 // May include: program, graph, tensor.
 // Invariant: as gather_rows.h.
 #include "program/gather_rows.h"
@@ -25,7 +25,7 @@ constexpr int64_t zero_row = 0;
 int64_t step_of(const Tensor& part) {
   return part.stride(0) * static_cast<int64_t>(itemsize(part.dtype()));
 }
-// Whether the elements of each row lie behind each other.
+// Whether the elements of each row are contiguous.
 bool has_dense_rows(const Tensor& part, bool alone) {
   int64_t expected = 1;
   for (int d = part.ndim() - 1; d >= (alone ? 0 : 1); --d) {

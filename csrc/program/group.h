@@ -27,7 +27,7 @@ struct Source {
   Storage* storage = nullptr;
   Extent extent = Extent::full;
   bool written = false;    // by a call of the group
-  bool temporary = false;  // nobody sees it but calls of the group
+  bool temporary = false;  // used only by calls of the group
   bool late = false;       // complete only when the pass is
   int16_t slot = -1;       // of scratch, among those of its extent
   int16_t last = -1;       // the last step that uses it
@@ -52,7 +52,7 @@ struct Step {
 class Group {
  public:
   Group(const Program& p, size_t first) : p_(p), first_(first) {}
-  // Whether a group may begin there: quickly told.
+  // A quick test whether a group may begin at this call.
   static bool begins(const Program& p, size_t first);
   // The first call that does not belong to it.
   size_t gather();
@@ -91,7 +91,7 @@ class Group {
   int64_t widest_ = 1;
   int64_t slot_bytes_ = 0, row_slot_bytes_ = 0;
   int64_t bytes_saved_ = 0;
-  // A write in place cannot be begun again: such a group is done whole, whatever signals come.
+  // A write in place cannot be restarted, so such a group is not interrupted by signals.
   bool in_place_ = false;
 
   bool takes(const Call& c);

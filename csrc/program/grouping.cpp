@@ -100,7 +100,8 @@ bool Group::is_still() const {
   });
 }
 
-// How many elements each of a result's stands for, if they are rows of the group's; or 0.
+// The group's elements per element of the shape if it has one element for each row of the group;
+// otherwise 0.
 int64_t Group::columns_of(const Shape& s) const {
   if (!s.contiguous || s.numel == 0 || s.numel == numel_) return 0;
   if (columns_) return s.numel == rows() ? columns_ : 0;
@@ -145,14 +146,14 @@ int Group::find(const Operand& o, Extent extent) const {
   return -1;
 }
 
-// Whether o is there when the pass begins: the group does not write into its memory.
+// Whether o is complete when the pass begins, that is, the group does not write to its storage.
 bool Group::may_read(const Operand& o) const {
   for (const Source& s : sources_)
     if (s.written && s.storage == o.storage) return false;
   return true;
 }
 
-// Whether nothing else of the group lies in o's memory.
+// Whether no other source of the group uses o's storage.
 bool Group::may_write(const Operand& o, Extent extent) const {
   const int own = find(o, extent);
   for (size_t i = 0; i < sources_.size(); ++i)
@@ -196,7 +197,7 @@ int16_t Group::constant(const Scalar& v, DType d) {
   return static_cast<int16_t>(sources_.size() - 1);
 }
 
-// A step that converts a source, tile by tile, too.
+// Adds a step that converts a source to another dtype, tile by tile.
 int16_t Group::cast(int16_t from, DType to) {
   const Source& before = sources_[static_cast<size_t>(from)];
   Step step;
@@ -226,7 +227,7 @@ bool Group::takes_loop(const Call& c) {
   step.params = static_cast<const Scalar*>(c.attrs);
   step.count = static_cast<int>(in.size()) + 1;
   if (step.count > most_operands) return false;
-  // What it may say of a number it says alone.
+  // An operation that may raise for a number runs alone.
   if (c.op->check_number && !is_inexact(c.compute)) return false;
   if (numel_ == 0 && !begins_with(shape)) return false;
   int64_t columns = 0;

@@ -25,8 +25,10 @@ size_t slot_of(uint64_t call, std::span<const Tensor> in) {
   return static_cast<size_t>(h >> 56);
 }
 
-// Views ask for no values, nor do others about floating operands: an index or a mask may decide
-// about a shape, numbers may be checked, and what is made of integers is a setting's choice.
+// Whether the result's shape and dtype follow from the operands' types alone. They do for views and
+// for floating operands of operations without value checks. An integer operand may be an index or a
+// mask that decides a shape, a number may be checked, and the dtype of results of integers depends
+// on a setting.
 bool asks_for_types_only(const OpDef& op, std::span<const Tensor> in) {
   if (op.kind == OpKind::View) return true;
   const bool floating = std::ranges::all_of(

@@ -1,4 +1,5 @@
-// KnownResults: of which shapes and dtypes the results of a call are, as a call like it had them.
+// KnownResults: caches result shapes and dtypes of calls with equal operation, attributes and
+// operand types.
 // May include: base, tensor, graph.
 // Invariant: an answer depends on the operation, its attributes and its operands' types alone.
 #pragma once

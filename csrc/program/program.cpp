@@ -1,7 +1,6 @@
 // Keeping calls and running them.
 // May include: program, graph, tensor.
-// Invariant: calls run in the order in which they were made, as far as anybody can tell from
-// values.
+// Invariant: calls run as if in the order in which they were made.
 #include "program/program.h"
 
 #include <algorithm>
@@ -118,7 +117,7 @@ void Program::keep(const OpDef& op, std::span<const Tensor> in, const void* attr
 
 // ---- running ------------------------------------------------------------------------------------
 
-// Where the operation has a quick form, its bits count: it is what would have run at once.
+// Uses the operation's quick form if it has one, for the same bits as a call that does not wait.
 bool Program::run_quick(const Call& c, std::span<const Tensor> in) {
   const Tensor made = c.op->quick(clew::Call{*c.op, in, c.attrs});
   if (!made) return false;
@@ -163,8 +162,8 @@ void Program::run_one(const Call& c) {
 void Program::release(Operand& o) {
   Storage* s = o.storage;
   if (!s) return;
-  // The last call that it takes part in has run. After a failure what never had bytes goes on
-  // waiting: whoever asks for them gets the error.
+  // If the last call that uses the storage has run, it leaves the program. After a failure, a
+  // storage without bytes stays pending: reading it raises the error.
   if (--s->awaited == 0 && s->device == Device::Pending &&
       s->owner == static_cast<Waiting*>(this) && (s->data || s->nbytes == 0 || !failure_))
     leave(s);
@@ -251,8 +250,8 @@ void Program::run(Ending why) {
       rethrow_made_at(calls_[next_].origin);
     }
   } catch (const PythonError&) {
-    // An interrupt: what was not done is done when somebody asks for it. A write in place has
-    // happened in part, as it would have without waiting, and is not begun again.
+    // An interrupt: the remaining calls run when a value is read. An interrupted write in place is
+    // partly done, as it would be without waiting, and is not restarted.
     if (calls_[next_].in_place) finish(next_ + 1);
     running_ = false;
     decref();
@@ -334,7 +333,8 @@ void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   current->keep(op, in, attrs, results, how, compute);
 }
 
-// A storage that its tensor may leave meanwhile: a view that was gathered moves to its base's.
+// Keeps a storage alive while its tensor may move to another one, as a gathered view moves to its
+// base's storage.
 class HoldStorage {
   Storage* s_;
 
@@ -350,7 +350,7 @@ void settle(Storage* s) {
     const HoldStorage storage(s);
     auto* p = static_cast<Waiting*>(s->owner);
     Hold(p)->run(p == current || p == gathering() ? Ending::observed : Ending::elsewhere);
-    // What cannot be computed waits for another, which tells why.
+    // A storage that could not be computed now waits for another owner, which raises the reason.
     if (s->device == Device::Pending && s->owner != p) settle(s);
     return;
   }

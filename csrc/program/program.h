@@ -63,7 +63,7 @@ class Program final : public Waiting {
   void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
             std::span<const Tensor> results, Waits how, DType compute);
   // Runs what waits, in order; returns at once when nothing does. Throws what a call throws: calls
-  // after it never run, and whoever asks for their results gets that error again.
+  // after it never run, and reading their results raises that error again.
   void run(Ending why) override;
   size_t waiting() const override { return calls_.size() - next_; }
 
@@ -94,8 +94,8 @@ class Program final : public Waiting {
   void release(Operand& o);
 };
 
-// Over bytes that somebody else may write, the bytes of now; laid out alike, since kernels choose
-// their ways by that.
+// A copy of a tensor whose bytes other code may write. It has the same layout, because kernels
+// choose their path by that.
 Tensor copy_of_now(const Tensor& t);
 
 // The exception in flight, with the line that made the call.

@@ -49,7 +49,7 @@ void enter_pool(Content* v) {
   pool().push_back(v);
 }
 
-// It has no bytes any more: what it would cost belongs together with what is missing beside it.
+// v has lost its bytes: join its recomputation cost with that of neighbouring missing values.
 void open_gap(Content* v) {
   if (v->gap || !v->recipe) return;
   v->gap = new Gap();
@@ -67,7 +67,7 @@ void close_gap(Content* v) {
   Gap::release(g);
 }
 
-// The storage no longer has these contents, or nobody needs to know that it has.
+// The storage no longer has these contents, or they need no longer be tracked.
 void detach_storage(Content* v) {
   Storage* s = std::exchange(v->storage, nullptr);
   if (!s) return;
@@ -203,7 +203,7 @@ Recipe::~Recipe() {
   }
 }
 
-// Recipes that nobody has any more, destroyed one after the other.
+// Recipes without an owner, destroyed in a loop.
 class Graveyard {
   std::vector<Recipe*> waiting_;
   bool open_ = false;
@@ -270,7 +270,7 @@ Generator** source_of(const OpDef& op, void* attrs) {
   return nullptr;
 }
 
-// What a write in place begins with: false where the old contents cannot be had again.
+// Notes the old contents before a write in place; false if they could not be recomputed.
 bool note_written(std::span<const Tensor> in) {
   if (in[0]->storage->device == Device::Pending) settle_storage(in[0]->storage);
   Storage* s = in[0]->storage;  // a view that was gathered has another now
@@ -330,7 +330,7 @@ OwnRecipe note_call(const OpDef& op, std::span<const Tensor> in, const void* att
 Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool writes) {
   if (op.kind == OpKind::Composite || op.kind == OpKind::View || op.aliases) return nullptr;
   OwnRecipe r = note_call(op, in, attrs, writes);
-  if (writes)  // whoever needs what is written as it was
+  if (writes)  // users of the old contents are settled first
     if (Content* c = content_of(in[0]->storage)) contents_change(c);
   if (r) r->began = ticks_now();
   return r.release();
@@ -478,7 +478,8 @@ class Maker {
   Maker(const Maker&) = delete;
 };
 
-// Values that are to be made, the first needed last; what they read stays meanwhile.
+// A stack of values to recompute; the one needed first is on top. Values that they read are kept
+// meanwhile.
 class Work {
   struct Frame {
     Content* value;
@@ -511,7 +512,7 @@ class Work {
     }
     f.value->decref();
   }
-  // The value whose turn it is, all of whose inputs have bytes.
+  // The next value to recompute; all of its inputs have bytes.
   Content* next() {
     for (;;) {
       Frame& f = frames_.back();
@@ -545,7 +546,8 @@ Tensor input_of(const Recipe::Input& in) {
   return over_parts(in.value->storage, in.shape, in.offset, in.dtype, in.flags);
 }
 
-// A storage of its own for a value that nothing has: it is kept until the room is needed.
+// Gives a recomputed value without an owner its own storage, which is kept until the room is
+// needed.
 void keep_in(Content* v, Storage* s) {
   v->storage = s;
   v->version = s->version;
@@ -661,8 +663,8 @@ void read_again(Content* v) {
   has_bytes_again(v);
 }
 
-// What was made from contents that are going to change goes on without a recipe; what has no bytes
-// now gets them first, and values that nobody has go.
+// Before contents change: values that were computed from them lose their recipes. Those without
+// bytes are recomputed first; those without an owner are dropped.
 void lose_users(Content* changing) {
   class Stack {
     std::vector<Recipe*> all_;

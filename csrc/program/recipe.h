@@ -30,8 +30,8 @@ template <class T> struct InSlots {
   }
 };
 
-// A value that was given up, and those beside it that were, cost about as much to make again as all
-// of them together: what is needed first is made first.
+// A group of neighbouring values that were given up. Recomputing one of them costs about as much as
+// recomputing the whole group, because what it needs is recomputed first.
 struct Gap : InSlots<Gap> {
   uint32_t refs = 1;
   Gap* into = nullptr;  // owned: what it was joined with
@@ -41,7 +41,7 @@ struct Gap : InSlots<Gap> {
   static void release(Gap* g);
 };
 
-// All of something that lies in no cache.
+// Prefetches all cache lines of an object.
 template <class T> void prefetch(const T& t) {
   for (size_t at = 0; at < sizeof(T); at += 64)
     __builtin_prefetch(reinterpret_cast<const char*>(&t) + at);
@@ -66,7 +66,7 @@ class Content final : public Waiting, public InSlots<Content> {
   uint32_t pins = 0;
   uint32_t pool_at = UINT32_MAX;
   uint32_t version = 0;  // the storage's
-  uint32_t depth = 0;    // of the recipes one behind the other
+  uint32_t depth = 0;    // of the recipes in a row
   bool held = false;     // a reference to the storage is its own
 
   explicit Content(Storage* s);
@@ -91,12 +91,12 @@ struct Recipe : InSlots<Recipe> {
     uint8_t flags = 0;
   };
   struct Output {
-    Content* value = nullptr;  // weak: null where nobody wants it any more
+    Content* value = nullptr;  // weak: null once it is not needed any more
     Shape* shape = nullptr;    // owned
     int64_t offset = 0;
     DType dtype = DType::Float32;
   };
-  uint32_t refs = 1;  // by its outputs' values, and by whoever runs it
+  uint32_t refs = 1;  // counted by its outputs' values and while it runs
   bool writes = false;
   bool spoiled = false;  // what it reads has changed
   const OpDef* op = nullptr;
@@ -127,13 +127,13 @@ void make_again(Content* v);
 void give_up(Content* v);
 // The recipe is forgotten: from now on the value is a constant.
 void forget_recipe(Content* v);
-// Whether only saved tensors hold it, so that nobody sees it go.
+// Whether only saved tensors hold it, so that its bytes can be given up unnoticed.
 bool may_be_given_up(const Content& v);
-// What making it again costs, with what is missing around it; nanoseconds.
+// Nanoseconds to recompute it, including missing neighbours.
 double cost_of(const Content& v);
-// Those with bytes that could go.
+// Values with bytes that could be given up.
 std::vector<Content*>& pool();
-// The clock of spent nanoseconds, and what it goes by.
+// The clock of computing time in nanoseconds, and its calibration.
 int64_t spent();
 void know_the_clock();
 // Before the storage of a value is written by anybody.

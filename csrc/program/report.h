@@ -11,8 +11,8 @@
 namespace clew::program {
 
 enum class Ending : uint8_t {
-  observed,   // something asked for values
-  region,     // the region ended, or somebody had everything run
+  observed,   // a value was read
+  region,     // the region ended, or the program asked to run everything
   full,       // no more calls may wait
   elsewhere,  // another thread asked, or another program's calls use the same memory
 };

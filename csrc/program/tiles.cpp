@@ -146,7 +146,7 @@ void Group::run_reduction(const Step& step, const Band& band, Scratch& at) const
                   {from, sizes, strides, 2, in.of->dtype});
 }
 
-// Bands of a tile lie as far apart in scratch as they are long, in memory as far as their places.
+// The bands of a tile are contiguous in scratch; in memory they are as far apart as their places.
 void Group::run_total(const Step& step, std::span<const Band> bands, Scratch& at) const {
   const Source& in = sources_[static_cast<size_t>(step.source[1])];
   kernels::TotalSum& total = at.totals[static_cast<size_t>(step.sum)];
@@ -329,7 +329,8 @@ size_t run_tiles(const Program& p, size_t first, Pass& told) {
   if (end < p.size()) told.why_ended = group.why_not(p.call(end));
   if (end < first + 2) return first;
   group.place_sources();
-  // Each tile goes through all calls: a write in place that was broken off could not go on.
+  // Every tile goes through all calls, because an interrupted write in place could not be
+  // continued.
   std::optional<Whole> whole;
   for (size_t k = first; k < end; ++k)
     if (p.call(k).in_place) whole.emplace();

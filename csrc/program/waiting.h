@@ -1,4 +1,4 @@
-// Waiting: what holds calls that have not run yet, and is asked to run them.
+// Waiting: an object that holds calls which have not run yet, and runs them on request.
 // May include: base, graph/modes.h, program/report.h.
 // Invariant: the owner of a pending storage is a Waiting.
 #pragma once
@@ -23,7 +23,7 @@ class Waiting {
   virtual void run(Ending why) = 0;
   virtual size_t waiting() const = 0;
 
-  // Counted: by the storages that wait for it, and by whoever records or runs it.
+  // Counted by the storages that wait for it and by the code that records or runs it.
   void incref() { ++refs_; }
   void decref() {
     if (--refs_ == 0) delete this;
@@ -38,11 +38,11 @@ class Waiting {
 // The storage of a result dies, or its last call has run: it does not wait any more.
 void leave(Storage* s);
 
-// All that hold calls, of all threads.
+// All objects with waiting calls, of all threads.
 std::vector<Waiting*>& unfinished();
 void strike(Waiting* w);
 
-// What runs later runs without what the program had switched on when it was made to run.
+// Clears the modes of the thread that triggers the run, so that waiting calls run without them.
 class PlainModes {
   Modes before_;
 

@@ -209,7 +209,7 @@ PyObject* Arguments::finish(Tensor t) const {
             " does not match dtype of out parameter (", o.dtype(), ")");
     check_inplace(o, fn, o.requires_grad());
     if (o.sizes() != t.sizes()) {
-      // Of those that make tensors, PyTorch has only these warn.
+      // Among the functions that make tensors, PyTorch warns only in these.
       const std::string_view name = fn;
       if (o.numel() != 0 && (name == "arange" || name == "range") &&
           PyErr_WarnEx(

@@ -1,7 +1,7 @@
 // Functions written in Python whose calls modes and classes may take over.
 // May include: python/overrides.h.
-// Invariant: whoever looks at one sees a function of Python: its name, code, signature and source
-// are those of the function that it calls.
+// Invariant: inspection shows a Python function: name, code, signature and source are those of the
+// function that it calls.
 #include <structmember.h>
 
 #include "python/overrides.h"
@@ -13,7 +13,7 @@ namespace {
 struct Asking {
   PyObject_HEAD vectorcallfunc call;
   PyObject* function;
-  PyObject* ask;  // ask(this, function, args, kwargs): when somebody may have a say
+  PyObject* ask;  // ask(this, function, args, kwargs): called if a mode or class may take over
   PyObject* dict;
   PyObject* weak;
 };
@@ -31,7 +31,7 @@ PyObject* asking_call(PyObject* self, PyObject* const* args, size_t n, PyObject*
   });
 }
 
-// What functools.wraps would take over.
+// Copies the attributes that functools.wraps would copy.
 bool take_attributes(PyObject* self, PyObject* function) {
   const Ref own(PyObject_GetAttrString(function, "__dict__"));
   if (!own || PyDict_Update(reinterpret_cast<Asking*>(self)->dict, own.get()) < 0) return false;
@@ -85,7 +85,7 @@ void asking_dealloc(PyObject* self) {
   type->tp_free(self);
   Py_DECREF(type);
 }
-// In a class it is a method.
+// As a class attribute it binds like a function.
 PyObject* asking_get(PyObject* self, PyObject* object, PyObject*) {
   return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
 }
@@ -99,7 +99,7 @@ PyObject* asking_repr(PyObject* self) {
   const Ref name(PyObject_GetAttrString(self, "__qualname__"));
   return name ? PyUnicode_FromFormat("<function %U at %p>", name.get(), self) : nullptr;
 }
-// By name, as functions are.
+// Pickled by name, as functions are.
 PyObject* asking_reduce(PyObject* self, PyObject*) {
   return PyObject_GetAttrString(self, "__qualname__");
 }

@@ -11,10 +11,11 @@ namespace clew::python {
 
 namespace {
 
-// What a task parks with: called instead of running the calls; true when they have run.
+// The function with which a task parks. It is called instead of running the calls, and gives true
+// if they have run.
 thread_local PyObject* park = nullptr;  // owned
 
-// What a task has switched on, and the module calls that it is in.
+// The modes of a task, and the module calls that it is in.
 struct Switched {
   Modes modes;
   AutocastSettings autocast;
@@ -22,7 +23,7 @@ struct Switched {
 };
 thread_local Switched of_hub;
 
-// What the current task has; another's takes its place.
+// Installs another task's modes and returns those of the current one.
 Switched switch_to(const Switched& next) {
   return {std::exchange(modes, next.modes), std::exchange(autocast, next.autocast),
           exchange_module_calls(next.calls)};
@@ -61,7 +62,7 @@ PyObject* gathered(PyObject*, PyObject*) {
   return PyLong_FromSize_t(b ? b->waiting() : 0);
 }
 
-// _park_with(function or None): called where a result is asked for, in this thread.
+// _park_with(function or None): sets what this thread calls before a result is read.
 PyObject* park_with(PyObject*, PyObject* function) {
   of_hub = {modes, autocast, exchange_module_calls(nullptr)};
   exchange_module_calls(of_hub.calls);
@@ -117,7 +118,7 @@ PyObject* batch_counts(PyObject*, PyObject*) {
                        static_cast<Py_ssize_t>(r.calls.size()));
 }
 
-// _begin_batch_report(): forgets what was told of the region before.
+// _begin_batch_report(): clears the report of the previous region.
 PyObject* begin_report(PyObject*, PyObject*) {
   program::batch_report().forget();
   Py_RETURN_NONE;

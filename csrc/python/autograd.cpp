@@ -332,7 +332,7 @@ PyMemberDef node_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(NodeObj, weakrefs), READONLY, nullptr},
     {}};
 
-// Nodes of one name share a type of that name: programs tell the leaves' nodes by it.
+// Nodes of one name share a type of that name: programs recognize the nodes of leaves by it.
 PyTypeObject* type_named(const std::string& name) {
   static auto& types = *new std::unordered_map<std::string, PyTypeObject*>;
   PyTypeObject*& type = types[name];
@@ -494,9 +494,9 @@ PyObject* pop_saved_hooks(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// Bytes of outputs that function contexts hold: each with its node is a cycle, which the collector
-// finds when it looks. It counts objects, of which there may be few, so that it is called here when
-// such memory has grown by half of what is live.
+// Bytes of outputs that contexts of custom Functions hold. Each such output and its node form a
+// cycle, which only the garbage collector frees. The collector counts objects, of which there may
+// be few, so it is called here when these bytes have grown by half of the live bytes.
 struct KeptOutputs {
   int64_t since = 0;  // the last collection
   int64_t most = least;
@@ -508,7 +508,7 @@ struct KeptOutputs {
     PyGC_Collect();
     most = std::max(least, memory_stats().live_bytes / 2);
   }
-  // `but`: tuples that the context is about to let go of.
+  // `but`: tuples that the context is about to release.
   void count(PyObject* ctx, PyObject* outputs, std::span<PyObject* const> but) {
     PyObject* dict = node_obj(ctx)->dict;
     PyObject *key, *value;

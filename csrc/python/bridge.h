@@ -27,13 +27,13 @@ inline bool truth_of(PyObject* o) {
   if (truth < 0) throw PythonError();
   return truth == 1;
 }
-// The items of a sequence at this moment: a tuple that nobody else changes. One that does not have
-// as many as its len() says is refused.
+// The items of a sequence as a new tuple, which no other code can change. Raises if the number of
+// items differs from len().
 PyObject* items_of(PyObject* sequence, const char* fn);
 // Whether o is NumPy's own object of that type ("numpy.bool"). No class written in Python is,
 // whatever it is called, so that asking for its value runs no Python code.
 bool is_numpys(PyObject* o, const char* type);
-bool is_numpy_array(PyObject* o);  // of a subclass, too
+bool is_numpy_array(PyObject* o);  // also of a subclass
 
 // A Python or NumPy number (bool, int, float, complex, np.float32(...)); false for anything else,
 // without an error set. None of these functions runs Python code.

@@ -90,7 +90,8 @@ Fit lay(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_ssi
     int to = at;
     while (to < n && places[to].key != key) ++to;
     if (to == n) {
-      // Another overload's name is none of this one's. Any other may still be NumPy's for one.
+      // If another overload has this keyword, the call is not for this one. Any other keyword may
+      // be NumPy's name for a parameter.
       if (has_key(o, key)) return Fit::unsure;
       for (const auto& other : e.overloads)
         if (has_key(*other, key)) return Fit::no;
@@ -102,7 +103,7 @@ Fit lay(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_ssi
   return o.needs_tensor && !(laid.types & own_tensor) ? Fit::unsure : Fit::yes;
 }
 
-// The tensors of a call. Those that are arguments themselves are lent, the rest owned.
+// The tensors of a call. Tensors that are arguments themselves are borrowed, the rest are owned.
 struct Operands {
   static constexpr int most = 64;
   TensorObj* at[most];  // each as wide as a Tensor

@@ -308,7 +308,7 @@ PyObject* to_list(const Tensor& given) {
 
 namespace {
 
-// Of few elements that lie behind each other: a comparison's and a reduction's calls take longer.
+// A fast path for few contiguous elements; a comparison and a reduction would take longer.
 constexpr int64_t most_compared_here = 256;
 template <class T> bool same_elements(const Tensor& a, const Tensor& b) {
   const T* p = a.data<T>();

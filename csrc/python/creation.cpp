@@ -52,7 +52,7 @@ PyObject* empty_(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
   return of_shape("empty", With::nothing, args, n, names);
 }
 
-// What a lone fill value asks for.
+// The dtype that a fill value implies if no dtype is given.
 DType dtype_for(const Scalar& v) {
   return v.is_complex() ? complex_of(default_dtype()) : v.is_float() ? default_dtype() : v.dtype();
 }

@@ -21,7 +21,8 @@ using Args = PyObject* const*;
 
 constexpr unsigned range_options = opt_factory | opt_out;
 
-// Fills t by position. An out of as many elements keeps its shape: they come in row-major order.
+// Fills t by position. An out= tensor with the right number of elements keeps its shape and is
+// filled in row-major order.
 template <class F> PyObject* filled(const Arguments& a, Tensor t, F&& fill) {
   if (!t.is_meta() && t.numel()) fill(t.nd());
   if (a.out && borrow(a.out).numel() == t.numel()) t = reshape(t, borrow(a.out).sizes());

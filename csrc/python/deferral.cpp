@@ -1,6 +1,6 @@
 // Letting the calls of a thread wait, switched from Python, and functions that always do.
 // May include: everything below python/.
-// Invariant: who leaves the outermost region leaves nothing waiting behind.
+// Invariant: no call waits any more when the outermost region has been left.
 #include "graph/deferral.h"
 
 #include "program/emptied.h"
@@ -33,8 +33,8 @@ PyObject* run_deferred(PyObject*, PyObject*) {
   return guarded([&] { return checked(PyLong_FromSize_t(deferral.run_own())); });
 }
 
-// Runs what waits when the outermost region ends. An exception that is on its way already goes
-// first: whoever asks for values that could not be computed gets their error then.
+// Runs the waiting calls when the outermost region ends. An exception already in flight takes
+// precedence; reading a value that could not be computed raises its error later.
 PyObject* end_region(PyObject* result) {
   if (result) {
     PyObject* done = guarded([] {
@@ -67,7 +67,7 @@ PyTypeObject* deferring_type = nullptr;
 
 PyObject* deferring_call(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
   const auto* d = reinterpret_cast<Deferring*>(self);
-  // What it is called for may let go of it.
+  // Owned during the call, because the function may drop the last reference to this object.
   const Ref function(Py_NewRef(d->function));
   if (modes.deferred) return PyObject_Vectorcall(function.get(), args, n, names);
   modes.deferred = true;
@@ -118,7 +118,7 @@ void deferring_dealloc(PyObject* self) {
   type->tp_free(self);
   Py_DECREF(type);
 }
-// In a class it is a method.
+// As a class attribute it binds like a function.
 PyObject* deferring_get(PyObject* self, PyObject* object, PyObject*) {
   return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
 }

@@ -97,7 +97,7 @@ template <class M> struct Export {
   Tensor tensor;
 };
 template <class M> void delete_export(M* m) {
-  // May be called from any thread, by whoever took the capsule.
+  // May be called from any thread, by the consumer of the capsule.
   PyGILState_STATE state = PyGILState_Ensure();
   delete static_cast<Export<M>*>(m->context);
   PyGILState_Release(state);
@@ -121,7 +121,7 @@ constexpr const char* name_plain = "dltensor";
 constexpr const char* name_versioned = "dltensor_versioned";
 
 template <class M> void drop_capsule(PyObject* capsule, const char* name) {
-  if (!PyCapsule_IsValid(capsule, name)) return;  // somebody took it
+  if (!PyCapsule_IsValid(capsule, name)) return;  // the capsule was consumed
   auto* m = static_cast<M*>(PyCapsule_GetPointer(capsule, name));
   if (m && m->deleter) m->deleter(m);
 }

@@ -361,8 +361,8 @@ PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, Py
   return wrap_outputs(e, o, outs);
 }
 
-// Sums and products are computed in the dtype of the tensor that receives them; a dtype that was
-// asked for must be that one.
+// With out=, sums and products are computed in out's dtype unless a dtype is given. That dtype must
+// equal out's, except for running sums and products.
 void choose_dtype(const FunctionEntry& e, const Overload& o, const Bound& b, const Tensor& x,
                   char* attrs) {
   const bool running = e.name == "cumsum" || e.name == "cumprod";
@@ -507,7 +507,7 @@ PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObjec
   return nullptr;
 }
 
-// Any other, and the messages of those that fit nothing.
+// Matches all other calls, and raises for arguments that fit no overload.
 [[gnu::noinline]] PyObject* call_matching(PyObject* self, FunctionEntry& e, bool method,
                                           bool inplace, PyObject* const* args, Py_ssize_t nargs,
                                           PyObject* kwnames) {
@@ -521,7 +521,7 @@ PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObjec
       if (method && o->op->offer == Offer::function) continue;
       Bound b(*o);
       if (!match(e, *o, args, nargs, kwnames, b, strict, nullptr)) continue;
-      // So a function of NumPy would get a pair of results.
+      // Otherwise a NumPy function would get a pair of results.
       if (method && b.out_given && o->outputs.size() > 1) {
         fail_type(e.name,
                   "(): a method with several results takes no out (which NumPy's functions "
@@ -585,7 +585,7 @@ PyObject* function_module(PyObject* self) {
              ? PyUnicode_FromString("clew")
              : PyUnicode_FromFormat("clew.%s", f->entry->name.substr(0, dot).c_str());
 }
-// Not among the getters: the type would give the getter as the module of itself.
+// Handled here, not by a getset entry: the type's own __module__ would then be that entry.
 PyObject* function_getattr(PyObject* self, PyObject* key) {
   if (PyUnicode_CompareWithASCIIString(key, "__module__") == 0) return function_module(self);
   return PyObject_GenericGetAttr(self, key);

@@ -29,7 +29,7 @@ struct Block {
 
 class Blocks {
   std::vector<Block> blocks_;
-  std::vector<Tensor> held_;  // other threads may let go of them while the loops run
+  std::vector<Tensor> held_;  // other threads may release them while the loops run
   std::vector<int64_t> first_{0};
 
  public:

@@ -15,7 +15,7 @@ namespace clew::python {
 
 namespace {
 
-// What all nodes of one op share; made once, since a signature is parsed for it.
+// Data shared by all nodes of one op; made once, because it needs a parsed signature.
 struct OpText {
   Ref op, node;
   std::unique_ptr<Overload> signature;
@@ -274,7 +274,7 @@ class Exporter {
         Py_BuildValue("(nOn)", i, reinterpret_cast<PyObject*>(t.get()), number_of(t->storage))));
     if (PyList_Append(leaves_.get(), entry.get()) < 0) throw PythonError();
   }
-  // Of a write into a view: the part that is written.
+  // For a write into a view: records which part is written.
   void note_part(const Node& n, Py_ssize_t i) {
     const OutMeta& m = n.inner().meta(0);
     Ref key(checked(PyLong_FromSsize_t(i)));

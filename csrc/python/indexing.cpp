@@ -144,7 +144,7 @@ struct Key {
   };
   std::vector<At> tensors;  // in order
   bool advanced() const { return !tensors.empty(); }
-  // As plan_index takes them: undefined for dims of which all is taken.
+  // The indices as plan_index takes them: undefined for dims that are taken whole.
   std::vector<Tensor> indices() const {
     std::vector<Tensor> out;
     int dim = 0;
@@ -203,7 +203,7 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
     auto* t = reinterpret_cast<TensorObj*>(o);
     if (is_mask(t->dtype) && t->shape->sizes.size() == 0) boolean = item(borrow(o)).to_int() != 0;
   }
-  if (boolean >= 0) {  // a new dimension, of which the one part or none is taken
+  if (boolean >= 0) {  // adds a dimension of size 1, or of size 0 for False
     k.add_dim();
     Tensor which = empty({boolean}, DType::Int64);
     if (boolean) which.data<int64_t>()[0] = 0;
@@ -263,7 +263,7 @@ void read_key(Key& k, PyObject* const* items, Py_ssize_t n, const Dims& sizes) {
       read_item(k, items[i], sizes, dim);
       continue;
     }
-    // A second ellipsis finds nothing left and stands for no dimension.
+    // A second ellipsis covers no dimension.
     int rest = seen_ellipsis ? 0 : sizes.size() - taken;
     seen_ellipsis = true;
     for (; rest > 0 && dim < sizes.size(); --rest) k.keep(sizes[dim++]);
@@ -297,7 +297,8 @@ void read_whole(Key& k, PyObject* key, const Dims& sizes) {
   read_key(k, &key, 1, sizes);
 }
 
-// Reading a key may run Python code (a slice's bounds, warnings), which may give x other sizes.
+// Checks that x keeps its sizes: reading a key may run Python code (a slice's bounds, warnings),
+// which may resize x.
 struct SameSizes {
   const Tensor& x;
   const ShapeRef shape = ShapeRef::borrow(x->shape);

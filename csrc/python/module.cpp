@@ -91,7 +91,7 @@ PyObject* memory_stats_(PyObject*, PyObject*) {
   });
 }
 
-// Those without an underscore are public and tell inspect.signature their parameters.
+// Functions without an underscore are public and have a text signature for inspect.signature.
 PyMethodDef functions[] = {
     {"_cpu_capability", cpu_capability, METH_NOARGS,
      "_cpu_capability()\n--\n\nThe instruction set of the loops that run."},

@@ -37,7 +37,7 @@ struct Shortcut {
   PyObject* name = nullptr;       // owned: by which name
   uint64_t home_version = 0;      // of `home`, when it was last seen to hold the callee
 
-  // Somebody may have put another function there.
+  // The function there may have been replaced.
   bool is_in_place() {
     if (home == Py_None) return true;
 #if PY_VERSION_HEX < 0x030c0000
@@ -61,7 +61,8 @@ bool every_module_hooked = false;
 
 PyObject* module_getattro(PyObject* self, PyObject* name);
 
-// Lent; what `self.name` gives where the class has nothing to say of it; null otherwise.
+// `self.name` from the instance or its parameters (borrowed), unless the class defines the name;
+// null if there is none.
 PyObject* own_or_parameter(PyObject* self, PyObject* own, PyObject* name) {
   if (_PyType_Lookup(Py_TYPE(self), name)) return nullptr;
   if (PyObject* found = PyDict_GetItemWithError(own, name)) return found;
@@ -263,7 +264,7 @@ PyObject* module_getattro(PyObject* self, PyObject* name) {
   if (!PyUnicode_Check(name) || _PyType_Lookup(Py_TYPE(self), name)) {
     PyObject* found = PyObject_GenericGetAttr(self, name);
     if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
-    // A property that raised AttributeError: Module.__getattr__ is asked next.
+    // A property raised AttributeError, so Module.__getattr__ is called next.
     Ref own(PyObject_GenericGetDict(self, nullptr));
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);

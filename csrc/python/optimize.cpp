@@ -58,7 +58,7 @@ template <class F> bool change_number(PyObject* o, F&& f) {
     f(*t.data<double>());
   else
     return false;
-  if (!(t->flags & flag_own_version)) ++t->storage->version;  // nobody asks who counted
+  if (!(t->flags & flag_own_version)) ++t->storage->version;  // not attributed to a line
   return true;
 }
 
@@ -68,15 +68,16 @@ template <class Rule> class Group {
   PyObject *params_, *states_;
   std::vector<Rule> rules_;
   std::vector<Job> jobs_;
-  // Other threads, and what looks states up, may replace or resize them before the loops have run.
+  // Keeps the storages alive: other threads, or code run while states are looked up, may replace or
+  // resize the tensors before the loops run.
   std::vector<Storage*> held_;  // owned
   std::vector<Storage*> written_;
   std::unordered_set<const void*> many_;
   PyObject* left_ = nullptr;            // owned
   Origin* here_ = kept(origin_here());  // owned
 
-  // False the second time that memory is written: what lies in it goes after the rest, which run
-  // at the same time.
+  // False if the memory is written by an earlier job already. Jobs run at the same time, so a
+  // second write to it runs after them.
   bool first_in(Storage* memory) {
     if (PyList_GET_SIZE(params_) > 32) return many_.insert(memory).second;
     for (Storage* s : written_)
@@ -126,7 +127,7 @@ template <class Rule> class Group {
     }
     jobs_.push_back(job);
   }
-  // What a dict holds; null where there is none. Comparing its keys may run Python code.
+  // The dict's value for a key, or null. Comparing its keys may run Python code.
   static Ref found(PyObject* dict, PyObject* key) {
     PyObject* value = PyDict_GetItemWithError(dict, key);
     if (!value && PyErr_Occurred()) throw PythonError();
@@ -169,10 +170,11 @@ template <class Rule> class Group {
   }
   Group(const Group&) = delete;
 
-  // Updates what it can. `names` are the states' keys in the order of the rule, null for those
-  // that are not used; with `counts` the state's step goes up. make(step, state) gives the rule,
-  // or nothing where the parameter has to be left; `own` if it differs between parameters of one
-  // step. Gives the numbers of those left alone; None when there are none.
+  // Updates all parameters that it can handle. `names` are the states' keys in the order of the
+  // rule, null for those that are not used; with `counts` the state's step goes up. make(step,
+  // state) gives the rule, or nothing where the parameter has to be left; `own` if it differs
+  // between parameters of one step. Returns the numbers of the parameters that were not updated;
+  // None if there are none.
   template <class Make>
   PyObject* step(const std::array<PyObject*, most_states>& names, bool counts, bool own,
                  Make&& make) {
@@ -182,7 +184,7 @@ template <class Rule> class Group {
       PyObject* o = param.get();
       if (!is_tensor(o)) fail_type("optimizer: parameters must be tensors");
       if (!reinterpret_cast<TensorObj*>(o)->grad) continue;
-      // All is looked up before anything is taken.
+      // Looks up everything before it uses anything.
       const Ref state(states_ ? found(states_, o) : Ref());
       bool ok = !states_ || (state && PyDict_Check(state.get()));
       Ref arrays[most_states];

@@ -1,6 +1,6 @@
 // The rules are PyTorch's: elementwise operations convert, most others do not.
 // May include: graph.
-// Invariant: an operation that is in no list follows from what it is made by.
+// Invariant: an operation in no list follows the rule of its kind of OpDef.
 #include "python/out_rules.h"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ constexpr auto plain = std::to_array<std::string_view>(
     {"abs",        "absolute",   "bitwise_not", "ceil",     "conj_physical", "fix",      "floor",
      "frac",       "hardshrink", "heaviside",   "isneginf", "isposinf",      "neg",      "negative",
      "logsigmoid", "round",      "sgn",         "sign",     "signbit",       "softplus", "trunc"});
-// Read their inputs while they write, so out may be none of those nor share memory with them.
+// These operations read their inputs while they write, so out must not be an input or share memory
+// with one.
 constexpr auto apart = std::to_array<std::string_view>(
     {"aminmax",        "cat",      "column_stack", "concat",        "concatenate", "dstack",
      "gather",         "hstack",   "max",          "masked_select", "min",         "mode",

@@ -14,7 +14,7 @@ namespace {
 // The __torch_function__ of classes that are left alone.
 PyObject* left_alone = nullptr;
 
-// What was found out about a class, as long as it stays as it is.
+// A cached answer about a class, valid while the class does not change.
 struct Answer {
   PyTypeObject* type;
   unsigned version;
@@ -32,10 +32,10 @@ bool type_overrides(PyTypeObject* type) {
   return known.overrides;
 }
 
-// A TorchFunctionMode is entered in some thread; clew.overrides knows in which.
+// Whether any thread is inside a TorchFunctionMode; clew.overrides knows which.
 bool any_mode = false;
 
-// Nobody nests arguments deeper; a list may hold itself.
+// The depth to which lists of arguments are searched; a list may contain itself.
 constexpr int deepest = 8;
 
 bool has_override(PyObject* o, int depth = 0) {

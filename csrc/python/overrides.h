@@ -9,7 +9,7 @@ namespace clew::python {
 // A subclass of Tensor with a __torch_function__ of its own exists.
 extern bool overriding;
 
-// Whether a mode is on, or an argument's class may have a say.
+// Whether a mode is on or an argument's class may define __torch_function__.
 bool any_override(PyObject* const* args, Py_ssize_t count);
 // The arguments of a call in Python's form.
 struct TupleAndDict {

@@ -44,7 +44,7 @@ namespace {
 
 PyObject* modules_name = PyUnicode_InternFromString("_modules");
 
-// What a weak reference stands for, lent by whoever else holds it; null when it is gone.
+// The object of a weak reference (borrowed: another owner keeps it alive), or null if it has died.
 PyObject* referent(PyObject* weak) {
 #if PY_VERSION_HEX >= 0x030d0000
   PyObject* o = nullptr;
@@ -57,15 +57,15 @@ PyObject* referent(PyObject* weak) {
 #endif
 }
 
-// The weak reference tells a module from a later one at its address.
+// The weak reference distinguishes a module from a later one at the same address.
 struct Called {
   PyObject* address = nullptr;  // lent, perhaps gone
   PyObject* module = nullptr;   // owned weak reference
   Scope* parent = nullptr;      // owned
   Scope* scope = nullptr;       // owned
 };
-// A few places for each hash: models have thousands of modules, and one that had to be found anew
-// at each call would take all below it along.
+// A set-associative table: models have thousands of modules, and if one were evicted at each call,
+// all modules below it would have to be found again.
 constexpr size_t ways = 4;
 std::array<std::array<Called, ways>, 2048> calls;
 // The module's place, or one for it.
@@ -272,7 +272,7 @@ PyObject* keep_whole_stacks(PyObject*, PyObject* on) {
   return PyBool_FromLong(std::exchange(modes.whole_stacks, PyObject_IsTrue(on) == 1));
 }
 
-// _live_tensors() -> all tensors that are alive, but for those that stand for samples of a vmap.
+// _live_tensors() -> all live tensors except batched ones of a vmap.
 PyObject* live_tensors_list(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     Ref list(checked(PyList_New(0)));
@@ -343,7 +343,7 @@ Scope* ModuleCall::found() const {
     c.scope->incref();
     return c.scope;
   }
-  // A module that is called again inside of itself goes by the path it has already.
+  // A module that is called again inside its own call keeps the path it already has.
   for (const ModuleCall* call = around_; call; call = call->around_)
     if (call->module_ == module_) {
       call->scope_->incref();
@@ -353,7 +353,7 @@ Scope* ModuleCall::found() const {
   clear(c);
   c.address = module_;
   c.module = PyWeakref_NewRef(module_, nullptr);
-  if (!c.module) PyErr_Clear();  // found anew at each call
+  if (!c.module) PyErr_Clear();  // looked up again at each call
   c.parent = modes.scope;
   if (c.parent) c.parent->incref();
   c.scope = fresh;

@@ -55,7 +55,7 @@ int tensor_traverse(PyObject* o, visitproc visit, void* arg) {
     Py_VISIT(t->extra->hooks);
     Py_VISIT(t->extra->post_accumulate_hooks);
   }
-  // Where nobody else holds its node, what that holds is this tensor's.
+  // If this tensor alone holds its node, the node's references count as the tensor's own.
   if (t->grad_fn && t->grad_fn->refs == 1)
     if (int status = visit_node(*t->grad_fn, visit, arg)) return status;
   Py_VISIT(Py_TYPE(o));
@@ -123,7 +123,8 @@ bool is_subclassed(PyObject* o) { return is_tensor(o) && Py_TYPE(o) != tensor_ty
 template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     static const Overload& o = *lookup(name.text);
-    // So come super().__add__(), and operands whose left one's class is not the right one's base.
+    // Reached by super().__add__(), and when the left operand's class is not a base of the right
+    // one's.
     if (overriding && is_tensor(a) && (is_subclassed(a) || is_subclassed(b))) {
       Ref result(overridden_operator(name.text, a, b));
       if (result.get() != Py_NotImplemented) return result.release();
@@ -234,7 +235,7 @@ PyObject* get_shape(PyObject* o, void*) {
 PyObject* get_dtype(PyObject* o, void*) { return dtype_object(obj(o)->dtype); }
 PyObject* get_device(PyObject* o, void*) { return device_object(borrow(o).device()); }
 PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(obj(o)->shape->sizes.size()); }
-// A view made where nothing was recorded tells what its base does, as in PyTorch.
+// A view made while nothing was recorded gives its base's requires_grad, as in PyTorch.
 PyObject* get_requires_grad(PyObject* o, void*) {
   const Tensor t = borrow(o);
   const bool follows = t->base && !is_batched(t) && is_inexact(t.dtype());
@@ -396,7 +397,7 @@ PyMemberDef tensor_members[] = {
     {}};
 PyObject* get_dict(PyObject* o, void*) {
   PyObject* dict = PyObject_GenericGetDict(o, nullptr);
-  if (dict) track(obj(o));  // whoever has it can make a cycle
+  if (dict) track(obj(o));  // its holder can make a cycle
   return dict;
 }
 int set_dict(PyObject* o, PyObject* value, void*) {

@@ -34,7 +34,7 @@ class Tables {
  public:
   Ref names{checked(PyList_New(0))};      // str
   Ref overloads{checked(PyList_New(0))};  // str: an operation's arguments
-  Ref arguments{checked(PyList_New(0))};  // list of str: those that are no tensors
+  Ref arguments{checked(PyList_New(0))};  // list of str: the arguments that are no tensors
   Ref places{checked(PyList_New(0))};     // (code, offset, module, class, outermost class, caller)
 
   Tables() {
@@ -49,7 +49,7 @@ class Tables {
     }
     if (site.kind > TraceKind::node) return -1;
     const auto* op = static_cast<const OpDef*>(site.what);
-    // The node has another name than the operation: told apart by the address behind.
+    // The node's name differs from the operation's: the key is the following address.
     const bool node = site.kind == TraceKind::node;
     return keyed(node ? static_cast<const void*>(&op->kind) : op, [&] {
       std::string_view full = op_name(*op);

@@ -56,7 +56,7 @@ constexpr AbsentDType absent_dtypes[] = {{"float4_e2m1fn_x2", 1, true, false, tr
                                          {"bits4x2", 1, false, false, false}};
 struct DTypeObj {
   PyObject_HEAD DType dtype;
-  const AbsentDType* absent;  // null for those that tensors have
+  const AbsentDType* absent;  // null for dtypes that tensors have
 };
 // Tensors' devices have no index; one that a program made may have, and says so.
 constexpr int no_index = -1;
@@ -312,7 +312,7 @@ PyObject* size_repeat(PyObject* o, Py_ssize_t times) {
   Ref plain(got);
   return size_from_iterable(plain.get());
 }
-// As nb_add it is also asked for (3,) + size.
+// As nb_add this also handles (3,) + size.
 PyObject* size_add(PyObject* a, PyObject* b) {
   if (!PyTuple_Check(a) || !PyTuple_Check(b)) Py_RETURN_NOTIMPLEMENTED;
   return size_concat(a, b);
@@ -439,7 +439,8 @@ PyObject* size_object(const Dims& d) {
 
 PyObject* size_object(Shape* shape) {
   if (!shape->size_object) {
-    // The allocation may run a finalizer that gives the tensor another shape, or asks for this one.
+    // Kept alive: the allocation may run a finalizer that gives the tensor another shape or needs
+    // the same object.
     const ShapeRef keep = ShapeRef::borrow(shape);
     Ref made(size_object(shape->sizes));
     if (!shape->size_object) shape->size_object = made.release();
@@ -552,8 +553,8 @@ Tensor tensor_or_number(PyObject* o) {
   return {};
 }
 
-// What holds memory, for the message of an allocation that failed (clew._insight.debug.memory).
-// Where more than the machine has was asked for, which nothing could make room for, it says so.
+// The text about what holds memory for a failed allocation (clew._insight.debug.memory). It says so
+// if more was requested than the machine has, since freeing tensors would not help then.
 static std::string holders_of_memory(std::string_view message) {
   constexpr std::string_view before = "tried to allocate ";
   static bool asking = false;  // may itself run out of memory

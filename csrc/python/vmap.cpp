@@ -65,7 +65,7 @@ PyObject* sizes(PyObject*, PyObject*) {
     return out.release();
   });
 }
-// What tells each open level from others that had its number before.
+// Identifies each open level; level numbers are used again.
 PyObject* serials(PyObject*, PyObject*) {
   return guarded([&] {
     const int n = vmap_depth();

@@ -59,7 +59,7 @@ PyObject* set_closely(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// _set_intercept(bits) -> the bits before: who looks at operations in this thread.
+// _set_intercept(bits) -> the previous bits: what intercepts operations in this thread.
 PyObject* set_intercept(PyObject*, PyObject* bits) {
   return guarded([&] {
     uint8_t before = modes.intercept;

@@ -1,4 +1,4 @@
-// The thread that gives back what a process no longer uses, although it does nothing any more.
+// The thread that gives cached memory back to the system while the process is idle.
 // May include: tensor/allocator.h; Python.h for the GIL.
 // Invariant: it runs only while something is cached, and never while the interpreter goes.
 #include <Python.h>

@@ -29,22 +29,25 @@ constexpr auto class_sizes = [] {
   return sizes;
 }();
 
-// As much may be cached without anybody looking after it, and beyond what was live.
+// Bytes that may be cached without an ageing thread, and beyond the bound that follows from live
+// bytes.
 constexpr int64_t quiet_bytes = int64_t{16} << 20;
 
 struct Allocator {
-  // Freed storages, linked through `owner`: by class those that kept their block, the rest apart.
+  // Freed storages, linked through `owner`: those that kept their block in lists by size class, the
+  // rest in `bare`.
   Storage* with_block[short_classes] = {};
-  Storage* with_clean_block[short_classes] = {};  // no memory stands behind the block
+  Storage* with_clean_block[short_classes] = {};  // the block has no memory
   Storage* with_long_block[long_classes] = {};
   Storage* bare = nullptr;
   MemoryStats stats;  // cached_bytes: of short blocks
-  // What goes beyond these takes the long way. With a watch everything does, so that without one
-  // it costs nothing.
+  // Requests beyond these limits take the slow path. With a watch the limits are set so that all
+  // requests do; without one, watching costs nothing.
   int64_t live_limit = 0;
   int64_t cached_limit = quiet_bytes;
   StorageWatch watch = nullptr;
-  // Live bytes beyond which make_room() is asked first; it throws where there is no room.
+  // Allocations that would exceed these live bytes call make_room() first; it throws if there is no
+  // room.
   int64_t room_limit = INT64_MAX;
   void (*make_room)(size_t nbytes) = nullptr;
 
@@ -53,8 +56,8 @@ struct Allocator {
   int64_t long_live = 0;         // of stats.live_bytes
   int64_t long_kept = 0;         // in with_long_block
   int64_t spanless = 0;          // of long blocks that came from malloc
-  // The most that was live in this turn of the clock, in those before, and what is left of the
-  // most of older ones.
+  // The peak of live bytes in this turn of the clock and in earlier turns, and the faded peak of
+  // older ones.
   static constexpr int turns = 15;
   int64_t peak_now = 0;
   int64_t peaks[turns] = {};
@@ -70,7 +73,7 @@ inline Storage* pop(Storage*& list) {
   Storage* s = list;
   Storage* next = list = static_cast<Storage*>(s->owner);
   s->owner = nullptr;
-  // What the next result will need is on its way while this one is computed.
+  // Prefetches what the next result needs while this one is computed.
   if (next) {
     fetch_line(next->owner);
     for (size_t i = 0; i < 4; ++i) fetch_line(static_cast<char*>(next->data) + i * line_bytes);
@@ -104,11 +107,11 @@ Storage* take_long_block(Allocator& a, size_t nbytes);
 void keep_long_block(Allocator& a, Storage* s);
 // Gives back what is held beyond what may be.
 void keep_within_bounds(Allocator& a);
-// Takes the memory from behind short blocks that lie side by side and that nobody uses.
+// Gives back the memory of unused neighbouring short blocks.
 void clean_short_blocks(Allocator& a);
 // Gives what lies in with_long_block back to the heap of spans.
 void gather_long_blocks(Allocator& a);
-// Bytes of all blocks that memory stands behind, and of those that nobody uses.
+// Bytes of all blocks that have memory, and of the unused ones among them.
 int64_t held_bytes(const Allocator& a);
 int64_t cached_bytes(const Allocator& a);
 

@@ -1,4 +1,4 @@
-// Every tensor that is alive, for whoever asks what holds memory.
+// Every live tensor, for reports of what holds memory.
 // May include: tensor.
 // Invariant: none.
 #pragma once

@@ -1,6 +1,6 @@
 // Holding the tensors of a call while the interpreter runs other threads.
 // May include: base, tensor.
-// Invariant: counts change with the interpreter held; what was held is let go of exactly once.
+// Invariant: counts change with the GIL held; what was held is released exactly once.
 #include "tensor/kernel_frame.h"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Tensors that a kernel works on, held so that the interpreter may be let go of meanwhile.
+// Holds the tensors that a kernel works on, so that the GIL may be released meanwhile.
 // May include: base, tensor/tensor.h.
 // Invariant: what another thread does to a tensor object (`x.data = y`, resize_, deletion) reaches
 // neither the bytes nor the sizes that a held tensor's kernel reads.

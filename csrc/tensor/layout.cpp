@@ -18,7 +18,7 @@ Dims ordered_strides(const Dims& sizes, std::span<const Tensor> operands) {
     else
       steps.push_back(broadcast_strides(t.sizes(), t.strides(), sizes));
   }
-  // Positive where dim a lies outside of dim b; 0 where no operand tells.
+  // Positive if dim a is outside dim b in memory; 0 if no operand decides.
   auto compare = [&](int64_t a, int64_t b) {
     const auto first = static_cast<int>(a), second = static_cast<int>(b);
     for (const Dims& step : steps) {
@@ -28,8 +28,8 @@ Dims ordered_strides(const Dims& sizes, std::span<const Tensor> operands) {
     }
     return 0;
   };
-  // From the innermost dim out. No order of all dims need exist, so each is put in by turns past
-  // those that it may pass.
+  // Sorts the dims from the innermost outwards by insertion, because compare() need not be a total
+  // order.
   Dims order(n);
   for (int i = 0; i < n; ++i) order[i] = n - 1 - i;
   for (int i = 1; i < n; ++i) {

@@ -1,7 +1,7 @@
 // Blocks above 4 KB: kept by size class where sizes recur, else cut from and joined in the heap of
 // spans; and how much may be kept at all.
 // May include: base, tensor/allocator.h.
-// Invariant: memory that the system is asked for never takes what is held beyond most_held().
+// Invariant: no request to the system makes the held memory exceed most_held().
 #include <algorithm>
 #include <cstdlib>
 
@@ -19,8 +19,8 @@ int class_of(size_t nbytes) {
   const size_t part = (nbytes - (size_t{1} << log) + sixteenth - 1) / sixteenth;
   return (log - 12) * 16 + static_cast<int>(part) - 1;  // 4097 bytes: 0
 }
-// What a block of the class takes: two lines more than its size, so that those of one round size
-// do not all fall into one set of the cache.
+// The bytes of a block of this class: two lines more than its size, so that blocks of one round
+// size do not all map to one cache set.
 size_t bytes_of(int c) {
   const int log = (c + 1) / 16 + 12;
   const size_t size =
@@ -31,7 +31,7 @@ int64_t bytes_of(const Storage& s) {
   return static_cast<int64_t>(s.span ? s.span->bytes : bytes_of(s.size_class - short_classes));
 }
 
-// The most that may have memory behind it while `more` bytes are added to what is live.
+// The bound on memory behind all blocks when `more` bytes are added to the live bytes.
 int64_t most_held(const Allocator& a, int64_t more) {
   int64_t peak = std::max({a.stats.live_bytes + more, a.peak_now, a.faded_peak});
   for (int64_t p : a.peaks) peak = std::max(peak, p);
@@ -52,8 +52,8 @@ bool can_be_had(Allocator& a, int64_t bytes) {
   return true;
 }
 
-// Takes memory for so many bytes from behind what nobody uses. To go over the short blocks takes a
-// while, so that what is gained must be worth it.
+// Gives memory of unused blocks back to the system, `over` bytes if possible. Scanning the short
+// blocks takes a while, so it is done only if enough can be gained.
 void give_back(Allocator& a, int64_t over) {
   if (over <= 0) return;
   const int64_t dirty = span_bytes().dirty;

@@ -16,11 +16,11 @@ using ShapeRef = Counted<Shape>;
 struct Shape {
   uint32_t refs = 1;
   bool contiguous = true;
-  bool dense_strides = true;  // those of a fresh tensor; sizes of 1 have them in other ways, too
+  bool dense_strides = true;  // the strides of a fresh tensor; dims of size 1 may have any stride
   int64_t numel = 1;
   Dims sizes;
   Dims strides;                     // in elements
-  PyObject* size_object = nullptr;  // owned; the clew.Size of `sizes`, once one was asked for
+  PyObject* size_object = nullptr;  // owned; the clew.Size of `sizes`, once requested
 
   // Recent ones are handed out again. dense() throws where the sizes are negative or their product
   // overflows.

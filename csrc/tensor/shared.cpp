@@ -105,7 +105,7 @@ int reserve(int fd, size_t length) {
   do error = posix_fallocate(fd, 0, static_cast<off_t>(length));
   while (error == EINTR);
 #ifdef F_ADD_SEALS
-  // Nobody can take pages away from those that map them.
+  // Seals the file, so that no process can remove pages which others map.
   if (!error) fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 #endif
   return error;

@@ -26,10 +26,10 @@ Storage* create_shared(size_t nbytes, const std::string& name, uint64_t keeper);
 Storage* attach_shared(int descriptor, size_t nbytes);
 // The same by name; takes over one count of lend_name.
 Storage* attach_shared(const std::string& name, size_t nbytes);
-// Counts somebody who will open the file by its name.
+// Counts a future user that will open the file by its name.
 void lend_name(const Storage* s);
 
-// Has a shared storage keep another one alive, whose bytes somebody still looks at.
+// Makes a shared storage keep alive another storage whose bytes are still in use.
 void keep_beside(Storage* shared, Storage* other);
 
 // Files by name count their users over all processes; the last one removes the name.

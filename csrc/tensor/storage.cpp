@@ -136,7 +136,7 @@ Storage* Storage::allocate(size_t nbytes, Device device) {
   if (a.stats.live_bytes + static_cast<int64_t>(nbytes) > a.room_limit && device == Device::CPU)
       [[unlikely]]
     a.make_room(nbytes);
-  if (device != Device::CPU || nbytes - 1 >= short_most) [[unlikely]] {  // 0 - 1 is large, too
+  if (device != Device::CPU || nbytes - 1 >= short_most) [[unlikely]] {  // 0 - 1 is large
     s = allocate_rarely(a, nbytes, device);
     if (!s->data) return s;
   } else {

@@ -22,14 +22,15 @@ struct alignas(64) Storage {  // one line of the cache
   uint32_t refs = 1;
   uint32_t version = 0;  // counts in-place writes through any view
   Device device = Device::CPU;
-  bool resizable = true;  // false when the bytes belong to somebody else (NumPy, DLPack)
+  bool resizable = true;  // false if another owner has the bytes (NumPy, DLPack)
   uint16_t size_class = 0;
   uint32_t awaited : 31 = 0;  // operands of waiting calls that lie here
-  uint32_t lent : 1 = 0;      // somebody may write the bytes unseen: NumPy, DLPack, an address
+  uint32_t lent : 1 = 0;      // the bytes may be written unseen through NumPy, DLPack or an address
   void* data = nullptr;
   size_t nbytes = 0;
-  // For foreign memory: gives `owner` back. Of a pending storage the owner is what makes its bytes
-  // (program/waiting.h), of one whose contents can be made again their Content (program/recipe.h).
+  // For foreign memory: releases `owner`. The owner of a pending storage is what computes its bytes
+  // (program/waiting.h); that of a storage whose contents can be recomputed is their Content
+  // (program/recipe.h).
   void (*release)(Storage*) = nullptr;
   void* owner = nullptr;
   Origin* writer = nullptr;  // owned: where the last counted write came from
@@ -41,15 +42,15 @@ struct alignas(64) Storage {  // one line of the cache
   void resize(size_t new_nbytes);
   // Bytes for a storage that was allocated as pending, without any.
   void take_bytes();
-  // Or those of another storage of the same size, which has none then.
+  // Takes the bytes of another storage of the same size, which then has none.
   void take_bytes_of(Storage* other);
-  // Whether somebody has to know before the bytes are written.
+  // Whether settle_before_write() must be called before the bytes are written.
   bool is_looked_after() const {
     return device == Device::Pending || awaited || (release && resizable);
   }
   // References that no waiting call holds.
   uint32_t seen_refs() const { return refs - awaited; }
-  // Whether somebody else may write the bytes without a word to us.
+  // Whether code outside the library may write the bytes unnoticed.
   bool is_exposed() const { return lent || !resizable; }
   char* at(int64_t offset) const { return static_cast<char*>(data) + offset; }
   void incref() { ++refs; }
@@ -62,7 +63,8 @@ struct alignas(64) Storage {  // one line of the cache
 };
 static_assert(sizeof(Storage) == 64);
 
-// Told of every block that is taken (bytes above zero) or given back (below). Null takes it away.
+// Called for every block that is allocated (bytes > 0) or freed (bytes < 0). Null removes the
+// watch.
 using StorageWatch = void (*)(void* data, int64_t bytes);
 void watch_storages(StorageWatch watch);
 // Lets go of a storage's writer (set by graph/).
@@ -77,11 +79,11 @@ struct MemoryStats {
 };
 MemoryStats memory_stats();
 void reset_peak_memory_stats();
-// As though so much had been live before.
+// Raises the recorded peak to at least this value.
 void raise_peak_memory_stats(int64_t peak_bytes);
 void empty_cache();
-// As though so many turns of the clock had gone by: what was live long ago no longer counts, and
-// what is cached beyond it is given back. Whether there may be more to give back.
+// Ages the cache by `turns` turns of its clock: old peaks of live bytes are forgotten, and cached
+// memory beyond the new bound is given back. Returns whether there may be more to give back.
 bool age_cache(int turns = 1);
 
 }  // namespace clew

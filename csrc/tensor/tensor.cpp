@@ -40,7 +40,7 @@ void strike(TensorObj* t) {
   all.pop_back();
 }
 
-// Those that wait in release_in_turn().
+// Objects queued by release_in_turn().
 struct Release {
   void (*release)(void*);
   void* what;
@@ -111,7 +111,7 @@ void move_tensors(Storage* from, Storage* to) {
 std::vector<Tensor> live_tensors() {
   std::vector<Tensor> alive;
   for (TensorObj* t : all_objects())
-    // Those in the free list have none; one that is being freed has no reference left.
+    // Objects in the free list have no storage; one that is being freed has a count of 0.
     if (t->storage && t->shape && Py_REFCNT(reinterpret_cast<PyObject*>(t)) > 0)
       alive.push_back(Tensor::borrow(t));
   return alive;
@@ -160,7 +160,7 @@ void free_tensor_obj(TensorObj* t) {
   // One of a subclass comes here tracked whatever its flag says, for instance after `__class__` was
   // set.
   if ((t->flags & flag_tracked) || type != tensor_type) PyObject_GC_UnTrack(t);
-  // Before anything runs that could ask for values: they would come to what is going.
+  // Done before code runs that could read values: results would be delivered to this dying tensor.
   if (t->flags & flag_gathered) [[unlikely]]
     forget_gathered(t);
   if (t->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(t));

@@ -75,16 +75,16 @@ extern PyTypeObject* tensor_type;
 // OutOfMemory.
 TensorObj* new_tensor_obj();
 void free_tensor_obj(TensorObj* t);  // the type's tp_dealloc
-// Whoever allocates a tensor object otherwise puts it into the list of all.
+// Code that allocates a tensor object in another way must put it into the list of all.
 void enlist(TensorObj* t);
-// It may be part of a cycle from now on.
+// Lets the garbage collector track t, which may be part of a cycle from now on.
 inline void track(TensorObj* t) {
   t->flags |= flag_tracked;
   auto* o = reinterpret_cast<PyObject*>(t);
   if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
 }
-// Lets go of what only a tensor or a storage may have held. A chain of such things, however long,
-// is freed by a loop: past a few the inner ones wait for the outermost.
+// Releases an object whose last owner may have been a tensor or storage. Chains of any length are
+// freed by a loop: beyond a few nested calls, the inner objects are queued for the outermost call.
 void release_in_turn(void (*release)(void*), void* what);
 inline void decref_in_turn(PyObject* o) {
   release_in_turn([](void* p) { Py_DECREF(static_cast<PyObject*>(p)); }, o);
@@ -177,8 +177,8 @@ static_assert(sizeof(Tensor) == sizeof(TensorObj*));
 struct ElementsOfBatch : Error {
   using Error::Error;
 };
-// Before bytes are written by something that does not wait: calls that wait may read them, or what
-// is made again of what they were.
+// Call before writing bytes at once: waiting calls may read them, and recipes may recompute values
+// from their old contents.
 inline void settle_before_write(const Tensor& t) {
   if (t->storage->is_looked_after()) [[unlikely]]
     settle_storage(t->storage);
@@ -203,7 +203,7 @@ Tensor alias(const Tensor& t, const Dims& sizes, const Dims& strides,
              int64_t offset_elements_from_t = 0);
 Tensor alias(const Tensor& t);
 constexpr uint8_t kept_flags = flag_own_version | flag_inference | flag_wrapped_number | flag_conj;
-// The same, of what a tensor consists of.
+// The same, made from the parts of a tensor.
 Tensor over_parts(Storage* storage, Shape* shape, int64_t offset, DType dtype, uint8_t flags);
 // A CPU 0-d tensor with the value; `wrapped` marks it as a Python number for promotion.
 Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped = false);
@@ -211,7 +211,7 @@ Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped = false);
 void fill_(const Tensor& t, const Scalar& value);
 // dst[...] = src[...] converting dtype, broadcasting src; not recorded, does not bump versions.
 void copy_into(const Tensor& dst, const Tensor& src);
-// Whether the copy waits, as a call does (set by program/).
+// Lets the copy wait if it should, as a call does; returns whether it waits (set by program/).
 extern bool (*defer_copy)(const Tensor& dst, const Tensor& src);
 // The value of a one-element tensor.
 Scalar item(const Tensor& t);

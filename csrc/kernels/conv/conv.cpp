@@ -223,8 +223,8 @@ bool ask_onednn(const ConvShape& s) {
   return s.last || !(s.dtype == DType::Float32 && s.groups == 1 && pointwise(s));
 }
 
-// oneDNN's kernels for the gradient of an image go by blocks of channels, most of which few
-// channels leave empty: 3 take it three times as long as products of columns.
+// oneDNN's kernels for the gradient of an image work on blocks of channels, which are mostly empty
+// for few channels: for 3 channels it takes three times as long as products of columns.
 bool few_channels(const ConvShape& s) {
   const int64_t in = s.ci / s.groups, out = s.co / s.groups;
   return s.dtype == DType::Float32 && !s.last && (in <= 4 || (in <= 8 && out >= 8 * in));

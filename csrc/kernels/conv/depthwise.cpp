@@ -39,9 +39,9 @@ bool suits(const ConvShape& s) {
   return s.out[2] >= 7;
 }
 
-// oneDNN's vectors run along channels, in copies ordered so: faster where rows are short, where the
-// copies stay in the cache, or where there is much to multiply; as measured with AVX-512. That is
-// so of maps only: its gradients of weights take up to 20 times as long.
+// oneDNN vectorizes along channels and copies data into that order. It is faster for short rows, if
+// the copies stay in the cache, or if there is much to multiply (measured with AVX-512). This holds
+// for forward and input gradient only; its weight gradients take up to 20 times as long.
 bool runs_along_channels(const ConvShape& s) {
   if (instruction_set() != InstructionSet::avx512) return false;
   constexpr int64_t block = 16, short_row = 32, middle_row = 64, cached = 1 << 20, many_taps = 49;

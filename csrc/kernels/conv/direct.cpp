@@ -19,10 +19,9 @@ Map map() {
   return found;
 }
 
-// oneDNN's vectors run along output channels, in copies ordered so. It is slower where channels do
-// not fill a vector, and where there is so little work that the copies cost more than it; as
-// measured, with unit stride, as a larger one picks columns apart here. A kernel of one point is a
-// plain matrix product.
+// oneDNN vectorizes over output channels and copies data into that order. Direct loops are faster
+// when channels do not fill a vector or the work is small (measured; unit stride only: a larger
+// stride must first separate columns here). A kernel of one point is a plain matrix product.
 bool suits(const ConvShape& s) {
   if (s.dtype != DType::Float32 || s.nd > 2 || s.last || s.groups != 1 || s.n == 0) return false;
   if (s.in_points() == 0 || s.out_points() == 0 || s.ci * s.co * s.kernel_points() == 0)

@@ -43,9 +43,9 @@ float total(Vec v) {
 // Bytes that one thread keeps between calls.
 const LocalScratch planes_scratch, weights_scratch;
 
-// The input rows that some output rows need, with the padding around them. Of each row, columns
-// that a stride sets apart lie together, so that a tap's columns are neighbours; after them there
-// is room for a whole vector.
+// The input rows that some output rows need, with the padding around them. Columns of a row are
+// grouped by their remainder modulo the stride, so that the columns of one tap are neighbours. Each
+// group ends with room for a whole vector.
 struct Padded {
   int64_t rows, part, row, plane;
 

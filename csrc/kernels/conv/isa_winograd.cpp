@@ -32,8 +32,8 @@ constexpr int64_t products = 16;
 constexpr int64_t unit_bytes = 256 << 10;
 constexpr int64_t unit_tiles = 64;
 constexpr int64_t sums_bytes = 64 << 20;  // of all threads' parts of a weight's gradient
-// Between the sixteen arrays that one tile is spread over: they must not all want the same few
-// lines of the cache, as they would a power of two apart.
+// Padding between the sixteen arrays that one tile is spread over. A power-of-two distance would
+// map them all to the same few cache sets.
 constexpr int64_t gap = 3 * L;
 
 constexpr size_t kept_megabytes = 64;

@@ -48,8 +48,8 @@ void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices)
 void mean_pool(const PoolShape& s, const void* x, void* y);
 void mean_pool_backward(const PoolShape& s, const void* gy, void* gx);
 
-// gx, of `in_points` a plane, is zero but for the sums of gy at its indices. False when an index is
-// out of range.
+// gx (`in_points` per plane) is zero except for the sums of gy at its indices. False when an index
+// is out of range.
 bool pool_scatter(DType dtype, int64_t planes, int64_t in_points, int64_t out_points,
                   const void* gy, const int64_t* indices, void* gx);
 // y[plane, i] = x[plane, indices[plane, i]]. False when an index is out of range.

@@ -30,8 +30,8 @@ bool suits(const ConvShape& s) {
     }
   }
   if (s.n == 0 || s.ci % loops().lanes || s.co % loops().lanes) return false;
-  // Transformed weights are 16/9 of the plain ones: those that leave the cache must serve many
-  // tiles.
+  // Transformed weights are 16/9 the size of the plain ones; if they do not fit into the cache,
+  // they must be used for many tiles.
   const int64_t tiles = s.n * ((s.out[1] + 1) / 2) * ((s.out[2] + 1) / 2);
   return tiles >= (s.ci * s.co > weights_cached ? 192 : 16);
 }

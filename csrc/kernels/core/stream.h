@@ -15,7 +15,8 @@ constexpr int64_t line_bytes = 64;
 // Scattered lines are streamed from this size of a result on: more than the cache of one core.
 constexpr int64_t stream_bytes = int64_t{1} << 20;
 
-// Results written in order from this size on, of which the last cache would not keep much.
+// Results of at least this size, written in order, bypass the caches: the last cache would not keep
+// much of them.
 constexpr int64_t stream_in_order_bytes = int64_t{1} << 25;
 
 // Copies whole lines to a place that is aligned to lines.

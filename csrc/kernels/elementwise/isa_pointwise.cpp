@@ -133,7 +133,7 @@ void init_comparison() {
   set_loops<1, clamp_loop<float>, clamp_loop<double>>(table::clamp);
   binary<2>(table::clamp_backward, F{},
             []<class T>(T g, T x, const T* c) { return (x >= c[0]) & (x <= c[1]) ? g : T(0); });
-  // nan wins over the bounds, and of them, too.
+  // A nan input gives nan, and so does a nan bound.
   ternary(table::clamp_between, F{}, []<class T>(T x, T low, T high) {
     T y = x < low ? low : x;
     y = low != low ? low : y;

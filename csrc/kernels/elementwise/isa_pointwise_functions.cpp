@@ -81,7 +81,7 @@ struct Remainder {
     double q = static_cast<double>(a) / static_cast<double>(b);
     return (std::fabs(q) < 268435456.0) & (std::fabs(b) < vm::inf<float>);
   }
-  // What C's fmod gives, but for the sign of zero.
+  // C's fmod, except for the sign of zero.
   static float rest(float a, float b) {
     double x = std::fabs(static_cast<double>(a));
     double y = std::fabs(static_cast<double>(b));
@@ -95,7 +95,7 @@ struct Fmod : Remainder {
   static double fast(double a, double b) { return rest(a, b); }
   template <class T> static T slow(T a, T b) { return std::fmod(a, b); }
 };
-// Of Python's sign: that of the divisor.
+// The remainder with the sign of the divisor, as in Python.
 struct Modulo : Remainder {
   template <class T> static T turned(T rest, T b) {
     T other = (rest < T(0)) != (b < T(0)) ? rest + b : rest;

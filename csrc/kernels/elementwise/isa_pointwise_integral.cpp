@@ -103,8 +103,8 @@ template <class F, class... T> void divided(LoopTable& table, TypeList<T...>, F)
   ((table.fn[static_cast<int>(dtype_of<T>())] = divided_loop<T, F>), ...);
 }
 
-// A shift by a negative count or by the whole width gives what shifting step by step tends to.
-// Both are computed, for vectors have no branches.
+// A shift by a negative count or by at least the width gives the limit of repeated shifts by one.
+// Both values are computed and one is selected, because vectors have no branches.
 template <class T> constexpr unsigned width = static_cast<unsigned>(8 * sizeof(T));
 template <class T> bool in_width(T count) {
   return static_cast<std::make_unsigned_t<T>>(count) < width<T>;
@@ -119,7 +119,7 @@ template <class T> T shifted_right(T a, T count) {
   return in_width(count) ? shifted : a < 0 ? T(-1) : T(0);
 }
 
-// A bound outside of the dtype's range bounds nothing, or everything.
+// A clamp bound converted to T. A bound outside T's range becomes the nearest end of the range.
 template <class T> T bound(const Scalar& s, T otherwise) {
   using limits = std::numeric_limits<T>;
   if (!s.has_value()) return otherwise;

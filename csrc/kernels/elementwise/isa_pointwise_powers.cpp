@@ -48,8 +48,9 @@ template <class T, int halves> void power_row(T* to, const T* from, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = short_power<T, halves>(from[i]);
 }
 
-// The loop for x^y that products make; null where they do not. An inverse of a product that
-// overflows is lost, which only a double notices: it keeps to exponents above 0.
+// The loop that computes x^y by multiplications, or null if y has none. For y < 0 it inverts a
+// product, which may overflow although x^y does not; floats compute in double, but doubles cannot,
+// so they take positive exponents only.
 template <class T> PowerRow<T> short_power_row(T y) {
   constexpr int most = 8, first = std::is_same_v<T, float> ? -most : 1;
   const T twice = T(2) * y;
@@ -145,7 +146,7 @@ struct Parts {
   return {z, std::fma(y, low, std::fma(y, high, -z))};
 }
 
-// Few of the numbers are not as most: these alone are done again.
+// Recomputes the few elements that the fast loop does not cover.
 void unusual_powers(float* out, const float* x, const float* y, const float* high, float* size,
                     int64_t n, float most) {
   int other = 0;
@@ -172,7 +173,8 @@ void power_rows(float* out, const float* x, const float* y, int64_t n) {
   constexpr auto tiny = std::bit_cast<int32_t>(std::numeric_limits<float>::min());
   alignas(64) float scale[block_size], log[block_size], high[block_size], low[block_size];
   find_cells(x, scale, log, n);
-  // Those of numbers above 0 are in the same order as they, infinity and nan at the end.
+  // For positive numbers, bit patterns have the same order as the numbers; infinity and nan come
+  // last.
   int32_t least = tiny, greatest = 0, largest = 0;
   for (int64_t i = 0; i < n; ++i) {
     const Parts z = log_times(x[i], y[i], scale[i], log[i]);
@@ -258,7 +260,7 @@ void power_rows(double* out, const double* x, const double* y, int64_t n) {
     power[i] = fits ? power[i] : vm::nan<double>;
     other |= !fits;
   }
-  // The others, and what is nan by right, one by one.
+  // Computes the remaining elements, and those whose true result is nan, one by one.
   for (int64_t i = 0; other && i < n; ++i)
     if (power[i] != power[i]) power[i] = std::pow(x[i], y[i]);
   std::copy_n(power, n, out);

@@ -57,7 +57,8 @@ void init_slopes() {
     T width = (T(1) - x) * x;
     return T(g * (x - t) / (width < T(1e-12) ? T(1e-12) : width));
   });
-  // Each half by itself, so that nothing cancels where the score is sure of the target.
+  // Computes the two signs of x separately, so that nothing cancels when the score predicts the
+  // target with certainty.
   binary(table::bce_logits, F{}, []<class T>(T x, T t) {
     return T((x > T(0) ? x * (T(1) - t) : -x * t) + vm::log1p(vm::exp(-std::fabs(x))));
   });

@@ -55,7 +55,7 @@ double by_angle(Polynomial which, double x, double n) {
     x = 2 * x - 1;
   }
   const double sign = x < 0 && std::fmod(n, 2) != 0 ? -1 : 1;
-  // Of -x, V is W but for the sign, and W is V.
+  // At -x, V equals W up to sign, and W equals V.
   if (x < 0 && kind >= 2) kind = 5 - kind;
   x = std::fabs(x);
   if (x == 1) return sign * (kind == 1 ? n + 1 : kind == 3 ? 2 * n + 1 : 1);

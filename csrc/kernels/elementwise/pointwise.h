@@ -17,7 +17,7 @@ Loop stored_cast_of(DType from, DType to);  // where one of them is only stored
 // The loop of where(bool condition, a, b) for elements of `item` bytes.
 Loop where_loop_of(size_t item);
 
-// Named after the ops; a comment tells the scalar parameters that a loop reads.
+// Tables have the names of their ops. Comments list the scalar parameters that a loop reads.
 namespace table {
 // --- arithmetic ---
 inline LoopTable add, sub;  // alpha
@@ -80,7 +80,7 @@ inline LoopTable pow_slope;  // exponent
 inline LoopTable exp2_slope, expm1_slope, sqrt_slope, rsqrt_slope, tan_slope, reciprocal_slope;
 // --- of grad, dividend, divisor ---
 inline LoopTable divisor_slope;
-// --- conversions, [from][to]; those that are not here are made element by element ---
+// --- conversions, [from][to]; missing pairs are converted element by element ---
 inline LoopTable casts[num_dtypes];
 }  // namespace table
 

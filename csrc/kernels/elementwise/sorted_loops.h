@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t sorted_block = 512;
 
-// F::kind(x) tells the kind of x, below F::kinds, and F::of<kind>(x) is its value; both of doubles.
-// Kind 0 must be harmless for any number.
+// F::kind(x) is the kind of x, below F::kinds, and F::of<kind>(x) is the function's value; both
+// take doubles. Kind 0 must be harmless for any number.
 template <class F, int kind, class T>
 [[gnu::flatten]] void rows_of_kind(const T* x, T* out, int64_t n) {
 #pragma GCC ivdep

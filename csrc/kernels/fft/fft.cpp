@@ -201,7 +201,7 @@ template <class T> std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
 }
 
 template <class T> int64_t fft_scratch(const FftPlan<T>& plan) {
-  // Four planes of as many lines as the width; what goes through a convolution comes line by line.
+  // Four planes of `width` lines. Lengths that go through a convolution are done line by line.
   if (plan.longer) return 2 * plan.longer->n + fft_scratch(*plan.longer) + 2 * plan.n;
   return 4 * FftPlan<T>::width * (plan.n + 16);
 }
@@ -264,7 +264,7 @@ void fft(const T* in, T* out, int64_t outer, int64_t n, int64_t inner, bool inve
     });
     return;
   }
-  // As many lines as the width at a time: neighbours within, or lines behind each other.
+  // `width` lines at a time: neighbours along the inner dim, or consecutive lines.
   const int64_t blocks = inner == 1 ? (outer + w - 1) / w : (inner + w - 1) / w;
   const int64_t total = inner == 1 ? blocks : blocks * outer;
   parallel_for(

@@ -8,8 +8,8 @@
 
 namespace clew::kernels {
 
-// One step of a transform of `lanes` lines at once, real and imaginary parts apart: `m` groups of
-// `radix` elements, `before` times as many numbers each as there are lanes.
+// One step of `lanes` transforms at once, real and imaginary parts in separate arrays: `m` groups
+// of `radix` elements, `before` times as many numbers each as there are lanes.
 struct FftStep {
   int radix;
   int64_t m, before;

@@ -92,7 +92,8 @@ int64_t grain_of(const Pattern& p, int64_t width) {
   const int64_t each = 1 + p.count() / std::max<int64_t>(p.rows(), 1);
   return 1 + grain_default / (each * (width + 4));
 }
-// Calls run(begin, end) over pieces of the rows; the least row that one of them says does not fit.
+// Calls run(begin, end) for pieces of the rows. Each gives the first row that is invalid; the
+// smallest of these is returned.
 template <class F> int64_t over_rows(const Pattern& p, int64_t width, F&& run) {
   std::atomic<int64_t> bad{p.rows()};
   parallel_guided(p.rows(), grain_of(p, width), [&](int64_t begin, int64_t end) {

@@ -16,7 +16,7 @@ namespace clew::kernels {
 
 namespace {
 
-// How a value meets what is there already.
+// Functors that combine a new value with the one that is already there.
 struct Assign {
   template <class T> void operator()(T& at, const T& v) const { at = v; }
 };
@@ -30,7 +30,8 @@ struct Add {
       at = static_cast<T>(static_cast<compute_t<T>>(at) + static_cast<compute_t<T>>(v));
   }
 };
-// The rarer ways in one: they are asked for at each element, which memory takes longer for.
+// The rarer combinations in one functor. It tests the kind for each element, which costs less than
+// the memory access.
 struct Other {
   Combine combine;
   template <class T> void operator()(T& at, const T& v) const {
@@ -74,7 +75,7 @@ bool within(int64_t index, int64_t size) {
   return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
 }
 
-// So many elements are fetched together, to be written.
+// The number of elements that are prefetched for writing at a time.
 constexpr int64_t fetch_piece = 1024;
 
 // Fetches the lines of p[0..n), to be written.
@@ -235,7 +236,8 @@ void cat_rows(char* out, const char* const* src, const int64_t* bytes, const int
 
 namespace {
 
-// Neighbours whose places are neighbours too: padding and slices by index are made of few of them.
+// A run of neighbouring elements whose places are neighbours as well. Padding and slices by index
+// consist of few runs.
 struct PlaceRun {
   int64_t first, place, count;
 };
@@ -383,7 +385,7 @@ bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
     pieces = num_threads();
   }
   int64_t span = most - least + 1;
-  // Rows that lie apart need no such care.
+  // Rows that do not share memory can be written by several threads directly.
   bool apart = rows >= num_threads() && rows > 1;
   for (int d = 0; d < axis; ++d) apart = apart && (dst.sizes[d] == 1 || dst.strides[d] != 0);
   std::vector<PlaceRun> runs;

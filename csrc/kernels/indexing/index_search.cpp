@@ -73,8 +73,8 @@ NonzeroCounts count_nonzero(const NdView& x) {
 namespace {
 
 // Calls write(k, positions, m) for batches of nonzero elements, m of them from the k-th on, several
-// batches at once. As many are named as were counted: where another thread has changed elements in
-// between, some are left out, or the first of all stands for those that are gone.
+// batches at once. It writes exactly as many positions as were counted. If another thread has
+// changed elements since, surplus ones are left out and missing ones are replaced by position 0.
 template <class F> void each_nonzero(const NdView& x, const NonzeroCounts& counts, F&& write) {
   constexpr int64_t batch = 256;
   int64_t n = x.numel();
@@ -100,7 +100,8 @@ template <class F> void each_nonzero(const NdView& x, const NonzeroCounts& count
                       if (m == batch) flush();
                       int64_t until = std::min(length, j + batch - m);
                       const T* run = p + offset;
-                      // Each place is written and then kept or not: no branch to foretell.
+                      // Branch-free: each place is written, and the count advances only if the
+                      // element is nonzero.
                       if (runs.step() == 1) {
                         for (; j < until; ++j) {
                           found[m] = at + j;

@@ -6,8 +6,8 @@
 
 namespace clew::kernels {
 
-// dst[...] = src[...] for equal sizes and dtypes; false, and nothing is done, unless each has a dim
-// with stride 1 that is long, and not the same one, or two or three long rows are to alternate.
+// dst[...] = src[...] for equal sizes and dtypes; False, with nothing done, unless src and dst have
+// stride 1 in different long dims, or two or three long rows are to be interleaved.
 bool copy_transposed(const NdView& dst, const NdView& src);
 
 }  // namespace clew::kernels

@@ -9,8 +9,9 @@ AiryPoint airy_points[2 * airy_end * airy_steps + 1];
 
 namespace {
 
-// y'' = x y, solved by Taylor's series from one point to the next, from where Ai is least: what it
-// is less than the other solution falls behind on this way.
+// y'' = x y, solved by Taylor's series from one point to the next, starting where Ai is smallest.
+// In this direction Ai grows faster than the other solution, whose share in the start values
+// therefore becomes negligible.
 [[maybe_unused]] const bool filled = [] {
   long double value = 4.15688882891702439475e-20L, slope = -1.66918867683818095592e-19L;
   const long double h = -1.0L / airy_steps;

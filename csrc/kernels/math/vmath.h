@@ -47,7 +47,7 @@ template <class T, int N> [[gnu::always_inline]] inline T two_chains(T x, const 
   return every_other<1>(square, c) * x + every_other<0>(square, c);
 }
 
-// What a * b lost when it was rounded to `product`.
+// The rounding error of `product` = a * b.
 [[gnu::always_inline]] inline float product_error(float a, float b, float product) {
 #ifdef __FMA__
   return std::fma(a, b, -product);
@@ -62,8 +62,9 @@ template <class T, int N> [[gnu::always_inline]] inline T two_chains(T x, const 
   return (void)a, (void)b, (void)product, 0.0;  // left out: it would cost more than the product
 #endif
 }
-// a * b + c, the product not rounded where that costs nothing. Where c is a product, too, it says
-// which of them is rounded: the compiler might choose otherwise for single elements.
+// a * b + c, fused where the processor has the instruction. If c is a product as well, this states
+// which of the two is rounded; the compiler might choose differently for vectors and for single
+// elements.
 template <class T> [[gnu::always_inline]] inline T product_and(T a, T b, T c) {
 #ifdef __FMA__
   return std::fma(a, b, c);
@@ -71,7 +72,7 @@ template <class T> [[gnu::always_inline]] inline T product_and(T a, T b, T c) {
   return a * b + c;
 #endif
 }
-// What `sum` = a + b lost, for |a| >= |b| or a = 0.
+// The rounding error of `sum` = a + b, for |a| >= |b| or a = 0.
 template <class T> [[gnu::always_inline]] inline T sum_error(T a, T b, T sum) {
   return (a - sum) + b;
 }
@@ -138,15 +139,15 @@ template <class T> [[gnu::always_inline]] inline T raise(T value, T sum) {
   using Bits = std::conditional_t<std::is_same_v<T, float>, uint32_t, uint64_t>;
   constexpr int digits = std::numeric_limits<T>::digits - 1;
   constexpr Bits bias = std::numeric_limits<T>::max_exponent - 1;
-  // Halving the bits halves n: those of the rounder end in zeros.
+  // Shifting the bits halves n, because the rounder's own low bits are zeros.
   const auto all = std::bit_cast<Bits>(sum);
   const Bits half = all >> 1;
   return value * std::bit_cast<T>((half + bias) << digits) *
          std::bit_cast<T>((all - half + bias) << digits);
 }
 
-// Arguments whose results are too large or too small are looked for last: limited beforehand, they
-// would make the others wait.
+// Results that overflow or underflow are replaced at the end: clamping the arguments first would
+// lengthen the dependency chain of all others.
 template <class T> [[gnu::always_inline]] inline T exp(T x) {
   ExpParts<T> e = exp_parts(x);
   T value = raise(e.value, e.sum);
@@ -159,8 +160,8 @@ template <class T> [[gnu::always_inline]] inline T exp_moderate(T x) {
   T sum = x * log2_e<T> + rounder<T>;
   return (T(1) + expm1_core(reduce(x, sum - rounder<T>))) * power_of_two(sum);
 }
-// (e^x - 1) 2^-half, where e^x is finite; half = 1 keeps 2^n finite too. What the roundings of the
-// remainder and of its sum with 2^n lost is added to the tail.
+// (e^x - 1) 2^-half, where e^x is finite; half = 1 keeps 2^n finite too. The rounding errors of the
+// remainder and of its sum with 2^n are added to the tail.
 template <int half, class T> [[gnu::always_inline]] inline T expm1_scaled(T x) {
   T sum = x * log2_e<T> + rounder<T>;
   T n = sum - rounder<T>;
@@ -232,10 +233,10 @@ template <class T> [[gnu::always_inline]] inline T log_value(const LogParts<T>& 
 template <class T> [[gnu::always_inline]] inline T log(T x) {
   return log_ends(x, log_value(log_parts(x)));
 }
-// log(1 + x + low), where `low` is what the rounding of x took, if it is given.
+// log(1 + x + low), where the optional `low` is the rounding error of x.
 template <class T, class... Low> [[gnu::always_inline]] inline T log1p(T x, Low... low) {
   T u = T(1) + x;
-  // What the rounding of 1 + x lost belongs to f; beyond 2^60 nothing of it would be seen.
+  // The rounding error of 1 + x is added to f. Beyond 2^60 it has no effect.
   T lost = ((x > T(1) ? T(1) - (u - x) : x - (u - T(1))) + ... + low);
   LogSplit<T> p = log_split(u);
   T more = x > T(0x1p60) ? T(0) : lost * power_of_two(rounder<T> - p.n);
@@ -515,8 +516,8 @@ template <class T> [[gnu::always_inline]] inline T sinh(T x) {
   return a < T(1) ? small : std::copysign(large, x);
 }
 
-// The logarithm to another base: n and f times constants that come in two parts, of which the first
-// product with n is exact.
+// The logarithm to another base: n and f times constants in two parts. The product of n and the
+// high part is exact.
 template <class T>
 [[gnu::always_inline]] inline T log_scaled(const LogParts<T>& p, T n_high, T n_low, T f_high,
                                            T f_low) {

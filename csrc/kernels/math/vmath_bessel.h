@@ -107,8 +107,8 @@ template <int order> [[gnu::always_inline]] inline Hankel hankel(double x) {
   else
     return {two_chains(t, p1), two_chains(t, q1) * r};
 }
-// The wave, given the sine and the cosine of x > 0. Those of x less an eighth, or three eighths, of
-// a turn are sums of them.
+// The wave, given the sine and the cosine of x > 0. Sine and cosine of x minus an eighth or three
+// eighths of a turn are sums of these two.
 template <int order, bool second>
 [[gnu::always_inline]] inline double bessel_wave(double x, double sin, double cos) {
   const Hankel h = hankel<order>(x);
@@ -152,7 +152,7 @@ template <int order, bool second> struct Bessel {
 
 // Taylor's series around the nearest entry of the table, whose coefficients follow from y'' = x y.
 template <bool slope> [[gnu::always_inline]] inline double airy_near(double x) {
-  const double inside = std::fabs(x) <= airy_end ? x : 0.0;  // others may be among those it is for
+  const double inside = std::fabs(x) <= airy_end ? x : 0.0;  // other lanes may be outside
   const double sum = inside * airy_steps + round_d, at = (sum - round_d) * (1.0 / airy_steps);
   const auto k = std::bit_cast<int64_t>(sum) - std::bit_cast<int64_t>(round_d);
   const AiryPoint point = airy_points[k + airy_end * airy_steps];
@@ -230,8 +230,8 @@ template <bool slope>
       slope ? f.even * (s - c) - f.odd * (s + c) : f.even * (s + c) + f.odd * (s - c);
   return root_half * f.size * wave;
 }
-// Kinds: the table's, above it, so far above that nothing is left, below it, and beyond the vector
-// sine.
+// Kinds of arguments: inside the table, above it, so far above it that the result is 0, below it,
+// and too large for the vector sine.
 template <bool slope> struct Airy {
   static constexpr int kinds = 5;
   [[gnu::always_inline]] static int kind(double x) {

@@ -97,7 +97,7 @@ template <class T> [[gnu::always_inline]] inline T cos(T x) { return sincos(x).c
   constexpr float c[] = {0.3333335f, 0.1333266f,    0.0540602f, 0.02128065f,
                          0.0108399f, 8.423808e-05f, 0.00437894f};
   float more = (t.low + t.low * z) + t.rest * z * horner(z, c), near = t.rest + more;
-  // What the sum and the division lost is put back.
+  // Adds back the rounding errors of the sum and the division.
   float over = -1.0f / near;
   over += over * (product_error(over, near, -1.0f) + over * sum_error(t.rest, more, near));
   float value = (t.quarter & 1u) != 0 ? over : near;

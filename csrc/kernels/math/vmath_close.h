@@ -1,6 +1,5 @@
-// tanh, log1p, expm1, sin, cos and erfinv once more, nearer to the true value and slower than in
-// vmath.h: what the operations of these names compute. Kernels that have them inside take
-// vmath.h's.
+// More accurate, slower versions of vmath.h's tanh, log1p, expm1, sin, cos and erfinv, used by the
+// public operations. Kernels that compute these functions as a part use vmath.h's.
 // May include: kernels/math/vmath.h.
 // Invariant: within 0.55 units in the last place, of double 0.8, expm1 1, where products are not
 // rounded (tests/ops/test_accuracy.py).
@@ -49,7 +48,7 @@ struct Expm1 {
   double value = e.value + (e.scale - 1.0);
   return std::copysign(static_cast<float>(value / (value + 2.0)), x);
 }
-// vmath.h's, where what the product r^2 / 2 loses is kept, too.
+// As in vmath.h, but also keeps the rounding error of the product r^2 / 2.
 [[gnu::always_inline]] inline double tanh(double x) {
   double a = std::fabs(x);
   a = a > 22.0 ? 22.0 : a;

@@ -28,8 +28,8 @@ inline constexpr double pi = 3.14159265358979323846;
   return 1.0 + z * horner(z, c);
 }
 
-// log |gamma(x)|: Stirling's series for large x. Smaller ones are raised by 7 beforehand, and
-// gamma(x) gamma(1 - x) = pi / sin(pi x) turns those below 1/2 round.
+// log |gamma(x)|: Stirling's series for large x. Smaller x are first raised by 7; x below 1/2 use
+// the reflection gamma(x) gamma(1 - x) = pi / sin(pi x).
 [[gnu::always_inline]] inline double log_gamma_for_float(double x) {
   const bool turned = x < 0.5;
   const double a = turned ? 1.0 - x : x;
@@ -46,7 +46,7 @@ inline constexpr double pi = 3.14159265358979323846;
   return std::fabs(x) == inf<double> ? inf<double> : value;
 }
 
-// Smaller x are raised by 8, negative ones turned round by digamma(1 - x) - pi / tan(pi x).
+// Smaller x are raised by 8, negative ones use the reflection digamma(1 - x) - pi / tan(pi x).
 [[gnu::always_inline]] inline double digamma_for_float(double x) {
   const double a = x < 0.0 ? 1.0 - x : x;
   // 1 / a + 1 / (a + 1) + ... as one fraction
@@ -67,8 +67,8 @@ inline constexpr double pi = 3.14159265358979323846;
   return x == 0.0 ? std::copysign(inf<double>, -x) : value;
 }
 
-// The slope of digamma: x below 8 are raised, those below 1/2 turned round by
-// pi^2 / sin(pi x)^2 - trigamma(1 - x).
+// The slope of digamma: x below 8 are raised; x below 1/2 use the reflection pi^2 / sin(pi x)^2 -
+// trigamma(1 - x).
 [[gnu::always_inline]] inline double trigamma_for_float(double x) {
   const bool turned = x < 0.5;
   const double a = turned ? 1.0 - x : x;

@@ -34,7 +34,7 @@ template <int N>
 [[gnu::always_inline]] inline double log_ndtr_for_float(double x) {
   constexpr double root_half = 0.70710678118654752440;
   const double a = std::fabs(x) * root_half, near = a < 1e30 ? a : 1e30;
-  // For x < 0 the tail's logarithm, else that of 1 less it.
+  // For x < 0 the logarithm of the tail, otherwise that of 1 minus the tail.
   const double scaled = 0.5 * erfcx_rest(near) / (1.0 + 2.0 * near), square = a * a;
   const double tail = log(scaled) - square;
   const double rest = log1p(-scaled * exp(-square));

@@ -20,19 +20,19 @@ struct Kernels {
 };
 const Kernels chosen = {CLEW_CHOSEN(gemm_blocked), CLEW_CHOSEN(gemm_small), CLEW_CHOSEN(gemm_row)};
 
-// Multiply-adds from which oneDNN's own overhead no longer counts. For float32 that is the making
-// of its kernels, which the first call waits for (60 ms): below, the blocked kernel takes at most a
-// tenth more, that is 50 microseconds.
+// Multiply-adds from which oneDNN's overhead is negligible. For float32 the overhead is the
+// generation of its kernels during the first call (60 ms); below the limit the blocked kernel takes
+// at most a tenth longer, which is 50 microseconds.
 constexpr int64_t onednn_work = 1 << 20, onednn_work_float32 = 1 << 26;
 // Rows of A that make up for packing B: where its rows are contiguous, and where its columns are.
 constexpr int64_t few_rows = 48, many_rows = 512;
 // Rows up to which sums along the depth, which need no packing, are faster.
 constexpr int64_t rows_of_dots = 8;
 
-// Where its kernels use instructions that the blocked kernel does not, or bring B into order
-// faster, as measured: with AVX-512 where B's rows are contiguous, with AVX2 where A's are and they
-// are few, but not so few that B is hardly worth ordering. With many both run at the processor's
-// rate, and the blocked kernel adds the bias on the way.
+// Whether oneDNN is faster: it uses instructions that the blocked kernel does not, or packs B
+// faster. As measured, for float32 that is so with AVX-512 if B's rows are contiguous, and with
+// AVX2 if A's rows are contiguous and few, but enough to make packing B worthwhile. For many rows
+// both run at the processor's peak rate, and the blocked kernel adds the bias as well.
 bool onednn_is_faster(const Gemm& g) {
   if (g.dtype != DType::Float32) return onednn::has_units_for(g.dtype);
   switch (instruction_set()) {
@@ -105,8 +105,8 @@ void run_blocked(const Gemm& g) {
   chosen.blocked(t);
 }
 
-// Blocks of C, one a thread. Each packs its rows of A and columns of B: as square as may be, in
-// whole tiles of oneDNN's.
+// Splits C into one block for each thread. A thread packs its rows of A and columns of B, so blocks
+// are as square as possible, and consist of whole oneDNN tiles.
 struct Blocks {
   static constexpr int64_t row_tile = 16, column_tile = 48, worth = 1 << 20;
   int64_t down = 1, across = 1, rows, columns;

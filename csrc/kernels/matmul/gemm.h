@@ -28,8 +28,8 @@ struct Gemm {
 constexpr bool gemm_supports(DType d) { return d != DType::Bool; }
 
 void gemm(const Gemm& g);
-// Whether it was done, by a kernel without packing: that of few rows, columns and steps, or of one
-// short row. For them what surrounds a product costs more than the product.
+// Computes a small product, or one of one short row, by a kernel without packing; false if it is
+// neither. For such products the setup costs more than the product.
 bool gemm_if_small(const SmallGemm& g);
 
 // The same product for every index of the batch dims; strides in elements.

@@ -20,8 +20,8 @@ template <int planes> constexpr int tile_rows = planes == 2 ? 2 : 6;
 template <int planes> constexpr int tile_vectors = 2;
 #endif
 
-// Lines that are asked for while a tile is computed: four in every `fetch_steps` steps, `near`
-// bytes apart, the next four `far` bytes on. What later work reads has arrived when its turn comes.
+// Cache lines to prefetch for later work while a tile is computed: four in every `fetch_steps`
+// steps, `near` bytes apart, the next four `far` bytes on.
 constexpr int64_t fetch_steps = 16;
 struct Fetch {
   const char* at = nullptr;

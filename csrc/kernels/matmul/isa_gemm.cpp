@@ -8,7 +8,7 @@
 #include "kernels/matmul/gemm_micro.h"
 
 #if defined(__AVX512F__)
-// Products of integers are rare and take long to compile: those for AVX2 serve here, too.
+// Products of integers are rare and slow to compile, so the AVX2 versions are used here as well.
 namespace clew::kernels::avx2 {
 void gemm_integers(const GemmTask& t);
 }
@@ -237,8 +237,8 @@ void pack_rows(S* dst, const Problem<T>& p, const T* a, int64_t m, int64_t beyon
   }
 }
 
-// Blocks of B in panels, brought into order by whichever thread needs a panel first: nobody waits
-// for all of B, and while one panel is multiplied the next one's lines arrive.
+// Blocks of B, packed panel by panel. The thread that first needs a panel packs it, so no thread
+// waits for all of B. While one panel is multiplied, the lines of the next are prefetched.
 template <class T, class S> struct PackedB {
   enum : uint8_t { untouched, claimed, ready };
   const Problem<T>& p;
@@ -354,7 +354,7 @@ void dots(const Problem<S>& p, int64_t i, int64_t j, int64_t cols) {
   constexpr int L = lanes<S>, C = L / R;
   const S *a[R], *b[C];
   unroll<R>([&]<int r> { a[r] = p.a + (i + r) * p.a_rs; });
-  // Columns beyond the last stand in for nothing: their sums are dropped.
+  // Columns beyond the last repeat the first one; their sums are dropped.
   unroll<C>([&]<int c> { b[c] = p.b + (j + (whole || c < cols ? c : 0)) * p.b_cs; });
   V sums[L];
   unroll<L>([&]<int l> { sums[l] = V{}; });
@@ -395,8 +395,8 @@ template <class S, int R> void dots_along(const Problem<S>& p, int64_t i, int64_
   for (; j + C <= end; j += C) dots<S, R, true>(p, i, j, C);
   if (j < end) dots<S, R, false>(p, i, j, end - j);
 }
-// The same for one row, as recurrent networks and trees have it; what dots() asks for each group of
-// columns is asked once.
+// The same for one row, as in recurrent networks and trees. Conditions that dots() tests for each
+// group of columns are tested once.
 template <class S> void row_dots(const Problem<S>& p, int64_t begin, int64_t end) {
   using V = Vector<S>;
   constexpr int L = lanes<S>;
@@ -419,8 +419,8 @@ template <class S> void row_dots(const Problem<S>& p, int64_t begin, int64_t end
   }
   if (j < end) dots_along<S, 1>(p, 0, j, end);
 }
-// Few rows: sums over k in lanes need no packing. A group of columns stays in the cache for all
-// rows.
+// For few rows: sums over k run in vector lanes and need no packing. A group of columns stays in
+// the cache for all rows.
 template <class S> void by_dots(const Problem<S>& p, int64_t begin, int64_t end) {
   constexpr int L = lanes<S>, R = L >= 16 ? 4 : L >= 4 ? 2 : 1;
   if (p.m == 1) return row_dots<S>(p, begin, end);
@@ -517,7 +517,7 @@ template <class T, class S> void packed_product(const Problem<T>& p, bool thread
     const int64_t count = panels.count();
     const Grid grid(p.m, top, panels, team);
     const int64_t block = count * width * kc * planes;
-    // Blocks are packed together as far as caches hold them: threads meet seldom.
+    // Packs as many blocks together as the caches hold, so that threads synchronize rarely.
     const int64_t group = most(1, least(b_group_bytes / (block * static_cast<int64_t>(sizeof(S))),
                                         ceil_div(p.k, kc))) *
                           kc;
@@ -668,7 +668,8 @@ template <class T> void run(const GemmTask& t) {
   const bool columns = p.c_rs == 1 && p.c_cs != 1 && p.m > 1 && p.n > 1;
   bool narrow = p.n < lanes<S> / 2 && p.n < p.m && (p.c_cs != 1 || p.n == 1);
   if constexpr (Element<T>::planes == 1 && sizeof(T) == sizeof(S)) {
-    // So is one that is summed along the depth, as the last layer of few classes is.
+    // A narrow C whose operands are contiguous along k (the last layer of a model with few classes)
+    // is computed transposed as well.
     if (p.a_cs == 1 && p.b_rs == 1 && p.n <= 16 && p.n * 8 <= p.k && p.n < p.m) {
       narrow = true;
       if (p.bias && p.beta_kind == Beta::zero) {
@@ -689,7 +690,7 @@ template <class T> void run(const GemmTask& t) {
   blocked<T>(p);
 }
 
-// As blocked() has one row done that is not worth threads.
+// Computes one row as blocked() does for a row too short for threads.
 template <class S> void one_row(const SmallGemm& g) {
   Problem<S> p{};
   p.m = 1, p.n = g.n, p.k = g.k;

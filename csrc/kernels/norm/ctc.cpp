@@ -99,7 +99,7 @@ void ctc_backward(C* dx, const C* grad, const C* x, const C* loss, const C* alph
     const int64_t stride = shape.width + 2;
     const bool fits = loss[n] != -never<C>;
     C* to = dx + n * shape.classes;
-    // An infinite loss has no gradient, unless none of it is asked for.
+    // The gradient of an infinite loss is NaN, or 0 if the incoming gradient is 0.
     const C none = grad[n] == C(0) ? C(0) : std::numeric_limits<C>::quiet_NaN();
     for (int64_t t = fits ? s.steps : 0; t < shape.steps; ++t)
       std::fill_n(to + s.row(t), shape.classes, t < s.steps ? none : C(0));

@@ -10,7 +10,7 @@ namespace clew::kernels {
 struct CtcShape {
   int64_t steps, batch, classes, width;
 };
-// What is asked of sequence n: states [N, W] with may_skip [N, W] (a state that the one two before
+// The targets of sequence n: states [N, W] with may_skip [N, W] (a state that the one two before
 // leads to as well), lengths [2, N] of steps and of labels.
 struct CtcTargets {
   const int64_t* state;
@@ -28,8 +28,8 @@ template <class C> struct CtcLoops {
   void (*masses)(C* to, const C* x, C scale, int64_t n);
 };
 
-// x [T, N, C] to loss [N] and alpha [N, T, 2 + W]: the logarithm of the sum over all ways to a
-// state, which two states that cannot be precede.
+// x [T, N, C] to loss [N] and alpha [N, T, 2 + W]: the logarithm of the sum over all paths to a
+// state. Two impossible states precede the states of each row.
 template <class C>
 void ctc(C* loss, C* alpha, const C* x, const CtcTargets& targets, const CtcShape& shape);
 // dx [T, N, C]: exp(x) less the share of the alignments that pass through a class, times grad [N];

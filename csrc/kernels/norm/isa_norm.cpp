@@ -33,8 +33,7 @@ template <class F> [[gnu::always_inline]] inline void for_blocks(const Planes& a
     f(p * at.step, at.planes - p < few ? at.planes - p : few, at.size);
 }
 
-// With `fetches`, `to` and what follows x are fetched meanwhile: one row is written next, and
-// another one read after it.
+// With `fetches`, prefetches `to`, which is written next, and the row after x, which is read then.
 template <class C, bool fetches>
 [[gnu::always_inline]] inline void moments_of(const C* x, const Planes& at, double* mean,
                                               double* squares, const C* to) {
@@ -46,7 +45,7 @@ template <class C, bool fetches>
         planes, at.step, size, sum, [=](int64_t i, auto& acc) { acc[0] += load(p + i); },
         [=](int64_t i, double(&t)[1]) { t[0] += static_cast<double>(p[i]); });
     auto terms = static_cast<double>(planes * size);
-    // Deviations from nearly the mean; their sum says what it is short of.
+    // Deviations from the rounded mean; their sum gives the correction.
     C near = static_cast<C>(sum[0] / terms);
     double dev[2] = {};
     block_sums<C, 2>(

@@ -4,7 +4,8 @@
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
-// Comparisons may become selections: nobody reads the floating-point exception flags.
+// The compiler may turn comparisons into selections, because no code reads the floating-point
+// exception flags.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif

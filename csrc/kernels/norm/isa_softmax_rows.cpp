@@ -4,7 +4,8 @@
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
-// Comparisons may become selections: nobody reads the floating-point exception flags.
+// The compiler may turn comparisons into selections, because no code reads the floating-point
+// exception flags.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif
@@ -20,9 +21,9 @@ namespace {
 
 constexpr int L = 32;
 constexpr int64_t block = 16 * L;
-constexpr int S = 8;  // what is left after blocks of L goes in blocks of S
+constexpr int S = 8;  // the rest after blocks of L is done in blocks of S
 
-// The lanes joined in halves, as far as a vector goes.
+// Joins the lanes by halves, as long as a half is whole vectors.
 template <class C, class F> [[gnu::always_inline]] inline void join_halves(C* lanes, F&& join) {
   for (int l = 0; l < L / 2; ++l) lanes[l] = join(lanes[l], lanes[l + L / 2]);
   for (int l = 0; l < L / 4; ++l) lanes[l] = join(lanes[l], lanes[l + L / 4]);
@@ -87,8 +88,7 @@ template <bool stored, class C, int U>
     terms_in_step<C>(e);
 }
 // Calls put(i, e) with vectors e = exp(x[i ...] - shift) and returns the sum of all e; without put,
-// the sum alone. The next row is likely to follow: it is read from memory meanwhile, and so is what
-// `to` holds, if it is not null.
+// the sum alone. Prefetches the next row, which is likely to follow, and `to` if it is not null.
 template <class C, class F>
 [[gnu::always_inline]] inline double exps(const C* x, int64_t n, C shift, const C* to, F put) {
   constexpr bool stored = !std::is_same_v<F, std::nullptr_t>;
@@ -169,7 +169,7 @@ template <class C, int half = lane_count<C> / 2>
     return largest_lane<C, half / 2>(other > v ? other : v);
   }
 }
-// Where NaN hides a larger element the row is NaN anyway.
+// The maximum may miss an element beside a NaN; then the whole row is NaN anyway.
 template <class C>
 void softmax_few(C* __restrict y, const C* __restrict x, int64_t rows, int64_t width, bool log) {
   constexpr int N = lane_count<C>, U = 4;

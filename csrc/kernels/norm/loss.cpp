@@ -25,7 +25,7 @@ double distance_total(DType d, const char* a, const char* b, int64_t n, const Sc
   const auto item = static_cast<int64_t>(itemsize(d));
   const int64_t steps[] = {item, item, item};
   if (d == DType::Float32 && n <= few_terms) {
-    // As the sum of a tensor of so few is.
+    // Adds in the order in which sum() adds so few elements.
     alignas(64) float each[few_terms];
     float total = 0;
     char* p[] = {reinterpret_cast<char*>(each), const_cast<char*>(a), const_cast<char*>(b)};

@@ -27,8 +27,9 @@ void nll_backward(T* dx, const T* grad, bool scalar, double scale, const int64_t
                   const T* weight, const NllShape& shape);
 
 // Cross-entropy of scores in one pass: every target's loss, with `smoothing` spread over all
-// classes, and the logarithm of the sum of exp() that backward needs. That one is given in two
-// numbers, all the second ones last: scores far from zero leave a single float no digits for it.
+// classes, and the logarithm of the sum of exp() that backward needs. log-sum-exp is returned as a
+// high and a low float (all highs, then all lows), because one float loses precision for large
+// scores.
 struct CrossEntropy {
   NllShape shape;
   double smoothing;

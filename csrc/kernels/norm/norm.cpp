@@ -39,7 +39,7 @@ struct Folded {
     rest = r % fold * c;
   }
 };
-// What belongs to the channels, repeated for a folded row.
+// Per-channel values, repeated over a folded row.
 template <class T> std::vector<T> repeated(const T* x, int64_t c, const Folded& f) {
   std::vector<T> out(static_cast<size_t>(f.width));
   for (int64_t i = 0; i < f.width; ++i) out[static_cast<size_t>(i)] = x[i % c];

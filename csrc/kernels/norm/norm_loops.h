@@ -16,7 +16,8 @@ struct Planes {
 template <class C> struct NormLoops {
   // Mean, and the sum of squared deviations from it.
   void (*moments)(const C* x, const Planes& at, double* mean, double* squares);
-  // The same of one row, of many that follow each other; `to` is what is written of it then.
+  // The same for one of many consecutive rows; `to` is prefetched, because the row's result is
+  // written there next.
   void (*row_moments)(const C* to, const C* x, int64_t n, double* mean, double* squares);
   // s1 = sum g, s2 = sum g (x - centre)
   void (*dots)(const C* g, const C* x, const Planes& at, C centre, double* s1, double* s2);

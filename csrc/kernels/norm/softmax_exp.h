@@ -35,8 +35,8 @@ namespace {
 }
 [[gnu::always_inline]] inline double exp_fast(double x) { return vm::exp(x); }
 
-// exp_fast() of U vectors, none above 0, in step: each alone would wait for its chain of products,
-// and the next ones for room in the schedulers.
+// exp_fast() of U vectors (no element above 0), interleaved. One after another, each vector would
+// wait for its chain of products, and the following ones for room in the schedulers.
 template <class C, int U> [[gnu::always_inline]] inline void exp_in_step(Lanes_t<C> (&x)[U]) {
 #ifdef __FMA__
   if constexpr (std::is_same_v<C, float>) {
@@ -68,8 +68,8 @@ template <class C, int U> [[gnu::always_inline]] inline void exp_in_step(Lanes_t
   std::memcpy(x, room, sizeof x);
 }
 
-// The same for a sum of which 1 is the largest term: those below e^-87 count as that, and for what
-// log2_e lacks no term is wrong by more than 1e-8.
+// The same for a sum of which 1 is the largest term: terms below e^-87 are replaced by e^-87. The
+// rounding of log2_e changes no term by more than 1e-8.
 template <class C, int U> [[gnu::always_inline]] inline void terms_in_step(Lanes_t<C> (&x)[U]) {
 #ifdef __FMA__
   if constexpr (std::is_same_v<C, float>) {

@@ -17,8 +17,9 @@
 
 namespace clew::kernels::onednn {
 
-// While one lives, oneDNN computes in the thread that calls it: work is cut before it gets there,
-// and OpenMP starts no threads, which would wait for one another where others have the processors.
+// While one lives, oneDNN computes in the thread that calls it: work is already cut into pieces
+// before it reaches oneDNN. OpenMP starts no threads; they would wait for one another when other
+// processes have the processors.
 class OneThread {
   const int before_ = omp_get_max_threads();
 
@@ -62,8 +63,9 @@ using Memory = Handle<dnnl_memory_t, dnnl_memory_destroy>;
 // The one CPU engine, and a stream for each thread.
 dnnl_engine_t engine();
 dnnl_stream_t stream();
-// What every primitive is made with: its scratchpad comes from the thread that runs it, for several
-// may run one at a time. Where it `adds`, the result is added to what the destination holds.
+// The attributes of every primitive. The scratchpad comes from the thread that runs it, because
+// several threads may run one primitive at the same time. With `adds`, the result is added to the
+// destination.
 Attr attributes(bool adds = false);
 
 inline const LocalScratch scratchpad;

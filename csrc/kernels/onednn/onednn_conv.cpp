@@ -69,7 +69,8 @@ Desc with_strides(const Shape& s, dnnl_data_type_t type, const dnnl_dims_t strid
   return desc;
 }
 
-// Dense, but for its first dim, whose entries are as far apart as if the second one had `second`.
+// Dense except for the first dim, whose stride is that of a tensor with size `second` in the second
+// dim.
 Desc plain(const Shape& s, dnnl_data_type_t type, int64_t second) {
   dnnl_dims_t strides;
   int64_t step = 1;
@@ -128,7 +129,8 @@ Convolution make(const ConvKey& k) {
         (k.out[q] - 1) * k.stride[q] + (k.kernel[q] - 1) * k.dilation[q] + 1 - k.in[q] - k.pad[q];
     right[d] = spare < 0 && -spare < k.stride[q] ? 0 : spare;
   }
-  // Channels that lie last stay there; of some of them oneDNN makes a copy of its own.
+  // Channels-last operands stay so when they hold all channels; for a part of the channels oneDNN
+  // makes its own copy.
   auto images = [&](const Shape& s, int64_t own, int64_t channels) {
     return k.last && own == channels ? channels_last(s, type, channels) : any(s, type);
   };
@@ -181,7 +183,7 @@ Convolution make(const ConvKey& k) {
 
 const LocalScratch scratch[3];
 
-// By the calling thread. False where oneDNN does not offer it.
+// Runs one part in the calling thread. False if oneDNN does not offer the primitive.
 bool run(Kind kind, const Part& part, const void* first, const void* second, const void* bias,
          void* result) {
   static auto& cache = *new Cache<ConvKey, Convolution>;
@@ -233,14 +235,15 @@ struct Cut {
     const int64_t weights = s.co * (s.ci / s.groups) * s.kernel_points();
     const double work = static_cast<double>(weights) * static_cast<double>(s.n * s.out_points());
     const auto most = static_cast<int64_t>(std::clamp<double>(work / worth, 1, num_threads()));
-    // Each part of the images has a sum of its own; 16-bit ones would be rounded before they meet.
+    // Each part of the images makes its own sum of the weight gradient. In 16-bit dtypes these sums
+    // would be rounded before they are added, so there is one part.
     int64_t images_most = std::min(most, s.n);
     if (kind == backward_weight)
       images_most = s.dtype == DType::Float32 ? std::min(images_most, 1 + sums_most / weights) : 1;
     double best = std::numeric_limits<double>::infinity();
     for (int64_t a = images_most; a >= 1; --a) {
       const int64_t b = std::min(most / a, (count - 1) / unit + 1);
-      // Parts of the channels put all of the other operand into oneDNN's order once more.
+      // Every part of the channels reorders the whole other operand for oneDNN again.
       const double cost =
           static_cast<double>((s.n - 1) / a + 1) *
           static_cast<double>(std::min(count, ((count - 1) / unit / b + 1) * unit)) *
@@ -254,7 +257,7 @@ struct Cut {
   }
 };
 
-// What the part that has images [n0, n1) and channels or groups [c0, c1) is made of.
+// The shapes and offsets of the part with images [n0, n1) and channels or groups [c0, c1).
 struct Operands {
   Part part;
   int64_t x, y, w, bias;  // elements to where its own begin

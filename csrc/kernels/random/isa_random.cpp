@@ -66,7 +66,7 @@ void extend_apart(uint32_t* even, uint32_t* odd, int64_t blocks, const float* so
   uint32_t *to_even = even + half, *to_odd = odd + half;
   int64_t left = blocks * half;
   if (left <= 0) return;
-  // The 128 words before, which a load would find on their way to memory.
+  // Keeps the last 128 words in registers; a load would have to wait for their stores.
   __m512i es[kept], os[kept];
 #pragma GCC unroll 8
   for (int k = 0; k < kept; ++k) {
@@ -163,7 +163,7 @@ void below(uint8_t* __restrict out, const uint32_t* __restrict words, int64_t n,
   return _mm256_blendv_ps(_mm256_set1_ps(no), _mm256_set1_ps(yes), _mm256_castsi256_ps(kept));
 }
 #endif
-// What is dropped is multiplied by 0: a NaN stays one.
+// Dropped elements are multiplied by 0, so NaN stays NaN.
 void masked(float* __restrict out, const float* __restrict x, const uint8_t* __restrict mask,
             int64_t n, float a, float b, float dropped) {
   int64_t i = 0;

@@ -26,9 +26,9 @@ const RandomLoops& random_loops() { return CLEW_CHOSEN(random_table); }
 
 namespace {
 
-// The right to draw n numbers. Other Python threads run meanwhile: what they need is let go of
-// before the interpreter is asked for, and it is not held while a generator is waited for. Signal
-// handlers may draw, too: they run in pauses alone.
+// Holds a generator's mutex while n numbers are drawn. Other Python threads may run meanwhile, so
+// the mutex is released before the GIL is asked for, and the GIL is not held while this waits for
+// the mutex. Signal handlers may draw as well; they run only in the pauses of rest().
 class Drawing {
   LongWork work_;
   std::mutex& mutex_;
@@ -58,8 +58,8 @@ class Drawing {
   }
   Drawing(const Drawing&) = delete;
 
-  // After every million draws, of which there were `count` more: anybody else may use the generator
-  // for a moment.
+  // After each million draws, release the generator briefly. `count` is the number of draws since
+  // the last call.
   static void rest(int64_t& drawn, int64_t count) {
     drawn += count;
     if (drawn < 1 << 20) return;
@@ -115,7 +115,7 @@ inline void normal_run(float* x, int64_t blocks, float mean, float std) {
   random_loops().normals(x, blocks, mean, std);
 }
 
-// Held for some microseconds at a time: whoever waits looks a while before it sleeps.
+// The mutex is held for some microseconds at a time, so a waiting thread spins before it sleeps.
 void lock_soon(std::mutex& m) {
   for (int look = 0; look < 2000; ++look) {
     if (m.try_lock()) return;
@@ -157,8 +157,8 @@ template <class F> void for_words(Generator& g, int64_t n, int64_t per, F&& use)
   });
 }
 // The same for pairs, use(first item, upper words, lower words, items), which are not tempered:
-// every other word lies apart, so that who needs the upper ones only finds them side by side. The
-// numbers at `soon`, one an item, are what use() reads.
+// upper and lower words are stored separately, so that a caller which needs only the upper words
+// reads neighbours. `soon` has one number per item that use() will read; it is prefetched.
 template <class F> void for_pairs(Generator& g, int64_t n, const float* soon, F&& use) {
   constexpr int64_t half = Generator::words / 2, piece = piece_words / 2;
   const RandomLoops& loops = random_loops();
@@ -275,9 +275,9 @@ void random_uniform(const NdView& dst, double from, double to, Generator& g) {
   auto run = [&]<class T>(const NdView& d) {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
     C low = static_cast<C>(from), span = static_cast<C>(to) - low;
-    // Product and sum are rounded once, as PyTorch's fused instruction does; in double precision
-    // those of floats are exact. The upper end is open: what rounding lifts onto it starts again
-    // from below.
+    // Product and sum are rounded once, as PyTorch's fused instruction does; for floats they are
+    // exact in double precision. The upper end is excluded: a value that rounds up to it becomes
+    // the lower end.
     T end = static_cast<T>(static_cast<C>(to)), begin = static_cast<T>(low);
     auto scaled = [=](C u) {
       T x;
@@ -617,7 +617,7 @@ void random_permutation(const NdView& dst, Generator& g) {
   });
 }
 
-// What the weights are divided by where draws do not come back.
+// An exponential draw, by which weights are divided when drawing without replacement.
 static double next_wait(Generator& g) { return std::max(-std::log1p(-next_double(g)), 1e-300); }
 
 void random_multinomial(const NdView& dst, const NdView& weights, bool replacement, bool by_columns,
@@ -673,7 +673,7 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
         keys[static_cast<size_t>(c)] = {x >= 0 ? x / wait : 0.0, c};  // another thread may write
         Drawing::rest(drawn, 1);
       }
-      // Many are taken out first: a heap of them would go through memory all over.
+      // For many samples, selects the largest first: a heap would access memory all over.
       auto before = [](const auto& a, const auto& b) {
         return a.first > b.first || (a.first == b.first && a.second < b.second);
       };
@@ -690,7 +690,7 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
   });
 }
 
-// What is added when nothing is to be: -0 leaves a product of -0 as it is.
+// The summand for "add nothing": -0, because -0 + -0 stays -0.
 static double keeping_sign(double added) { return added == 0 ? -0.0 : added; }
 
 void random_masked_affine(const NdView& out, const NdView& mask, const NdView& in, double keep,
@@ -718,7 +718,7 @@ void random_masked_affine(const NdView& out, const NdView& mask, const NdView& i
             });
 }
 
-// A row of masked_affine(), of which the mask may be one for all.
+// A row of masked_affine(); one mask element may be broadcast over the row.
 template <class T>
 static void affine_row(char* const* p, const int64_t* s, int64_t n, const Scalar* c) {
   using C = compute_t<T>;

@@ -30,9 +30,9 @@ void random_log_gamma(const NdView& dst, const NdView& concentration, Generator&
 void random_binomial(const NdView& dst, const NdView& count, const NdView& p, Generator& g);
 // A permutation of 0 .. n-1 into a contiguous one-dimensional dst.
 void random_permutation(const NdView& dst, Generator& g);
-// dst: int64 [rows, samples], contiguous; weights: floating [rows, categories], contiguous. A draw
-// that does not come back needs a random number a weight: those of a column follow each other if
-// by_columns.
+// dst: int64 [rows, samples], contiguous; weights: floating [rows, categories], contiguous. Drawing
+// without replacement needs one random number for each weight; with by_columns, the numbers of a
+// column are drawn one after another.
 void random_multinomial(const NdView& dst, const NdView& weights, bool replacement, bool by_columns,
                         Generator& g);
 

@@ -7,12 +7,12 @@
 namespace clew::kernels {
 
 struct RandomLoops {
-  // `blocks` more blocks of 624 words of mt19937 after the one at x, as they stand in its state ...
+  // Appends `blocks` blocks of 624 untempered words of mt19937 to the block at x.
   void (*extend)(uint32_t* x, int64_t blocks);
-  // ... and n of them made what the generator gives.
+  // Tempers n words: turns the state into the generator's output.
   void (*temper)(uint32_t* x, int64_t n);
-  // More blocks with every other word elsewhere: blocks of 312 even and 312 odd ones. As many
-  // numbers at `soon` are fetched meanwhile, while memory has nothing else to do.
+  // As extend(), but stores even and odd words separately: 312 of each per block. Prefetches as
+  // many numbers at `soon`, because memory is idle meanwhile.
   void (*extend_apart)(uint32_t* even, uint32_t* odd, int64_t blocks, const float* soon);
   // out[i] = 1 where pair i of words, 53 bits of it, is below the limit.
   void (*below)(uint8_t* out, const uint32_t* words, int64_t n, uint64_t limit);

@@ -24,7 +24,7 @@ template <class T> struct AsTheyAre {
   [[gnu::always_inline]] static Lanes_t<C> lanes(const T* p) { return load(p); }
   [[gnu::always_inline]] static C one(const T* p) { return *p; }
 };
-// Narrow integers widened to W, in which a block of them does not overflow.
+// Widens narrow integers to W, in which the sum of a block does not overflow.
 template <class T, class W> struct Widened {
   using C = W;
   [[gnu::always_inline]] static Lanes_t<C> lanes(const void* p) {
@@ -125,8 +125,8 @@ template <bool Largest> struct Extremum {
   }
 
  private:
-  // The better of two; a where either is NaN. As one instruction where there is one: the compiler
-  // makes a comparison and a selection of the other form, and sums of short rows wait for them.
+  // The better of two; a where either is NaN. Uses a single instruction if there is one: the
+  // compiler would make a comparison and a selection, which short rows wait for.
   template <class V> [[gnu::always_inline]] static V better(V a, V b) {
 #if defined(__AVX512F__)
     if constexpr (std::is_same_v<V, Lanes_t<float>>) {
@@ -197,8 +197,8 @@ void arg_columns(const T* p, int64_t step, int64_t n, int64_t w, T* best, int64_
   }
 }
 
-constexpr int row_lanes = 8;    // vectors that are joined side by side ...
-constexpr int row_rounds = 16;  // ... and how often a lane rounds before it goes to the total
+constexpr int row_lanes = 8;    // accumulator vectors side by side
+constexpr int row_rounds = 16;  // additions in a lane before it is added to the total
 
 // The first or the second n elements of a vector.
 template <int first, class V, int... I>

@@ -285,7 +285,8 @@ void reduce_wide_cols(const R& r, const ReducePlan& plan, const typename R::In* 
   }
 }
 
-// A reducer told apart from its type: threads and pieces are cut by code that is compiled once.
+// A type-erased reducer: the code that cuts the work into pieces for threads is compiled once for
+// all types.
 struct Reducer {
   const void* r;
   const void* in;

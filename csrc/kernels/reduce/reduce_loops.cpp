@@ -1,6 +1,6 @@
 // The choice of the reductions' vector loops.
 // May include: kernels.
-// Invariant: the processor is asked once.
+// Invariant: the processor's features are queried once.
 #include "kernels/reduce/reduce_loops.h"
 
 #include "kernels/core/instruction_set.h"

@@ -1,7 +1,7 @@
 // The vector loops under the common reductions, and the choice of their instruction set.
 // May include: base.
-// Invariant: sums run in lanes of the element type over blocks that are added up in double, but
-// for few_sums; extrema pass NaN on.
+// Invariant: sums run in lanes of the element type over blocks that are added up in double, except
+// in few_sums; extrema propagate NaN.
 #pragma once
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 // Vector norms, variance and logsumexp.
 // May include: base, kernels.
 // Invariant: variance subtracts the mean before squaring, logsumexp the maximum before exp():
-// neither cancels nor overflows. Comparisons may become selections: nobody reads the floating-point
-// exception flags.
+// neither cancels nor overflows. The compiler may turn comparisons into selections, because no code
+// reads the floating-point exception flags.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif
@@ -220,7 +220,7 @@ void reduce_norm(const NdView& dst, const NdView& src, double p) {
 namespace {
 
 // Variance and mean in one pass by the vector loops of normalisation, for neighbours in memory.
-// False when the operand does not lie so.
+// False if the reduced elements are not neighbours.
 template <class T>
 bool var_by_loops(const NdView* var, const NdView* mean, const NdView& src, double divisor,
                   bool root) {

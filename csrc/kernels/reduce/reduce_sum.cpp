@@ -195,7 +195,8 @@ template <class T> struct CountNonzero {
   Out finish(const Big& b) const { return b; }
 };
 
-// Is any term nonzero, or all: then none is zero, which is counted the same way, on the negation.
+// any(): whether a term is nonzero. all(): whether no term is zero, computed as any() of the
+// negation.
 template <class T> struct AnyAll {
   using In = T;
   using Aux = char;

@@ -68,8 +68,8 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
         q[r * to] = convert<T>(a);
       }
     };
-    // Four lines at a time, for a sum waits for the one before it. All reading comes first: it
-    // would wait for a write to a line that lies a power of two apart.
+    // Four lines at a time, because each sum waits for the one before it. All reads come first: a
+    // read would wait for a write to an address a power of two away.
     auto four = [&](int64_t i) {
       const auto o0 = lines.place(i), o1 = lines.place(i + 1), o2 = lines.place(i + 2),
                  o3 = lines.place(i + 3);
@@ -111,7 +111,7 @@ void scan(const NdView& dst, const NdView& src, int dim, bool reverse, Acc start
       T* q = out + off[0] + at * lines.step[0];
       if (in_order) {  // apart, as this one is made vectors of
         T* to_row = stream ? row.data() : q;
-        // A row ends where the processor gives up looking ahead: the next one is asked for here.
+        // The hardware prefetcher stops at the end of a row, so the next row is prefetched here.
         const T* next = p + (r + 1 < n ? (reverse ? -lines.step[1] : lines.step[1]) : 0);
         constexpr int64_t line = line_bytes / int64_t{sizeof(T)};
         for (int64_t j0 = 0; j0 < w; j0 += line) {
@@ -148,7 +148,7 @@ NdView read_in_order(const NdView& dst, const NdView& src, int dim) {
   return dst;
 }
 
-// Dense lines of floats in vectors; false, and nothing is done, where that is not faster.
+// Sums dense lines of floats in vectors. False, with nothing done, if that is not faster.
 bool sum_dense_lines(const NdView& dst, const NdView& src, int dim, bool reverse) {
   const ScanLoops& loops = scan_loops();
   Lines<2> lines({dst, src}, dim);

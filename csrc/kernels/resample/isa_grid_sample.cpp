@@ -215,8 +215,8 @@ struct Taps : Lines<T, mode, dims, slopes> {
 
 #ifdef __AVX2__
 // The same as windows: `width` neighbours along the last dim in each of `rows` rows, all of them
-// inside. What is no tap has weight 0; where that meets an element that is not finite the result is
-// nan, and is found again tap by tap.
+// inside. Elements of the window that are no taps have weight 0. If such an element is not finite
+// the result is nan; it is then recomputed tap by tap.
 template <GridMode mode, int dims, bool slopes> struct Windows : Lines<float, mode, dims, slopes> {
   using Base = Lines<float, mode, dims, slopes>;
   using Base::count, Base::each, Base::lines;

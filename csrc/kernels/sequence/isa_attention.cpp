@@ -25,9 +25,9 @@ template <class T, class View> auto* at(const View& v, int64_t b, int64_t h, int
   return reinterpret_cast<P*>(v.data) + b * v.stride[0] + h * v.stride[1] + row * v.stride[2];
 }
 
-// e^x for x that are not far above 0, as a power of two; what is below 2^-126.5 is 0. Scores keep
-// their own unit until the maximum is taken off them: turned into another one beforehand they would
-// be rounded once more, which large ones feel.
+// e^x for x that are not far above 0, as a power of two; what is below 2^-126.5 is 0. Scores are
+// scaled by log2(e) only after the maximum has been subtracted: scaling them before would add a
+// rounding error, which matters for large scores.
 [[gnu::always_inline]] inline Vector<float> power_lanes(Vector<float> x) {
   constexpr float log2_e = 1.44269504088896340736f;
   constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
@@ -170,7 +170,7 @@ void multiply(int64_t rows, int64_t depth, const S* a, int64_t a_rs, int64_t a_k
     const int r = rows_for<1>(rows - i);
     for (int64_t q = q0; q < q1; ++q) {
       const int64_t width = b.panels.packed(q);
-      // Sums beyond the last column may be written where there is room for them.
+      // If there is room, sums beyond the last column are written as well.
       if (!whole) t.last = L - (width - b.panels.columns(q));
       t.c = c + i * c_rs + (q - q0) * b.panels.width;
       t.from = add ? t.c : nullptr;
@@ -189,13 +189,13 @@ template <class S> struct Pass {
   int64_t wide() const { return padded<S>(cols); }
   // Keys of this block that row i may see.
   int64_t seen(int64_t i) const { return s.causal ? most(0, least(cols, i0 + i + 1 - j0)) : cols; }
-  // to[rows][key_block] = a @ packed keys (or values), a tile of rows at a time, as far as its last
-  // row sees.
+  // to[rows][key_block] = a @ packed keys (or values). Tiles of rows that see no key of a panel are
+  // skipped.
   void against(S* to, const S* a, int64_t a_rs, int64_t a_ks, const Packed<S>& b, S alpha) const {
     const int64_t width = b.panels.width, first = j0 / width;
     const int64_t last = first + ceil_div(cols, width);
     for (int64_t q = first; q < last; ++q) {
-      // Rows before this one see nothing of the panel.
+      // With a causal mask the first `hidden` rows see no key of the panel.
       const int64_t hidden = s.causal ? most(0, q * width - i0) : 0;
       const int64_t from = least(rows, hidden / tile_rows<1> * tile_rows<1>);
       multiply<S>(rows - from, b.depth, a + from * a_rs, a_rs, a_ks, b, q, q + 1, 0,
@@ -217,7 +217,7 @@ template <class S> struct Pass {
       for (int64_t j = 0; j < n; ++j) row[j] = row[j] * scale + m[j * s.mask.stride[3]];
     }
     if (n < all) {
-      // A whole vector: what reads it next need not wait for single numbers.
+      // Writes a whole vector, so that the next vector load does not wait for single stores.
       S* last = row + all - lanes<S>;
       const Vector<S> places = lane_numbers<S>();
       store(last,
@@ -225,8 +225,8 @@ template <class S> struct Pass {
     }
     return all;
   }
-  // Products read tiles of rows and of columns: what such a tile has beyond `from`, a whole number
-  // of vectors, is zero.
+  // Products read whole tiles, so zeros are written from `from` (a whole number of vectors) to the
+  // end of the tile.
   void clear_row(S* row, int64_t from) const {
     const int64_t end = least(wide(), from + tile_rows<1> + lanes<S>);
     for (int64_t j = from; j < end; j += lanes<S>) store(row + j, Vector<S>{});
@@ -266,8 +266,8 @@ void forward(const AttentionShape& s, const AttentionTarget& out, RowSum<S>* row
         const Pass<S> pass{s, b, h, i0, rows, j0, least(key_block, last - j0)};
         pass.against(scores, at<S>(s.q, b, h, i0), s.q.stride[2], s.q.stride[3], keys,
                      pass.factor());
-        // All maxima before all weights: the lanes of one row are joined while the next row's are
-        // read.
+        // Computes all maxima before all weights, so that joining the lanes of one row overlaps
+        // with reading the next row.
         S bests[row_block];
         for (int64_t i = 0; i < rows; ++i) {
           S* row = scores + i * key_block;

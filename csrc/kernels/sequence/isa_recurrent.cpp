@@ -4,7 +4,8 @@
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
-// Comparisons may become selections: nobody reads the floating-point exception flags.
+// The compiler may turn comparisons into selections, because no code reads the floating-point
+// exception flags.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 #endif
@@ -261,7 +262,8 @@ template <class T> void backward(const Recurrence& r, const RecurrentGrads& g) {
   const Matrix<T> unproject =
       r.w_hr ? run.pack(Run<T>::typed(r.w_hr), state, n, n, 1) : Matrix<T>{};
   T* full = r.w_hr ? run.take(r.batch * n) : nullptr;
-  // Each piece sums up its steps, and each step its rows: many small numbers lose less that way.
+  // Sums are taken over the rows of a step, then over the steps of a piece, because nested sums of
+  // many small numbers lose less precision.
   T* sums = run.take(2 * r.pieces * width, true);
   T* dh = Run<T>::typed(g.dh);
   T* dc = Run<T>::typed(g.dc);

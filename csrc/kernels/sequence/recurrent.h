@@ -45,12 +45,12 @@ void recurrent_forward(const Recurrence& r, char* h_n, char* c_n);
 
 struct RecurrentGrads {
   const char* g_out;  // may be null
-  // Before: the gradients of the last states; after: those of the first ones, but for the product
-  // of a single step's d_gates and the weights.
+  // On entry the gradients of the last states, on return those of the first states. For a single
+  // step the caller still has to add the product of d_gates and the weights.
   char *dh, *dc;
   char* d_gates;  // like gates; its GRU columns are the gradients of the sums inside the gates
   char* d_bias;   // their sums over all rows
-  // Of projected layers: h before the projection, and the gradient behind it, for every row.
+  // For projected layers: h before the projection, and the gradient after it, for every row.
   char *full, *d_out;
 };
 void recurrent_backward(const Recurrence& r, const RecurrentGrads& g);

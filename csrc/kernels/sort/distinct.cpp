@@ -16,9 +16,9 @@ namespace {
 using Word = uint64_t;
 constexpr int64_t word_bits = 64;
 
-// Adds up how often each of `count` places is named: at(i) for i < n. Neighbours count apart where
-// that is cheap: they often name one place, and the next would wait for the sum before it. Places
-// are cut to the room there is, since another thread may be changing what they are made of.
+// Counts how often each of `count` places occurs among at(i), i < n. Where it is cheap, neighbours
+// use separate counters: they often have the same place, and each addition would wait for the one
+// before it. Places are clamped to the range, because another thread may be changing the elements.
 template <class At> void count_places(int64_t* counts, int64_t count, int64_t n, At&& at) {
   constexpr int64_t ways = 4;
   const int64_t pieces = std::clamp<int64_t>(n / std::max<int64_t>(count, 1), 1, pieces_of(n));
@@ -43,7 +43,8 @@ template <class At> void count_places(int64_t* counts, int64_t count, int64_t n,
     for (int64_t b = 0; b < count; ++b) counts[b] += apart[static_cast<size_t>(p * room + b)];
 }
 
-// Integers that span little: a bit for each that may be there, and how many lie before each word.
+// Distinct integers of a small range: one bit for each possible value, and for each word the number
+// of values before it.
 template <class T> class Marked final : public DistinctElements {
   using U = key_t<T>;
   const T* from_;
@@ -53,7 +54,8 @@ template <class T> class Marked final : public DistinctElements {
   std::vector<Word> bits_;
   std::vector<int64_t> before_;
 
-  // Of an element, read once. One that another thread has moved out of the range is cut.
+  // The key of an element, which is read once. An element that another thread has moved out of the
+  // range is masked into it.
   static size_t key_in(const T& element, U low, size_t mask) {
     return static_cast<size_t>(static_cast<U>(key_of(read_once(element)) - low)) & mask;
   }
@@ -140,7 +142,8 @@ template <class StartsRun> std::vector<int64_t> run_starts(int64_t n, StartsRun&
   return starts;
 }
 
-// Elements that were sorted. Integers whose places nobody asks for are sorted without them.
+// Distinct elements found by sorting. Integers are sorted without positions if those are not
+// needed.
 template <class T, class It> class Sorted final : public DistinctElements {
   using U = key_t<T>;
   static constexpr bool bare = !requires(It item) { item.index; };
@@ -182,7 +185,7 @@ template <class T, class It> class Sorted final : public DistinctElements {
   }
 };
 
-// Elements where they stand, of which neighbours may be equal.
+// Distinct elements in the given order: only equal neighbours are joined.
 template <class T> class Consecutive final : public DistinctElements {
   const T* from_;
   int64_t n_;
@@ -220,7 +223,7 @@ template <class T> bool row_differs(const char* a, const char* b, int64_t m) {
     if (!(static_cast<compute_t<T>>(x[i]) == static_cast<compute_t<T>>(y[i]))) return true;
   return false;
 }
-// What is asked about two rows, for elements of any dtype: the sorting is compiled once.
+// Type-erased comparisons of two rows, so that the sorting is compiled once.
 struct RowTests {
   bool (*before)(const char* a, const char* b, int64_t m);
   bool (*differs)(const char* a, const char* b, int64_t m);

@@ -19,7 +19,7 @@ template <class T> void lower(const T* from, int64_t n, key_t<T> flip, key_t<T>*
   }
 }
 template <class U> int64_t below(const U* keys, int64_t n, U bound, uint32_t* places) {
-  constexpr int64_t run = 32;  // looked at together: mostly none of them is
+  constexpr int64_t run = 32;  // tested together: usually none of them is
   int64_t count = 0, i = 0;
   auto one = [&](int64_t q) {
     places[count] = static_cast<uint32_t>(q);

@@ -59,7 +59,7 @@ void for_sort_lines(const NdView& values, const NdView& indices, const NdView& s
   });
 }
 
-// Elements for each one asked for, from which smallest_few() pays.
+// Number of elements per requested one from which smallest_few() is faster.
 constexpr int64_t many_for_each = 32;
 
 // The k items of smallest key, in no order. The k-th smallest of the minima of more than k groups

@@ -34,14 +34,14 @@ struct Digits {
   }
 };
 
-// How many of the digits, from the highest on, tell nearly all keys apart, judged by a sample.
+// Estimates from a sample how many of the highest digits distinguish nearly all keys.
 template <class Key, class At> int telling_digits(Digits digits, int64_t n, At&& at) {
   if (digits.count <= 2) return digits.count;
   Key keys[4096];
   const int64_t sample = std::clamp<int64_t>(n / 64, 256, std::ssize(keys));
   for (int64_t i = 0; i < sample; ++i) keys[i] = at(n / sample * i).key;
   std::sort(keys, keys + sample);
-  // So many pairs of the sample alike mean one other item beside each.
+  // With this many equal pairs in the sample, an item has about one other item with equal digits.
   const int64_t few = sample * sample / (2 * n);
   for (int count = 2; count < digits.count; ++count) {
     const int rest = (digits.count - count) * digits.bits;
@@ -126,7 +126,8 @@ template <class It> void sort_runs(It* items, It* other, int64_t n, int64_t piec
 template <class It> auto loaded(const It* from) {
   return [from](int64_t i) { return from[i]; };
 }
-// The passes that are left after the first `done` of those by the digits above `rest` bits.
+// Does the remaining passes by the digits above the `rest` lowest bits; the first `done` of them
+// have been done.
 template <class It>
 const It* sort_on(It* from, It* to, int64_t n, int64_t pieces, Digits digits, int done, int rest,
                   std::vector<typename It::Index>& counts) {

@@ -26,7 +26,7 @@ template <class U, class I> struct Item {
   bool operator<(const Item& o) const { return key < o.key || (key == o.key && index < o.index); }
 };
 
-// Where nobody asks where an element stood.
+// An item without an index, for callers that do not need positions.
 template <class U, class I> struct Bare {
   using Key = U;
   using Index = I;  // what counts the elements
@@ -100,11 +100,12 @@ template <class F> void for_pieces(int64_t n, int64_t pieces, F&& f) {
 constexpr int64_t short_line = 16384;
 
 // Sorts the n items at `room`, which stand in order of position and whose keys are at most `most`;
-// there is room for n more behind them, and the result lies in one of the two places. Long lines go
-// by digits from the lowest, as few as will do: those above the ones that hardly any two keys need
-// are enough, for what is left to do is then little.
+// there is room for n more after them, and the result is in one of the two places. Long lines are
+// sorted by digits from the lowest. Low digits that few pairs of keys need are skipped; the runs
+// that still agree are sorted afterwards.
 template <class It> const It* sort_items(It* room, int64_t n, typename It::Key most);
-// The same of low ... low + most among int64, which are not made items of before the first pass.
+// The same for int64 keys from low to low + most; the first pass reads the keys directly instead of
+// items made from them.
 template <class It>
 const It* sort_spanned(It* room, Keys<int64_t> keys, int64_t n, uint64_t low, uint32_t most);
 

@@ -4,7 +4,8 @@
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
-// Comparisons may become selections: nobody reads the floating-point exception flags.
+// The compiler may turn comparisons into selections, because no code reads the floating-point
+// exception flags.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-trapping-math")
 // Products are rounded before they are added, but where fused() says otherwise: as the tensor
@@ -46,7 +47,7 @@ template <class C> [[gnu::always_inline]] inline C squares_with(C v, C g, C keep
   return fused(fresh * g, g, keep * v);
 }
 
-// The gradient as an update sees it: turned round to climb, with the penalty's part.
+// The gradient as an update uses it: negated for maximize, plus the weight decay.
 template <class C> struct Gradient {
   C sign, decay;
   Gradient(bool maximize, double weight_decay)

@@ -19,14 +19,14 @@ namespace {
 
 constexpr Saves input_saved = {.always = in(0)};
 
-// The gradient op of an activation f: grad * f'(input). Its own gradient by grad is itself again,
-// by input grad * f''(input), which `second` gives.
+// The gradient op of an activation f: grad * f'(input). Its derivative with respect to grad is the
+// op itself; with respect to input it is grad * f''(input), where `second` gives f''.
 using Second = Tensor (*)(const Tensor& x);
 template <const OpDef& self, Second second> void slope_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, apply(self, {c.grad(), c.in(1)}));
   if (c.needs(1)) c.set(1, c.grad() * c.in(0) * second(c.in(1)));
 }
-// The rule is named here: handed over as an argument, GCC 14 does not make it.
+// The rule is named here, because GCC 14 does not instantiate it when it is passed as an argument.
 template <const OpDef& self, Second second>
 consteval OpDef slope_op(const char* signature, const char* doc, const kernels::LoopTable* loops) {
   return elementwise({.signature = signature,

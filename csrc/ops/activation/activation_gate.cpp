@@ -1,4 +1,4 @@
-// Activations of which one half of the input gates the other: glu.
+// Activations in which one half of the input gates the other: glu.
 // May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
 // Invariant: the halves are never copied: loops run over where they lie.
 #include "kernels/elementwise/pointwise.h"

@@ -33,7 +33,7 @@ template <const OpDef& self, class Attrs> void line_vjp(Vjp& c) {
   }
   if (c.needs(1)) set_zero(c, 1);
 }
-// The rule is named here: handed over as an argument, GCC 14 does not make it.
+// The rule is named here, because GCC 14 does not instantiate it when it is passed as an argument.
 template <const OpDef& self, class Attrs>
 consteval OpDef line_op(const char* signature, const kernels::LoopTable* loops,
                         const AttrInfo* attrs) {

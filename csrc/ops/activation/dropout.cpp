@@ -23,7 +23,7 @@ struct MaskAttrs {
   double shift = 0;
   double dropped = 0;
   bool feature = false;  // one draw for a whole channel: the mask is [N, C, 1 ...]
-  bool masked = true;    // else nobody asks for the mask: it is empty where none is needed
+  bool masked = true;    // false: the mask is not returned and may stay empty
   Generator* generator = nullptr;
   static constexpr auto members() {
     return std::tuple(&MaskAttrs::keep, &MaskAttrs::scale, &MaskAttrs::shift, &MaskAttrs::dropped,
@@ -44,7 +44,7 @@ void apply_mask(const Tensor& out, const Tensor& in, const Tensor& mask, double 
       dropped);
 }
 
-// Whether the kernel applies what it draws at once and can do without a mask in memory.
+// Whether the kernel can apply the mask while it draws it, without storing the mask.
 bool draws_in_passing(const Tensor& x, const MaskAttrs& a) {
   return a.keep > 0 && !a.feature && x.dtype() == DType::Float32 && x.is_contiguous();
 }
@@ -147,7 +147,7 @@ struct DropoutAttrs {
   static constexpr auto members() { return std::tuple(&DropoutAttrs::p, &DropoutAttrs::training); }
 };
 
-// Whether x comes out as it is.
+// Whether dropout leaves x unchanged.
 bool leaves(const Tensor& x, const DropoutAttrs& a) {
   return a.p == 0 || !a.training || x.numel() == 0;
 }
@@ -211,7 +211,7 @@ void dropout3d_run(const Call& c, Tensors& outs) {
   outs.push_back(run_channels(c.in[0], "dropout3d", c.as<DropoutAttrs>(), 5));
 }
 
-// In place; what stays as it is is not written, so that it may be a leaf.
+// In place. If dropout changes nothing, x is not written, so x may be a leaf.
 template <void (*run)(const Call&, Tensors&)> void write_over(const Call& c) {
   const Tensor& x = c.in[0];
   Tensors outs;

@@ -406,7 +406,7 @@ void pow_vjp(Vjp& c) {
     }
   }
   if (c.needs(1)) {
-    // The logarithm of a number of Python's is not one of its rounded value.
+    // Takes the logarithm of a Python number in double, before it is rounded to the tensor's dtype.
     const bool is_number = c.in(0).is_wrapped_number() && !base.is_complex();
     Tensor slope = c.out() * (is_number ? number(std::log(item(c.in(0)).to_double())) : log(base));
     // 0^y is 0 for all y > 0 and 1 at y = 0, where the derivative is taken from the right.

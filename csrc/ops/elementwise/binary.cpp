@@ -1,7 +1,7 @@
 // Functions of two and three numbers beside arithmetic: angles, signs, logarithms of sums,
 // divisors, lerp, addcmul.
 // May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
-// Invariant: an op keeps for backward only what the gradients that are asked for read.
+// Invariant: an op saves for backward only what the wanted gradients read.
 #include <cmath>
 
 #include "graph/warning.h"
@@ -142,7 +142,8 @@ void ldexp_run(const Call& c, Tensors& outs) {
           "ldexp: is not implemented for floats with truth values as exponents; got ", e);
   if (e.is_wrapped_number() && !e.is_complex())
     return outs.push_back(x * number(std::exp2(item(e).to_double())));
-  // Integers do not widen what they scale, but their powers may leave its range on the way.
+  // Integer exponents do not widen the result's dtype. The power 2^e is computed in a wider one,
+  // because it may be out of the result's range.
   Tensor y = x * pow(number(2.0), e);
   const bool narrow = is_integral(e.dtype()) && is_floating(x.dtype()) && x.dtype() != y.dtype();
   outs.push_back(narrow ? to_dtype(y, x.dtype()) : y);

@@ -135,7 +135,8 @@ template <const OpDef& op, Text name> struct AliasDoc {
   static constexpr size_t sentence = doc.find("\n\n");
   static constexpr size_t returns = doc.find("Returns:");
   static constexpr size_t example = doc.find(">>> ");
-  // Where the example calls the old name: "clew.le(", of which "le" alone is found too early.
+  // Where the example calls the old name: "clew.le(". Searching for "le" alone would match inside
+  // "clew".
   static constexpr size_t used = [] {
     size_t at = doc.find(old, example);
     while (at != doc.npos && (doc[at - 1] != '.' || doc[at + old.size()] != '('))

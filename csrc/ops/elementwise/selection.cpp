@@ -369,7 +369,7 @@ tensor([-1.,  0.])
     .vjp = clamp_max_vjp,
 });
 
-// What raising to min and then lowering to max has for gradients, in one pass.
+// The gradients of maximum(x, min) followed by minimum(.., max), in one pass.
 void clamp_between_vjp(Vjp& c) {
   const Tensor x = c.in(0), low = c.in(1), high = c.in(2);
   if (c.needs(0)) c.set(0, gated(logical_and(ge(x, low), le(x, high)), c.grad()));

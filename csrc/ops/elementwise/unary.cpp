@@ -1,6 +1,6 @@
 // Elementary functions of one number: exp, log, sqrt, sin, tanh, rounding; copies in another dtype.
 // May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
-// Invariant: an op keeps for backward its output where the gradient can be told from it.
+// Invariant: an op saves its output for backward if the gradient follows from it.
 #include "ops/elementwise/unary.h"
 
 #include <limits>

@@ -25,7 +25,7 @@ Tensor clone(const Tensor& input);
 Tensor to_dtype(const Tensor& input, DType dtype);  // the input itself when it has that dtype
 
 Tensor conj(const Tensor& input);  // the input itself when it is real
-// What conj(), mH, H and adjoint() give: the same, but nobody may write to it.
+// The result of conj(), mH, H and adjoint(): the same, but writes to it raise.
 Tensor shown_conj(const Tensor& input);
 Tensor real(const Tensor& input);  // a view; the input itself when it is real
 Tensor imag(const Tensor& input);  // a view; complex tensors only

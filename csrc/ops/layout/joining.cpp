@@ -44,8 +44,8 @@ bool all_channels_last(std::span<const Tensor> tensors) {
   return true;
 }
 
-// How many elements lie between the rows of t, where those are all of its dims from `dim` on and
-// each is contiguous; none where they are not evenly apart.
+// The distance in elements between the rows of t, where a row is all dims from `dim` on and is
+// contiguous; none if rows are not evenly spaced.
 std::optional<int64_t> step_of_rows(const Tensor& t, int dim) {
   int64_t dense = 1;
   for (int d = t.ndim() - 1; d >= dim; --d) {
@@ -84,7 +84,8 @@ void join(const Tensor& out, std::span<const Tensor> in, int dim, const int64_t*
     data.push_back(in[k]->address());
     bytes.push_back(lengths[k] * inner * item);
     if (dense) continue;
-    // What is stacked lacks the joined dim: its rows are as many.
+    // Stacked tensors lack the joined dim; they must be contiguous, so that their rows are evenly
+    // spaced.
     const std::optional<int64_t> step = in[k].is_contiguous()        ? lengths[k] * inner
                                         : in[k].ndim() == out.ndim() ? step_of_rows(in[k], dim)
                                                                      : std::nullopt;
@@ -269,7 +270,8 @@ void stack_shape(const Call& c, OutSpecs& out) {
   sizes.insert(dim, count);
   OutSpec& spec = out.add(promoted(c.in), sizes);
   if (dim == first.ndim() || !all_channels_last(c.in)) return;
-  // They lie as if joined along the dim behind, of which the new one is the outer part.
+  // The strides are those of a result joined along the next dim, whose outer part becomes the new
+  // dim.
   Dims joined = first.sizes();
   joined[dim] *= count;
   Dims strides = channels_last_strides(joined);
@@ -436,12 +438,13 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
     kept = full;
   }
   require(kept[0].ndim() > 0, "cat: 0-d tensors cannot be joined; use stack()");
-  // Empty vectors alone fit along any dim, as they fit beside other tensors.
+  // If all inputs are empty vectors, any dim is accepted, just as empty vectors are accepted beside
+  // other tensors.
   if (!any_full) a.dim = dim = 0;
   int d = wrapped(dim, kept[0].ndim(), "cat");
   for (const Tensor& t : kept) a.lengths.push_back(d < t.ndim() ? t.size(d) : 0);
   Tensor out = apply_one(joined_op, kept, &a);
-  // Those passed over still take part in type promotion.
+  // Skipped empty vectors still take part in type promotion.
   return kept.size() == tensors.size() ? out : to_dtype(out, promoted(tensors));
 }
 void join_into(const Tensor& out, std::span<const Tensor> tensors, int dim) {

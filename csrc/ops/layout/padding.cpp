@@ -43,7 +43,7 @@ void constant_shape(const Call& c, OutSpecs& out) {
   if (grows) require_fits("pad", a.value, x.dtype());
   OutSpec& spec = out.add(x.dtype(), sizes);
   if (x.is_contiguous() || is_batched(x)) return;
-  // What only cuts off is a copy of a part.
+  // Padding that only crops is a copy of a part and keeps its layout.
   spec.strides = grows ? format_strides(x, sizes) : kept_strides(alias(x, sizes, x.strides(), 0));
 }
 void constant_cpu(const Call& c, Tensors& outs) {
@@ -92,7 +92,7 @@ Tensor source_of(int64_t size, int64_t left, int64_t right, std::string_view mod
   Tensor index = empty({left + size + right}, DType::Int64, device);
   if (device == Device::Meta) return index;
   auto* p = index.data<int64_t>();
-  // Circular padding goes round what negative padding leaves.
+  // Circular padding repeats the part that negative padding leaves.
   int64_t first = std::max<int64_t>(-left, 0);
   int64_t kept = size - first - std::max<int64_t>(-right, 0);
   for (int64_t k = 0; k < index.numel(); ++k) {
@@ -139,8 +139,7 @@ Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::
     require(left > -n - 1 && right > -n - 1 && left_over > 0, op, ": pad ", pad,
             " leaves nothing of ", input);
   }
-  // Where the channels lie last, so they do in the result, except of the circular mode, as in
-  // PyTorch.
+  // The result is channels-last if the input is, except in circular mode, as in PyTorch.
   const bool last = mode != "circular" && !input.is_contiguous() && has_channels_last(input);
   Tensor x = input;
   if (autocasts() && (mode == "replicate" || (mode == "reflect" && dims < 3)))

@@ -62,7 +62,7 @@ void linear_vjp(Vjp& c) {
     int64_t rows = 1;
     for (int d = 0; d + 1 < x.ndim(); ++d) rows *= x.size(d);
     Tensor gw = mm(adjoint(reshape(g, {rows, n})), reshape(x, {rows, k}));
-    // (g^H x) is the conjugate of what is asked: the sum of g times conj(x).
+    // g^H x is the conjugate of the wanted sum of g times conj(x).
     gw = conj(gw);
     c.set(1, ws.size() == 2 ? std::move(gw) : reshape(gw, ws));
   }
@@ -81,8 +81,8 @@ void linear_accumulate(Vjp& c, const Tensor& into) {
   product_into(reshape(into, {n, k}), left, right, Scalar(1), Scalar(1));
 }
 
-// Few rows wait with those of other calls: their product alone would read and write all of the
-// weight's gradient.
+// A few rows are collected with those of other calls: their product alone would read and write all
+// of the weight's gradient.
 bool linear_stage(Vjp& c, Staged& into) {
   const Tensor& g = c.grad();
   Tensor x = c.in(0);

@@ -13,12 +13,12 @@ Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op);
 void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha,
                   const Scalar& beta, bool flip = false, const Tensor& bias = {});
 // a @ b + bias of two matrices (`flip` and `bias` as above) as a new tensor, unrecorded; undefined
-// where they are none, or do not fit.
+// unless both are matrices whose sizes fit.
 Tensor product_of_matrices(const Tensor& a, const Tensor& b, bool flip, const Tensor& bias);
 // Whether the kernel can add the bias itself: one contiguous row.
 bool bias_fits(const Tensor& bias, const Tensor& out);
-// Whether g is the gradient of a product of matrices of real numbers and its own product with
-// `factor` is not recorded: the kernel then reads the factor turned, without a view of it.
+// Whether g is a real matrix gradient whose product with `factor` is not recorded; the kernel can
+// then read `factor` transposed without a view.
 bool plain_matrices(const Tensor& g, const Tensor& factor, int other_ndim);
 // Gradients of inputs `first` and `first` + 1, whose product has gradient g.
 void product_grads(Vjp& c, const Tensor& g, int first);

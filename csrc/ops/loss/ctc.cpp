@@ -14,7 +14,8 @@ constexpr NoRule written_in_python = no_rule(
 kernels::CtcShape shape_of(const Tensor& x, const Tensor& states) {
   return {x.size(0), x.size(1), x.size(2), states.size(1)};
 }
-// Copies, to which nobody else can write, of what is read more than once.
+// Private copies of tensors that are read more than once, so that no other thread can change them
+// in between.
 struct Targets {
   Tensor states, skip, lengths;
   Targets(const Tensor& s, const Tensor& k, const Tensor& l)
@@ -38,7 +39,7 @@ void check_targets(const Call& c, const Tensor& x, const Tensor& states, const T
           skip, " and ", lengths);
 }
 
-// What a shape does not tell: whether they lie within bounds.
+// Checks the values, which no shape rule can check: whether they are in range.
 void check_values(const Call& c, const kernels::CtcTargets& targets,
                   const kernels::CtcShape& shape) {
   for (int64_t n = 0; n < shape.batch; ++n) {

@@ -60,7 +60,8 @@ void pull(Vjp& c, Tensor g, const DistanceAttrs& a, double share) {
     if (share != 1) g = g * number(share);
     Tensor d = x - y;
     const double twice = 2 * a.half.to_double();
-    // First the product that is not too large for a half where dx is not.
+    // Chooses the order of the two products so that neither overflows a 16-bit float unless dx
+    // does.
     dx = twice < 1 ? g * (d * number(twice)) : g * d * number(twice);
     if (!std::isinf(a.edge.to_double()))  // not beyond the edge: NaN
       dx = where(gt(abs(d), number(a.edge)), g * (sign(d) * number(a.line)), dx);
@@ -122,7 +123,7 @@ constexpr OpDef distance_total_op = general({
     .offer = Offer::function,
 });
 
-// By the names that the graph shows.
+// Registered under the names that the graph shows.
 constexpr const OpDef* list[] = {
     &distance_op,
     renamed<distance_total_op, "_mse_loss">,

@@ -1,6 +1,6 @@
 // What cdist and nn.functional.pdist are made of where their gradient is not differentiated again.
 // May include: ops, graph, tensor, kernels.
-// Invariant: rows are read from contiguous copies, one behind the other.
+// Invariant: rows are read from contiguous copies.
 #include "kernels/sort/distances.h"
 #include "ops/views/shape.h"
 

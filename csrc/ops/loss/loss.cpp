@@ -71,7 +71,8 @@ void check(const Call& c, const Dims& x, const Tensor& target, const Tensor& wei
           " classes; got ", weight);
 }
 
-// The targets as the kernels read them, more than once: a copy, to which nobody else can write.
+// A private copy of the targets: kernels read them more than once, and no other thread can write to
+// the copy in between.
 Tensor own_targets(const Tensor& target, const kernels::NllShape& sh) {
   Tensor own = empty(target.sizes(), DType::Int64);
   require(own.numel() == sh.n * sh.s, "nll_loss: there must be a target for each loss; got ",

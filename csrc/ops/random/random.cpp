@@ -339,8 +339,9 @@ Example:
     .offer = Offer::function,
 });
 
-// What other functions scale, divide and check. It has no generator, so that vmap takes it for an
-// operation like others: who calls it there has spread the concentrations over the samples.
+// Raw draws that other functions check, scale and divide. It has no generator argument, so vmap
+// treats it as an ordinary operation; callers have already expanded the concentrations over the
+// samples.
 constexpr OpDef log_gamma_op = general({
     .signature = "_log_gamma_draws(Tensor concentration) -> Tensor",
     .doc = "Logarithms of gamma numbers of rate 1; concentration and result are float64.",
@@ -408,7 +409,8 @@ void multinomial_cpu(const Call& c, Tensors& outs) {
   int64_t categories = w.size(-1), rows = w.numel() / categories;
   int64_t in_sizes[] = {rows, categories}, in_strides[] = {categories, 1};
   int64_t out_sizes[] = {rows, a.num_samples}, out_strides[] = {a.num_samples, 1};
-  // As if a tensor like the weights was filled with random numbers, in the order of its memory.
+  // Draws in the order in which a tensor laid out like the weights would be filled with random
+  // numbers.
   const Dims order = ordered_strides(w.sizes(), {&c.in[0], 1});
   const bool by_columns = rows > 1 && categories > 1 && order[0] < order[1];
   kernels::random_multinomial({outs[0]->address(), out_sizes, out_strides, 2, DType::Int64},

@@ -361,7 +361,7 @@ void bool_cpu(const Call& c, Tensors& outs) {
   KeptView out(outs[0], x.ndim(), bool_mask(c.as<DimsAttrs>().dim, x.ndim(), c.name()));
   Kernel(out.nd, x.nd());
 }
-// Of all of a few bools.
+// The fast path for any() and all() over all elements of a small bool tensor.
 template <bool every> Tensor bool_quick(const Call& c) {
   const auto& a = c.as<DimsAttrs>();
   const Tensor& x = c.in[0];

@@ -135,8 +135,8 @@ struct FewLines {
   }
 };
 
-// How a reduction over the dims of `mask` is told of (graph/op.h): over the last dims, or where it
-// is a sum, or `mean`, over the first or all.
+// Describes a reduction over the dims of `mask` as OpDef::passes does (graph/op.h): over the last
+// dims or, for a sum or a `mean`, over the first dims or all. Empty for all other masks.
 inline Passes passes_over(int ndim, DimMask mask, std::optional<bool> mean,
                           void (*run)(const void*, const kernels::NdView&,
                                       const kernels::NdView&)) {
@@ -162,7 +162,7 @@ Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, in
 // g divided by the number of hits along dims.
 Tensor shared(const Tensor& g, const Tensor& hit, const Dims& dims);
 Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMask mask);
-// Whether any element is zero; false on the meta device, where nobody knows.
+// Whether any element is zero; false on the meta device, where it is unknown.
 bool has_zero(const Tensor& x);
 
 }  // namespace clew

@@ -24,7 +24,7 @@ Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, in
 
 Tensor shared(const Tensor& g, const Tensor& hit, const Dims& dims) {
   if (dims.empty()) return g;
-  // In float32 at least: a float16 does not count far.
+  // Counts in float32 at least: float16 cannot hold large counts exactly.
   const DType d = g.dtype();
   const bool half = d == DType::Float16 || d == DType::BFloat16;
   Tensor count = to_dtype(sum(hit, dims, true), half ? DType::Float32 : real_of(d));

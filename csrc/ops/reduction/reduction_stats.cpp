@@ -353,7 +353,8 @@ void norm_vjp(Vjp& c) {
          y = with_kept_dims(c.out(), x.sizes(), mask);
   if (p == 0) return c.set(0, zero_of(x, x.sizes()));
   if (p == 1) return c.set(0, sgn(x) * g);
-  // Where the norm is 0 there is no direction either. A float16 has no room for 1 / norm.
+  // Where the norm is 0 the gradient is 0. In float16, 1 / norm might overflow, so elements are
+  // divided by the norm.
   const bool narrow = y.dtype() == DType::Float16;
   auto along = [&](const Tensor& t) {
     return narrow ? t / where(eq(y, number(0)), number(infinity), y) : quotient_or_zero(t, y);
@@ -365,7 +366,7 @@ void norm_vjp(Vjp& c) {
     for (int d = 0; d < x.ndim(); ++d) {
       if (mask >> d & 1) dims.push_back(d);
     }
-    // The norm's sizes of complex numbers may be rounded differently from those of abs().
+    // The norm's kernel may round the absolute value of a complex number differently from abs().
     if (x.is_complex() && !dims.empty())
       y = p == infinity ? amax(size, dims, true) : amin(size, dims, true);
     Tensor hit = logical_or(eq(size, y), logical_and(ne(size, size), ne(y, y)));

@@ -60,11 +60,12 @@ Tensor contiguous_copy(const Tensor& t, DType d) {
   return c;
 }
 
-// The distinct elements of x, in rising order or, where neighbours only are compared, as they
-// stand.
+// The distinct elements of x in ascending order or, if only neighbours are compared, in their given
+// order.
 void unique_elements(const Call& c, Tensors& outs, bool sorted, bool inverse, bool counts) {
   require_data(c);
-  // What is compared twice must not change meanwhile: those that are sorted are copies in any case.
+  // Elements that are compared twice must not change in between, so they are copied. (Sorting
+  // copies the elements itself.)
   const Tensor flat = sorted ? contiguous_copy(c.in[0], c.in[0].dtype()) : own_copy(c.in[0]);
   const int64_t n = flat.numel();
   const Tensor elements = alias(flat, {n}, {1});
@@ -122,7 +123,7 @@ void unique_rows(const Call& c, Tensors& outs, int64_t dim, bool sorted, bool in
       strides.push_back(x.strides()[d]);
     }
   }
-  // Its own in any case: sorting relies on comparisons that do not change meanwhile.
+  // Always a copy: sorting relies on elements that do not change in between.
   const Tensor rows = empty(sizes, x.dtype());
   copy_into(rows, alias(x, sizes, strides));
   const Held held{rows};

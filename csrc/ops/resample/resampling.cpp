@@ -39,7 +39,7 @@ template <bool transposed> void line_shape(const Call& c, OutSpecs& outs) {
 }
 template <bool transposed> void line_cpu(const Call& c, Tensors& outs) {
   const Tensor x = contiguous(c.in[0]), weight = contiguous(c.in[2]);
-  // Read again and again after the check: a copy, to which nobody else can write.
+  // A private copy: it is read again after the check, and no other thread can change it.
   const Tensor index = empty(c.in[1].sizes(), DType::Int64);
   copy_into(index, c.in[1]);
   const Tensor& out = outs[0];

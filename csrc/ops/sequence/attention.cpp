@@ -56,7 +56,7 @@ void check(const Call& c) {
   }
 }
 
-// Each key and value head serves as many query heads as there are of them.
+// Repeats key and value heads: each serves heads / own query heads.
 Tensor repeated(const Tensor& x, int64_t heads) {
   const int64_t own = x.size(-3);
   if (own == heads) return x;
@@ -80,7 +80,7 @@ Tensor causal_mask(int64_t rows, int64_t cols, Device device) {
   return mask;
 }
 
-// The weights that masked and scaled scores give, and the scores' mask where whole rows are dead.
+// The softmax weights of scaled scores under a mask. Rows that are masked as a whole get zeros.
 Tensor attention_weights(const Tensor& scores, const Tensor& mask, bool causal) {
   const Tensor zero = number(Scalar(0.0)), never = number(Scalar(-INFINITY));
   Tensor masked = scores, dead;

@@ -268,7 +268,8 @@ Tensor states_before(const Layout& l, bool reverse, const Tensor& h0, const Tens
 }
 
 void layer_vjp_composed(Vjp& c) {
-  // The forward again, of stand-ins that cut off what the inputs were made from.
+  // Computes the forward pass again on detached copies of the inputs, so that the graph before them
+  // is left out.
   const auto& a = c.as<RecurrentAttrs>();
   Tensor in[r_inputs];
   for (int i = 0; i < r_inputs; ++i) {

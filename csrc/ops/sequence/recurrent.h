@@ -20,10 +20,10 @@ struct RecurrentAttrs {
   kernels::RecurrentCell kind() const { return static_cast<kernels::RecurrentCell>(cell); }
 };
 
-// The tensors of one layer and direction, in this order; those that are missing are undefined.
+// The tensors of one layer and direction, in this order; missing ones are undefined.
 enum RecurrentInput { r_input, r_h0, r_c0, r_w_ih, r_w_hh, r_b_ih, r_b_hh, r_w_hr, r_inputs };
 
-// Output, last h and last c (undefined but for LSTM), written with other ops.
+// Output, last h and last c (undefined except for LSTM), composed of other ops.
 void recurrent_composed(std::span<const Tensor> in, const RecurrentAttrs& a, Tensors& outs);
 // The same by the native operation where it has loops for the dtype.
 void recurrent_layer(std::span<const Tensor> in, const RecurrentAttrs& a, Tensors& outs);

@@ -72,8 +72,8 @@ void recurrent_composed(std::span<const Tensor> in, const RecurrentAttrs& a, Ten
     const Tensor h[] = {s.h, more.h}, c[] = {s.c, more.c};
     return CellState{cat(h, 0), s.c ? cat(c, 0) : Tensor()};
   };
-  // A packed batch shrinks (grows, backwards): the states of sequences that end are put aside,
-  // those that begin start from the first states.
+  // A packed batch shrinks from step to step (in the reverse direction it grows). States of
+  // sequences that end are put aside; sequences that begin use their first states.
   auto at = [&](int s) { return a.reverse ? steps - 1 - s : s; };
   int64_t now = sizes[at(0)];
   CellState current = now == batch ? first : part(first, 0, now);
@@ -218,8 +218,8 @@ void stack_run(const Call& c, Tensors& outs) {
     x = squeeze(x, Dims{1});
   else if (a.batch_first && !packed)
     x = transpose(x, 0, 1);
-  // As in PyTorch, the output may be written to; but for LSTM backward must not see that. A result
-  // of cat is nobody else's already.
+  // As in PyTorch, the output may be written to in place; except for LSTM, backward must not see
+  // the write, so the output is copied. A result of cat is not shared and needs no copy.
   if (!lstm && directions == 1 && x.requires_grad()) x = clone(x);
   outs.push_back(std::move(x));
   for (int k = 0; k < (lstm ? 2 : 1); ++k) {

@@ -1,7 +1,7 @@
 // Many views of one tensor: unbind, split, chunk, tensor_split and their relatives.
 // May include: ops, graph, tensor, kernels.
-// Invariant: the gradients of all parts make one cat or stack, zeros standing for those that did
-// not come.
+// Invariant: the gradients of all parts are joined by one cat or stack, with zeros for missing
+// ones.
 #include <cstring>
 
 #include "ops/batch_rules.h"
@@ -15,7 +15,7 @@ namespace {
 using Specs = std::vector<ViewSpec>;
 
 void part(const Tensor& x, int dim, int64_t start, int64_t length, int64_t step, Specs& out) {
-  // Each part is a tensor of its own: beyond this they would fill the memory.
+  // Each part is a tensor object; more of them would exhaust the memory.
   if (out.size() >= (size_t{1} << 22)) {
     fail(ErrorKind::OutOfMemory, "split: more than ", 1 << 22, " parts of ", x,
          " were asked for; use fewer, larger ones");
@@ -102,8 +102,8 @@ bool alike(const Tensors& grads) {
     if (g.dtype() != grads[0].dtype() || (g->flags & flag_batched) || g.is_meta()) return false;
   return true;
 }
-// The gradient of few elements whose parts lie one behind the other in it, as those of one row do;
-// undefined in other cases.
+// The gradient of a small input whose parts follow one another in memory, as the parts of one row
+// do: their gradients are copied into it in order. Undefined in other cases.
 Tensor joined_in_order(const Vjp& c, int64_t dim) {
   const Dims& sizes = c.sizes(0);
   const int d = wrapped(dim, sizes.size(), "split");
