@@ -243,7 +243,7 @@ struct PlaceRun {
 };
 // All runs of places[0..n), or none where they are short or not all below the total.
 std::vector<PlaceRun> long_runs(const int64_t* places, int64_t n, int64_t total) {
-  constexpr int64_t least = 8;  // elements of a run, on average
+  constexpr int64_t least = 4;  // elements of a run, on average
   std::vector<PlaceRun> runs;
   int64_t next = -1;
   for (int64_t k = 0; k < n; ++k) {
@@ -287,8 +287,12 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
                      walk.seek(begin);
                      for (int64_t r = begin; r < end; ++r, walk.next()) {
                        T *o = to + walk.offset[0], *s = from + walk.offset[1];
-                       for (const PlaceRun& run : runs)
-                         std::copy_n(s + run.place, run.count, o + run.first);
+                       for (const PlaceRun& run : runs) {
+                         if (run.count == 1)
+                           o[run.first] = s[run.place];
+                         else
+                           std::copy_n(s + run.place, run.count, o + run.first);
+                       }
                      }
                    });
       return;
