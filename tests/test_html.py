@@ -99,3 +99,40 @@ def test_a_table_of_the_profiler():
         clew.ones(3) + 1
     assert prof.key_averages()._repr_html_().startswith("<pre")
     assert _html.table("a < b").endswith("a &lt; b</pre>")
+
+
+def _printed():
+    """One of each of the things that print as tables and reports."""
+    layer, x = nn.Linear(3, 2), clew.ones(4, 3)
+    with clew.debug.leaks() as grown:
+        kept = clew.ones(1000)
+    with clew.profiler.profile(profile_memory=True) as prof:
+        loss = layer(x).sum() * kept.mean()
+    with clew.autobatch():
+        layer(x)
+    with clew.memory_budget(None) as budget:
+        layer(x)
+    graph = clew.graph(loss)
+    return [
+        clew.debug.memory(),
+        clew.debug.summary(x),
+        clew.debug.NonFinite("log", "NaN", False, "a < b", (), ()),
+        clew.debug.compare(lambda: layer(x), lambda: layer(x + 1)),
+        grown,
+        graph.by_module(),
+        graph.why(layer.weight).uses,
+        loss.history(),
+        graph.why(layer.weight),
+        layer.summary(x),
+        prof.peak(),
+        prof.by_module(),
+        clew.autobatch.report(),
+        budget.report(),
+    ]
+
+
+def test_what_prints_as_a_table_keeps_its_lines():
+    pages = {type(value).__name__: (value._repr_html_(), str(value)) for value in _printed()}
+    assert len(pages) == 14
+    for name, (page, text) in pages.items():
+        assert page == _html.table(text), name

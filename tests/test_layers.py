@@ -23,15 +23,17 @@ FOREIGN = [
     ("csrc/other/a.cpp", "\n", "csrc/other is not a layer"),
     (NN, "from clew.optim import sgd\n", "nn.a must not import optim"),
     (NN, "from ..optim import sgd\n", "nn.a must not import optim"),
-    ("src/clew/nn/__init__.py", "from .. import optim\n", "nn.__init__ must not import optim"),
+    ("src/clew/nn/__init__.py", "from .. import optim\n", "nn must not import optim"),
     ("src/clew/_a.py", "try:\n    import clew.nn\nexcept E:\n    f\n", "_a must not import nn"),
+    (NN, "def f():\n    from clew import optim\n", "nn.a must not import optim"),
+    (NN, "import clew\nf = lambda: clew.optim.sgd\n", "nn.a must not import optim.sgd"),
     ("tests/a.py", "x\n" * 1001, "1001 lines"),
     ("src/clew/a.py", "x" * 101, "101 columns"),
 ]
 FINE = [
     (CPP, '#include "tensor/t.h"\n#include <vector>\n'),
     ("src/clew/optim/a.py", "from clew.nn import linear\nfrom clew import nn\nimport numpy\n"),
-    (NN, "def f():\n    from clew import optim\n"),
+    ("src/clew/nn/parallel/a.py", "from clew.optim import sgd\n"),
     (NN, "if TYPE_CHECKING:\n    from clew import optim\n"),
     ("tests/a.py", "x\n" * 1000),
 ]
@@ -55,8 +57,8 @@ def write(root: Path, name: str, text: str) -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     write(tmp_path, "csrc/tensor/t.h", "")
-    write(tmp_path, "src/clew/nn/linear.py", "")
-    write(tmp_path, "src/clew/optim/sgd.py", "")
+    for name in ("nn/__init__", "nn/linear", "optim/__init__", "optim/sgd"):
+        write(tmp_path, f"src/clew/{name}.py", "")
     return tmp_path
 
 
@@ -66,6 +68,18 @@ def test_finds(checker: ModuleType, tree: Path, name: str, text: str, finding: s
     write(tree, name, text)
     found = checker.findings(tree)
     assert len(found) == 1 and finding in found[0], found
+
+
+def test_later_lists_what_goes_upward_inside_functions(checker: ModuleType, tree: Path) -> None:
+    (module, target), *_ = [pair for pair in checker.LATER if pair[0].startswith("nn.")]
+    name = f"src/clew/{module.replace('.', '/')}.py"
+    write(tree, f"src/clew/{target.replace('.', '/')}.py", "")
+    write(tree, name, f"def f():\n    import clew.{target}\n")
+    assert checker.findings(tree) == []
+    write(tree, name, f"import clew.{target}\n")
+    early, unused = checker.findings(tree)
+    assert f"{name}:1: {module} must not import {target}" in early
+    assert f"{module} no longer needs {target}" in unused
 
 
 @pytest.mark.parametrize(("name", "text"), FINE)
@@ -109,7 +123,7 @@ NO_CIRCLES = [
 def test_finds_circles(checker: ModuleType, tmp_path: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         write(tmp_path, f"src/{name}", text)
-    (found,) = checker.circle_findings(tmp_path)
+    (found,) = checker.circle_findings(checker.package_needs(tmp_path))
     assert "a circle of imports: clew" in found and found.count(",") == 1
 
 
@@ -117,7 +131,7 @@ def test_finds_circles(checker: ModuleType, tmp_path: Path, files: dict[str, str
 def test_finds_no_circle(checker: ModuleType, tmp_path: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         write(tmp_path, f"src/{name}", text)
-    assert list(checker.circle_findings(tmp_path)) == []
+    assert list(checker.circle_findings(checker.package_needs(tmp_path))) == []
 
 
 def test_circles_are_told_apart(checker: ModuleType) -> None:

@@ -67,3 +67,15 @@ def test_listing_loads_nothing():
         "assert 'clew.nn' not in before and 'difflib' not in before"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "near"),
+    [("clew.ones(2).summ", "sum"), ("clew.nn.Linear(2, 2).wieght", "weight")],
+)
+def test_a_mistyped_attribute_is_answered_with_the_nearest(code: str, near: str) -> None:
+    """Python does so where an AttributeError knows the object and dir() of it tells the names."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import clew; {code}"], capture_output=True, text=True
+    )
+    assert f"Did you mean: '{near}'?" in done.stderr

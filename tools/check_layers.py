@@ -1,9 +1,10 @@
 """Check that sources include and import in one direction only and that files stay short.
 
-A file of src/clew needs the files that it imports anywhere, inside functions too, and no file may
-need itself through others. A bare `import clew`, or a name imported from it, is an import of
-clew/__init__.py: what the package loads cannot use it, and all other files can. `clew.nn.x` is an
-import of clew.nn.
+A file of src/clew needs the files that it imports anywhere, inside functions too. It may need files
+of its own rank and of lower ones (PYTHON_RANKS), and inside functions also what LATER lists for it.
+No file may need itself through others. A bare `import clew`, or a name imported from it, is an
+import of clew/__init__.py: what the package loads cannot use it, and all other files can.
+`clew.nn.x` is an import of clew.nn.
 
 Prints one line a finding and exits with 1 if there is any. tests/test_layers.py runs it too.
 """
@@ -15,6 +16,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -38,8 +40,9 @@ CPP_ALLOWED = {
     ("graph", "frameobject.h"),
 }
 
-# Ranks of the parts of src/clew: a module imports its own rank or a lower one. The files at the
-# package's top that are named here belong to the core; whatever is not named is "the rest".
+# Ranks of the parts of src/clew: a module needs its own rank or a lower one. The longest name that
+# fits counts; other files at the package's top whose names begin with "_" belong to the core, and
+# whatever else is not named is "the rest".
 PYTHON_RANKS = {
     "_C": 0,
     "_base": 1,
@@ -53,12 +56,23 @@ PYTHON_RANKS = {
     "signal": 2,
     "sparse": 2,
     "special": 2,
+    "storage": 2,
     "nn": 3,
     "_files": 4,
     "_insight": 4,
     "_program": 4,
     "optim": 4,
     "_registered": 5,
+    # Diagnostics of whole programs: their loaders, their scalers of gradients.
+    "_insight.debug.doctor": 5,
+    "_insight.debug.recorder": 5,
+    "_insight.debug.replaying": 5,
+    # Models on several ranks: they stand on distributed.
+    "nn.parallel": 5,
+    # The parts of jit, and what PyTorch's libraries look for.
+    "_scripted": 5,
+    "_trace_graph": 5,
+    "_utils": 5,
     # Loaded by programs written for PyTorch alone.
     "_alias": 5,
     "_cli": 5,
@@ -68,6 +82,28 @@ PYTHON_RANKS = {
 CORE_MODULES = {"utils.hooks", "utils._pytree"}
 CORE = 1
 REST = 5
+
+# The needs that go upward, all of them inside functions: (file, what it needs) and why. A name that
+# is not here is a finding, and so is one that is here for nothing.
+LATER = {
+    ("_files.construct", "nested"): "files hold tensors of parts of different lengths",
+    ("_files.construct", "nested._strided"): "files hold tensors of parts of different lengths",
+    ("_files.safe", "_cli.run"): "pickles name things as PyTorch does; `clew run` knows the names",
+    ("_ops.opcheck", "testing"): "opcheck compares results as testing does",
+    ("_tensor.array_namespace", "array_api"): "Array API programs ask a tensor for this module",
+    ("_tensor.html", "nn.parameter"): "a tensor's text says whether it is a Parameter",
+    ("autograd._backward", "_insight.explain"): "an error message says why a tensor was not used",
+    ("func._modules", "nn.utils.stateless"): "functional_call calls modules",
+    ("nn.modules._convert", "_program.options"): "Module.compile takes the options of compile",
+    ("nn.modules._summary", "_insight.graph.model"): "Module.summary is this picture of a model",
+    ("nn.modules.attention", "nested._modules"): "its inputs can have sequences of other lengths",
+    ("nn.modules.rnn", "nested._modules"): "its inputs can have sequences of other lengths",
+    ("nn.modules.batchnorm", "distributed.nn.functional"): "SyncBatchNorm asks the other ranks",
+    ("nn.utils.clip_grad", "_insight.debug.summary"): "an error message shows the gradient",
+    ("nn.utils.clip_grad", "distributed.tensor._norms"): "gradients can lie on several ranks",
+    ("sparse._changes", "nn.functional"): "dropout of a sparse tensor",
+    ("sparse._rules", "nn.functional"): "pad of a sparse tensor",
+}
 
 MAX_LINES = 1000
 MAX_COLUMNS = 100
@@ -107,79 +143,42 @@ def rank(module: str) -> int:
     """The rank of a module named relative to the package: "nn.modules.linear", "_tensor"."""
     if module in CORE_MODULES:
         return CORE
+    name = module
+    while name:
+        if name in PYTHON_RANKS:
+            return PYTHON_RANKS[name]
+        name = name.rpartition(".")[0]
     top = module.split(".")[0]
-    if top in PYTHON_RANKS:
-        return PYTHON_RANKS[top]
     return CORE if top.startswith("_") and not top.startswith("__") else REST
 
 
-def imports(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
-    """Line and name, relative to `clew`, of each module imported when this one is.
+class Need(NamedTuple):
+    """One place where a file needs a module of the package."""
 
-    Imports inside functions are left out: they happen later, so they cannot make a circle.
-    """
-    pending: list[ast.AST] = list(tree.body)
-    while pending:
-        node = pending.pop(0)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            pending += node.orelse
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.startswith("clew."):
-                    yield node.lineno, alias.name[len("clew.") :]
-        elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                parts = package.split(".") if package else []
-                parts = parts[: len(parts) - node.level + 1]
-                base = ".".join(parts + (node.module.split(".") if node.module else []))
-            elif node.module == "clew" or (node.module or "").startswith("clew."):
-                base = (node.module or "")[len("clew.") :]
-            else:
-                continue
-            if base:
-                yield node.lineno, base
-            else:
-                for alias in node.names:
-                    yield node.lineno, alias.name
-        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            pending += ast.iter_child_nodes(node)
+    line: int
+    target: str  # its whole name, "clew.nn.modules.linear"
+    late: bool  # inside a function
 
 
-def python_findings(root: Path) -> Iterator[str]:
-    """Imports that go upward."""
-    source = root / "src" / "clew"
-    modules = {
-        ".".join(p.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
-        for p in source.rglob("*.py")
+def modules_of(root: Path) -> dict[str, Path]:
+    """The files of src/, by the names of their modules."""
+    source = root / "src"
+    return {
+        ".".join(p.relative_to(source).with_suffix("").parts).removesuffix(".__init__"): p
+        for p in sorted(source.rglob("*.py"))
     }
-    for path in sorted(source.rglob("*.py")):
-        parts = path.relative_to(source).with_suffix("").parts
-        module = ".".join(parts)
-        if module in ("__init__", "__main__"):
-            continue  # the package's front gathers everything
-        package = ".".join(parts[:-1])
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for line, target in imports(tree, package):
-            top = target.split(".")[0]
-            known = (
-                top in modules
-                or top in PYTHON_RANKS
-                or any(name.startswith(top + ".") for name in modules)
-            )
-            if known and rank(target) > rank(module):
-                yield f"{path.relative_to(root)}:{line}: {module} must not import {target}"
 
 
-def needed(path: Path, modules: dict[str, Path], module: str) -> set[str]:
-    """The modules of `modules` that a file needs anywhere, except for type checkers."""
+def needs_of(path: Path, modules: dict[str, Path], module: str) -> Iterator[Need]:
+    """Each use of one of `modules` in a file, inside functions too, except for type checkers."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    found: set[str] = set()
-    pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
     while pending:
-        node = pending.pop()
+        node, late = pending.pop()
         names: list[str] = []
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            pending += node.orelse
+            pending += [(part, late) for part in node.orelse]
             continue
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -191,16 +190,48 @@ def needed(path: Path, modules: dict[str, Path], module: str) -> set[str]:
             first = node.args[0] if node.args else None
             names = [first.value] if isinstance(first, ast.Constant) else []
         elif isinstance(node, ast.Attribute) and dotted(node).startswith("clew."):
-            found.add(known(dotted(node), modules))
+            yield Need(node.lineno, known(dotted(node), modules), late)
             continue
         for name in names:
-            if name.split(".")[:2] != ["clew", "_C"]:  # the native module
-                found.add(known(name, modules))
+            target = known(name, modules)
+            if name.split(".")[:2] != ["clew", "_C"] and target:  # the native module
+                yield Need(getattr(node, "lineno", 0), target, late)
+        inside = late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         for field, value in ast.iter_fields(node):
             if field not in ("annotation", "returns"):  # which nobody evaluates
                 parts = value if isinstance(value, list) else [value]
-                pending += [part for part in parts if isinstance(part, ast.AST)]
-    return found - {"", module}
+                pending += [(part, inside) for part in parts if isinstance(part, ast.AST)]
+
+
+def package_needs(root: Path) -> dict[str, list[Need]]:
+    """What each module of the package needs of others of it."""
+    modules = modules_of(root)
+    return {
+        name: [need for need in needs_of(path, modules, name) if need.target != name]
+        for name, path in modules.items()
+    }
+
+
+def python_findings(root: Path, needs: dict[str, list[Need]]) -> Iterator[str]:
+    """Needs that go upward, and lines of LATER that are no longer true."""
+    modules = modules_of(root)
+    later: set[tuple[str, str]] = set()
+    for name, found in needs.items():
+        module = name.partition(".")[2]
+        if module in ("", "__main__"):
+            continue  # the package's front gathers everything
+        for need in sorted(found):
+            target = need.target.partition(".")[2]
+            if not target or rank(target) <= rank(module):
+                continue
+            if need.late:
+                later.add((module, target))
+            if not need.late or (module, target) not in LATER:
+                place = f"{modules[name].relative_to(root)}:{need.line}"
+                yield f"{place}: {module} must not import {target}"
+    for module, target in LATER:
+        if f"clew.{module}" in modules and (module, target) not in later:
+            yield f"tools/check_layers.py: {module} no longer needs {target}; take it out of LATER"
 
 
 def dotted(node: ast.expr) -> str:
@@ -245,14 +276,10 @@ def circles(needs: dict[str, set[str]]) -> list[list[str]]:
     return sorted(found, key=lambda group: (-len(group), group))
 
 
-def circle_findings(root: Path) -> Iterator[str]:
+def circle_findings(needs: dict[str, list[Need]]) -> Iterator[str]:
     """Files that need themselves."""
-    source = root / "src"
-    modules = {
-        ".".join(p.relative_to(source).with_suffix("").parts).removesuffix(".__init__"): p
-        for p in source.rglob("*.py")
-    }
-    for group in circles({name: needed(path, modules, name) for name, path in modules.items()}):
+    graph = {name: {need.target for need in found} for name, found in needs.items()}
+    for group in circles(graph):
         yield f"src: a circle of imports: {', '.join(group)}"
 
 
@@ -273,10 +300,11 @@ def length_findings(root: Path) -> Iterator[str]:
 
 def findings(root: Path = ROOT) -> list[str]:
     """Everything that is wrong under `root`."""
+    needs = package_needs(root)
     return [
         *cpp_findings(root),
-        *python_findings(root),
-        *circle_findings(root),
+        *python_findings(root, needs),
+        *circle_findings(needs),
         *length_findings(root),
     ]
 

@@ -40,6 +40,15 @@ class tensortype(type):
         inside = cls.__module__.removeprefix("clew")
         return f"<class '{_dtypes.home}{inside}.{cls.__name__}'>"
 
+    def _name_on(cls, device: Any) -> str:
+        """The type's whole name; raises unless it makes tensors, and on that device."""
+        name = f"{cls.__module__}.{cls.__name__}"
+        if cls.is_cuda:
+            raise TypeError(f"{name}: clew runs on the CPU here; there is no CUDA device")
+        if device is not None and _C.device(device).type != "cpu":
+            raise RuntimeError(f"{name}: legacy types are on the CPU; got device {device}")
+        return name
+
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         """A tensor of the type: empty, of given sizes, or of given values.
 
@@ -47,11 +56,7 @@ class tensortype(type):
             args: nothing, sizes, or one sequence, array, storage or tensor of the dtype.
             device: the CPU.
         """
-        name = f"{cls.__module__}.{cls.__name__}"
-        if cls.is_cuda:
-            raise TypeError(f"{name}: clew runs on the CPU here; there is no CUDA device")
-        if device is not None and _C.device(device).type != "cpu":
-            raise RuntimeError(f"{name}: legacy types are on the CPU; got device {device}")
+        name = cls._name_on(device)
         if len(args) != 1 or (isinstance(args[0], int) and not isinstance(args[0], bool)):
             return _C.empty(tuple(args) or (0,), dtype=cls.dtype, device="cpu")
         given = args[0]
@@ -83,11 +88,7 @@ class sparsetype(tensortype):
             args: nothing, sizes, or indices, values and, if wanted, the size.
             device: the CPU.
         """
-        name = f"{cls.__module__}.{cls.__name__}"
-        if cls.is_cuda:
-            raise TypeError(f"{name}: clew runs on the CPU here; there is no CUDA device")
-        if device is not None and _C.device(device).type != "cpu":
-            raise RuntimeError(f"{name}: legacy types are on the CPU; got device {device}")
+        name = cls._name_on(device)
         import clew
 
         if len(args) in (2, 3) and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):

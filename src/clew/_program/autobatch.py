@@ -14,6 +14,7 @@ from typing import Any
 from clew import _C
 from clew._base.settling import settle
 from clew._program.region import Opening
+from clew._tensor.html import as_printed
 from clew._tensor.structured import parts_of
 from clew.utils._pytree import tree_leaves
 
@@ -51,6 +52,8 @@ class BatchReport:
     calls: int
     groups: tuple[Group, ...]
     observations: tuple[tuple[str, int], ...]
+
+    _repr_html_ = as_printed
 
     def __str__(self) -> str:
         lines = [f"{self.calls} calls ran as {len(self.groups)}"]

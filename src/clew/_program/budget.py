@@ -17,6 +17,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 from clew import _C
 from clew._insight.debug.memory import amount
 from clew._program.steps import in_steps
+from clew._tensor.html import as_printed
 
 __all__ = ["BudgetReport", "memory_budget"]
 
@@ -50,6 +51,8 @@ class BudgetReport:
     written: int
     written_bytes: int
     kept: int
+
+    _repr_html_ = as_printed
 
     def __str__(self) -> str:
         limit = "no limit" if self.limit is None else f"a budget of {amount(self.limit, 'B')}"

@@ -12,7 +12,7 @@ import numpy as np
 
 from clew._C import Tensor
 
-__all__ = ["module", "png", "table", "tensor"]
+__all__ = ["as_printed", "module", "png", "table", "tensor"]
 
 _SIDE = 128  # most points of a picture along a side
 _SHOWN = 64  # elements that are text alone
@@ -174,6 +174,18 @@ def module(m: Any, name: str = "", depth: int = 0) -> str:
         f'<details{opened} style="margin-left:{margin}px"><summary>{title}</summary>'
         f'<div style="margin-left:16px">{inner}</div></details>'
     )
+
+
+def as_printed(value: Any) -> str:
+    """A `_repr_html_` for what prints as a table: its text, the lines kept whole.
+
+    >>> from clew._tensor.html import as_printed
+    >>> class Table(list):
+    ...     _repr_html_ = as_printed
+    >>> "<pre" in Table()._repr_html_()
+    True
+    """
+    return table(str(value))
 
 
 def table(text: str) -> str:

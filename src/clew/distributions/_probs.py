@@ -6,7 +6,12 @@ from typing import Any
 
 from clew import Size, Tensor
 from clew.distributions.distribution import Distribution
-from clew.distributions.utils import lazy_property, logits_to_probs, probs_to_logits
+from clew.distributions.utils import (
+    broadcast_all,
+    lazy_property,
+    logits_to_probs,
+    probs_to_logits,
+)
 
 
 class ProbsOrLogits(Distribution):
@@ -19,6 +24,15 @@ class ProbsOrLogits(Distribution):
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         return logits if probs is None else probs
+
+    def _keep(self, probs: Any, logits: Any, *others: Any) -> tuple[Tensor, ...]:
+        """Keeps the one of both that was given; returns it behind the others, all broadcast."""
+        found = tuple(broadcast_all(*others, self._one_of(probs, logits)))
+        if probs is None:
+            self.logits = found[-1]
+        else:
+            self.probs = found[-1]
+        return found
 
     @property
     def _param(self) -> Tensor:

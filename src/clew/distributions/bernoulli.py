@@ -39,11 +39,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        (given,) = broadcast_all(self._one_of(probs, logits))
-        if probs is None:
-            self.logits = given
-        else:
-            self.probs = given
+        (given,) = self._keep(probs, logits)
         super().__init__(given.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:

@@ -36,11 +36,7 @@ class Geometric(ProbsOrLogits):
         logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        (given,) = broadcast_all(self._one_of(probs, logits))
-        if probs is None:
-            self.logits = given
-        else:
-            self.probs = given
+        (given,) = self._keep(probs, logits)
         super().__init__(given.shape, validate_args=validate_args)
         if self._validate_args and probs is not None and not all_true(given > 0):
             raise ValueError(

@@ -9,7 +9,7 @@ from clew import Tensor
 from clew.distributions import constraints
 from clew.distributions._probs import ProbsOrLogits
 from clew.distributions.gamma import Gamma
-from clew.distributions.utils import broadcast_all, lazy_property
+from clew.distributions.utils import lazy_property
 from clew.nn.functional import logsigmoid
 
 __all__ = ["NegativeBinomial"]
@@ -43,11 +43,7 @@ class NegativeBinomial(ProbsOrLogits):
         logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        count, given = broadcast_all(total_count, self._one_of(probs, logits))
-        if probs is None:
-            self.logits = given
-        else:
-            self.probs = given
+        count, given = self._keep(probs, logits, total_count)
         self.total_count = count.type_as(given)
         super().__init__(given.shape, validate_args=validate_args)
 

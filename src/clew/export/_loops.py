@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import clew
@@ -22,6 +24,23 @@ if TYPE_CHECKING:
     from clew.export._control import Control
 
 _SYMS = {"int": SYMS[0], "float": SYMS[1], "bool": SYMS[2]}
+
+
+@dataclasses.dataclass
+class _Lists:
+    """Of the lists that grow in a round, by the variable's number, what the round takes.
+
+    Attributes:
+        flats: of tensors of different sizes, all elements and all shapes.
+        appenders: what the round appends to.
+        lasts: the last elements.
+        counts: the lengths, where the round asks for them.
+    """
+
+    flats: dict[int, list[Any]]
+    appenders: dict[int, Appender]
+    lasts: dict[int, Any]
+    counts: dict[int, Any]
 
 
 class Staged:
@@ -108,22 +127,15 @@ class Staged:
         carried: set[int] = set()
         grown: set[int] = set()
         loose: dict[int, Any] = {}
-        before = list(rec.active)
         vals = list(self.vals)
         for i, v in enumerate(vals):
             if (type(v) is list or isinstance(v, ScanList)) and self.names[i] in self.grows:
                 if isinstance(v, ScanList):
                     v.may_change(loop=True)
                 grown.add(i)
-        for _ in range(2):
+        for active in (self._entering(), [False] * rec.runs):
             journal = Journal()
-            block = Block()
-            rec.blocks.append(block)
-            rec.journals.append(journal)
-            rec.active = [False] * rec.runs if _ else [a and self.entered(r)
-                                                      for r, a in enumerate(before)]  # fmt: skip
-            count = rec._count
-            try:
+            with self._inside(Block(), journal, active):
                 given = list(vals)
                 for i in grown:
                     given[i] = Appender(self.vals[i], self, i)
@@ -148,15 +160,29 @@ class Staged:
                         carried.add(i)
                         self._changing(start[i], b, i, loose)
                 vals = [v if i in grown else g for i, (v, g) in enumerate(zip(vals, got))]
-            finally:
-                rec.blocks.pop()
-                rec.journals.pop()
-                rec.active = before
-                journal.swap(lambda run: False)
             for x, _ in journal.lists.values():
                 self.changed.append(x)
-            del count
         return carried, grown, loose
+
+    @contextlib.contextmanager
+    def _inside(self, block: Block, journal: Journal, active: list[bool]) -> Iterator[None]:
+        """Records a round into a block; what it changed is as before afterwards."""
+        rec = self.rec
+        before = list(rec.active)
+        rec.blocks.append(block)
+        rec.journals.append(journal)
+        rec.active = active
+        try:
+            yield
+        finally:
+            rec.blocks.pop()
+            rec.journals.pop()
+            rec.active = before
+            journal.swap(lambda run: False)
+
+    def _entering(self) -> list[bool]:
+        """Which of the active runs enter the loop."""
+        return [a and self.entered(r) for r, a in enumerate(self.rec.active)]
 
     def entered(self, run: int) -> bool:
         """Whether a run enters the loop."""
@@ -191,70 +217,26 @@ class Staged:
 
     def _record(self, carried: set[int], grown: set[int], loose: dict[Any, Any]) -> tuple[Any, ...]:
         rec = self.rec
-        block = Block()
+        block, journal = Block(), Journal()
         given = list(self.vals)
         self.inits: list[Any] = []
         self.params: list[Value] = []
         order = sorted(carried)
         trials = self._shapes_of_unbound(order, given, grown)
-        unread: list[int] = []
-        journal = Journal()
-        active = list(rec.active)
         counter = rec.new_value("int", [0] * rec.runs, source=("block",))
-        rec.blocks.append(block)
-        rec.journals.append(journal)
-        rec.active = [a and self.entered(r) for r, a in enumerate(active)]
-        try:
-            for i in order:
-                start = trials[i] if given[i] is UNBOUND else given[i]
-                if i in self.odd:
-                    start = Poison(
-                        f"export: {shown(self.names[i])} is another {type(start).__name__} in each "
-                        f"round of the loop at {self.place}; tensors and numbers are kept"
-                    )
-                first = len(self.params)
-                given[i] = self._param(start, i, loose)
-                if i in trials:
-                    unread += range(first, len(self.params))
+        with self._inside(block, journal, self._entering()):
+            unread = self._variables(order, given, trials, loose)
             for x in self.changed:  # under other names they would keep what they held before
                 journal.before_change(x)
                 journal.spoil(x, self.place)
             starts = {i: _copied(given[i]) for i in order}  # the body may change lists
-            flats = {
-                i: [self._param(t, ("flat", i), {("flat", i): {0}}) for t in (x.flat, x.shapes)]
-                for i, x in self.ragged.items()
-            }
-            appenders = {}
-            for i in sorted(grown):
-                appenders[i] = given[i] = Appender(self.vals[i], self, i)
-            lasts = {}
-            for i, appender in appenders.items():
-                start = last_of(self.vals[i])
-                if start is not None:
-                    lasts[i] = appender.last = self._param(start, ("last", i), loose)
-            counts = {}
-            for i in sorted(self.counted & appenders.keys()):
-                counts[i] = appenders[i].count = self._param(0, ("count", i), loose)
+            lists = self._lists(grown, given, loose)
             self.level = len(rec.blocks)
             got = list(self.body(SymInt(counter, [0] * rec.runs), given))
             ends: list[Any] = []
             for i in order:
                 self._end(starts[i], got[i], self.names[i], ends)
-            for i, (flat, shapes) in flats.items():
-                more = flat, shapes
-                for x in appenders[i].added:
-                    more = pushed(*more, x)
-                sizes = [sizes_of(x) for x in appenders[i].added]
-                self.ragged[i].fixed = common([self.ragged[i].fixed, *sizes])
-                self._end((flat, shapes), more, self.names[i], ends)
-            for i, start in lasts.items():
-                last = appenders[i].last
-                same = isinstance(last, Tensor) and last.dim() == start.dim()
-                if not same or last.dtype != start.dtype:  # then it was not read either
-                    last = start
-                self._end(start, last, self.names[i], ends)
-            for i, start in counts.items():
-                self._end(start, appenders[i].count, self.names[i], ends)
+            self._end_lists(lists, ends)
             for k in unread:  # what stands for no value may be of other sizes
                 p, e = self.params[k], ends[k]
                 if isinstance(e, Value) and p.kind == "tensor":
@@ -266,32 +248,26 @@ class Staged:
             scans: list[Value] = []
             parts = {
                 i: self._parts(a.added, i, scans)
-                for i, a in appenders.items()
+                for i, a in lists.appenders.items()
                 if i not in self.ragged
             }
             varying = {
-                i for i in parts if any(None in (sizes_of(x) or ()) for x in appenders[i].added)
+                i
+                for i in parts
+                if any(None in (sizes_of(x) or ()) for x in lists.appenders[i].added)
             }
-        finally:
-            rec.blocks.pop()
-            rec.journals.pop()
-            rec.active = active
-            journal.swap(lambda run: False)
         for outer in rec.journals:
             for key, kept in journal.before.items():
                 outer.before.setdefault(key, kept)
         block.params = [counter, *self.params]
         block.results = [goes_on, ends, scans]
         if self.ragged:
-            last = [rec.held(x).value for i, x in lasts.items() if i in self.ragged]
-            grown_by = [x for i in self.ragged for x in appenders[i].added]
-            values = [x.value if type(x) is Maybe else x for x in grown_by]
-            added = [rec.held(x).value for x in values if isinstance(x, Tensor)]
-            refuse_late_writes(block, last, added, self.place)
+            self._refuse_late_writes(block, lists)
         cond = None if self.cond is None else rec.stored(self.cond)
         trip = None if self.trip is None else rec.stored(self.trip)
         node = Node("loop", (trip, cond, tuple(self.inits)), place=self.place, blocks=[block])
-        after = self._after(node, order, starts, parts, scans, varying, len(lasts) + len(counts))
+        skipped = len(lists.lasts) + len(lists.counts)
+        after = self._after(node, order, starts, parts, scans, varying, skipped)
         for i in grown:
             if isinstance(self.vals[i], ScanList):
                 self.vals[i].spoil(self.place)
@@ -299,6 +275,71 @@ class Staged:
                 journal.before_change(self.vals[i])
         journal.leave(rec.journals, self.place)
         return after
+
+    def _variables(
+        self, order: list[int], given: list[Any], trials: dict[int, Any], loose: dict[Any, Any]
+    ) -> list[int]:
+        """Puts what a round takes into `given`; returns the parameters that stand for no value."""
+        unread: list[int] = []
+        for i in order:
+            start = trials[i] if given[i] is UNBOUND else given[i]
+            if i in self.odd:
+                start = Poison(
+                    f"export: {shown(self.names[i])} is another {type(start).__name__} in each "
+                    f"round of the loop at {self.place}; tensors and numbers are kept"
+                )
+            first = len(self.params)
+            given[i] = self._param(start, i, loose)
+            if i in trials:
+                unread += range(first, len(self.params))
+        return unread
+
+    def _lists(self, grown: set[int], given: list[Any], loose: dict[Any, Any]) -> _Lists:
+        """What a round takes of the lists that grow; puts what they append to into `given`."""
+        flats = {
+            i: [self._param(t, ("flat", i), {("flat", i): {0}}) for t in (x.flat, x.shapes)]
+            for i, x in self.ragged.items()
+        }
+        appenders = {}
+        for i in sorted(grown):
+            appenders[i] = given[i] = Appender(self.vals[i], self, i)
+        lasts = {}
+        for i, appender in appenders.items():
+            start = last_of(self.vals[i])
+            if start is not None:
+                lasts[i] = appender.last = self._param(start, ("last", i), loose)
+        counts = {}
+        for i in sorted(self.counted & appenders.keys()):
+            counts[i] = appenders[i].count = self._param(0, ("count", i), loose)
+        return _Lists(flats, appenders, lasts, counts)
+
+    def _end_lists(self, lists: _Lists, ends: list[Any]) -> None:
+        """What these lists are at the end of a round."""
+        appenders = lists.appenders
+        for i, (flat, shapes) in lists.flats.items():
+            more = flat, shapes
+            for x in appenders[i].added:
+                more = pushed(*more, x)
+            sizes = [sizes_of(x) for x in appenders[i].added]
+            self.ragged[i].fixed = common([self.ragged[i].fixed, *sizes])
+            self._end((flat, shapes), more, self.names[i], ends)
+        for i, start in lists.lasts.items():
+            last = appenders[i].last
+            same = isinstance(last, Tensor) and last.dim() == start.dim()
+            if not same or last.dtype != start.dtype:  # then it was not read either
+                last = start
+            self._end(start, last, self.names[i], ends)
+        for i, start in lists.counts.items():
+            self._end(start, appenders[i].count, self.names[i], ends)
+
+    def _refuse_late_writes(self, block: Block, lists: _Lists) -> None:
+        """Raises where a round writes to what a list of tensors of different sizes has copied."""
+        rec = self.rec
+        last = [rec.held(x).value for i, x in lists.lasts.items() if i in self.ragged]
+        grown_by = [x for i in self.ragged for x in lists.appenders[i].added]
+        values = [x.value if type(x) is Maybe else x for x in grown_by]
+        added = [rec.held(x).value for x in values if isinstance(x, Tensor)]
+        refuse_late_writes(block, last, added, self.place)
 
     def _parts(self, added: list[Any], i: int, scans: list[Value]) -> list[bool]:
         """What a list grows by in a round; of each element, whether data decide that it does."""
@@ -327,22 +368,13 @@ class Staged:
         missing = [i for i in order if given[i] is UNBOUND]
         if not missing:
             return {}
-        journal, block = Journal(), Block()
-        rec.blocks.append(block)
-        rec.journals.append(journal)
-        active, rec.active = list(rec.active), [False] * rec.runs
-        try:
+        with self._inside(Block(), Journal(), [False] * rec.runs):
             trial = list(given)
             for i in grown:
                 trial[i] = Appender(self.vals[i], self, i)
                 trial[i].count = rec.constant_sym(0)
             self.level = len(rec.blocks)
             got = list(self.body(rec.constant_sym(0), trial))
-        finally:
-            rec.blocks.pop()
-            rec.journals.pop()
-            rec.active = active
-            journal.swap(lambda run: False)
         found = {}
         for i in missing:
             found[i] = placeholder(rec, got[i])

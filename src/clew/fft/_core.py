@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew import _C
-from clew._base.arguments import need_int, whole
+from clew._base.arguments import need_int, numpy_names, whole
 from clew._base.autocast import autocasting, float32
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew._ops.primitive import write_out
 
@@ -257,3 +259,30 @@ def to_real(
     x = resize(name, x, axes, [*sizes[:-1], n // 2 + 1])
     x = c2r(x.conj() if forward else x, axes=axes, n=n, scale=scale)
     return write_out(name, x, out, converts=True)
+
+
+_NORMS = {
+    True: '"forward" divides by n, "ortho" by sqrt(n), "backward" (and None) by nothing.',
+    False: '"backward" (and None) divides by n, "ortho" by sqrt(n), "forward" by nothing.',
+}
+
+
+def named(
+    function: Any, own: Callable[[], None], forward: bool, args: dict[str, str], result: str
+) -> Any:
+    """A public function of the name that `own` has, asked as all are.
+
+    Args:
+        function: what it does.
+        own: its name; its docstring says what it transforms, and has an example.
+        forward: the direction.
+        args: what the docstring says of the arguments between input and norm.
+        result: what it says of the result.
+    """
+    function.__name__ = function.__qualname__ = own.__name__
+    if own.__doc__:  # python -OO leaves none
+        more = {**args, "norm": _NORMS[forward], "out": "the tensor to write into."}
+        lines = "".join(f"    {name}: {text}\n" for name, text in more.items())
+        shared = f"\n{lines}\nReturns:\n    {result}\n\nExample:"
+        function.__doc__ = inspect.cleandoc(own.__doc__).replace("\n\nExample:", shared)
+    return asks_classes(numpy_names(function))

@@ -131,6 +131,26 @@ def _decayed(grad: Tensor, param: Tensor, weight_decay: Any) -> Tensor:
     return grad.add(param, alpha=weight_decay)
 
 
+def _downhill(
+    param: Tensor,
+    grad: Tensor,
+    lr: Any,
+    weight_decay: Any,
+    maximize: bool,
+    decoupled: bool = False,
+) -> Tensor:
+    """The gradient that a step goes against: turned round to maximize, with the weight decay, which
+    shrinks the parameter instead where it is decoupled."""
+    if maximize:
+        grad = -grad
+    if isinstance(weight_decay, Tensor) or weight_decay != 0:
+        if decoupled:
+            _shrink_(param, lr, weight_decay)
+        else:
+            grad = _decayed(grad, param, weight_decay)
+    return grad
+
+
 def _average_(avg: Tensor, value: Tensor, beta: Any) -> None:
     """avg = beta * avg + (1 - beta) * value"""
     if isinstance(beta, Tensor):
@@ -149,6 +169,15 @@ def _average_square_(avg: Tensor, value: Tensor, beta: Any) -> None:
 
 def _sqrt(value: Any) -> Any:
     return value.sqrt() if isinstance(value, Tensor) else math.sqrt(value)
+
+
+# Options of most rules that checkpoints of older versions may lack.
+_ADDED_OPTIONS = {
+    "foreach": None,
+    "maximize": False,
+    "differentiable": False,
+    "capturable": False,
+}
 
 
 class _PerParameter(Optimizer):

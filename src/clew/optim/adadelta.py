@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import clew
 from clew import _C, Tensor
 
 from ._rule import (
+    _ADDED_OPTIONS,
     ParamsT,
     _add_,
     _average_square_,
@@ -15,6 +16,7 @@ from ._rule import (
     _check_lr,
     _check_modes,
     _check_nonnegative,
+    _downhill,
     _number,
     _PerParameter,
     _real,
@@ -37,10 +39,7 @@ def _adadelta(
     maximize: bool,
 ) -> None:
     """The update rule."""
-    if maximize:
-        grad = -grad
-    if weight_decay != 0:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _downhill(param, grad, lr, weight_decay, maximize)
     if param.is_complex():
         param, grad, square_avg, acc_delta = _real(param, grad, square_avg, acc_delta)
     _average_square_(square_avg, grad, rho)
@@ -79,12 +78,7 @@ class Adadelta(_PerParameter):
         True
     """
 
-    _clew_added_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _clew_added_options = _ADDED_OPTIONS
 
     def __init__(
         self,

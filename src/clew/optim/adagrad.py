@@ -13,6 +13,7 @@ from ._rule import (
     _check_lr,
     _check_modes,
     _check_nonnegative,
+    _downhill,
     _number,
     _PerParameter,
     _real,
@@ -48,10 +49,7 @@ def _adagrad(
         step_length = lr / (1 + (step - 1) * lr_decay)
         param.index_put_(places, values / (sums.sqrt() + eps) * -step_length, accumulate=True)
         return
-    if maximize:
-        grad = -grad
-    if weight_decay != 0:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _downhill(param, grad, lr, weight_decay, maximize)
     if param.is_complex():
         param, grad, total = _real(param, grad, total)
     total.addcmul_(grad, grad, value=1)

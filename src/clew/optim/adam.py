@@ -16,10 +16,10 @@ from ._rule import (
     _check_lr,
     _check_modes,
     _check_nonnegative,
+    _downhill,
     _number,
     _PerParameter,
     _real,
-    _shrink_,
     _sqrt,
     _step_tensor,
 )
@@ -44,13 +44,7 @@ def _adam(
     maximize: bool,
 ) -> None:
     """The update rule of Adam and AdamW; `step` counts from 1."""
-    if maximize:
-        grad = -grad
-    if weight_decay != 0:
-        if decoupled:
-            _shrink_(param, lr, weight_decay)
-        else:
-            grad = grad.add(param, alpha=weight_decay)
+    grad = _downhill(param, grad, lr, weight_decay, maximize, decoupled)
     if param.is_complex():
         param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq = _real(
             param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import clew
 from clew import _C, Tensor
 
 from ._rule import (
+    _ADDED_OPTIONS,
     ParamsT,
     _addcdiv_,
     _average_,
@@ -15,6 +16,7 @@ from ._rule import (
     _check_lr,
     _check_modes,
     _check_nonnegative,
+    _downhill,
     _number,
     _PerParameter,
     _real,
@@ -39,10 +41,7 @@ def _adamax(
     maximize: bool,
 ) -> None:
     """The update rule; `step` counts from 1."""
-    if maximize:
-        grad = -grad
-    if weight_decay != 0:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _downhill(param, grad, lr, weight_decay, maximize)
     if param.is_complex():
         param, grad, exp_avg, exp_inf = _real(param, grad, exp_avg, exp_inf)
     _average_(exp_avg, grad, beta1)
@@ -75,12 +74,7 @@ class Adamax(_PerParameter):
         True
     """
 
-    _clew_added_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _clew_added_options = _ADDED_OPTIONS
 
     def __init__(
         self,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import clew
 from clew import Tensor
 
 from ._rule import (
+    _ADDED_OPTIONS,
     ParamsT,
     _add_,
     _check_lr,
     _check_modes,
     _check_nonnegative,
+    _downhill,
     _number,
     _PerParameter,
     _real,
@@ -38,10 +40,7 @@ def _asgd(
     maximize: bool,
 ) -> None:
     """The update rule; `ax` is the average, `eta` and `mu` the lengths of this step's two moves."""
-    if maximize:
-        grad = -grad
-    if weight_decay != 0:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _downhill(param, grad, lr, weight_decay, maximize)
     if param.is_complex():
         param, grad, ax = _real(param, grad, ax)
     rate = _number(eta)
@@ -85,12 +84,7 @@ class ASGD(_PerParameter):
         True
     """
 
-    _clew_added_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _clew_added_options = _ADDED_OPTIONS
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ import clew
 from clew import _C, Tensor
 
 from ._rule import (
+    _ADDED_OPTIONS,
     ParamsT,
     _addcdiv_,
     _average_,
@@ -16,10 +17,10 @@ from ._rule import (
     _check_lr,
     _check_modes,
     _check_nonnegative,
+    _downhill,
     _number,
     _PerParameter,
     _real,
-    _shrink_,
     _step_tensor,
 )
 
@@ -44,13 +45,7 @@ def _nadam(
     maximize: bool,
 ) -> None:
     """The update rule; `step` counts from 1, `mu_product` is the product of the momenta so far."""
-    if maximize:
-        grad = -grad
-    if weight_decay != 0:
-        if decoupled:
-            _shrink_(param, lr, weight_decay)
-        else:
-            grad = grad.add(param, alpha=weight_decay)
+    grad = _downhill(param, grad, lr, weight_decay, maximize, decoupled)
     if param.is_complex():
         param, grad, exp_avg, exp_avg_sq = _real(param, grad, exp_avg, exp_avg_sq)
     mu = beta1 * (1 - 0.5 * 0.96 ** (step * momentum_decay))
@@ -95,10 +90,7 @@ class NAdam(_PerParameter):
     """
 
     _clew_added_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
+        **_ADDED_OPTIONS,
         "decoupled_weight_decay": False,
     }
 

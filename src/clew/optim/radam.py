@@ -9,6 +9,7 @@ import clew
 from clew import _C, Tensor
 
 from ._rule import (
+    _ADDED_OPTIONS,
     ParamsT,
     _add_,
     _average_,
@@ -17,10 +18,10 @@ from ._rule import (
     _check_lr,
     _check_modes,
     _check_nonnegative,
+    _downhill,
     _number,
     _PerParameter,
     _real,
-    _shrink_,
     _step_tensor,
 )
 
@@ -43,13 +44,7 @@ def _radam(
     maximize: bool,
 ) -> None:
     """The update rule; `step` counts from 1."""
-    if maximize:
-        grad = -grad
-    if weight_decay != 0:
-        if decoupled:
-            _shrink_(param, lr, weight_decay)
-        else:
-            grad = grad.add(param, alpha=weight_decay)
+    grad = _downhill(param, grad, lr, weight_decay, maximize, decoupled)
     if param.is_complex():
         param, grad, exp_avg, exp_avg_sq = _real(param, grad, exp_avg, exp_avg_sq)
     _average_(exp_avg, grad, beta1)
@@ -99,10 +94,7 @@ class RAdam(_PerParameter):
     """
 
     _clew_added_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
+        **_ADDED_OPTIONS,
         "decoupled_weight_decay": False,
     }
 

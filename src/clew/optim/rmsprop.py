@@ -16,6 +16,7 @@ from ._rule import (
     _check_lr,
     _check_modes,
     _check_nonnegative,
+    _downhill,
     _number,
     _PerParameter,
     _real,
@@ -40,10 +41,7 @@ def _rmsprop(
     maximize: bool,
 ) -> None:
     """The update rule; `grad_avg` when centered, `buf` with momentum."""
-    if maximize:
-        grad = -grad
-    if weight_decay != 0:
-        grad = grad.add(param, alpha=weight_decay)
+    grad = _downhill(param, grad, lr, weight_decay, maximize)
     if param.is_complex():
         param, grad, square_avg, grad_avg, buf = _real(param, grad, square_avg, grad_avg, buf)
     _average_square_(square_avg, grad, alpha)

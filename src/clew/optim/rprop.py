@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import clew
 from clew import Tensor
 
 from ._rule import (
+    _ADDED_OPTIONS,
     ParamsT,
     _check,
     _check_lr,
@@ -71,12 +72,7 @@ class Rprop(_PerParameter):
         True
     """
 
-    _clew_added_options: ClassVar[dict[str, Any]] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    _clew_added_options = _ADDED_OPTIONS
 
     def __init__(
         self,

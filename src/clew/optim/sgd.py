@@ -12,7 +12,7 @@ from ._rule import (
     _check_lr,
     _check_modes,
     _check_nonnegative,
-    _decayed,
+    _downhill,
     _number,
     _PerParameter,
 )
@@ -46,10 +46,7 @@ def _sgd(
             grad = grad + buf * momentum if nesterov else buf
         _add_rows_(param, grad, -lr)
         return buf
-    if maximize:
-        grad = -grad
-    if isinstance(weight_decay, Tensor) or weight_decay != 0:
-        grad = _decayed(grad, param, weight_decay)
+    grad = _downhill(param, grad, lr, weight_decay, maximize)
     if momentum != 0:
         buf = _with_momentum(grad, buf, momentum, dampening)
         grad = grad.add(buf, alpha=momentum) if nesterov else buf

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from clew._tensor.html import as_printed
 from clew.autograd._profiler_table import plain_table, scaled_flops, shorten
 from clew.autograd._profiler_text import format_memory, format_time
 from clew.autograd._recording import MemoryEvent, Place, Recording, Replay
@@ -75,6 +76,8 @@ class Rows(list[R], Generic[R]):
         super().__init__(sorted(rows, key=lambda row: row.total_us, reverse=True))
         self._with_memory = with_memory
         self._with_flops = with_flops
+
+    _repr_html_ = as_printed
 
     def __str__(self) -> str:
         return self.table()
@@ -372,6 +375,8 @@ class Peak:
             )
         heads = ["Share", "Bytes", "Blocks", "Phase", "Module", "Line", "Source"]
         return plain_table(heads, cells, [3, 4, 5, 6]) + "\n"
+
+    _repr_html_ = as_printed
 
     def __str__(self) -> str:
         text = f"The peak is {format_memory(self.bytes)}, at {format_time(self.time_us)}"

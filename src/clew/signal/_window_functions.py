@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -54,90 +55,83 @@ def _sampled(
     return made(f, length, last, dtype, device, pin_memory, requires_grad)
 
 
-@asks_classes
-def bartlett_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: _C.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+class _Window(Protocol):
+    """A window function without parameters of its own."""
+
+    def __call__(
+        self,
+        window_length: int,
+        periodic: bool = True,
+        *,
+        dtype: _C.dtype | None = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
+
+
+_SHARED = """
+Args:
+    window_length: number of points.
+    periodic: whether the next period's first point would follow the last; else the window is
+        symmetric.
+    dtype: a floating point type.
+    layout: strided.
+    device: where the result is to be.
+    pin_memory: as in clew.tensor.
+    requires_grad: whether the result asks for a gradient.
+
+Returns:
+    A tensor of window_length points.
+
+Example:"""
+
+
+def _window(points: Callable[[np.ndarray, int], np.ndarray]) -> _Window:
+    """The window function of a formula f(k, last), whose name and docstring it takes over."""
+    name = points.__name__
+
+    def window(
+        window_length: int,
+        periodic: bool = True,
+        *,
+        dtype: _C.dtype | None = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        return _sampled(
+            name, points, window_length, periodic, dtype, layout, device, pin_memory, requires_grad
+        )
+
+    window.__name__ = window.__qualname__ = name
+    if points.__doc__:  # python -OO leaves none
+        window.__doc__ = inspect.cleandoc(points.__doc__).replace("\nExample:", _SHARED)
+    return asks_classes(window)
+
+
+@_window
+def bartlett_window(k: np.ndarray, last: int) -> np.ndarray:
     """A triangle: w[k] = 1 - |2 k / n - 1| with n intervals.
-
-    Args:
-        window_length: number of points.
-        periodic: whether the next period's first point would follow the last; else the window is
-            symmetric.
-        dtype: a floating point type.
-        layout: strided.
-        device: where the result is to be.
-        pin_memory: as in clew.tensor.
-        requires_grad: whether the result asks for a gradient.
-
-    Returns:
-        A tensor of window_length points.
 
     Example:
         >>> clew.bartlett_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return _sampled(
-        "bartlett_window",
-        bartlett_points,
-        window_length,
-        periodic,
-        dtype,
-        layout,
-        device,
-        pin_memory,
-        requires_grad,
-    )
+    return bartlett_points(k, last)
 
 
-@asks_classes
-def blackman_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: _C.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window
+def blackman_window(k: np.ndarray, last: int) -> np.ndarray:
     """Blackman's window: w[k] = 0.42 - 0.5 cos(2 pi k / n) + 0.08 cos(4 pi k / n).
-
-    Args:
-        window_length: number of points.
-        periodic: whether the next period's first point would follow the last; else the window is
-            symmetric.
-        dtype: a floating point type.
-        layout: strided.
-        device: where the result is to be.
-        pin_memory: as in clew.tensor.
-        requires_grad: whether the result asks for a gradient.
-
-    Returns:
-        A tensor of window_length points.
 
     Example:
         >>> clew.blackman_window(3)[1:]
         tensor([0.6300, 0.6300])
     """
-    return _sampled(
-        "blackman_window",
-        lambda k, last: cosines(k, last, (0.42, 0.5, 0.08)),
-        window_length,
-        periodic,
-        dtype,
-        layout,
-        device,
-        pin_memory,
-        requires_grad,
-    )
+    return cosines(k, last, (0.42, 0.5, 0.08))
 
 
 @asks_classes
@@ -188,47 +182,15 @@ def hamming_window(
     )
 
 
-@asks_classes
-def hann_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: _C.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window
+def hann_window(k: np.ndarray, last: int) -> np.ndarray:
     """Hann's window: w[k] = (1 - cos(2 pi k / n)) / 2.
-
-    Args:
-        window_length: number of points.
-        periodic: whether the next period's first point would follow the last; else the window is
-            symmetric.
-        dtype: a floating point type.
-        layout: strided.
-        device: where the result is to be.
-        pin_memory: as in clew.tensor.
-        requires_grad: whether the result asks for a gradient.
-
-    Returns:
-        A tensor of window_length points.
 
     Example:
         >>> clew.hann_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return _sampled(
-        "hann_window",
-        lambda k, last: cosines(k, last, (0.5, 0.5)),
-        window_length,
-        periodic,
-        dtype,
-        layout,
-        device,
-        pin_memory,
-        requires_grad,
-    )
+    return cosines(k, last, (0.5, 0.5))
 
 
 @asks_classes

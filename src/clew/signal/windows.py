@@ -4,8 +4,9 @@ ones, for spectra: a symmetric window of M + 1 points without the last.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -54,109 +55,88 @@ def _sampled(
     return made(f, M, M - 1 if sym or M <= 1 else M, dtype, device, False, requires_grad)
 
 
-def bartlett(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: _C.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+class _Window(Protocol):
+    """A window function without parameters of its own."""
+
+    def __call__(
+        self,
+        M: int,
+        *,
+        sym: bool = True,
+        dtype: _C.dtype | None = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
+
+
+_SHARED = """
+Args:
+    M: number of points.
+    sym: symmetric if True, else periodic.
+    dtype: float32 or float64; the default dtype when not given.
+    layout: strided.
+    device: where the result is to be.
+    requires_grad: whether it asks for a gradient.
+
+Returns:
+    A tensor of M points.
+
+Example:"""
+
+
+def _window(points: Callable[[np.ndarray, int], np.ndarray]) -> _Window:
+    """The window function of a formula f(k, last), whose name and docstring it takes over."""
+    name = points.__name__
+
+    def window(
+        M: int,
+        *,
+        sym: bool = True,
+        dtype: _C.dtype | None = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        return _sampled(name, points, M, sym, dtype, layout, device, requires_grad)
+
+    window.__name__ = window.__qualname__ = name
+    if points.__doc__:  # python -OO leaves none
+        window.__doc__ = inspect.cleandoc(points.__doc__).replace("\nExample:", _SHARED)
+    return window
+
+
+@_window
+def bartlett(k: np.ndarray, last: int) -> np.ndarray:
     """A triangle: w[k] = 1 - |2 k / (M - 1) - 1|.
-
-    Args:
-        M: number of points.
-        sym: symmetric if True, else periodic.
-        dtype: float32 or float64; the default dtype when not given.
-        layout: strided.
-        device: where the result is to be.
-        requires_grad: whether it asks for a gradient.
-
-    Returns:
-        A tensor of M points.
 
     Example:
         >>> clew.signal.windows.bartlett(5)
         tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return _sampled("bartlett", bartlett_points, M, sym, dtype, layout, device, requires_grad)
+    return bartlett_points(k, last)
 
 
-def blackman(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: _C.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window
+def blackman(k: np.ndarray, last: int) -> np.ndarray:
     """Blackman's sum of cosines with the weights 0.42, 0.5 and 0.08.
-
-    Args:
-        M: number of points.
-        sym: symmetric if True, else periodic.
-        dtype: float32 or float64; the default dtype when not given.
-        layout: strided.
-        device: where the result is to be.
-        requires_grad: whether it asks for a gradient.
-
-    Returns:
-        A tensor of M points.
 
     Example:
         >>> clew.signal.windows.blackman(3, sym=False)[1:]
         tensor([0.6300, 0.6300])
     """
-    return _sampled(
-        "blackman",
-        lambda k, last: cosines(k, last, (0.42, 0.5, 0.08)),
-        M,
-        sym,
-        dtype,
-        layout,
-        device,
-        requires_grad,
-    )
+    return cosines(k, last, (0.42, 0.5, 0.08))
 
 
-def cosine(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: _C.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window
+def cosine(k: np.ndarray, last: int) -> np.ndarray:
     """Half a sine wave: w[k] = sin(pi (k + 1/2) / M).
-
-    Args:
-        M: number of points.
-        sym: symmetric if True, else periodic.
-        dtype: float32 or float64; the default dtype when not given.
-        layout: strided.
-        device: where the result is to be.
-        requires_grad: whether it asks for a gradient.
-
-    Returns:
-        A tensor of M points.
 
     Example:
         >>> clew.signal.windows.cosine(3)
         tensor([0.5000, 1.0000, 0.5000])
     """
-    return _sampled(
-        "cosine",
-        lambda k, last: np.sin(np.pi * (k + 0.5) / (last + 1)),
-        M,
-        sym,
-        dtype,
-        layout,
-        device,
-        requires_grad,
-    )
+    return np.sin(np.pi * (k + 0.5) / (last + 1))
 
 
 def exponential(
@@ -336,80 +316,26 @@ def general_hamming(
     )
 
 
-def hamming(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: _C.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window
+def hamming(k: np.ndarray, last: int) -> np.ndarray:
     """Hamming's raised cosine: w[k] = 0.54 - 0.46 cos(2 pi k / (M - 1)).
-
-    Args:
-        M: number of points.
-        sym: symmetric if True, else periodic.
-        dtype: float32 or float64; the default dtype when not given.
-        layout: strided.
-        device: where the result is to be.
-        requires_grad: whether it asks for a gradient.
-
-    Returns:
-        A tensor of M points.
 
     Example:
         >>> clew.signal.windows.hamming(3)
         tensor([0.0800, 1.0000, 0.0800])
     """
-    return _sampled(
-        "hamming",
-        lambda k, last: cosines(k, last, (0.54, 0.46)),
-        M,
-        sym,
-        dtype,
-        layout,
-        device,
-        requires_grad,
-    )
+    return cosines(k, last, (0.54, 0.46))
 
 
-def hann(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: _C.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window
+def hann(k: np.ndarray, last: int) -> np.ndarray:
     """Hann's raised cosine: w[k] = (1 - cos(2 pi k / (M - 1))) / 2.
-
-    Args:
-        M: number of points.
-        sym: symmetric if True, else periodic.
-        dtype: float32 or float64; the default dtype when not given.
-        layout: strided.
-        device: where the result is to be.
-        requires_grad: whether it asks for a gradient.
-
-    Returns:
-        A tensor of M points.
 
     Example:
         >>> clew.signal.windows.hann(5)
         tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return _sampled(
-        "hann",
-        lambda k, last: cosines(k, last, (0.5, 0.5)),
-        M,
-        sym,
-        dtype,
-        layout,
-        device,
-        requires_grad,
-    )
+    return cosines(k, last, (0.5, 0.5))
 
 
 def kaiser(
@@ -455,42 +381,15 @@ def kaiser(
     )
 
 
-def nuttall(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: _C.dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+@_window
+def nuttall(k: np.ndarray, last: int) -> np.ndarray:
     """Nuttall's sum of four cosines, with small side lobes.
-
-    Args:
-        M: number of points.
-        sym: symmetric if True, else periodic.
-        dtype: float32 or float64; the default dtype when not given.
-        layout: strided.
-        device: where the result is to be.
-        requires_grad: whether it asks for a gradient.
-
-    Returns:
-        A tensor of M points.
 
     Example:
         >>> clew.signal.windows.nuttall(3)
         tensor([3.6280e-04, 1.0000e+00, 3.6280e-04])
     """
-    return _sampled(
-        "nuttall",
-        lambda k, last: cosines(k, last, (0.3635819, 0.4891775, 0.1365995, 0.0106411)),
-        M,
-        sym,
-        dtype,
-        layout,
-        device,
-        requires_grad,
-    )
+    return cosines(k, last, (0.3635819, 0.4891775, 0.1365995, 0.0106411))
 
 
 if not TYPE_CHECKING:  # else checkers take any name to be there

@@ -14,6 +14,7 @@ from clew._base import provenance as _provenance
 from clew._insight.debug.observing import Observation
 from clew._insight.debug.place import Place, placed
 from clew._ops import flops as _flops
+from clew._tensor.html import as_printed
 
 __all__ = ["Difference", "RecordedRun", "compare", "record_run"]
 
@@ -296,6 +297,9 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         at = f"\n  at {self.place}" if self.place else ""
         return f"{self.operation} is the first that differs{at}\n  {self.evidence}"
+
+    def _repr_html_(self) -> str:
+        return as_printed(self)
 
 
 def compare(run_a: Any, run_b: Any, *, rtol: float | None = None) -> Difference | None:

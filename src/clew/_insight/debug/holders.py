@@ -119,9 +119,8 @@ def attribute_set(file: str, attribute: str, loops: bool = False) -> Place | Non
         attribute: its name.
         loops: whether a loop's own variable counts, too.
     """
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
+    tree = _tree_of(file)
+    if tree is None:
         return None
     own = {
         n for each in ast.walk(tree) if isinstance(each, ast.For) for n in _names_in(each.target)
@@ -184,9 +183,8 @@ def put_into(kept: Any, file: str) -> Place | None:
     # `history[key].append(value)`: what lies in a dict goes by the dict's name, too.
     above = [h for h in gc.get_referrers(kept) if isinstance(h, dict) and "__name__" not in h]
     outer = {name for holder in above for name in _names_of(holder)}
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
+    tree = _tree_of(file)
+    if tree is None:
         return None
     lines = set()
     for node in ast.walk(tree):
@@ -210,6 +208,13 @@ def put_into(kept: Any, file: str) -> Place | None:
     return Place(None, file, lines.pop()) if len(lines) == 1 else None
 
 
+def _tree_of(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return None
+
+
 def _last_name(node: ast.expr) -> Any:
     """Of a variable its name, of an attribute its last part, of a subscript its key."""
     if isinstance(node, ast.Subscript):
@@ -220,9 +225,8 @@ def _last_name(node: ast.expr) -> Any:
 def repetition(file: str) -> Place | None:
     """The one line of a file that puts one module several times into a Sequential or ModuleList,
     as in `[layer] * 3` or `[layer for _ in range(3)]`. None where there are several."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:
+    tree = _tree_of(file)
+    if tree is None:
         return None
     lines = set()
     for node in ast.walk(tree):

@@ -15,6 +15,7 @@ import clew
 from clew import _C, Tensor
 from clew._insight.debug.holders import held_by
 from clew._insight.graph.tables import amount, fit
+from clew._tensor.html import as_printed
 from clew._tensor.structured import Structured
 
 __all__ = ["Growth", "Holding", "MemoryTable", "leaks", "memory", "memory_of"]
@@ -59,6 +60,8 @@ class MemoryTable(tuple[Holding, ...]):
         for h in self:
             sums[h.kind] += h.bytes
         return {kind: n for kind, n in sums.items() if n}
+
+    _repr_html_ = as_printed
 
     def __str__(self) -> str:
         lines = [f"{amount(self.bytes, 'B')} in tensors"]
@@ -306,6 +309,8 @@ class Growth:
     holding: Holding
     remedy: str
 
+    _repr_html_ = as_printed
+
     def __str__(self) -> str:
         h = self.holding
         blocks = "1 block" if h.tensors == 1 else f"{h.tensors} blocks"
@@ -397,6 +402,8 @@ class leaks:
 
     def __getitem__(self, i: int) -> Growth:
         return self._growths[i]
+
+    _repr_html_ = as_printed
 
     def __str__(self) -> str:
         lines = []

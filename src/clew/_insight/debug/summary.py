@@ -12,6 +12,7 @@ import numpy as np
 from clew import _C
 from clew._base import provenance as _provenance
 from clew._C import Tensor
+from clew._tensor.html import as_printed
 from clew._tensor.text import widen
 
 __all__ = ["Summary", "summary"]
@@ -30,6 +31,8 @@ class Summary(str):
     """
 
     __slots__ = ()
+
+    _repr_html_ = as_printed
 
     def __repr__(self) -> str:
         return str(self)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from clew import _C
 from clew._base.provenance import user_level
 from clew._C import Tensor
+from clew._tensor.html import as_printed
 
 __all__ = ["NonFinite", "NonFiniteError", "nan_watch"]
 
@@ -45,6 +46,9 @@ class NonFinite(NamedTuple):
         ]
         lines += [f"  {what} {i}: {text}" for i, text in enumerate(self.outputs)]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return as_printed(self)
 
 
 class NonFiniteError(RuntimeError):

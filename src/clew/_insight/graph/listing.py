@@ -6,12 +6,15 @@ import os
 
 from clew._insight.graph.data import GraphNode
 from clew._insight.graph.tables import WIDTH, clip, fit, shape_text
+from clew._tensor.html import as_printed
 
 SHOWN = 40
 
 
 class Nodes(list[GraphNode]):
     """Some nodes of a graph, a list; printed, a table of op, shape, line and module."""
+
+    _repr_html_ = as_printed
 
     def __repr__(self) -> str:
         return table(self) if self else "no nodes"

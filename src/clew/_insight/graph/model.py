@@ -21,6 +21,7 @@ from clew._insight.graph.tables import (
     label,
     shape_text,
 )
+from clew._tensor.html import as_printed
 from clew.utils._pytree import tree_leaves, tree_map
 
 if TYPE_CHECKING:
@@ -143,6 +144,8 @@ class ModelSummary:
             f"kept for backward: {amount(self.activation_bytes, 'B')}",
             *([f"not recorded (inside no_grad()?): {', '.join(lost)}"] if lost else []),
         ]
+
+    _repr_html_ = as_printed
 
     def __repr__(self) -> str:
         return self.text(self.depth, self.fold)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from clew._tensor.html import as_printed
+
 WIDTH = 100
 R = TypeVar("R", bound="Row")
 
@@ -154,6 +156,8 @@ class Table(Sequence[Row]):
         if len(shown) > limit:
             lines.append(f"... {len(shown) - limit} more rows")
         return "\n".join(line.rstrip() for line in lines)
+
+    _repr_html_ = as_printed
 
     def __repr__(self) -> str:
         return self.text()

@@ -11,6 +11,7 @@ from clew._base import provenance as _provenance
 from clew._insight.graph.listing import Nodes, line_text, module_text, table
 from clew._insight.graph.tables import counted, shape_text
 from clew._insight.graph.zeros import zero_report
+from clew._tensor.html import as_printed
 
 if TYPE_CHECKING:
     from clew import Tensor
@@ -55,6 +56,8 @@ class Why:
 
     def __bool__(self) -> bool:
         return self.reached
+
+    _repr_html_ = as_printed
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.reason}"]

@@ -80,19 +80,74 @@ def _check_shapes(
     return batched
 
 
+def _check_sizes(
+    query: Any, key: Any, value: Any, embed_dim: int, num_heads: int, weights_apart: bool
+) -> None:
+    """Raises if the last dims do not fit the weights, or keys are not as many as values."""
+    embed = query.shape[-1]
+    if embed != embed_dim:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {embed}")
+    if embed // num_heads * num_heads != embed:
+        raise AssertionError(f"embed_dim {embed} not divisible by num_heads {num_heads}")
+    if weights_apart:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+                f"{value.shape[:2]}"
+            )
+    elif key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+def _summands(
+    attn_mask: Any, key_padding_mask: Any, dtype: Any, is_causal: bool, need_weights: bool
+) -> tuple[Any, Any, bool]:
+    """Both masks as summands or None, and whether the first is the causal one and not needed."""
+    key_padding_mask = canonical_mask(
+        key_padding_mask,
+        "key_padding_mask",
+        None if attn_mask is None else attn_mask.dtype,
+        "attn_mask",
+        dtype,
+    )
+    if is_causal and key_padding_mask is None and not need_weights:
+        return None, None, True
+    attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", dtype)
+    return attn_mask, key_padding_mask, is_causal and key_padding_mask is None
+
+
 def _projected(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> Any:
-    """Queries, keys and values by their parts of one weight; one product for keys and values that
-    are of the same tensor."""
-    if key is value:
-        embed = query.shape[-1]
-        w_q, w_kv = weight.split([embed, 2 * embed])
-        b_q, b_kv = (None, None) if bias is None else bias.split([embed, 2 * embed])
-        q = linear(query, w_q, b_q)
-        return q, *linear(key, w_kv, b_kv).chunk(2, -1)
-    weights = weight.chunk(3)
+    """Queries, keys and values by one weight, or a list of three; one product for inputs that are
+    of the same tensor."""
+    if not isinstance(weight, list):
+        if query is key and key is value:
+            return linear(query, weight, bias).chunk(3, -1)
+        if key is value:
+            embed = query.shape[-1]
+            w_q, w_kv = weight.split([embed, 2 * embed])
+            b_q, b_kv = (None, None) if bias is None else bias.split([embed, 2 * embed])
+            q = linear(query, w_q, b_q)
+            return q, *linear(key, w_kv, b_kv).chunk(2, -1)
+        weight = weight.chunk(3)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
-    given = zip((query, key, value), weights, biases, strict=True)
+    given = zip((query, key, value), weight, biases, strict=True)
     return [linear(x, w, b) for x, w, b in given]
+
+
+def _in_heads(x: Any, static: Any, what: str, batch_heads: int, head: int) -> Any:
+    """Projected keys or values with their heads apart, or those that were given so."""
+    if static is None:
+        return x.reshape(x.shape[0], batch_heads, head).transpose(0, 1)
+    if (static.shape[0], static.shape[2]) != (batch_heads, head):
+        raise AssertionError(
+            f"{what} must be ({batch_heads}, *, {head}); got {tuple(static.shape)}"
+        )
+    return static
+
+
+def _for_one_more(mask: Any) -> Any:
+    """A summand that leaves one more key as it is."""
+    return None if mask is None else pad(mask, (0, 1))
 
 
 def _for_all_heads(mask: Any, length: int, sources: int, heads: int) -> Any:
@@ -196,115 +251,72 @@ def multi_head_attention_forward(
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
-    length, batch, embed = query.shape
-    sources = key.shape[0]
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-    if embed != embed_dim_to_check:
-        raise AssertionError(
-            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed}"
-        )
+    _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
+    length, batch, embed = query.shape
     head = embed // num_heads
-    if head * num_heads != embed:
-        raise AssertionError(f"embed_dim {embed} not divisible by num_heads {num_heads}")
-    if use_separate_proj_weight:
-        if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
-                f"{value.shape[:2]}"
-            )
-    elif key.shape != value.shape:
-        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-
-    key_padding_mask = canonical_mask(
-        key_padding_mask,
-        "key_padding_mask",
-        None if attn_mask is None else attn_mask.dtype,
-        "attn_mask",
-        query.dtype,
+    attn_mask, key_padding_mask, is_causal = _summands(
+        attn_mask, key_padding_mask, query.dtype, is_causal, need_weights
     )
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None
-    else:
-        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
-        if key_padding_mask is not None:
-            is_causal = False
 
+    weight = in_proj_weight
     if use_separate_proj_weight:
-        biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        q = linear(query, q_proj_weight, biases[0])
-        k = linear(key, k_proj_weight, biases[1])
-        v = linear(value, v_proj_weight, biases[2])
-    elif query is key and key is value:  # one product for all
-        q, k, v = linear(query, in_proj_weight, in_proj_bias).chunk(3, -1)
-    else:
-        q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
+        weight = [q_proj_weight, k_proj_weight, v_proj_weight]
+    q, k, v = _projected(query, key, value, weight, in_proj_bias)
     if attn_mask is not None:
-        attn_mask = _for_all_heads(attn_mask, length, sources, batch * num_heads)
+        attn_mask = _for_all_heads(attn_mask, length, key.shape[0], batch * num_heads)
     if bias_k is not None and bias_v is not None:
         if static_k is not None or static_v is not None:
             raise AssertionError("bias cannot be added to static key or value.")
         k = clew.cat([k, bias_k.expand(1, batch, embed)])
         v = clew.cat([v, bias_v.expand(1, batch, embed)])
-        if attn_mask is not None:
-            attn_mask = pad(attn_mask, (0, 1))
-        if key_padding_mask is not None:
-            key_padding_mask = pad(key_padding_mask, (0, 1))
-
-    def heads(x: Any) -> Any:
-        return x.reshape(x.shape[0], batch * num_heads, head).transpose(0, 1)
-
-    q = heads(q)
-    for static, what in ((static_k, "static_k"), (static_v, "static_v")):
-        if static is not None and (static.shape[0], static.shape[2]) != (batch * num_heads, head):
-            raise AssertionError(
-                f"{what} must be ({batch * num_heads}, *, {head}); got {tuple(static.shape)}"
-            )
-    k = heads(k) if static_k is None else static_k
-    v = heads(v) if static_v is None else static_v
+        attn_mask, key_padding_mask = _for_one_more(attn_mask), _for_one_more(key_padding_mask)
+    q = _in_heads(q, None, "", batch * num_heads, head)
+    k = _in_heads(k, static_k, "static_k", batch * num_heads, head)
+    v = _in_heads(v, static_v, "static_v", batch * num_heads, head)
     if add_zero_attn:
         zero = clew.zeros(batch * num_heads, 1, head, dtype=k.dtype)
         k = clew.cat([k, zero], 1)
         v = clew.cat([v, zero], 1)
-        if attn_mask is not None:
-            attn_mask = pad(attn_mask, (0, 1))
-        if key_padding_mask is not None:
-            key_padding_mask = pad(key_padding_mask, (0, 1))
-    sources = k.shape[1]
+        attn_mask, key_padding_mask = _for_one_more(attn_mask), _for_one_more(key_padding_mask)
     if key_padding_mask is not None:
-        hidden = _of_each_head(key_padding_mask, batch, sources, num_heads)
+        hidden = _of_each_head(key_padding_mask, batch, k.shape[1], num_heads)
         attn_mask = hidden if attn_mask is None else attn_mask + hidden
-    if not training:
-        dropout_p = 0.0
 
+    dropped = dropout_p if training else 0.0
     if need_weights:
-        scores = clew.bmm(q * math.sqrt(1.0 / head), k.transpose(1, 2))
-        if attn_mask is not None:
-            scores = scores + attn_mask
-        weights = clew.softmax(scores, -1)
-        if dropout_p > 0.0:
-            weights = dropout(weights, dropout_p)
-        out = clew.bmm(weights, v).transpose(0, 1).reshape(length * batch, embed)
-        out = linear(out, out_proj_weight, out_proj_bias).unflatten(0, (length, batch))
-        weights = weights.reshape(batch, num_heads, length, sources)
+        out, weights = _with_weights(q, k, v, attn_mask, dropped)
+    else:
+        q, k, v = (x.reshape(batch, num_heads, x.shape[1], head) for x in (q, k, v))
+        out, weights = _alone(q, k, v, attn_mask, dropped, is_causal), None
+    out = linear(out.reshape(length * batch, embed), out_proj_weight, out_proj_bias)
+    out = out.unflatten(0, (length, batch))
+    if weights is not None:
+        weights = weights.reshape(batch, num_heads, length, k.shape[1])
         if average_attn_weights:
             weights = weights.mean(1)
-        if not batched:
-            return out.squeeze(1), weights.squeeze(0)
+    if batched:
         return out, weights
-    if attn_mask is not None:
-        if attn_mask.shape[0] == 1 and attn_mask.dim() == 3:
-            attn_mask = attn_mask.unsqueeze(0)
-        else:
-            attn_mask = attn_mask.unflatten(0, (batch, num_heads))
-    out = scaled_dot_product_attention(
-        q.reshape(batch, num_heads, length, head),
-        k.reshape(batch, num_heads, sources, head),
-        v.reshape(batch, num_heads, sources, head),
-        attn_mask,
-        dropout_p,
-        is_causal and attn_mask is None,
-    )
-    out = out.permute(2, 0, 1, 3).reshape(length * batch, embed)
-    out = linear(out, out_proj_weight, out_proj_bias).unflatten(0, (length, batch))
-    return (out if batched else out.squeeze(1)), None
+    return out.squeeze(1), None if weights is None else weights.squeeze(0)
+
+
+def _with_weights(q: Any, k: Any, v: Any, mask: Any, dropout_p: float) -> tuple[Any, Any]:
+    """What attention gives, the sequence's dim first, and its weights; (N * heads, L, E / heads)
+    each."""
+    scores = clew.bmm(q * math.sqrt(1.0 / q.shape[-1]), k.transpose(1, 2))
+    if mask is not None:
+        scores = scores + mask
+    weights = clew.softmax(scores, -1)
+    if dropout_p > 0.0:
+        weights = dropout(weights, dropout_p)
+    return clew.bmm(weights, v).transpose(0, 1), weights
+
+
+def _alone(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool) -> Any:
+    """What attention gives, the sequence's dim first; q, k and v are (N, heads, L, E / heads)."""
+    if mask is not None:
+        one_for_all = mask.shape[0] == 1 and mask.dim() == 3
+        mask = mask.unsqueeze(0) if one_for_all else mask.unflatten(0, q.shape[:2])
+    causal = is_causal and mask is None
+    return scaled_dot_product_attention(q, k, v, mask, dropout_p, causal).permute(2, 0, 1, 3)

@@ -504,38 +504,9 @@ def _fractional(n: int) -> Any:
             >>> clew.nn.functional.fractional_max_pool{n}d(x, 2, {two}).flatten().tolist()
             {best}
         """
-        if output_size is None and output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-        if input.dim() not in (n + 1, n + 2):
-            raise RuntimeError(
-                f"{name}: Expected {n + 1}D or {n + 2}D input; got {tuple(input.shape)}"
-            )
-        spatial = [int(s) for s in input.shape[-n:]]
-        if output_size is None:
-            ratios = _tuple(output_ratio, n)
-            sizes = [int(s * r) for s, r in zip(spatial, ratios, strict=True)]
-        else:
-            sizes = list(_tuple(output_size, n))
-        kernel = _tuple(kernel_size, n)
-        for s, o, k in zip(spatial, sizes, kernel, strict=True):
-            if o + k - 1 > s or o < 1:
-                raise RuntimeError(
-                    f"{name}: pool size {k} and output size {o} are too large for input size {s}"
-                )
-        x = input if input.dim() == n + 2 else input.unsqueeze(0)
-        batch, channels = x.shape[0], x.shape[1]
-        if _random_samples is None:
-            _random_samples = clew.rand(batch, channels, n, dtype=input.dtype)
-        elif input.dim() == n + 1:
-            _random_samples = _random_samples[:1]
-        if tuple(_random_samples.shape) != (batch, channels, n):
-            raise RuntimeError(
-                f"{name}: _random_samples must be {(batch, channels, n)}; "
-                f"got {tuple(_random_samples.shape)}"
-            )
-        values, indices = _of_fractions(x, _random_samples, sizes, kernel)
-        if input.dim() == n + 1:
-            values, indices = values.squeeze(0), indices.squeeze(0)
+        values, indices = _of_fractions(
+            name, n, input, kernel_size, output_size, output_ratio, _random_samples
+        )
         return (values, indices) if return_indices else values
 
     def fractional_with_indices(
@@ -566,8 +537,8 @@ def _fractional(n: int) -> Any:
             >>> at.flatten().tolist()
             {places}
         """
-        return fractional_max_pool(
-            input, kernel_size, output_size, output_ratio, True, _random_samples
+        return _of_fractions(
+            name, n, input, kernel_size, output_size, output_ratio, _random_samples
         )
 
     _describe(fractional_max_pool, n, name)
@@ -575,7 +546,46 @@ def _fractional(n: int) -> Any:
     return fractional_max_pool, fractional_with_indices
 
 
-def _of_fractions(x: Any, random: Any, sizes: list[int], kernel: Any) -> tuple[Any, Any]:
+def _of_fractions(
+    name: str,
+    n: int,
+    input: Any,
+    kernel_size: Any,
+    output_size: Any,
+    output_ratio: Any,
+    samples: Any,
+) -> tuple[Any, Any]:
+    """What fractional_max_pool{n}d returns with indices: checks, sizes, and samples if None."""
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    if input.dim() not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D input; got {tuple(input.shape)}")
+    spatial = [int(s) for s in input.shape[-n:]]
+    if output_size is None:
+        ratios = _tuple(output_ratio, n)
+        sizes = [int(s * r) for s, r in zip(spatial, ratios, strict=True)]
+    else:
+        sizes = list(_tuple(output_size, n))
+    kernel = _tuple(kernel_size, n)
+    for s, o, k in zip(spatial, sizes, kernel, strict=True):
+        if o + k - 1 > s or o < 1:
+            raise RuntimeError(
+                f"{name}: pool size {k} and output size {o} are too large for input size {s}"
+            )
+    batched = input.dim() == n + 2
+    x = input if batched else input.unsqueeze(0)
+    wanted = (x.shape[0], x.shape[1], n)
+    if samples is None:
+        samples = clew.rand(wanted, dtype=input.dtype)
+    elif not batched:
+        samples = samples[:1]
+    if tuple(samples.shape) != wanted:
+        raise RuntimeError(f"{name}: _random_samples must be {wanted}; got {tuple(samples.shape)}")
+    values, indices = _greatest_of(x, samples, sizes, kernel)
+    return (values, indices) if batched else (values.squeeze(0), indices.squeeze(0))
+
+
+def _greatest_of(x: Any, random: Any, sizes: list[int], kernel: Any) -> tuple[Any, Any]:
     """The greatest values of windows that start at random places, and where they lie.
 
     Args:

@@ -328,6 +328,143 @@ def _copies(shape: tuple[int, ...], factor: int) -> tuple[list[int], list[int], 
     return batch + apart, batch + blocks, batch + sizes
 
 
+def _resized(
+    input: Any, size: Any, scale_factor: Any, recompute_scale_factor: bool | None
+) -> tuple[list[int], list[float | None]]:
+    """The sizes of the last dims that interpolate is to make, and the factors it computes with:
+    None where that is the one that follows from the size."""
+    n = input.dim() - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if size is not None:
+        if not isinstance(size, list | tuple):
+            sizes = [int(size)] * n
+        elif len(size) == n:
+            sizes = [int(s) for s in size]
+        else:
+            raise ValueError(
+                f"Input and output must have the same number of spatial dimensions, but got "
+                f"input with spatial dimensions of {list(input.shape[2:])} and output size of "
+                f"{size}."
+            )
+        if recompute_scale_factor:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        return sizes, [None] * n
+    if not isinstance(scale_factor, list | tuple):
+        factors = [float(scale_factor)] * n
+    elif len(scale_factor) == n:
+        factors = [float(f) for f in scale_factor]
+    else:
+        raise ValueError(
+            f"Input and scale_factor must have the same number of spatial dimensions, but "
+            f"got input with spatial dimensions of {list(input.shape[2:])} and "
+            "scale_factor "
+            f"of shape {scale_factor}."
+        )
+    sizes = [math.floor(s * f) for s, f in zip(input.shape[2:], factors, strict=True)]
+    return sizes, [None] * n if recompute_scale_factor else list(factors)
+
+
+def _check_interpolated(input: Any, sizes: list[int], mode: str, antialias: bool) -> None:
+    """Raises where interpolate cannot make these sizes of the input."""
+    if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
+            "tensor as input"
+        )
+    if input.dim() not in (3, 4, 5):
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported "
+            f"(got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | "
+            "trilinear "
+            f"| area | nearest-exact (got {mode})"
+        )
+    if any(s <= 0 for s in sizes) or any(s <= 0 for s in input.shape[2:]):
+        raise RuntimeError(
+            "Input and output sizes should be greater than 0, but got input "
+            f"{list(input.shape[2:])} "
+            f"and output {sizes}"
+        )
+    if max(sizes) > _SIZE_ASKED_FIRST:
+        # Whether the result can be had shows before tables of its size are made.
+        clew.empty([*input.shape[:2], *sizes], dtype=input.dtype, device=input.device)
+
+
+def _nearest(
+    input: Any, sizes: list[int], scales: list[float | None], exact: bool, last: bool
+) -> Any:
+    """The elements of the nearest places; `last` says that channels lie last, and stay so."""
+    before = [int(s) for s in input.shape[2:]]
+    indices = [
+        _nearest_index(after, of, scale, exact)
+        for after, of, scale in zip(sizes, before, scales, strict=True)
+    ]
+    times = [k for _, k in indices]
+    if not last and max(times) > 1 and min(times) > 0:
+        # Every element as often as the others: one copy, whose gradient is a sum of blocks.
+        apart = [extent for size in before for extent in (size, 1)]
+        blocks = [extent for pair in zip(before, times, strict=True) for extent in pair]
+        batch = list(input.shape[:2])
+        return input.reshape(batch + apart).expand(batch + blocks).contiguous().view(batch + sizes)
+    out = input.movedim(1, -1) if last else input
+    for d, (places, _) in enumerate(indices, 1 if last else 2):
+        out = out.index_select(d, places.to("meta") if out.is_meta else places)
+    return out.movedim(-1, 1) if last else out
+
+
+def _blended(
+    input: Any,
+    sizes: list[int],
+    scales: list[float | None],
+    mode: str,
+    corners: bool,
+    antialias: bool,
+    last: bool,
+) -> Any:
+    """Weighted sums of neighbours, one dim after the other: the linear and cubic modes."""
+    n = len(sizes)
+    if mode in _LINEAR:
+        if _LINEAR[mode] != n:
+            raise NotImplementedError(
+                f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input"
+            )
+    elif mode == "bicubic":
+        if n != 2:
+            raise NotImplementedError(f"Got {input.dim()}D input, but bicubic mode needs 4D input")
+    else:
+        raise NotImplementedError(f"interpolate: unknown mode {mode!r}")
+    kind = "linear" if mode in _LINEAR else "cubic"
+    # As in PyTorch, a size that stays is left alone, whatever its factor, but in bicubic mode.
+    moved = [
+        d
+        for d in reversed(range(n))
+        if sizes[d] != input.shape[2 + d]
+        or not (kind == "linear" or antialias or scales[d] in (None, 1.0))
+    ]
+    if not moved:
+        return input.clone()
+    if input.dtype is clew.uint8 and n == 2:
+        each = [
+            (d, (sizes[d], input.shape[2 + d], scales[d], corners, kind, antialias)) for d in moved
+        ]
+        return _resample_bytes(input, each, last)
+    # 16-bit images are resampled in float32, and rounded once.
+    # So are bytes, whose results are cut off at 0 and 255.
+    narrow = input.dtype in (clew.float16, clew.bfloat16, clew.uint8)
+    out = input.float() if narrow else input
+    out = out.movedim(1, -1) if last else out
+    first = 1 if last else 2
+    for d in moved:
+        terms = _terms(sizes[d], input.shape[2 + d], scales[d], corners, kind, antialias, out.dtype)
+        out = _resample(out, first + d, *terms)
+    out = out.movedim(-1, 1) if last else out
+    if input.dtype is clew.uint8:
+        out = out.round().clamp(0, 255)
+    return out.to(input.dtype) if narrow else out
+
+
 @asks_classes
 def interpolate(
     input: Any,
@@ -368,129 +505,18 @@ def interpolate(
                 "align_corners option can only be set with the interpolating modes: "
                 "linear | bilinear | bicubic | trilinear"
             )
-    elif align_corners is None:
-        align_corners = False
-    n = input.dim() - 2
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
-    scales: list[float | None] = [None] * max(n, 0)
-    if size is not None:
-        if isinstance(size, list | tuple):
-            if len(size) != n:
-                raise ValueError(
-                    f"Input and output must have the same number of spatial dimensions, but got "
-                    f"input with spatial dimensions of {list(input.shape[2:])} and output size of "
-                    f"{size}."
-                )
-            sizes = [int(s) for s in size]
-        else:
-            sizes = [int(size)] * n
-        if recompute_scale_factor:
-            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    else:
-        if isinstance(scale_factor, list | tuple):
-            if len(scale_factor) != n:
-                raise ValueError(
-                    f"Input and scale_factor must have the same number of spatial dimensions, but "
-                    f"got input with spatial dimensions of {list(input.shape[2:])} and "
-                    "scale_factor "
-                    f"of shape {scale_factor}."
-                )
-            factors = [float(f) for f in scale_factor]
-        else:
-            factors = [float(scale_factor)] * n
-        sizes = [math.floor(s * f) for s, f in zip(input.shape[2:], factors, strict=True)]
-        if not recompute_scale_factor:
-            scales = list(factors)
-    if antialias and not (mode in ("bilinear", "bicubic") and input.dim() == 4):
-        raise ValueError(
-            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
-            "tensor as input"
-        )
-    if n not in (1, 2, 3):
-        raise NotImplementedError(
-            "Input Error: Only 3D, 4D and 5D input Tensors supported "
-            f"(got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | "
-            "trilinear "
-            f"| area | nearest-exact (got {mode})"
-        )
-    if any(s <= 0 for s in sizes) or any(s <= 0 for s in input.shape[2:]):
-        raise RuntimeError(
-            "Input and output sizes should be greater than 0, but got input "
-            f"{list(input.shape[2:])} "
-            f"and output {sizes}"
-        )
-    if max(sizes) > _SIZE_ASKED_FIRST:
-        # Whether the result can be had shows before tables of its size are made.
-        clew.empty([*input.shape[:2], *sizes], dtype=input.dtype, device=input.device)
-    # Channels that lie last stay last.
-    last = n in (2, 3) and not input.is_contiguous() and input.movedim(1, -1).is_contiguous()
-    first = 1 if last else 2
-    if mode in ("nearest", "nearest-exact"):
-        before = [int(s) for s in input.shape[2:]]
-        indices = [
-            _nearest_index(sizes[d], before[d], scales[d], mode != "nearest") for d in range(n)
-        ]
-        times = [k for _, k in indices]
-        if not last and max(times) > 1 and min(times) > 0:
-            # Every element as often as the others: one copy, whose gradient is a sum of blocks.
-            apart = [extent for size in before for extent in (size, 1)]
-            blocks = [extent for pair in zip(before, times, strict=True) for extent in pair]
-            batch = list(input.shape[:2])
-            return (
-                input.reshape(batch + apart).expand(batch + blocks).contiguous().view(batch + sizes)
-            )
-        out = input.movedim(1, -1) if last else input
-        for d, (places, _) in enumerate(indices):
-            out = out.index_select(first + d, places.to("meta") if out.is_meta else places)
-        return out.movedim(-1, 1) if last else out
+    sizes, scales = _resized(input, size, scale_factor, recompute_scale_factor)
+    _check_interpolated(input, sizes, mode, antialias)
     if mode == "area":
         from . import _pool
 
-        return (_pool.adaptive_avg_pool1d, _pool.adaptive_avg_pool2d, _pool.adaptive_avg_pool3d)[
-            n - 1
-        ](input, sizes)
-    kind = "linear" if mode in _LINEAR else "cubic"
-    if mode in _LINEAR:
-        if _LINEAR[mode] != n:
-            raise NotImplementedError(
-                f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input"
-            )
-    elif mode == "bicubic":
-        if n != 2:
-            raise NotImplementedError(f"Got {input.dim()}D input, but bicubic mode needs 4D input")
-    else:
-        raise NotImplementedError(f"interpolate: unknown mode {mode!r}")
-    # As in PyTorch, a size that stays is left alone, whatever its factor, but in bicubic mode.
-    moved = [
-        d
-        for d in reversed(range(n))
-        if sizes[d] != input.shape[2 + d]
-        or not (kind == "linear" or antialias or scales[d] in (None, 1.0))
-    ]
-    if not moved:
-        return input.clone()
-    if input.dtype is clew.uint8 and n == 2:
-        each = [
-            (d, (sizes[d], input.shape[2 + d], scales[d], bool(align_corners), kind, antialias))
-            for d in moved
-        ]
-        return _resample_bytes(input, each, last)
-    # 16-bit images are resampled in float32, and rounded once.
-    # So are bytes, whose results are cut off at 0 and 255.
-    narrow = input.dtype in (clew.float16, clew.bfloat16, clew.uint8)
-    out = input.float() if narrow else input
-    out = out.movedim(1, -1) if last else out
-    for d in moved:
-        corners = bool(align_corners)
-        terms = _terms(sizes[d], input.shape[2 + d], scales[d], corners, kind, antialias, out.dtype)
-        out = _resample(out, first + d, *terms)
-    out = out.movedim(-1, 1) if last else out
-    if input.dtype is clew.uint8:
-        out = out.round().clamp(0, 255)
-    return out.to(input.dtype) if narrow else out
+        pools = _pool.adaptive_avg_pool1d, _pool.adaptive_avg_pool2d, _pool.adaptive_avg_pool3d
+        return pools[len(sizes) - 1](input, sizes)
+    # Channels that lie last stay last.
+    last = not input.is_contiguous() and input.dim() > 3 and input.movedim(1, -1).is_contiguous()
+    if mode in ("nearest", "nearest-exact"):
+        return _nearest(input, sizes, scales, mode == "nearest-exact", last)
+    return _blended(input, sizes, scales, mode, bool(align_corners), antialias, last)
 
 
 @asks_classes
