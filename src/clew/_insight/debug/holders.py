@@ -219,7 +219,8 @@ def _last_name(node: ast.expr) -> Any:
 
 def repetition(file: str) -> Place | None:
     """The one line of a file that puts one module several times into a Sequential or ModuleList,
-    as in `[layer] * 3` or `[layer for _ in range(3)]`. None where there are several."""
+    as in `[layer] * 3`, `[layer for _ in range(3)]` or `[copy(layer) for _ in range(3)]`. None
+    where there are several."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
@@ -233,7 +234,8 @@ def repetition(file: str) -> Place | None:
                 again = isinstance(part.left, ast.List) or isinstance(part.right, ast.List)
             elif isinstance(part, (ast.ListComp, ast.GeneratorExp)):
                 # A name that the loop does not set is one thing each time round.
-                again = isinstance(part.elt, (ast.Name, ast.Attribute)) and not (
+                shallow = isinstance(part.elt, ast.Call) and _last_name(part.elt.func) == "copy"
+                again = (shallow or isinstance(part.elt, (ast.Name, ast.Attribute))) and not (
                     _names_in(part.elt) & {n for g in part.generators for n in _names_in(g.target)}
                 )
             else:

@@ -23,6 +23,7 @@ from clew._insight.debug.doctor import (  # noqa: F401
     gradients,
     graphs,
     habits,
+    loops,
     losses,
     masks,
     modes,
@@ -426,6 +427,15 @@ class Observer:
             self._tell("called", "reseeded", (seed, after), here())
             return result
 
+        def own(original: Any, subject: Any, seed: Any) -> Any:
+            result = original(subject, seed)
+            # What is drawn without gradients is looked at, and may be the same each time.
+            if subject is not clew.default_generator and clew.is_grad_enabled():
+                if self.run.looking:
+                    self._tell("called", "reseeded own", (int(seed), subject), here())
+            return result
+
+        self._patches.put(_C.Generator, "manual_seed", own)
         self._patches.put(generator, "_start", reseeded)
         self._patches.put(random, "seed", told("random"))
         self._patches.put(np.random, "seed", told("numpy.random"))

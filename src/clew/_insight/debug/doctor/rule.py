@@ -75,8 +75,9 @@ class Rule:
         """Something that happens rarely: "eval", "train", "schedule", "clip", "scale", "unscale",
         "optimizer", "scheduler"; "refused" of a loss that raised an error, which is the subject;
         "seeded" of a generator that is not clew's, whose name is the subject; "reseeded" of clew's,
-        with the seed and its state then; "kept" of a state_dict() and "loaded" of a
-        model and the state that it is to take; "drawn" of what a distribution's sample() gave and
+        with the seed and its state then; "reseeded own" of another one of clew's, with the
+        seed and itself; "kept" of a state_dict() and "loaded" of a model and the state that it is
+        to take; "drawn" of what a distribution's sample() gave and
         "scored" of what log_prob() was asked for, and its answer."""
 
     def finish(self) -> None:

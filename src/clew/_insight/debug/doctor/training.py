@@ -8,9 +8,10 @@ import numpy as np
 
 from clew import _C, Tensor
 from clew._base import provenance as _provenance
-from clew._insight.debug.doctor.losses import is_scaled
+from clew._insight.debug.doctor.losses import LOSSES, is_scaled, leaves_of
 from clew._insight.debug.doctor.rule import Rule, size_of, some, values
-from clew._insight.debug.doctor.run import Pass, Watched, call_key
+from clew._insight.debug.doctor.run import Call, Pass, Watched, call_key
+from clew._insight.debug.doctor.source import overwriting
 from clew._insight.debug.holders import owner_of
 from clew._insight.debug.place import Place, placed
 
@@ -385,6 +386,9 @@ class ClippedInVain(Rule):
             return
         params = [subject] if isinstance(subject, Tensor) else subject
         key = place and (place.file, place.line)
+        if not params:
+            self._nothing(key, place)
+            return
         if not any(id(p) in self.trained for p in params):
             return  # nothing to clip: frozen, or not in turn yet
         if any(id(p) in self.fed for p in params) or self.vain.get(key) == -1:
@@ -404,6 +408,19 @@ class ClippedInVain(Rule):
                 f"{self.vain[key]} times in a row this came when no backward had run since the "
                 f"last step(): it clips gradients that {seen}",
                 "clip between backward() and step()",
+                key,
+            )
+
+    def _nothing(self, key: Any, place: Place | None) -> None:
+        if self.vain.get(key) == -1:
+            return
+        self.vain[key] = self.vain.get(key, 0) + 1
+        if self.vain[key] >= _IN_A_ROW:
+            self.find(
+                place,
+                f"{self.vain[key]} times in a row this was given 0 tensors: a generator, such as "
+                "parameters() or a filter of it, can be gone through once, and has been",
+                "give it model.parameters() anew, or keep a list: list(model.parameters())",
                 key,
             )
 
@@ -669,6 +686,8 @@ class LossDoesNotReach(Rule):
     """Of an optimizer's parameters that never get a gradient, those that were cut off."""
 
     mistake = "parameters are cut off from the loss"
+    operations = (*LOSSES, "mean")
+    few = ("mean",)
 
     ROUNDS = 2
 
@@ -683,6 +702,18 @@ class LossDoesNotReach(Rule):
         self.looked = 0
         self.leaf_losses: dict[Any, int] = {}
         self.numbers: dict[int, Tensor] = {}  # the leaves of a loss that is made of numbers
+        # Parameters whose use came to nothing, and the losses that were made of them, by line.
+        self.unused: dict[int, Tensor] = {}
+        self.dropped: dict[Any, tuple[Place, int, dict[int, Tensor]]] = {}
+
+    def operation(self, call: Call) -> None:
+        node = call.outputs[0].grad_fn
+        if not self.unused or node is None or call.outputs[0].numel() != 1 or call.place is None:
+            return
+        mine = {k: p for k, p in leaves_of(node).items() if k in self.unused}
+        if mine:
+            times = self.dropped[call.key][1] if call.key in self.dropped else 0
+            self.dropped[call.key] = (call.place, times + 1, mine)
 
     def _is_leaf_loss(self, pass_: Pass) -> bool:
         """A loss that backward begins at and ends with: its value was taken out of its graph, and
@@ -762,6 +793,8 @@ class LossDoesNotReach(Rule):
                 found = self._cut_later(p, whole)
                 if found is not None:
                     self.latest[id(p)] = (self.run.name_of(p), *found)
+                elif answer.kind == "not used":
+                    self.unused[id(p)] = p
 
     def stepping(self, watched: Watched) -> None:
         for p in watched.params if self.latest else ():
@@ -801,7 +834,25 @@ class LossDoesNotReach(Rule):
                     return cut[2], f"its value was cut off: {cut_text(cut)}"
         return answer.place, answer.reason
 
+    def _overwritten(self) -> None:
+        """Losses that were computed of parameters that no backward reached, and whose name was
+        given to something else."""
+        for key, (loss, times, params) in self.dropped.items():
+            idle = [p for k, p in params.items() if k not in self.reached]
+            at = overwriting(loss.file, loss.line)
+            if times < _IN_A_ROW or not idle or at is None:
+                continue
+            self.find(
+                Place(None, loss.file, at[1]),
+                f"{at[0]} got a loss at line {loss.line}, and gets another here, which is not made "
+                f"of it: {', '.join(self.run.name_of(p) for p in idle[:3])} never got a gradient, "
+                f"in {times} steps looked at",
+                f"add them up: {at[0]} = {at[0]} + ...",
+                key,
+            )
+
     def finish(self) -> None:
+        self._overwritten()
         places: dict[Any, list[tuple[str, Any, str]]] = {}
         for key, told in {**self.latest, **self.reasons}.items():
             if key not in self.reached:
