@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
-from clew._insight.debug.doctor.losses import leaves_of
+from clew._insight.debug.doctor.nodes import leaves_of
 from clew._insight.debug.doctor.reading import Recorded, recorded
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Pass

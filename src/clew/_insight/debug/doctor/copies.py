@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
-from clew._insight.debug.doctor.losses import behind, leaves_of
+from clew._insight.debug.doctor.nodes import behind, leaves_of
 from clew._insight.debug.doctor.reading import Reading, Recorded, recorded
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from clew import _C, Tensor
-from clew._insight.debug.doctor.losses import LOSSES
+from clew._insight.debug.doctor.nodes import LOSSES
 from clew._insight.debug.doctor.rule import Rule
 from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.holders import assignment, holder_of, put_into, repetition

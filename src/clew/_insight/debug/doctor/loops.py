@@ -1,5 +1,5 @@
 """Loops as they are written: steps made by hand, a backward that stands behind its loop, a loss
-with the wrong sign, a learning rate of 0."""
+with the wrong sign."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from clew import Tensor
 from clew._insight.debug.doctor.reading import recorded
 from clew._insight.debug.doctor.rule import Rule, values
-from clew._insight.debug.doctor.run import Call, Pass, Watched
+from clew._insight.debug.doctor.run import Call, Pass
 from clew._insight.debug.doctor.source import names, parsed, statements
 from clew._insight.debug.holders import owner_of
 from clew._insight.debug.place import Place
@@ -59,62 +59,6 @@ class NeverClearedByHand(Rule):
                     "by hand",
                 )
         self.last = now
-
-
-class RateZero(Rule):
-    mistake = "the learning rate is 0"
-
-    ENOUGH = 5  # steps that are looked at
-
-    def __init__(self, run: Any) -> None:
-        super().__init__(run)
-        self.rates: dict[int, list[float]] = {}
-        self.schedules: dict[int, tuple[Any, Place | None]] = {}  # by optimizer
-
-    def called(self, what: str, subject: Any, place: Place | None) -> None:
-        if what == "scheduler" and getattr(subject, "optimizer", None) is not None:
-            self.schedules[id(subject.optimizer)] = (subject, place)
-
-    def stepping(self, watched: Watched) -> None:
-        groups = watched.optimizer.param_groups
-        self.rates.setdefault(id(watched), []).append(max(float(g.get("lr", 1.0)) for g in groups))
-
-    def finish(self) -> None:
-        for watched in self.run.optimizers.values():
-            rates = self.rates.get(id(watched), [])
-            made = self.schedules.get(id(watched.optimizer))
-            if len(rates) < self.ENOUGH or any(rates[: self.ENOUGH]) or made is None:
-                continue
-            schedule, place = made
-            at = self._divided(schedule)
-            if any(rates) and at is None:
-                continue  # training may be meant to begin later
-            idle = next((i for i, rate in enumerate(rates) if rate), len(rates))
-            self.find(
-                at or place,
-                f"the learning rate was 0 in the first {idle} of {len(rates)} steps of this "
-                f"{watched.kind} that were looked at, as {type(schedule).__name__} sets it: "
-                "nothing is learned in them" + ("; the line divides with //" if at else ""),
-                "divide with /, which gives fractions"
-                if at
-                else "check the factor that the schedule computes; a warm-up begins above 0",
-                id(watched),
-            )
-
-    @staticmethod
-    def _divided(schedule: Any) -> Place | None:
-        """The one line of a schedule's own functions that divides whole numbers."""
-        found = set()
-        for function in getattr(schedule, "lr_lambdas", ()):
-            code = getattr(function, "__code__", None)
-            if code is None:
-                continue
-            last = max((n for *_, n in code.co_lines() if n is not None), default=0)
-            for node in ast.walk(parsed(code.co_filename)):
-                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-                    if code.co_firstlineno <= node.lineno <= last:
-                        found.add((code.co_filename, node.lineno))
-        return Place(None, *found.pop()) if len(found) == 1 else None
 
 
 _LIKELIHOODS = (
