@@ -224,6 +224,8 @@ class StateNeverGiven(Rule):
     mistake = "a recurrent layer never gets its state"
     operations = few = ("_recurrent",)
 
+    ENOUGH = 3  # steps in a row
+
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         # By weight: calls with one step since the last backward, and where.
@@ -278,8 +280,6 @@ class StateNeverGiven(Rule):
                 "hand the state on: y, state = rnn(x, state); or give the whole sequence at once",
                 id(w),
             )
-
-    ENOUGH = 3
 
 
 class AverageExchanged(Rule):

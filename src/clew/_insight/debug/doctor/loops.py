@@ -24,14 +24,13 @@ class NeverClearedByHand(Rule):
 
     mistake = "gradients are never cleared: they add up over the steps"
 
-    FEW = 4  # parameters that are looked at
+    FEW = 2  # parameters that are looked at
     SOME = 64  # numbers of each
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         # By parameter: itself, its numbers, its gradient's identity and version, times in a row.
         self.last: dict[int, tuple[Tensor, Any, int, int, int]] = {}
-        self.grads: dict[int, tuple[Tensor, Any]] = {}  # as the backward before left them
 
     def backward(self, pass_: Pass) -> None:
         if pass_.how == "grad" or self.run.optimizers:
@@ -82,14 +81,12 @@ class Maximised(Rule):
         self.other = False  # whether gradients were used otherwise
 
     def backward(self, pass_: Pass) -> None:
-        if pass_.how == "grad" or len(pass_.roots) != 1:
-            self.other = True
+        if self.other:
             return
         root = pass_.roots[0]
-        times = self.lines.get(pass_.key, 0)
-        self.lines[pass_.key] = times
         node = root.grad_fn
-        if node is None or not node.name().startswith("Neg") or root.numel() != 1:
+        plain = pass_.how != "grad" and len(pass_.roots) == 1 and root.numel() == 1
+        if not plain or node is None or not node.name().startswith("Neg"):
             self.other = True
             return
         graph = recorded(pass_)
@@ -100,7 +97,7 @@ class Maximised(Rule):
         if edge is None or graph.ops[edge[0]] not in _LIKELIHOODS or not whole <= known:
             self.other = True
             return
-        self.lines[pass_.key] = times + 1
+        self.lines[pass_.key] = self.lines.get(pass_.key, 0) + 1
         number = float(values(root).reshape(-1)[0])
         self.seen = (graph.place(last), graph.ops[edge[0]].lstrip("_"), number)
 
@@ -144,7 +141,8 @@ class OnlyTheLast(Rule):
         node = call.outputs[0].grad_fn
         if node is not None:
             self.made.setdefault(call.key, []).append(node._sequence_nr())
-            self.places.setdefault(call.key, call.place)
+            if call.key not in self.places:
+                self.places[call.key] = call.place
 
     def backward(self, pass_: Pass) -> None:
         made, self.made = self.made, {}

@@ -43,8 +43,10 @@ class LossDoesNotReach(Rule):
         self.dropped: dict[Any, tuple[Place, int, dict[int, Tensor]]] = {}
 
     def operation(self, call: Call) -> None:
+        if not self.unused:
+            return
         node = call.outputs[0].grad_fn
-        if not self.unused or node is None or call.outputs[0].numel() != 1 or call.place is None:
+        if node is None or call.outputs[0].numel() != 1 or call.place is None:
             return
         mine = {k: p for k, p in leaves_of(node).items() if k in self.unused}
         if mine:
