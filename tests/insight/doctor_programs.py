@@ -16,6 +16,7 @@ from doctor_whole_ninth import NINTH
 from doctor_whole_second import SECOND
 from doctor_whole_seventh import SEVENTH
 from doctor_whole_sixth import SIXTH
+from doctor_whole_tenth import TENTH
 from doctor_whole_third import THIRD
 
 HEADER = """
@@ -804,10 +805,11 @@ for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):  # here
     **SEVENTH,
     **EIGHTH,
     **NINTH,
+    **TENTH,
 }
 
 
-_WHOLE = (WHOLE, MORE, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH)
+_WHOLE = (WHOLE, MORE, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH)
 
 
 def variants(name: str) -> tuple[str, int | None, str]:

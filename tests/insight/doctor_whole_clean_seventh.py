@@ -250,4 +250,70 @@ for i in range(12):
     nn.utils.clip_grad_norm_([p for p in net.parameters() if p.grad is not None], 1.0)
     opt.step()
 """,
+    "empty_memory_that_is_written_to": """
+class Layer(nn.Module):
+    def __init__(self, a, b):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(a, b))
+        self.bias = nn.Parameter(torch.empty(b))
+        self.reset_parameters()
+    def reset_parameters(self):
+        nn.init.kaiming_uniform_(self.weight)
+        nn.init.zeros_(self.bias)
+    def forward(self, x):
+        return x @ self.weight + self.bias
+net = nn.Sequential(Layer(6, 16), nn.ReLU(), Layer(16, 1))
+opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+for i in range(8):
+    x = torch.randn(32, 6)
+    opt.zero_grad()
+    F.mse_loss(net(x), x[:, :1]).backward()
+    opt.step()
+""",
+    "empty_memory_that_is_written_to_by_data": """
+class Layer(nn.Module):
+    def __init__(self, a, b):
+        super().__init__()
+        self.weight = nn.Parameter(torch.Tensor(a, b))
+    def forward(self, x):
+        return x @ self.weight
+def start(module):
+    for p in module.parameters():
+        p.data.uniform_(-0.3, 0.3)
+net = nn.Sequential(Layer(6, 16), nn.ReLU(), Layer(16, 1))
+start(net)
+opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+for i in range(8):
+    x = torch.randn(32, 6)
+    opt.zero_grad()
+    F.mse_loss(net(x), x[:, :1]).backward()
+    opt.step()
+""",
+    "all_distances_of_predictions_and_targets": """
+net = nn.Linear(4, 6)
+opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+for i in range(8):
+    x = torch.randn(5, 4)
+    boxes = torch.rand(5, 6)
+    out = net(x)
+    far = F.mse_loss(out.unsqueeze(1).expand(5, 5, 6), boxes.unsqueeze(0).expand(5, 5, 6),
+                     reduction="none").sum(-1)
+    opt.zero_grad()
+    far.min(1).values.mean().backward()
+    opt.step()
+""",
+    "predictions_refined_and_the_last_one_counts": """
+cell, out = nn.GRUCell(3, 12), nn.Linear(12, 3)
+opt = torch.optim.Adam([*cell.parameters(), *out.parameters()], lr=3e-3)
+for i in range(8):
+    x = torch.randn(32, 3)
+    h, errors = torch.zeros(32, 12), []
+    for k in range(5):
+        h = cell(x, h)
+        loss = F.smooth_l1_loss(out(h), x.flip(1))
+        errors.append(loss.detach())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

@@ -1,5 +1,5 @@
-"""Parts of a model that are not trained as they look: units that stay alike, layers that stand in
-for others, models that are made anew, a generator that is trained by its critic's loss."""
+"""Parts of a model that are not trained as they look: layers that stand in for others, models that
+are made anew, a generator that is trained by its critic's loss."""
 
 from __future__ import annotations
 
@@ -15,72 +15,6 @@ from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.doctor.source import parsed, side_by_side
 from clew._insight.debug.place import Place, placed
-
-
-class UnitsAlike(Rule):
-    mistake = "all units of a layer are alike"
-
-    AT = 4  # the step after which is looked
-    FEW = 4  # units
-
-    def stepped(self, watched: Watched) -> None:
-        if watched.steps != self.AT:
-            return
-        layers = self._layers()
-        for p in watched.params:
-            if p.dim() < 2 or p.shape[0] < self.FEW or p.shape[1] < 2 or p.grad is None:
-                continue
-            if id(p) not in layers:
-                continue
-            if p.is_sparse or p.grad.is_sparse:
-                continue
-            v, g = (values(t).reshape(t.shape[0], -1) for t in (p, p.grad))
-            if not np.allclose(v[0], v[-1], atol=1e-6):
-                continue  # as nearly all are
-            # Where nothing arrives, such as behind weights of 0, it may come yet.
-            if not g.any() or not (np.isfinite(v).all() and np.isfinite(g).all()):
-                continue
-            if (np.abs(v - v[0]).max() > 1e-6 * np.abs(v).max()) or not v.any():
-                continue
-            if np.abs(g - g[0]).max() > 1e-5 * np.abs(g).max():
-                continue  # they part with this step
-            self.find(
-                self._constant() or watched.place or watched.step_place,
-                f"after {watched.steps} steps the {p.shape[0]} rows of {self.run.name_of(p)} are "
-                "still equal, and so are their gradients: all units compute the same, as one",
-                "start weights at random: kaiming_uniform_() or xavier_uniform_(); constants are "
-                "for biases",
-                id(watched),
-            )
-
-    def _layers(self) -> set[int]:
-        """The weights of linear and convolutional layers, whose rows are units."""
-        from clew import nn
-        from clew.nn.modules.conv import _ConvNd
-
-        return {
-            id(module.weight)
-            for model in self.run.models
-            for module in model.modules()
-            if isinstance(module, (nn.Linear, _ConvNd))
-        }
-
-    def _constant(self) -> Place | None:
-        """The one line that makes weights constant."""
-        from clew._insight.debug.doctor.source import names
-
-        files = {w.place.file for w in self.run.optimizers.values() if w.place is not None}
-        lines = set()
-        for file in files:
-            for node in ast.walk(parsed(file)):
-                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                    continue
-                if node.func.attr not in ("constant_", "ones_", "zeros_", "fill_", "zero_"):
-                    continue
-                text = ast.unparse(node)
-                if "weight" in text or {"p", "param", "w"} & names(node):
-                    lines.add((file, node.lineno))
-        return Place(None, *lines.pop()) if len(lines) == 1 else None
 
 
 class LayersUnused(Reading):

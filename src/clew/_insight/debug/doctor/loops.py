@@ -133,7 +133,9 @@ class OnlyTheLast(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self.made: dict[Any, list[int]] = {}  # by line: numbers of losses since the last backward
+        # By line: numbers of losses since the last backward; the targets of the first and last.
+        self.made: dict[Any, list[int]] = {}
+        self.targets: dict[Any, list[Any]] = {}
         self.places: dict[Any, Place | None] = {}
         self.times: dict[Any, int] = {}
 
@@ -141,17 +143,21 @@ class OnlyTheLast(Rule):
         node = call.outputs[0].grad_fn
         if node is not None:
             self.made.setdefault(call.key, []).append(node._sequence_nr())
+            self.targets.setdefault(call.key, [call.inputs[1], None])[1] = call.inputs[1]
             if call.key not in self.places:
                 self.places[call.key] = call.place
 
     def backward(self, pass_: Pass) -> None:
         made, self.made = self.made, {}
+        targets, self.targets = self.targets, {}
         if pass_.how == "grad" or all(len(numbers) < 2 for numbers in made.values()):
             return
         mine = [n for n in pass_.sequences if n > 0]
         for key, numbers in made.items():
-            # The last one shares nothing with those before.
-            if len(numbers) < 2 or not mine or numbers[-1] not in mine or min(mine) < numbers[-2]:
+            if len(numbers) < 2 or numbers[-1] not in mine or set(numbers[:-1]) & set(mine):
+                continue
+            # What is refined step by step may be judged at the end: against one target for all.
+            if min(mine) < numbers[-2] and not self._differ(*targets[key]):
                 continue
             loss = self.places[key]
             if loss is None or pass_.place is None or not self._is_behind(pass_.place, loss):
@@ -166,6 +172,12 @@ class OnlyTheLast(Rule):
                     "call backward() in the loop, for each loss; step() where it belongs to them",
                     key,
                 )
+
+    @staticmethod
+    def _differ(one: Any, two: Any) -> bool:
+        if not isinstance(one, Tensor) or not isinstance(two, Tensor):
+            return False
+        return one.shape == two.shape and not np.array_equal(values(one), values(two))
 
     @staticmethod
     def _is_behind(backward: Place, loss: Place) -> bool:

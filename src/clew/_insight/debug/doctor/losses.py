@@ -146,6 +146,8 @@ class BroadcastLoss(Rule):
         else:
             sizes, shapes = (a.shape, b.shape), (tuple(a.shape), tuple(b.shape))
         one, two = sizes
+        if min(len(one), len(two)) > 1 and out.dim() and call.name in DISTANCES:
+            return  # each with each, where all the distances are asked for
         if one == two or (1 in (len(one) * len(two), 0) and len(one) == len(two)):
             return
         big, small = (one, two) if len(one) > len(two) else (two, one)
@@ -189,6 +191,12 @@ class BroadcastLoss(Rule):
             return ((one[1],), two), ((one[1],), two)
         if len(two) == 2 and two[0] == 1 and one[1] == 1 and two[1] == one[0]:
             return (one, (two[1],)), (one, (two[1],))
+        # So with more behind, where one has a dimension of 1 that the other has not.
+        for first, second in ((one, two), (two, one)):
+            n = first[1] if len(first) > 2 and len(second) == len(first) else 0
+            if (first[0], second[:2]) == (1, (n, 1)) and first[2:] == second[2:]:
+                pair = (first[1:], second) if first is one else (second, first[1:])
+                return pair, pair
         return (one, one), (one, two)
 
 

@@ -23,6 +23,7 @@ from clew._insight.debug.doctor import (  # noqa: F401
     gradients,
     graphs,
     habits,
+    initial,
     labels,
     loops,
     losses,
@@ -72,9 +73,13 @@ _LATE = "gradients are cleared between backward and step"
 _ANEW = "the model is made anew, and the optimizer has an old one"
 _SPREAD = "the standard deviation of a single value"
 _INVERTED = "the attention mask is inverted"
+_EMPTY = "a parameter is never initialised"
 CAUSES = {
-    _EXPLODING: {_RAW, _SCALED},
-    _RATE: {_RAW, _EXPLODING, _SCALED},
+    _EXPLODING: {_RAW, _SCALED, _EMPTY},
+    _RATE: {_RAW, _EXPLODING, _SCALED, _EMPTY},
+    "all units of a layer are alike": {_EMPTY},
+    "dead ReLU": {_EMPTY},
+    "saturated activation": {_EMPTY},
     "the optimizer steps without gradients": {
         _CUT,
         _ANEW,
@@ -87,6 +92,7 @@ CAUSES = {
         _LATE,
         "dead ReLU",
         "saturated activation",
+        _EMPTY,
     },
     "the schedule steps before the optimizer": {_NO_STEP},
     "the labels are constant": {_SORTED},
@@ -100,6 +106,7 @@ CAUSES = {
         _SCALED,
         _SPREAD,
         _INVERTED,
+        _EMPTY,
     },
 }
 
