@@ -9,6 +9,7 @@ from __future__ import annotations
 from doctor_forms import FORMS
 from doctor_whole import WHOLE, WHOLE_HEADER
 from doctor_whole_eighth import EIGHTH
+from doctor_whole_eleventh import ELEVENTH
 from doctor_whole_fifth import FIFTH
 from doctor_whole_fourth import FOURTH
 from doctor_whole_more import MORE
@@ -806,10 +807,11 @@ for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):  # here
     **EIGHTH,
     **NINTH,
     **TENTH,
+    **ELEVENTH,
 }
 
 
-_WHOLE = (WHOLE, MORE, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH)
+_WHOLE = (WHOLE, MORE, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH)
 
 
 def variants(name: str) -> tuple[str, int | None, str]:

@@ -176,7 +176,7 @@ class OneClassBatches(Rule):
 
 class IntegerDivision(Rule):
     mistake = "integer division where a fraction was meant"
-    PICKS = ("_index", "index_select", "gather")
+    PICKS = ("_index", "index_select", "gather", "select")
     operations = (
         "floor_divide",
         "_div_floor",
@@ -184,7 +184,7 @@ class IntegerDivision(Rule):
         *("_to_dtype", "add", "sub", "mul", "div"),
         *PICKS,
     )
-    few = ("add", "sub", "mul", "div")  # it looks at integers alone
+    few = ("add", "sub", "mul", "div", "select")  # it looks at integers alone
 
     LOST = 0.95  # share of the quotients that are 0 although what was divided was not
 

@@ -94,6 +94,7 @@ class ClippedInVain(Rule):
         self.trained: set[int] = set()  # those that one reached at any time
         # By parameter what the last step left of its gradient: its identity and version.
         self.left: dict[int, tuple[Tensor, int, int]] = {}
+        self.steps: dict[int, int] = {}  # of optimizers: their number at the last one seen
         self.vain: dict[Any, int] = {}  # by line, how often in a row; -1 where it had an effect
         self.places: dict[Any, Place | None] = {}
 
@@ -103,6 +104,7 @@ class ClippedInVain(Rule):
 
     def stepped(self, watched: Watched) -> None:
         self.fed -= {id(p) for p in watched.params}
+        self.steps[id(watched)] = watched.steps
         for p in watched.params[: self.FEW]:
             if p.grad is not None:
                 self.left[id(p)] = (p, id(p.grad), p.grad._version)
@@ -110,6 +112,8 @@ class ClippedInVain(Rule):
     def called(self, what: str, subject: Any, place: Place | None) -> None:
         if what != "clip" or not self.run.looking or not self.run.optimizers:
             return
+        if any(w.steps != self.steps.get(id(w), 0) for w in self.run.optimizers.values()):
+            return  # what the last step used was not seen
         params = [subject] if isinstance(subject, Tensor) else subject
         key = place and (place.file, place.line)
         if not params:
