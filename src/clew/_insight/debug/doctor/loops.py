@@ -26,15 +26,18 @@ class NeverClearedByHand(Rule):
 
     FEW = 2  # parameters that are looked at
     SOME = 64  # numbers of each
+    IDLE = 4  # backwards after which nobody steps
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         # By parameter: itself, its numbers, its gradient's identity and version, times in a row.
         self.last: dict[int, tuple[Tensor, Any, int, int, int]] = {}
+        self.idle = 0  # backwards in a row between which nothing changed
 
     def backward(self, pass_: Pass) -> None:
-        if pass_.how == "grad" or self.run.optimizers:
+        if pass_.how == "grad" or self.run.optimizers or self.idle >= self.IDLE:
             return
+        self.idle += 1
         now: dict[int, tuple[Tensor, Any, int, int, int]] = {}
         for p in pass_.leaves[: self.FEW]:
             some = values(p).reshape(-1)[: self.SOME].copy()
@@ -47,6 +50,7 @@ class NeverClearedByHand(Rule):
             same = identity in (0, id(grad)) and (not identity or grad._version - version == 1)
             stepped = not np.array_equal(before, some, equal_nan=True)
             times = times + 1 if same and stepped else 0
+            self.idle = 0 if stepped else self.idle
             now[id(p)] = (p, some, id(grad), grad._version, times)
             if times >= _IN_A_ROW:
                 self.find(

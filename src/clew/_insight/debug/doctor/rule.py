@@ -18,6 +18,7 @@ __all__ = ["CALLS", "RULES", "Rule"]
 RULES: list[type[Rule]] = []
 
 _ENOUGH = 1 << 14  # elements to measure by
+_SMALL, _LARGE = 1e-20, 1e30  # squares that float32 adds up well
 CALLS = 8  # of one line between two backwards that are enough to judge by
 
 
@@ -105,4 +106,9 @@ def some(t: Tensor) -> Any:
 def size_of(array: Any) -> float:
     """The norm of all elements."""
     flat = np.asarray(array).reshape(-1)
+    if flat.dtype == np.float32:
+        with np.errstate(all="ignore"):
+            square = float(np.dot(flat, flat))
+        if _SMALL < square < _LARGE:  # else it may have been rounded away, or be too large
+            return square**0.5
     return float(np.sqrt(np.square(np.abs(flat), dtype=np.float64).sum())) if flat.size else 0.0
