@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from doctor_forms import FORMS
 from doctor_whole import WHOLE, WHOLE_HEADER
+from doctor_whole_eighth import EIGHTH
+from doctor_whole_eleventh import ELEVENTH
 from doctor_whole_fifth import FIFTH
 from doctor_whole_fourth import FOURTH
 from doctor_whole_more import MORE
+from doctor_whole_ninth import NINTH
 from doctor_whole_second import SECOND
 from doctor_whole_seventh import SEVENTH
 from doctor_whole_sixth import SIXTH
+from doctor_whole_tenth import TENTH
 from doctor_whole_third import THIRD
 
 HEADER = """
@@ -800,10 +804,14 @@ for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):  # here
     **FIFTH,
     **SIXTH,
     **SEVENTH,
+    **EIGHTH,
+    **NINTH,
+    **TENTH,
+    **ELEVENTH,
 }
 
 
-_WHOLE = (WHOLE, MORE, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH)
+_WHOLE = (WHOLE, MORE, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, EIGHTH, NINTH, TENTH, ELEVENTH)
 
 
 def variants(name: str) -> tuple[str, int | None, str]:

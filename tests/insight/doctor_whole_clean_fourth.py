@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from doctor_whole_clean_fifth import FIFTH_CLEAN
+from doctor_whole_clean_seventh import SEVENTH_CLEAN
 from doctor_whole_clean_sixth import SIXTH_CLEAN
 
 FOURTH_CLEAN: dict[str, str] = {
@@ -577,4 +578,5 @@ for epoch in range(2):
 """,
     **FIFTH_CLEAN,
     **SIXTH_CLEAN,
+    **SEVENTH_CLEAN,
 }

@@ -5,6 +5,8 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include <cmath>
+
 #include "base/long_work.h"
 #include "base/signals.h"
 #include "kernels/onednn/onednn_cache.h"
@@ -30,14 +32,15 @@ dnnl_stream_t stream() {
   return s.get();
 }
 
-Attr attributes(bool adds) {
+Attr attributes(float alpha, float beta) {
   Attr attr;
   check(dnnl_primitive_attr_create(attr.out()));
   check(dnnl_primitive_attr_set_scratchpad_mode(attr.get(), dnnl_scratchpad_mode_user));
-  if (adds) {
+  if (alpha != 1 || beta != 0) {
     Handle<dnnl_post_ops_t, dnnl_post_ops_destroy> ops;
     check(dnnl_post_ops_create(ops.out()));
-    check(dnnl_post_ops_append_sum(ops.get(), 1.0f, 0, dnnl_data_type_undef));
+    if (alpha != 1) check(dnnl_post_ops_append_eltwise(ops.get(), dnnl_eltwise_linear, alpha, 0));
+    if (beta != 0) check(dnnl_post_ops_append_sum(ops.get(), beta, 0, dnnl_data_type_undef));
     check(dnnl_primitive_attr_set_post_ops(attr.get(), ops.get()));
   }
   return attr;
@@ -60,7 +63,8 @@ int64_t leading(int64_t rows, int64_t cols, int64_t rs, int64_t cs, char& layout
 }
 
 struct MatmulKey {
-  int32_t dtype, ta, tb, accumulate;
+  int32_t dtype, ta, tb, unused;  // keys are compared and hashed as bytes
+  float alpha, beta;
   int64_t m, n, k, lda, ldb, ldc;
   bool operator==(const MatmulKey&) const = default;
 };
@@ -79,7 +83,7 @@ Primitive make_matmul(const MatmulKey& key) {
   Desc a(matrix_desc(type, key.m, key.k, key.lda, key.ta)),
       b(matrix_desc(type, key.k, key.n, key.ldb, key.tb));
   Desc c(matrix_desc(type, key.m, key.n, key.ldc, false));
-  const Attr attr = attributes(key.accumulate != 0);
+  const Attr attr = attributes(key.alpha, key.beta);
   dnnl_primitive_desc_t pd = nullptr;
   check(dnnl_matmul_primitive_desc_create(&pd, engine(), a.get(), b.get(), nullptr, c.get(),
                                           attr.get()));
@@ -99,6 +103,9 @@ bool has_units_for(DType d) {
   return asked && (isa & asked) == asked;
 }
 
+// ... from which a kernel for one pair of factors is worth making.
+constexpr int64_t own_kernel_work = int64_t{1} << 27;
+
 bool takes(const Gemm& g) {
   if (g.dtype != DType::Float32 && g.dtype != DType::BFloat16 && g.dtype != DType::Float16)
     return false;
@@ -106,7 +113,11 @@ bool takes(const Gemm& g) {
   char layout;
   if (!leading(g.m, g.k, g.a_rs, g.a_cs, layout) || !leading(g.k, g.n, g.b_rs, g.b_cs, layout))
     return false;
-  return g.dtype == DType::Float32 || (g.alpha.equals(1) && (g.beta.equals(0) || g.beta.equals(1)));
+  // Of 16-bit floats each pair of factors needs a kernel of its own.
+  const bool usual = g.alpha.equals(1) && (g.beta.equals(0) || g.beta.equals(1));
+  return g.dtype == DType::Float32 || usual ||
+         (g.m * g.n >= own_kernel_work / g.k && std::isfinite(g.alpha.to<float>()) &&
+          std::isfinite(g.beta.to<float>()));
 }
 
 bool gemm(const Gemm& g) {
@@ -133,7 +144,9 @@ bool gemm(const Gemm& g) {
   const MatmulKey key{g.dtype == DType::BFloat16 ? dnnl_bf16 : dnnl_f16,
                       ta == 'T',
                       tb == 'T',
-                      g.beta.equals(1),
+                      0,
+                      g.alpha.to<float>(),
+                      g.beta.to<float>(),
                       g.m,
                       g.n,
                       g.k,

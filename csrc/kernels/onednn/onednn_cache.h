@@ -66,7 +66,7 @@ dnnl_stream_t stream();
 // The attributes of every primitive. The scratchpad comes from the thread that runs it, because
 // several threads may run one primitive at the same time. With `adds`, the result is added to the
 // destination.
-Attr attributes(bool adds = false);
+Attr attributes(float alpha = 1, float beta = 0);
 
 inline const LocalScratch scratchpad;
 constexpr size_t kept_megabytes = 256;

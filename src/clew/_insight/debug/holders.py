@@ -6,6 +6,7 @@ import ast
 import gc
 import inspect
 import linecache
+import re
 import sys
 import textwrap
 from collections import deque
@@ -108,7 +109,25 @@ def _line_that_sets(code: CodeType, attribute: str) -> int | None:
         for target in [t for each in targets for t in getattr(each, "elts", (each,))]:
             if isinstance(target, ast.Attribute) and target.attr == attribute:
                 return code.co_firstlineno + target.lineno - 1
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _last_name(node.func) in _SETTERS:
+            names = [a for a in node.args[:2] if _is_made(a, attribute)]
+            if names:
+                return code.co_firstlineno + node.lineno - 1
     return None
+
+
+_SETTERS = ("setattr", "add_module", "register_module")
+
+
+def _is_made(name: ast.expr, attribute: str) -> bool:
+    """Whether an expression is an attribute's name, as text or as an f-string that fits it."""
+    if isinstance(name, ast.JoinedStr):
+        parts = [re.escape(str(getattr(part, "value", ""))) for part in name.values]
+        kinds = [isinstance(part, ast.Constant) for part in name.values]
+        pattern = "".join(text if known else ".+" for text, known in zip(parts, kinds))
+        return re.fullmatch(pattern, attribute) is not None
+    return isinstance(name, ast.Constant) and name.value == attribute
 
 
 def attribute_set(file: str, attribute: str, loops: bool = False) -> Place | None:
@@ -224,7 +243,8 @@ def _last_name(node: ast.expr) -> Any:
 
 def repetition(file: str) -> Place | None:
     """The one line of a file that puts one module several times into a Sequential or ModuleList,
-    as in `[layer] * 3` or `[layer for _ in range(3)]`. None where there are several."""
+    as in `[layer] * 3`, `[layer for _ in range(3)]` or `[copy(layer) for _ in range(3)]`. None
+    where there are several."""
     tree = _tree_of(file)
     if tree is None:
         return None
@@ -237,7 +257,8 @@ def repetition(file: str) -> Place | None:
                 again = isinstance(part.left, ast.List) or isinstance(part.right, ast.List)
             elif isinstance(part, (ast.ListComp, ast.GeneratorExp)):
                 # A name that the loop does not set is one thing each time round.
-                again = isinstance(part.elt, (ast.Name, ast.Attribute)) and not (
+                shallow = isinstance(part.elt, ast.Call) and _last_name(part.elt.func) == "copy"
+                again = (shallow or isinstance(part.elt, (ast.Name, ast.Attribute))) and not (
                     _names_in(part.elt) & {n for g in part.generators for n in _names_in(g.target)}
                 )
             else:

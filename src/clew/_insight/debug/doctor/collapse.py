@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
-from clew._insight.debug.doctor.losses import leaves_of
+from clew._insight.debug.doctor.nodes import leaves_of
 from clew._insight.debug.doctor.reading import Recorded, recorded
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Pass
@@ -38,7 +38,9 @@ class Collapse(Rule):
             return
         graph = recorded(pass_)
         found = False
-        for i in graph.all("mul", "_mse_loss"):
+        # Products are those of vectors that were divided by their length.
+        kinds = ("mul", "_mse_loss") if "div" in graph.ops else ("_mse_loss",)
+        for i in graph.all(*kinds):
             pair = self._pair(graph, i)
             if pair is None:
                 continue

@@ -1,5 +1,5 @@
-"""Parts of a model that are not trained as they look: units that stay alike, layers that stand in
-for others, models that are made anew, a generator that is trained by its critic's loss."""
+"""Parts of a model that are not trained as they look: layers that stand in for others, models that
+are made anew, a generator that is trained by its critic's loss."""
 
 from __future__ import annotations
 
@@ -9,78 +9,12 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
-from clew._insight.debug.doctor.losses import behind, leaves_of
+from clew._insight.debug.doctor.nodes import behind, leaves_of
 from clew._insight.debug.doctor.reading import Reading, Recorded, recorded
 from clew._insight.debug.doctor.rule import Rule, values
-from clew._insight.debug.doctor.run import Pass, Watched
-from clew._insight.debug.doctor.source import parsed
+from clew._insight.debug.doctor.run import Call, Pass, Watched
+from clew._insight.debug.doctor.source import parsed, side_by_side
 from clew._insight.debug.place import Place, placed
-
-
-class UnitsAlike(Rule):
-    mistake = "all units of a layer are alike"
-
-    AT = 4  # the step after which is looked
-    FEW = 4  # units
-
-    def stepped(self, watched: Watched) -> None:
-        if watched.steps != self.AT:
-            return
-        layers = self._layers()
-        for p in watched.params:
-            if p.dim() < 2 or p.shape[0] < self.FEW or p.shape[1] < 2 or p.grad is None:
-                continue
-            if id(p) not in layers:
-                continue
-            if p.is_sparse or p.grad.is_sparse:
-                continue
-            v, g = (values(t).reshape(t.shape[0], -1) for t in (p, p.grad))
-            if not np.allclose(v[0], v[-1], atol=1e-6):
-                continue  # as nearly all are
-            # Where nothing arrives, such as behind weights of 0, it may come yet.
-            if not g.any() or not (np.isfinite(v).all() and np.isfinite(g).all()):
-                continue
-            if (np.abs(v - v[0]).max() > 1e-6 * np.abs(v).max()) or not v.any():
-                continue
-            if np.abs(g - g[0]).max() > 1e-5 * np.abs(g).max():
-                continue  # they part with this step
-            self.find(
-                self._constant() or watched.place or watched.step_place,
-                f"after {watched.steps} steps the {p.shape[0]} rows of {self.run.name_of(p)} are "
-                "still equal, and so are their gradients: all units compute the same, as one",
-                "start weights at random: kaiming_uniform_() or xavier_uniform_(); constants are "
-                "for biases",
-                id(watched),
-            )
-
-    def _layers(self) -> set[int]:
-        """The weights of linear and convolutional layers, whose rows are units."""
-        from clew import nn
-        from clew.nn.modules.conv import _ConvNd
-
-        return {
-            id(module.weight)
-            for model in self.run.models
-            for module in model.modules()
-            if isinstance(module, (nn.Linear, _ConvNd))
-        }
-
-    def _constant(self) -> Place | None:
-        """The one line that makes weights constant."""
-        from clew._insight.debug.doctor.source import names
-
-        files = {w.place.file for w in self.run.optimizers.values() if w.place is not None}
-        lines = set()
-        for file in files:
-            for node in ast.walk(parsed(file)):
-                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                    continue
-                if node.func.attr not in ("constant_", "ones_", "zeros_", "fill_", "zero_"):
-                    continue
-                text = ast.unparse(node)
-                if "weight" in text or {"p", "param", "w"} & names(node):
-                    lines.add((file, node.lineno))
-        return Place(None, *lines.pop()) if len(lines) == 1 else None
 
 
 class LayersUnused(Reading):
@@ -216,6 +150,156 @@ class ModelAnew(Rule):
                 if any(getattr(f, "id", getattr(f, "attr", "")) in kinds for f in called):
                     lines.add(node.lineno)
         return Place(None, place.file, lines.pop()) if len(lines) == 1 else None
+
+
+class StateNeverGiven(Rule):
+    """Of recurrent layers that get one step of a sequence at a time: each begins from nothing."""
+
+    mistake = "a recurrent layer never gets its state"
+    operations = few = ("_recurrent",)
+
+    ENOUGH = 3  # steps in a row
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # By weight: calls with one step since the last backward, and where.
+        self.calls: dict[int, tuple[int, Place | None]] = {}
+        self.fed: dict[int, tuple[int, Place | None]] = {}  # as they were at the last backward
+        self.times: dict[int, int] = {}  # by weight: steps in a row; -1 where it had a gradient
+
+    def operation(self, call: Call) -> None:
+        out = call.outputs[0]
+        if out.dim() != 3 or out.shape[0] != 1 or out.grad_fn is None:
+            return
+        hidden = out.shape[-1]
+        for t in call.inputs[1:]:
+            if isinstance(t, Tensor) and t.dim() == 2 and t.shape[1] == hidden:
+                number, place = self.calls.get(id(t), (0, call.place))
+                self.calls[id(t)] = (number + 1, place)
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how != "grad":
+            self.fed, self.calls = self.calls, {}
+
+    def stepping(self, watched: Watched) -> None:
+        if not self.fed:
+            return
+        from clew import nn
+
+        known = {id(p) for p in watched.params}
+        for model in self.run.models:
+            for module in model.modules():
+                if not isinstance(module, nn.RNNBase):
+                    continue
+                w, x = module.weight_hh_l0, module.weight_ih_l0
+                number, place = self.fed.get(id(w), (0, None))
+                if number < 2 or id(w) not in known or self.times.get(id(w)) == -1:
+                    continue
+                if w.grad is None or values(w.grad).any():
+                    self.times[id(w)] = -1
+                    self.findings.pop(id(w), None)
+                elif x.grad is not None and values(x.grad).any():
+                    self._note(module, w, number, place)
+        self.fed = {}
+
+    def _note(self, module: Any, w: Tensor, number: int, place: Place | None) -> None:
+        times = self.times[id(w)] = self.times.get(id(w), 0) + 1
+        if times >= self.ENOUGH:
+            self.find(
+                place,
+                f"this {type(module).__name__} is called {number} times or more for each backward, "
+                "with one step of a sequence each time, and never with the state that the step "
+                f"before gave: the {w.numel():,} numbers of {self.run.name_of(w)} get a gradient "
+                f"of exactly 0, {times} times in a row",
+                "hand the state on: y, state = rnn(x, state); or give the whole sequence at once",
+                id(w),
+            )
+
+
+class AverageExchanged(Rule):
+    """Of a copy that follows the weights: it takes nearly all of them in each step."""
+
+    mistake = "a moving average has its weights exchanged"
+
+    ENOUGH = 4  # steps in a row
+    SOME = 256  # numbers
+    TAKES = (0.9, 0.9998)  # the part that is taken of the new; a copy takes all
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.copies: list[tuple[Tensor, Tensor, list[float]]] | None = None
+        # Of each pair what both were after the last step.
+        self.before: dict[int, tuple[Any, Any]] = {}
+
+    def stepping(self, watched: Watched) -> None:
+        if self.copies is None and watched.steps >= 1:
+            self.copies = self._pairs()
+        for at, (copy, own, parts) in enumerate(self.copies or ()):
+            if not any(own is p for p in watched.params):
+                continue
+            after, last = self._some(copy), self.before.get(at)
+            if last is not None:
+                way = last[1] - last[0]
+                size = float(way @ way)
+                part = float(way @ (after - last[0])) / size if size > 0 else 0.0
+                rest = float(np.abs(after - last[0] - part * way).max()) if way.size else 0.0
+                fits = size > 0 and rest < 1e-3 * float(np.abs(way).max()) + 1e-7
+                parts.append(part if fits else 0.0)
+
+    def stepped(self, watched: Watched) -> None:
+        for at, (copy, own, _) in enumerate(self.copies or ()):
+            if any(own is p for p in watched.params):
+                self.before[at] = (self._some(copy), self._some(own))
+
+    def _some(self, t: Tensor) -> Any:
+        return values(t).reshape(-1)[: self.SOME].astype(np.float64)
+
+    def _pairs(self) -> list[tuple[Tensor, Tensor, list[float]]]:
+        """A parameter of each model that is called and in no optimizer, beside its like."""
+        known = self.run.optimized()
+        models = [dict(m.named_parameters()) for m in self.run.models]
+        found = []
+        for theirs in models:
+            if not theirs or any(id(p) in known for p in theirs.values()):
+                continue
+            name, copy = next(((n, p) for n, p in theirs.items() if p.dim() >= 2), ("", None))
+            if copy is None or not copy.is_floating_point():
+                continue
+            for mine in models:
+                own = mine.get(name)
+                if own is None or id(own) not in known or mine.keys() != theirs.keys():
+                    continue
+                if own.shape == copy.shape:
+                    parts: list[float] = []
+                    found.append((copy, own, parts))
+        return found
+
+    def finish(self) -> None:
+        from clew import _C
+
+        for copy, own, parts in self.copies or ():
+            low, high = self.TAKES
+            if len(parts) < self.ENOUGH or not all(low <= p <= high for p in parts):
+                continue
+            part = sorted(parts)[len(parts) // 2]
+            self.find(
+                placed(_C._place_of_write(copy)) or self._line(),
+                f"in each of {len(parts)} steps looked at, the copy took {part:.4g} of the new "
+                f"{self.run.name_of(own)} and kept {1 - part:.2g} of its own: it is next to the "
+                "weights themselves, and averages nothing",
+                f"exchange the two: keep {part:.4g} of the average, take {1 - part:.2g} of the "
+                "weights",
+                id(copy),
+            )
+
+    def _line(self) -> Place | None:
+        """The one line that writes in a loop over the parameters of two models."""
+        lines = set()
+        for file in {w.place.file for w in self.run.optimizers.values() if w.place is not None}:
+            for loop in ast.walk(parsed(file)):
+                if isinstance(loop, ast.For) and side_by_side(loop.iter):
+                    lines.add((file, loop.body[-1].lineno))
+        return Place(None, *lines.pop()) if len(lines) == 1 else None
 
 
 class CriticTrainsGenerator(Rule):

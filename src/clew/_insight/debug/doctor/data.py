@@ -13,7 +13,7 @@ import numpy as np
 
 import clew
 from clew import Tensor
-from clew._insight.debug.doctor.losses import span
+from clew._insight.debug.doctor.nodes import span
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Batch, Call, Pass
 from clew._insight.debug.place import Place

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew import Tensor
 from clew._insight.debug.doctor.data import prints
-from clew._insight.debug.doctor.losses import LOSSES
+from clew._insight.debug.doctor.nodes import LOSSES
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Batch, Call, Pass
 from clew._insight.debug.doctor.source import parsed

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
-from clew._insight.debug.doctor.losses import behind, leaves_of, maker
+from clew._insight.debug.doctor.nodes import behind, leaves_of, maker
 from clew._insight.debug.doctor.rule import CALLS, Rule, size_of, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.place import Place

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from clew import _C, Tensor
-from clew._insight.debug.doctor.losses import LOSSES
+from clew._insight.debug.doctor.nodes import LOSSES
 from clew._insight.debug.doctor.rule import Rule
 from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.holders import assignment, holder_of, put_into, repetition
@@ -287,7 +287,9 @@ class SharedByAccident(Rule):
             # Embeddings are shared on purpose.
             shared = isinstance(child, (nn.Embedding, nn.EmbeddingBag))
             if child is not None and not shared and any(True for _ in child.parameters()):
-                names.setdefault(id(child), []).append(name)
+                # A shallow copy has the same table of parameters, and the same parts.
+                own = child._parameters if child._parameters else child._modules
+                names.setdefault(id(own), []).append(name)
         for same in names.values():
             if len(same) < 2:
                 continue
@@ -302,11 +304,15 @@ class SharedByAccident(Rule):
             use = next((u for p in child.parameters() if (u := _C._recorded_use(p))), None)
             used = placed(use[0]) if use else None
             near = used or watched.step_place
+            copied = len({id(holder._modules[name]) for name in same}) > 1
+            again = repetition(near.file) if near else None
             self.find(
-                place or (near and repetition(near.file)) or watched.place or near,
-                f"entries {', '.join(same[:6])} of {path or type(holder).__name__} are one "
-                f"{type(child).__name__}: its {count:,} numbers are counted and trained once, not "
-                f"{len(same)} times",
-                "make a module for each: [Block() for _ in range(n)], not [Block()] * n",
+                (again if copied else None) or place or again or watched.place or near,
+                f"entries {', '.join(same[:6])} of {path or type(holder).__name__} are "
+                f"{'shallow copies of ' if copied else ''}one {type(child).__name__}: its "
+                f"{count:,} numbers are counted and trained once, not {len(same)} times",
+                "copy.deepcopy() each, which copies the parameters, too"
+                if copied
+                else "make a module for each: [Block() for _ in range(n)], not [Block()] * n",
                 id(holder),
             )

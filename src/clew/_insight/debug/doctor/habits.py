@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
+import re
 import weakref
 from difflib import get_close_matches
 from itertools import groupby
@@ -14,6 +17,7 @@ from clew import Tensor
 from clew._insight.debug.doctor.data import prints
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Batch, Call, Pass, Watched
+from clew._insight.debug.doctor.source import parsed
 from clew._insight.debug.holders import assignment, attribute_set
 from clew._insight.debug.place import Place, placed
 
@@ -199,18 +203,61 @@ class SameBatch(Rule):
 class Reseeded(Rule):
     mistake = "the same random numbers are drawn in every step"
 
+    OWN = 4  # steps in a row that draw from a generator of their own
+
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         # By line: seed, the generator's state after it and at the backward that followed, backwards
         # so far, times in a row.
         self.seen: dict[Any, list[Any]] = {}
         self.state: Any = None  # at the last backward
+        # By line that seeds a generator of its own: seed, the generator and its state then,
+        # backwards so far, times in a row.
+        self.own: dict[Any, list[Any]] = {}
 
     def backward(self, pass_: Pass) -> None:
         if self.seen:
             self.state = values(clew.get_rng_state()).copy()
+        for entry in self.own.values():
+            # What has drawn nothing by now is for something else.
+            if entry[1] is not None and entry[3] == self.run.backwards - 1:
+                drawn = not np.array_equal(values(entry[1].get_state()), entry[2])
+                entry[4] = entry[4] + 1 if drawn else 0
+            entry[1] = None
+
+    def _own(self, seed: int, generator: Any, place: Place) -> None:
+        at = self.run.backwards
+        key = (place.file, place.line)
+        last = self.own.get(key)
+        kept = last is not None and last[0] == seed and last[3] == at - 1
+        times = last[4] if last is not None and kept else 0
+        self.own[key] = [seed, generator, values(generator.get_state()).copy(), at, times]
+        if times >= self.OWN and self._is_noise(place):
+            self.find(
+                place,
+                f"{times} steps in a row made a generator begin anew with manual_seed({seed}) and "
+                "drew from it: they get the same numbers",
+                "make and seed the generator once, before the loop",
+            )
+
+    @staticmethod
+    def _is_noise(place: Place) -> bool:
+        """Whether a number is drawn for each sample, as the lines that follow say. A matrix, which
+        is as large as samples are, may be meant to stay as it is."""
+        text = "".join(linecache.getlines(place.file))
+        for node in ast.walk(parsed(place.file)):
+            if not isinstance(node, ast.Call) or not place.line <= node.lineno < place.line + 30:
+                continue
+            if any(k.arg == "generator" for k in node.keywords):
+                drawn = ast.get_source_segment(text, node) or ""
+                if re.search(r"\.shape(?!\[)|\.shape\[[0:]|\.size\(0?\)|len\(", drawn):
+                    return True
+        return False
 
     def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "reseeded own" and place is not None:
+            seed, generator = subject
+            self._own(seed, generator, place)
         if what != "reseeded" or place is None:
             return
         seed, after = subject
@@ -230,8 +277,7 @@ class Reseeded(Rule):
                 place,
                 f"{times} steps in a row began anew with manual_seed({seed}) and drew from it: "
                 "dropout, noise and shuffling are the same in each",
-                "seed once, before the loop; for numbers that are to be the same give "
-                "generator=clew.Generator().manual_seed(seed)",
+                "seed once, before the loop; draw numbers that are to be the same once, too",
             )
 
 

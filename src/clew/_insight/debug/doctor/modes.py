@@ -8,7 +8,7 @@ import numpy as np
 
 from clew import _C
 from clew._insight.debug.doctor.finding import made
-from clew._insight.debug.doctor.losses import LOSSES
+from clew._insight.debug.doctor.nodes import LOSSES
 from clew._insight.debug.doctor.rule import Rule, some, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.place import Place, called_from_outside

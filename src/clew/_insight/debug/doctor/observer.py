@@ -23,9 +23,15 @@ from clew._insight.debug.doctor import (  # noqa: F401
     gradients,
     graphs,
     habits,
+    initial,
+    labels,
+    loops,
     losses,
     masks,
     modes,
+    rates,
+    reach,
+    scaling,
     scores,
     shapes,
     source,
@@ -33,6 +39,7 @@ from clew._insight.debug.doctor import (  # noqa: F401
     terms,
     training,
 )
+from clew._insight.debug.doctor.causes import causes
 from clew._insight.debug.doctor.finding import Finding
 from clew._insight.debug.doctor.rule import CALLS, RULES, Rule, values
 from clew._insight.debug.doctor.run import Batch, Call, Pass, Run
@@ -51,52 +58,6 @@ WAKES = 16  # times that looking begins again where something seems to change, a
 AWAKE = 3  # rounds that are looked at then
 WAKE_SHARE = 0.05  # of the time so far that it may take after that
 SHOWN_BATCHES = 64  # of each pass over a loader
-
-# What is not told where its cause is.
-_SORTED = "the data is sorted by label and not shuffled"
-_LOSS = "the loss is NaN or infinite"
-_EDGE = "an expression is differentiated where its slope is infinite"
-_HIDDEN = "where() hides values whose gradient is still computed"
-_RAW = "the inputs are not normalised"
-_RATE = "the learning rate does not fit"
-_NO_STEP = "the optimizer never steps"
-_EXPLODING = "gradients vanish or explode from layer to layer"
-_SCALED = "the optimizer steps with gradients that are still scaled"
-_CUT = "parameters are cut off from the loss"
-_LATE = "gradients are cleared between backward and step"
-_ANEW = "the model is made anew, and the optimizer has an old one"
-_SPREAD = "the standard deviation of a single value"
-_INVERTED = "the attention mask is inverted"
-CAUSES = {
-    _EXPLODING: {_RAW, _SCALED},
-    _RATE: {_RAW, _EXPLODING, _SCALED},
-    "the optimizer steps without gradients": {
-        _CUT,
-        _ANEW,
-        "the optimizer has parameters that were replaced",
-        _LATE,
-    },
-    "all gradients are zero": {
-        "a softmax over a single value",
-        _CUT,
-        _LATE,
-        "dead ReLU",
-        "saturated activation",
-    },
-    "the schedule steps before the optimizer": {_NO_STEP},
-    "the labels are constant": {_SORTED},
-    "labels rise through the batches: sorted data that is not shuffled": {_SORTED},
-    _LOSS: {
-        "the labels are constant",
-        _EDGE,
-        _HIDDEN,
-        _RATE,
-        _EXPLODING,
-        _SCALED,
-        _SPREAD,
-        _INVERTED,
-    },
-}
 
 
 def _optimizers() -> dict[int, Any]:
@@ -279,11 +240,7 @@ class Observer:
         if not failed:
             self._tell("finish")
         found = [finding for rule in self.rules for finding in rule.findings.values()]
-        kinds = {finding.mistake for finding in found}
-        found = [f for f in found if not kinds & CAUSES.get(f.mistake, set())]
-        hidden = {(f.file, f.line) for f in found if f.mistake == _HIDDEN}
-        found = [f for f in found if f.mistake != _EDGE or (f.file, f.line) not in hidden]
-        unique = {(f.mistake, f.file, f.line): f for f in found}
+        unique = {(f.mistake, f.file, f.line): f for f in causes(found)}
         return sorted(unique.values(), key=lambda f: (f.file, f.line))
 
     def _watch_optimizers(self) -> None:
@@ -426,6 +383,15 @@ class Observer:
             self._tell("called", "reseeded", (seed, after), here())
             return result
 
+        def own(original: Any, subject: Any, seed: Any) -> Any:
+            result = original(subject, seed)
+            # What is drawn without gradients is looked at, and may be the same each time.
+            if subject is not clew.default_generator and clew.is_grad_enabled():
+                if self.run.looking:
+                    self._tell("called", "reseeded own", (int(seed), subject), here())
+            return result
+
+        self._patches.put(_C.Generator, "manual_seed", own)
         self._patches.put(generator, "_start", reseeded)
         self._patches.put(random, "seed", told("random"))
         self._patches.put(np.random, "seed", told("numpy.random"))

@@ -18,6 +18,7 @@ __all__ = ["CALLS", "RULES", "Rule"]
 RULES: list[type[Rule]] = []
 
 _ENOUGH = 1 << 14  # elements to measure by
+_SMALL, _LARGE = 1e-20, 1e30  # squares that float32 adds up well
 CALLS = 8  # of one line between two backwards that are enough to judge by
 
 
@@ -75,8 +76,9 @@ class Rule:
         """Something that happens rarely: "eval", "train", "schedule", "clip", "scale", "unscale",
         "optimizer", "scheduler"; "refused" of a loss that raised an error, which is the subject;
         "seeded" of a generator that is not clew's, whose name is the subject; "reseeded" of clew's,
-        with the seed and its state then; "kept" of a state_dict() and "loaded" of a
-        model and the state that it is to take; "drawn" of what a distribution's sample() gave and
+        with the seed and its state then; "reseeded own" of another one of clew's, with the
+        seed and itself; "kept" of a state_dict() and "loaded" of a model and the state that it is
+        to take; "drawn" of what a distribution's sample() gave and
         "scored" of what log_prob() was asked for, and its answer."""
 
     def finish(self) -> None:
@@ -104,4 +106,9 @@ def some(t: Tensor) -> Any:
 def size_of(array: Any) -> float:
     """The norm of all elements."""
     flat = np.asarray(array).reshape(-1)
+    if flat.dtype == np.float32:
+        with np.errstate(all="ignore"):
+            square = float(np.dot(flat, flat))
+        if _SMALL < square < _LARGE:  # else it may have been rounded away, or be too large
+            return square**0.5
     return float(np.sqrt(np.square(np.abs(flat), dtype=np.float64).sum())) if flat.size else 0.0

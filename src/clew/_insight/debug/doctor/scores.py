@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clew import _C, Tensor
-from clew._insight.debug.doctor.losses import LOSSES, behind, class_dim, maker, span
+from clew._insight.debug.doctor.nodes import LOSSES, behind, class_dim, maker, span
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.place import Place, placed

@@ -3,10 +3,14 @@ columns. Read from the shapes in the recorded graph."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from clew._base import provenance as _provenance
 from clew._insight.debug.doctor.reading import Reading, Recorded
+from clew._insight.debug.doctor.rule import values
 from clew._insight.debug.holders import assignment
 from clew._insight.debug.place import Place
 
@@ -25,10 +29,28 @@ class ViewForPermute(Reading):
             if edge is None:
                 continue
             before, after = graph.shape(*edge), graph.shape(i)
-            if not is_rearranged(before, after):
-                continue
             place = graph.place(i)
             text = place.text if place else ""
+            if len(before) > len(after) and ("view(" in text or "reshape(" in text):
+                if self._are_states(graph, edge, before, after):
+                    self.find(
+                        place,
+                        f"the last states, of shape {before}, become {after}: they lie by layer "
+                        "and direction first, so that each row holds those of several samples",
+                        "bring the samples to the front: h.transpose(0, 1).reshape(batch, -1), or "
+                        "torch.cat((h[-2], h[-1]), dim=1)",
+                    )
+                elif self._are_scores(graph, edge, i):
+                    self.find(
+                        place,
+                        f"scores of shape {before} become {after}: their {before[1]} classes lie "
+                        "in dimension 1, so that each row holds one class of several places",
+                        "leave them as they are, cross_entropy takes classes in dimension 1; or "
+                        "bring the classes to the end: scores.movedim(1, -1).reshape(-1, classes)",
+                    )
+                continue
+            if not is_rearranged(before, after):
+                continue
             # Of rows that are counted anew another layout may be meant.
             if not ("view(" in text or "reshape(" in text) or (len(after) == 2 and "-1" in text):
                 continue
@@ -39,6 +61,36 @@ class ViewForPermute(Reading):
                 "exchange dimensions with transpose() or permute(), for instance "
                 f"x.permute{_order(before, after)}",
             )
+
+    @staticmethod
+    def _are_states(
+        graph: Recorded, edge: tuple[int, int], before: tuple[int, ...], after: tuple[int, ...]
+    ) -> bool:
+        """Whether (layers, samples, size) of a recurrent layer becomes (samples, all sizes)."""
+        if len(before) != 3 or min(before[:2]) < 2 or after != (before[1], before[0] * before[2]):
+            return False
+        at, output = edge
+        if graph.ops[at] in ("_cat", "_stack", "cat", "stack"):  # of each layer and direction
+            made = [graph.maker(at, a) for a in range(len(graph.inputs[at]))]
+            if any(m is None for m in made):
+                return False
+        else:
+            made = [(at, output)]
+        return all(m is not None and graph.ops[m[0]] == "_recurrent" and m[1] > 0 for m in made)
+
+    @staticmethod
+    def _are_scores(graph: Recorded, edge: tuple[int, int], i: int) -> bool:
+        """Whether (samples, classes, places) becomes (samples * places, classes) for a loss."""
+        before, after = graph.shape(*edge), graph.shape(i)
+        if len(before) < 3 or len(after) != 2 or after[1] != before[1] or min(before[:2]) < 2:
+            return False
+        if graph.ops[edge[0]] != "_conv" and before[-1] == before[1]:
+            return False  # classes may be at the end
+        if all(n == 1 for n in before[2:]):
+            return False
+        uses = graph.consumers(i)
+        uses += [u for j, _ in uses if graph.ops[j] == "log_softmax" for u in graph.consumers(j)]
+        return any(graph.ops[j] in ("_cross_entropy", "_nll_loss") and a == 0 for j, a in uses)
 
 
 def is_rearranged(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
@@ -286,6 +338,37 @@ _PLAIN = set(
     "view reshape squeeze unsqueeze transpose permute flatten _getitem expand relu tanh sigmoid "
     "_masked_dropout _contiguous linear matmul addmm".split()
 )
+
+
+class NormOfOne(Reading):
+    """Of a normalisation within each sample: less its own mean a value is 0."""
+
+    mistake = "a normalisation over a single value"
+
+    def read(self, graph: Recorded) -> None:
+        for i in graph.all("_native_norm"):
+            told = graph.attributes(i)
+            shape = graph.shape(i)
+            samples, groups = told.get("n", 0), told.get("g", 0)
+            count = math.prod(shape)
+            if not count or count != samples * groups or count < 2:
+                continue
+            if graph.node(i) is None or not self._is_zero(graph, i):
+                continue
+            self.find(
+                graph.place(i),
+                f"of shape {shape} each of the {count} values is normalised by itself: its mean is "
+                "itself, what is left is 0, and nothing of the input comes through",
+                "normalise over several values: fewer groups than channels, a layer's width, or "
+                "the normalisation before the pooling",
+            )
+
+    @staticmethod
+    def _is_zero(graph: Recorded, i: int) -> bool:
+        """Whether the deviations are those of single values: 1 / sqrt(eps), all the same."""
+        eps = graph.attributes(i).get("eps", 0.0)
+        saved = [t for t in graph.node(i).saved_tensors if t is not None]
+        return eps > 0 and any(np.allclose(values(t), eps**-0.5, rtol=1e-3) for t in saved)
 
 
 class DoubleInside(Reading):

@@ -104,6 +104,35 @@ class SourceRule(Rule):
         """Reads a module's or function's own body."""
 
 
+def statements(node: ast.AST) -> list[ast.stmt]:
+    """The statements in a node, such as a loop or a function."""
+    body = getattr(node, "body", None)
+    return body if isinstance(body, list) else []
+
+
+def overwriting(file: str, line: int) -> tuple[str, int] | None:
+    """The variable that a line sets, and the statement after it that sets it to something else
+    before anything has read it; None where there is no such statement."""
+    for node in ast.walk(parsed(file)):
+        for at, first in enumerate(body := statements(node)):
+            if not isinstance(first, ast.Assign) or len(first.targets) != 1:
+                continue
+            target = first.targets[0]
+            if not isinstance(target, ast.Name) or not (
+                first.lineno <= line <= (first.end_lineno or first.lineno)
+            ):
+                continue
+            for after in body[at + 1 :]:
+                if not isinstance(after, ast.Assign):
+                    if target.id in names(after):
+                        return None
+                elif target.id in names(after.value):
+                    return None
+                elif any(getattr(t, "id", "") == target.id for t in after.targets):
+                    return target.id, after.lineno
+    return None
+
+
 # Methods of tensors that are in no other class under this name, and functions, that leave what
 # they are given as it is.
 _METHODS = set(
@@ -207,13 +236,26 @@ class ThrownAway(SourceRule):
         )
 
 
+def side_by_side(iterated: ast.expr) -> bool:
+    """Whether a loop goes through parameters of two models side by side."""
+    if not isinstance(iterated, ast.Call) or getattr(iterated.func, "id", "") != "zip":
+        return False
+    kinds = {"parameters", "named_parameters", "buffers", "values"}
+    called = [
+        a.func.attr
+        for a in iterated.args
+        if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)
+    ]
+    return len(called) >= 2 and set(called) <= kinds
+
+
 class BoundAnew(SourceRule):
     mistake = "a moving average never reaches its parameters"
     hint = re.compile(r"\bfor\b.*\bzip\(")
 
     def look(self, file: str, scope: ast.AST, body: list[ast.AST]) -> None:
         for loop in body:
-            if not isinstance(loop, ast.For) or not self._pairs(loop.iter):
+            if not isinstance(loop, ast.For) or not side_by_side(loop.iter):
                 continue
             own = names(loop.target)
             for statement in loop.body:
@@ -233,19 +275,6 @@ class BoundAnew(SourceRule):
                         f"write into it: {target.id}.copy_(...), or mul_() and add_(), under "
                         "no_grad()",
                     )
-
-    @staticmethod
-    def _pairs(iterated: ast.expr) -> bool:
-        """Whether a loop goes through parameters of two models side by side."""
-        if not isinstance(iterated, ast.Call) or getattr(iterated.func, "id", "") != "zip":
-            return False
-        kinds = {"parameters", "named_parameters", "buffers", "values"}
-        called = [
-            a.func.attr
-            for a in iterated.args
-            if isinstance(a, ast.Call) and isinstance(a.func, ast.Attribute)
-        ]
-        return len(called) >= 2 and set(called) <= kinds
 
     @staticmethod
     def _read(statements: list[ast.stmt], name: str) -> bool:

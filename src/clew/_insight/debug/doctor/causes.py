@@ -1,0 +1,67 @@
+"""Which mistakes follow from others: those are not told where their cause is."""
+
+from __future__ import annotations
+
+from clew._insight.debug.doctor.finding import Finding
+
+__all__ = ["causes"]
+
+_SORTED = "the data is sorted by label and not shuffled"
+_LOSS = "the loss is NaN or infinite"
+_EDGE = "an expression is differentiated where its slope is infinite"
+_HIDDEN = "where() hides values whose gradient is still computed"
+_RAW = "the inputs are not normalised"
+_RATE = "the learning rate does not fit"
+_NO_STEP = "the optimizer never steps"
+_EXPLODING = "gradients vanish or explode from layer to layer"
+_SCALED = "the optimizer steps with gradients that are still scaled"
+_CUT = "parameters are cut off from the loss"
+_LATE = "gradients are cleared between backward and step"
+_ANEW = "the model is made anew, and the optimizer has an old one"
+_SPREAD = "the standard deviation of a single value"
+_INVERTED = "the attention mask is inverted"
+_EMPTY = "a parameter is never initialised"
+# By mistake, those that it may follow from.
+CAUSES = {
+    _EXPLODING: {_RAW, _SCALED, _EMPTY},
+    _RATE: {_RAW, _EXPLODING, _SCALED, _EMPTY},
+    "all units of a layer are alike": {_EMPTY},
+    "dead ReLU": {_EMPTY},
+    "saturated activation": {_EMPTY},
+    "the optimizer steps without gradients": {
+        _CUT,
+        _ANEW,
+        "the optimizer has parameters that were replaced",
+        _LATE,
+    },
+    "all gradients are zero": {
+        "a softmax over a single value",
+        _CUT,
+        _LATE,
+        "dead ReLU",
+        "saturated activation",
+        _EMPTY,
+    },
+    "the schedule steps before the optimizer": {_NO_STEP},
+    "the labels are constant": {_SORTED},
+    "labels rise through the batches: sorted data that is not shuffled": {_SORTED},
+    _LOSS: {
+        "the labels are constant",
+        _EDGE,
+        _HIDDEN,
+        _RATE,
+        _EXPLODING,
+        _SCALED,
+        _SPREAD,
+        _INVERTED,
+        _EMPTY,
+    },
+}
+
+
+def causes(found: list[Finding]) -> list[Finding]:
+    """The findings without those that follow from others."""
+    kinds = {finding.mistake for finding in found}
+    found = [f for f in found if not kinds & CAUSES.get(f.mistake, set())]
+    hidden = {(f.file, f.line) for f in found if f.mistake == _HIDDEN}
+    return [f for f in found if f.mistake != _EDGE or (f.file, f.line) not in hidden]
