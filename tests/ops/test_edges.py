@@ -399,3 +399,22 @@ def test_layouts_that_go_another_way():
             np.testing.assert_allclose(y.sum(d).numpy(), a.sum(d, dtype=np.float64), rtol=1e-6)
             np.testing.assert_array_equal(y.amax(d).numpy(), a.max(d))
         assert y.flip(0).stride() == y.clone().stride()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize(
+    ("alpha", "beta"), [(0.3, 0.5), (1, 0.5), (2, 0), (-1, 1), (0, 2), (clew.nan, 1), (1, clew.inf)]
+)
+def test_large_products_of_16_bit_floats_with_factors(alpha, beta, dtype):
+    def draw(rows, columns):
+        return clew.from_numpy(r.standard_normal((rows, columns))).to(getattr(clew, dtype))
+
+    r = np.random.default_rng(0)
+    a, b, c = draw(512, 520), draw(520, 515), draw(512, 515)
+    want = alpha * (a.double() @ b.double()) + (beta * c.double() if beta else 0)
+    for left in (a, a.t().contiguous().t()):
+        for right in (b, b.t().contiguous().t()):
+            got = clew.addmm(c, left, right, alpha=alpha, beta=beta).double()
+            assert (got.isnan() == want.isnan()).all()
+            if want.isfinite().all():
+                assert (got - want).abs().max() < want.abs().max() * 2**-8

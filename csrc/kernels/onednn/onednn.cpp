@@ -5,6 +5,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include <bit>
 #include <cmath>
 
 #include "base/long_work.h"
@@ -63,8 +64,8 @@ int64_t leading(int64_t rows, int64_t cols, int64_t rs, int64_t cs, char& layout
 }
 
 struct MatmulKey {
-  int32_t dtype, ta, tb, unused;  // keys are compared and hashed as bytes
-  float alpha, beta;
+  int32_t dtype, transposed;  // bits: a, b
+  uint32_t alpha, beta;       // bits of floats: keys are compared and hashed as bytes
   int64_t m, n, k, lda, ldb, ldc;
   bool operator==(const MatmulKey&) const = default;
 };
@@ -80,10 +81,10 @@ dnnl_memory_desc_t matrix_desc(dnnl_data_type_t type, int64_t rows, int64_t cols
 
 Primitive make_matmul(const MatmulKey& key) {
   const auto type = static_cast<dnnl_data_type_t>(key.dtype);
-  Desc a(matrix_desc(type, key.m, key.k, key.lda, key.ta)),
-      b(matrix_desc(type, key.k, key.n, key.ldb, key.tb));
+  Desc a(matrix_desc(type, key.m, key.k, key.lda, key.transposed & 1)),
+      b(matrix_desc(type, key.k, key.n, key.ldb, key.transposed >> 1));
   Desc c(matrix_desc(type, key.m, key.n, key.ldc, false));
-  const Attr attr = attributes(key.alpha, key.beta);
+  const Attr attr = attributes(std::bit_cast<float>(key.alpha), std::bit_cast<float>(key.beta));
   dnnl_primitive_desc_t pd = nullptr;
   check(dnnl_matmul_primitive_desc_create(&pd, engine(), a.get(), b.get(), nullptr, c.get(),
                                           attr.get()));
@@ -142,11 +143,9 @@ bool gemm(const Gemm& g) {
     return true;
   }
   const MatmulKey key{g.dtype == DType::BFloat16 ? dnnl_bf16 : dnnl_f16,
-                      ta == 'T',
-                      tb == 'T',
-                      0,
-                      g.alpha.to<float>(),
-                      g.beta.to<float>(),
+                      (ta == 'T') | (tb == 'T') << 1,
+                      std::bit_cast<uint32_t>(g.alpha.to<float>()),
+                      std::bit_cast<uint32_t>(g.beta.to<float>()),
                       g.m,
                       g.n,
                       g.k,

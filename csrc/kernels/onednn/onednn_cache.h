@@ -64,8 +64,8 @@ using Memory = Handle<dnnl_memory_t, dnnl_memory_destroy>;
 dnnl_engine_t engine();
 dnnl_stream_t stream();
 // The attributes of every primitive. The scratchpad comes from the thread that runs it, because
-// several threads may run one primitive at the same time. With `adds`, the result is added to the
-// destination.
+// several threads may run one primitive at the same time. The destination becomes alpha times the
+// result and beta times what it held.
 Attr attributes(float alpha = 1, float beta = 0);
 
 inline const LocalScratch scratchpad;
