@@ -73,6 +73,13 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 class RelaxedBernoulli(TransformedDistribution):
     """A differentiable stand-in for a Bernoulli number, in (0, 1); harder as temperature falls.
 
+    A draw is sigmoid((logits + log u - log(1 - u)) / temperature), u uniform in (0, 1).
+
+    batch_shape is the shape of probs or logits; event_shape is ().
+
+    Source: Maddison, Mnih and Teh, The Concrete distribution (2017), and Jang, Gu and Poole,
+    Categorical reparameterization with Gumbel-softmax (2017).
+
     Args:
         temperature: how soft the draw is.
         probs: the probability of 1; give either this or ``logits``.

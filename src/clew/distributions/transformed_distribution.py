@@ -21,6 +21,9 @@ class TransformedDistribution(Distribution):
 
     log p(y) = log p(x) - log |det dy/dx|, with x = f⁻¹(y).
 
+    The last dims of the base's shapes are event dims as far as the base or a transform needs them;
+    transforms that change a shape change these shapes.
+
     Args:
         base_distribution: where x comes from.
         transforms: f, or a list of transforms of which the first runs first.

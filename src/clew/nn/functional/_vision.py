@@ -341,7 +341,7 @@ def interpolate(
     """Resizes the last dims of (N, C, ...).
 
     Args:
-        input: 3-d, 4-d or 5-d.
+        input: (N, C, L), (N, C, H, W) or (N, C, D, H, W).
         size: the wanted spatial size.
         scale_factor: or the factor to it.
         mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area".
