@@ -43,7 +43,7 @@ $(VENV)/installed: $(VENV)/packages $(NATIVE)
 	$(install)
 $(VENV)/installed-here: SETS = here
 $(VENV)/installed-here: $(VENV)/packages $(NATIVE)
-	@echo 'building clew for this processor: 3 to 4 minutes on two cores'
+	@echo 'building clew for this processor: 3 to 5 minutes on two cores, with the demonstration'
 	$(install)
 
 $(VENV)/tested: $(VENV)/installed
@@ -59,7 +59,7 @@ waiting: venv ## run the tests with calls of any size that wait (docs/compile.md
 	$(PY) -m pytest -n $(JOBS) --deferred $(TESTS)
 	PYTHONPATH=tests $(PY) -W ignore tests/program/random_programs.py 20000
 
-# Where nothing is built yet, a build for this processor alone is there two minutes earlier.
+# Where nothing is built yet, a build for this processor alone is there a minute or two earlier.
 demo: $(if $(wildcard $(VENV)/installed),$(VENV)/installed,$(VENV)/installed-here) ## build, train the two demonstration models
 	$(PY) examples/demo.py
 

@@ -20,7 +20,7 @@ from clew import _C
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 README = Path(__file__).parent.parent / "README.md"
 DOCS = README.parent / "docs"
-RUN = ("autobatch", "compile", "export", "memory", "ragged", "recipes", "sparse")
+RUN = ("autobatch", "compile", "export", "memory", "performance", "ragged", "recipes", "sparse")
 PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), *(DOCS / f"{name}.md" for name in RUN)]
 
 
