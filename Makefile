@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test docs demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan nightly waiting wheel test-wheel sdist clean
+.PHONY: help venv test docs linkcheck demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan nightly waiting wheel test-wheel sdist clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -151,6 +151,11 @@ tsan: venv ## run parallel regions and kernels under ThreadSanitizer
 docs: venv ## the site, in dist/docs
 	$(PY) -m pip install -q 'sphinx>=7' 'myst-parser>=2' furo
 	$(PY) -m sphinx -q -W --keep-going -b html docs dist/docs
+
+# Needs the network, so that neither `make docs` nor `make nightly` does it.
+linkcheck: venv ## follow the documentation's links to other sites
+	$(PY) -m pip install -q 'sphinx>=7' 'myst-parser>=2' furo
+	$(PY) -m sphinx -q -b linkcheck docs dist/linkcheck
 
 # Neither needs what `make venv` builds: these are a release's own steps.
 wheel: $(VENV)/packages ## a wheel in dist/

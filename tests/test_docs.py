@@ -112,6 +112,32 @@ def test_links_lead_to_files(page: Path):
         assert (page.parent / link).exists(), link
 
 
+def insane_links(text: str) -> list[str]:
+    """Links to other sites that cannot be right: no https, no host with a dot, signs left over."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    links = re.findall(r"\]\(\s*((?:\w+:|//)[^)]*)\)", prose) + re.findall(r"<(\w+:/[^>]*)>", prose)
+    good = re.compile(r"https://[\w-]+(\.[\w-]+)+(:\d+)?([/?#][^\s<>\"{}|\\^`]*)?(?<![.,;:])")
+    return [link for link in links if not good.fullmatch(link)]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*sorted(DOCS.rglob("*.md")), *sorted(DOCS.parent.glob("*.md"))],
+    ids=lambda page: f"{page.parent.name}/{page.stem}",
+)
+def test_links_to_other_sites_have_a_sane_form(page: Path):
+    """Without the network; `make linkcheck` follows them."""
+    assert insane_links(page.read_text()) == []
+
+
+def test_links_that_cannot_be_right_are_found():
+    good = ["[a](https://semver.org)", "<https://arxiv.org/abs/2006.09616>", "[b](docs/x.md#c)"]
+    bad = ["[a](http://semver.org)", "[a](https:/semver.org)", "[a](https://semver)"]
+    bad += ["[a](https://semver.org/x y)", "<https://semver.org.>", "[a](htps://semver.org)"]
+    assert [insane_links(text) for text in good] == [[]] * len(good)
+    assert [len(insane_links(text)) for text in bad] == [1] * len(bad)
+
+
 def test_the_architecture_names_files_that_exist():
     """Files that moved were named by their old places."""
     root = Path(__file__).resolve().parents[1]
