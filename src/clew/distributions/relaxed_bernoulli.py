@@ -73,6 +73,9 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 class RelaxedBernoulli(TransformedDistribution):
     """A differentiable stand-in for a Bernoulli number, in (0, 1); harder as temperature falls.
 
+    p(x) = t a (x (1 - x)) ** (-t - 1) / (a x⁻ᵗ + (1 - x)⁻ᵗ)² for x in (0, 1), with a = exp(logits)
+    and t the temperature.
+
     A draw is sigmoid((logits + log u - log(1 - u)) / temperature), u uniform in (0, 1).
 
     batch_shape is the shape of probs or logits; event_shape is ().

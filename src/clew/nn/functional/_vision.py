@@ -350,7 +350,7 @@ def interpolate(
         antialias: average where the size shrinks ("bilinear" and "bicubic").
 
     Returns:
-        the resized tensor.
+        the resized tensor, (N, C, *size).
 
     Example:
         >>> x = clew.tensor([[[1., 2.]]])
