@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export OMP_WAIT_POLICY ?= passive
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test docs demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan nightly waiting wheel test-wheel sdist clean
+.PHONY: help venv test docs linkcheck demo bench parity ecosystem lint format coverage fuzz buildasan fuzzasan sanitize tsan nightly waiting wheel test-wheel sdist clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -43,7 +43,7 @@ $(VENV)/installed: $(VENV)/packages $(NATIVE)
 	$(install)
 $(VENV)/installed-here: SETS = here
 $(VENV)/installed-here: $(VENV)/packages $(NATIVE)
-	@echo 'building clew for this processor: 3 to 4 minutes on two cores'
+	@echo 'building clew for this processor: 3 to 5 minutes on two cores, with the demonstration'
 	$(install)
 
 $(VENV)/tested: $(VENV)/installed
@@ -59,7 +59,7 @@ waiting: venv ## run the tests with calls of any size that wait (docs/compile.md
 	$(PY) -m pytest -n $(JOBS) --deferred $(TESTS)
 	PYTHONPATH=tests $(PY) -W ignore tests/program/random_programs.py 20000
 
-# Where nothing is built yet, a build for this processor alone is there two minutes earlier.
+# Where nothing is built yet, a build for this processor alone is there a minute or two earlier.
 demo: $(if $(wildcard $(VENV)/installed),$(VENV)/installed,$(VENV)/installed-here) ## build, train the two demonstration models
 	$(PY) examples/demo.py
 
@@ -151,6 +151,11 @@ tsan: venv ## run parallel regions and kernels under ThreadSanitizer
 docs: venv ## the site, in dist/docs
 	$(PY) -m pip install -q 'sphinx>=7' 'myst-parser>=2' furo
 	$(PY) -m sphinx -q -W --keep-going -b html docs dist/docs
+
+# Needs the network, so that neither `make docs` nor `make nightly` does it.
+linkcheck: venv ## follow the documentation's links to other sites
+	$(PY) -m pip install -q 'sphinx>=7' 'myst-parser>=2' furo
+	$(PY) -m sphinx -q -b linkcheck docs dist/linkcheck
 
 # Neither needs what `make venv` builds: these are a release's own steps.
 wheel: $(VENV)/packages ## a wheel in dist/

@@ -20,7 +20,7 @@ from clew import _C
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 README = Path(__file__).parent.parent / "README.md"
 DOCS = README.parent / "docs"
-RUN = ("autobatch", "compile", "export", "memory", "ragged", "recipes", "sparse")
+RUN = ("autobatch", "compile", "export", "memory", "performance", "ragged", "recipes", "sparse")
 PAGES = [*sorted((DOCS / "tutorials").glob("*.md")), *(DOCS / f"{name}.md" for name in RUN)]
 
 
@@ -110,6 +110,32 @@ def test_links_lead_to_files(page: Path):
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
     for link in re.findall(r"\]\(([^)#:\s]+)\)", prose):
         assert (page.parent / link).exists(), link
+
+
+def insane_links(text: str) -> list[str]:
+    """Links to other sites that cannot be right: no https, no host with a dot, signs left over."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    links = re.findall(r"\]\(\s*((?:\w+:|//)[^)]*)\)", prose) + re.findall(r"<(\w+:/[^>]*)>", prose)
+    good = re.compile(r"https://[\w-]+(\.[\w-]+)+(:\d+)?([/?#][^\s<>\"{}|\\^`]*)?(?<![.,;:])")
+    return [link for link in links if not good.fullmatch(link)]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*sorted(DOCS.rglob("*.md")), *sorted(DOCS.parent.glob("*.md"))],
+    ids=lambda page: f"{page.parent.name}/{page.stem}",
+)
+def test_links_to_other_sites_have_a_sane_form(page: Path):
+    """Without the network; `make linkcheck` follows them."""
+    assert insane_links(page.read_text()) == []
+
+
+def test_links_that_cannot_be_right_are_found():
+    good = ["[a](https://semver.org)", "<https://arxiv.org/abs/2006.09616>", "[b](docs/x.md#c)"]
+    bad = ["[a](http://semver.org)", "[a](https:/semver.org)", "[a](https://semver)"]
+    bad += ["[a](https://semver.org/x y)", "<https://semver.org.>", "[a](htps://semver.org)"]
+    assert [insane_links(text) for text in good] == [[]] * len(good)
+    assert [len(insane_links(text)) for text in bad] == [1] * len(bad)
 
 
 def test_the_architecture_names_files_that_exist():

@@ -91,6 +91,8 @@ ROOT_PAGES = {
     "ARCHITECTURE": "architecture",
     "CONTRIBUTING": "contributing",
     "CHANGELOG": "changes",
+    "SUPPORT": "support",
+    "SECURITY": "security",
 }
 
 

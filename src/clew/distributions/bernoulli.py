@@ -18,6 +18,12 @@ __all__ = ["Bernoulli"]
 class Bernoulli(ProbsOrLogits, ExponentialFamily):
     """The Bernoulli distribution: 1 with probability ``probs``, else 0.
 
+    P(k) = probsᵏ (1 - probs)¹⁻ᵏ for k in {0, 1}.
+
+    batch_shape is the shape of probs or logits; event_shape is ().
+
+    Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), chapter 3.
+
     Args:
         probs: the probability of 1; give either this or ``logits``.
         logits: log(probs / (1 - probs)).

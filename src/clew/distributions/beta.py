@@ -17,6 +17,12 @@ __all__ = ["Beta"]
 class Beta(ExponentialFamily):
     """The beta distribution: p(x) = xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b) for x in (0, 1).
 
+    batch_shape is the shape to which concentration1 and concentration0 broadcast; event_shape is
+    ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), chapter
+    25.
+
     Args:
         concentration1: a, positive.
         concentration0: b, positive.

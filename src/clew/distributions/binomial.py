@@ -16,6 +16,13 @@ __all__ = ["Binomial"]
 class Binomial(ProbsOrLogits):
     """How many of ``total_count`` independent trials succeed.
 
+    P(k) = n! / (k! (n - k)!) probsᵏ (1 - probs)ⁿ⁻ᵏ for k = 0 ... n, n the total_count.
+
+    batch_shape is the shape to which total_count and probs (or logits) broadcast; event_shape is
+    ().
+
+    Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), chapter 3.
+
     Args:
         total_count: the number of trials.
         probs: the probability of success; give either this or ``logits``.

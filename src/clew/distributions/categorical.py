@@ -16,6 +16,12 @@ __all__ = ["Categorical"]
 class Categorical(ProbsOrLogits):
     """Integers 0 ... K-1 with given probabilities.
 
+    P(k) = probs[..., k].
+
+    With probs (*B, K), batch_shape is B and event_shape is ().
+
+    Source: Bishop, Pattern Recognition and Machine Learning (2006), section 2.2.
+
     Args:
         probs: the probabilities along the last dim, which are made to sum to 1; give either this
             or ``logits``.

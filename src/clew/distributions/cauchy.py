@@ -17,6 +17,11 @@ __all__ = ["Cauchy"]
 class Cauchy(Distribution):
     """The Cauchy (Lorentz) distribution: p(x) = 1 / (π scale (1 + ((x - loc) / scale)²)).
 
+    batch_shape is the shape to which loc and scale broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter
+    16.
+
     Args:
         loc: the median.
         scale: half the width at half the height, positive.

@@ -15,6 +15,13 @@ __all__ = ["Chi2"]
 class Chi2(Gamma):
     """The sum of ``df`` squared standard normal numbers: Gamma(df / 2, 1 / 2).
 
+    p(x) = x ** (df / 2 - 1) exp(-x / 2) / (2 ** (df / 2) Γ(df / 2)) for x > 0.
+
+    batch_shape is the shape of df; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter
+    18.
+
     Args:
         df: the degrees of freedom, positive.
         validate_args: whether parameters and values are checked.

@@ -19,6 +19,13 @@ __all__ = ["ContinuousBernoulli"]
 class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     """The density p(x) ∝ λˣ (1 - λ)¹⁻ˣ over [0, 1].
 
+    The factor is 2 artanh(1 - 2λ) / (1 - 2λ), and 2 for λ = 1/2.
+
+    batch_shape is the shape of probs or logits; event_shape is ().
+
+    Source: Loaiza-Ganem and Cunningham, The continuous Bernoulli: fixing a pervasive error in
+    variational autoencoders (2019).
+
     Args:
         probs: λ, in (0, 1); give either this or ``logits``.
         logits: log(λ / (1 - λ)).

@@ -16,6 +16,13 @@ __all__ = ["Dirichlet"]
 class Dirichlet(ExponentialFamily):
     """The Dirichlet distribution over probability vectors: p(x) ∝ ∏ xᵢ ** (aᵢ - 1).
 
+    The factor is Γ(Σ aᵢ) / ∏ Γ(aᵢ).
+
+    With concentration (*B, K), batch_shape is B and event_shape is (K,).
+
+    Source: Kotz, Balakrishnan and Johnson, Continuous Multivariate Distributions 1 (2000), chapter
+    49.
+
     Args:
         concentration: a, positive; its last dim is the event.
         validate_args: whether parameters and values are checked.

@@ -20,6 +20,9 @@ class Distribution:
     ``batch_shape`` counts independent distributions with their own parameters, ``event_shape`` is
     the shape of one draw; ``sample(s).shape == s + batch_shape + event_shape``.
 
+    Parameters are numbers or floating point tensors; a draw has their dtype (`Categorical`'s is
+    int64).
+
     Args:
         batch_shape: the shape of the parameters' batch.
         event_shape: the shape of a single draw.

@@ -18,6 +18,8 @@ class ExponentialFamily(Distribution):
     θ are the natural parameters, F is the log normalizer and k the carrier measure. With them the
     entropy and divergences within the family follow from F's gradient (Bregman divergences).
 
+    Source: Nielsen and Nock, Entropies and cross-entropies of exponential families (2010).
+
     Args:
         batch_shape: as in Distribution.
         event_shape: as in Distribution.

@@ -15,6 +15,11 @@ __all__ = ["Exponential"]
 class Exponential(ExponentialFamily):
     """The exponential distribution: p(x) = rate exp(-rate x) for x ≥ 0.
 
+    batch_shape is the shape of rate; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter
+    19.
+
     Args:
         rate: the inverse of the mean, positive.
         validate_args: whether parameters and values are checked.

@@ -18,6 +18,14 @@ __all__ = ["FisherSnedecor"]
 class FisherSnedecor(Distribution):
     """The F distribution: (x₁ / df1) / (x₂ / df2) for chi-squared x₁ and x₂.
 
+    p(x) = (df1 / df2) ** (df1 / 2) x ** (df1 / 2 - 1) (1 + df1 x / df2) ** (-(df1 + df2) / 2) /
+    B(df1 / 2, df2 / 2) for x > 0.
+
+    batch_shape is the shape to which df1 and df2 broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), chapter
+    27.
+
     Args:
         df1: the numerator's degrees of freedom, positive.
         df2: the denominator's degrees of freedom, positive.

@@ -17,6 +17,11 @@ __all__ = ["Gamma"]
 class Gamma(ExponentialFamily):
     """The gamma distribution: p(x) = rateᵃ xᵃ⁻¹ exp(-rate x) / Γ(a), with a the concentration.
 
+    batch_shape is the shape to which concentration and rate broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter
+    17.
+
     Args:
         concentration: the shape a, positive.
         rate: the inverse scale, positive.

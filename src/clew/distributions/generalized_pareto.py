@@ -20,6 +20,12 @@ class GeneralizedPareto(Distribution):
     cdf(x) = 1 - (1 + ξ z) ** (-1 / ξ) with z = (x - loc) / scale and ξ the concentration;
     for ξ = 0 it is 1 - exp(-z).
 
+    p(x) = (1 + ξ z) ** (-1 / ξ - 1) / scale for x ≥ loc, and, where ξ < 0, x ≤ loc - scale / ξ.
+
+    batch_shape is the shape to which loc, scale and concentration broadcast; event_shape is ().
+
+    Source: Pickands, Statistical inference using extreme order statistics (1975).
+
     Args:
         loc: the threshold, which is the least value.
         scale: the spread, positive.

@@ -17,6 +17,12 @@ __all__ = ["Geometric"]
 class Geometric(ProbsOrLogits):
     """How many failures come before the first success: P(k) = (1 - probs)ᵏ probs.
 
+    k is 0, 1, 2 and so on.
+
+    batch_shape is the shape of probs or logits; event_shape is ().
+
+    Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), chapter 5.
+
     Args:
         probs: the probability of success, in (0, 1]; give either this or ``logits``.
         logits: log(probs / (1 - probs)).

@@ -19,6 +19,13 @@ __all__ = ["Gumbel"]
 class Gumbel(TransformedDistribution):
     """The Gumbel distribution of maxima: cdf(x) = exp(-exp(-(x - loc) / scale)).
 
+    p(x) = exp(-z - exp(-z)) / scale with z = (x - loc) / scale.
+
+    batch_shape is the shape to which loc and scale broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), chapter
+    22.
+
     Args:
         loc: the mode.
         scale: the spread, positive.

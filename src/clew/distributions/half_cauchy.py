@@ -17,6 +17,12 @@ __all__ = ["HalfCauchy"]
 class HalfCauchy(Half):
     """|x| for a Cauchy distributed x with median 0.
 
+    p(x) = 2 / (π scale (1 + (x / scale)²)) for x ≥ 0.
+
+    batch_shape is the shape of scale; event_shape is ().
+
+    Source: Gelman, Prior distributions for variance parameters in hierarchical models (2006).
+
     Args:
         scale: the median of |x|, positive.
         validate_args: whether parameters and values are checked.

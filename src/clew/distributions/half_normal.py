@@ -16,6 +16,13 @@ __all__ = ["HalfNormal"]
 class HalfNormal(Half):
     """|x| for a normal x with mean 0.
 
+    p(x) = √(2 / π) exp(-x² / (2 scale²)) / scale for x ≥ 0.
+
+    batch_shape is the shape of scale; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter
+    13.
+
     Args:
         scale: the standard deviation of x, positive.
         validate_args: whether parameters and values are checked.

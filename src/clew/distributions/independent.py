@@ -17,6 +17,10 @@ D = TypeVar("D", bound=Distribution)
 class Independent(Distribution, Generic[D]):
     """Moves the last batch dims of a distribution into its event, whose log_prob is their sum.
 
+    log p(x) = Σ log p(xᵢ) over the dims that moved.
+
+    A base of batch_shape (*B, *M) and event_shape E gives batch_shape B and event_shape (*M, *E).
+
     Args:
         base_distribution: the distribution.
         reinterpreted_batch_ndims: how many batch dims to move.

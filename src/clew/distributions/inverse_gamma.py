@@ -18,6 +18,12 @@ __all__ = ["InverseGamma"]
 class InverseGamma(TransformedDistribution):
     """1 / x for a gamma distributed x.
 
+    p(x) = rateᵃ x⁻ᵃ⁻¹ exp(-rate / x) / Γ(a) for x > 0, with a the concentration.
+
+    batch_shape is the shape to which concentration and rate broadcast; event_shape is ().
+
+    Source: Gelman et al., Bayesian Data Analysis (2013), appendix A.
+
     Args:
         concentration: the gamma distribution's concentration, positive.
         rate: the gamma distribution's rate, positive.

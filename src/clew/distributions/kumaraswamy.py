@@ -19,6 +19,14 @@ __all__ = ["Kumaraswamy"]
 class Kumaraswamy(TransformedDistribution):
     """The Kumaraswamy distribution: cdf(x) = 1 - (1 - xᵃ)ᵇ for x in (0, 1).
 
+    p(x) = a b xᵃ⁻¹ (1 - xᵃ)ᵇ⁻¹.
+
+    batch_shape is the shape to which concentration1 and concentration0 broadcast; event_shape is
+    ().
+
+    Source: Kumaraswamy, A generalized probability density function for double-bounded random
+    processes (1980).
+
     Args:
         concentration1: a, positive.
         concentration0: b, positive.

@@ -16,6 +16,11 @@ __all__ = ["Laplace"]
 class Laplace(Distribution):
     """The Laplace distribution: p(x) = exp(-|x - loc| / scale) / (2 scale).
 
+    batch_shape is the shape to which loc and scale broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), chapter
+    24.
+
     Args:
         loc: the mean.
         scale: the mean distance from it, positive.

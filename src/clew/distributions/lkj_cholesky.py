@@ -18,6 +18,13 @@ __all__ = ["LKJCholesky"]
 class LKJCholesky(Distribution):
     """Cholesky factors L of correlation matrices M = L Lᵀ whose density is ∝ det(M) ** (η - 1).
 
+    Of L itself p(L) ∝ ∏ Lₖₖ ** (dim - k + 2 (η - 1)), k = 2 ... dim.
+
+    batch_shape is the shape of concentration; event_shape is (dim, dim).
+
+    Source: Lewandowski, Kurowicka and Joe, Generating random correlation matrices based on vines
+    and extended onion method (2009).
+
     Args:
         dim: the size of the matrices, 2 or more.
         concentration: η, positive; 1 is uniform, more prefers the identity.

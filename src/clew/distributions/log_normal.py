@@ -16,6 +16,13 @@ __all__ = ["LogNormal"]
 class LogNormal(TransformedDistribution):
     """exp(x) for a normal x.
 
+    p(y) = exp(-(log y - loc)² / (2 scale²)) / (y scale √(2π)) for y > 0.
+
+    batch_shape is the shape to which loc and scale broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter
+    14.
+
     Args:
         loc: the mean of the logarithm.
         scale: the standard deviation of the logarithm, positive.

@@ -16,6 +16,12 @@ __all__ = ["LogisticNormal"]
 class LogisticNormal(TransformedDistribution):
     """Probability vectors of K + 1 parts made from K normal numbers by stick-breaking.
 
+    log p(y) = Σ log N(xᵢ; locᵢ, scaleᵢ) - log |det dy/dx|, with x the numbers that give y.
+
+    With loc and scale (*B, K), batch_shape is B and event_shape is (K + 1,).
+
+    Source: Aitchison and Shen, Logistic-normal distributions: some properties and uses (1980).
+
     Args:
         loc: the normal numbers' means.
         scale: their standard deviations, positive.

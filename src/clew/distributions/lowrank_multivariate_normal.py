@@ -20,6 +20,14 @@ class LowRankMultivariateNormal(Distribution):
 
     Determinant and inverse need only the small matrix I + Wᵀ D⁻¹ W (Woodbury's identity).
 
+    p(x) = exp(-(x - loc)ᵀ Σ⁻¹ (x - loc) / 2) / √det(2π Σ).
+
+    With loc and cov_diag (*B, n) and cov_factor (*B, n, rank), batch_shape is B and event_shape is
+    (n,).
+
+    Source: Kotz, Balakrishnan and Johnson, Continuous Multivariate Distributions 1 (2000), chapter
+    45.
+
     Args:
         loc: the mean, of n elements.
         cov_factor: W, n x rank.

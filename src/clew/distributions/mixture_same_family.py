@@ -16,6 +16,12 @@ __all__ = ["MixtureSameFamily"]
 class MixtureSameFamily(Distribution):
     """A draw from the component that a categorical distribution chooses.
 
+    p(x) = Σₖ P(k) pₖ(x).
+
+    Components of batch_shape (*B, K) and event_shape E give batch_shape B and event_shape E.
+
+    Source: Bishop, Pattern Recognition and Machine Learning (2006), section 2.3.9.
+
     Args:
         mixture_distribution: the Categorical that chooses.
         component_distribution: the components, along its last batch dim.

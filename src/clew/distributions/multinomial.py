@@ -18,6 +18,12 @@ __all__ = ["Multinomial"]
 class Multinomial(Distribution):
     """How often each category comes up in ``total_count`` draws.
 
+    P(x) = n! ∏ probsᵢ ** xᵢ / xᵢ! where Σ xᵢ = n, the total_count.
+
+    With probs (*B, K), batch_shape is B and event_shape is (K,).
+
+    Source: Johnson, Kotz and Balakrishnan, Discrete Multivariate Distributions (1997), chapter 35.
+
     Args:
         total_count: the number of draws, an int.
         probs: the probabilities along the last dim; give either this or ``logits``.

@@ -39,6 +39,13 @@ def precision_to_scale_tril(precision: Tensor) -> Tensor:
 class MultivariateNormal(Distribution):
     """The multivariate normal distribution, stated by one of three matrices.
 
+    p(x) = exp(-(x - loc)ᵀ Σ⁻¹ (x - loc) / 2) / √det(2π Σ).
+
+    With loc (*B, n) and a matrix (*B, n, n), batch_shape is B and event_shape is (n,).
+
+    Source: Kotz, Balakrishnan and Johnson, Continuous Multivariate Distributions 1 (2000), chapter
+    45.
+
     Args:
         loc: the mean; its last dim is the event.
         covariance_matrix: Σ, positive definite.

@@ -18,6 +18,13 @@ __all__ = ["NegativeBinomial"]
 class NegativeBinomial(ProbsOrLogits):
     """How many successes come before ``total_count`` failures.
 
+    P(k) = Γ(r + k) / (k! Γ(r)) probsᵏ (1 - probs)ʳ for k = 0, 1, ..., r the total_count.
+
+    batch_shape is the shape to which total_count and probs (or logits) broadcast; event_shape is
+    ().
+
+    Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), chapter 5.
+
     Args:
         total_count: the number of failures that end the trials; may be fractional.
         probs: the probability of success, in [0, 1); give either this or ``logits``.

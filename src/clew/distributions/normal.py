@@ -17,6 +17,11 @@ __all__ = ["Normal"]
 class Normal(ExponentialFamily):
     """The normal (Gaussian) distribution: p(x) = exp(-(x - loc)² / (2 scale²)) / (scale √(2π)).
 
+    batch_shape is the shape to which loc and scale broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter
+    13.
+
     Args:
         loc: the mean.
         scale: the standard deviation, positive.

@@ -16,6 +16,12 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 class OneHotCategorical(Distribution):
     """Vectors with a single 1, at a place with the given probabilities.
 
+    P(x) = ∏ probsᵢ ** xᵢ.
+
+    With probs (*B, K), batch_shape is B and event_shape is (K,).
+
+    Source: Bishop, Pattern Recognition and Machine Learning (2006), section 2.2.
+
     Args:
         probs: the probabilities along the last dim; give either this or ``logits``.
         logits: logarithms of the probabilities, up to a constant.
@@ -103,6 +109,13 @@ class OneHotCategorical(Distribution):
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
     """One-hot draws whose gradient is passed to the probabilities as if they were the draw.
+
+    P(x) = ∏ probsᵢ ** xᵢ; a draw is x + probs - probs.detach().
+
+    With probs (*B, K), batch_shape is B and event_shape is (K,).
+
+    Source: Bengio, Léonard and Courville, Estimating or propagating gradients through stochastic
+    neurons for conditional computation (2013).
 
     Args:
         probs: the probabilities along the last dim; give either this or ``logits``.

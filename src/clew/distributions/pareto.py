@@ -17,6 +17,11 @@ __all__ = ["Pareto"]
 class Pareto(TransformedDistribution):
     """The Pareto distribution (type 1): p(x) = alpha scaleᵅ / xᵅ⁺¹ for x ≥ scale.
 
+    batch_shape is the shape to which scale and alpha broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter
+    20.
+
     Args:
         scale: the least value, positive.
         alpha: how fast the tail falls, positive.

@@ -16,6 +16,12 @@ __all__ = ["Poisson"]
 class Poisson(ExponentialFamily):
     """The Poisson distribution: P(k) = rateᵏ exp(-rate) / k!.
 
+    k is 0, 1, 2 and so on.
+
+    batch_shape is the shape of rate; event_shape is ().
+
+    Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions (2005), chapter 4.
+
     Args:
         rate: the mean, not negative.
         validate_args: whether parameters and values are checked.

@@ -69,6 +69,16 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 class RelaxedBernoulli(TransformedDistribution):
     """A differentiable stand-in for a Bernoulli number, in (0, 1); harder as temperature falls.
 
+    p(x) = t a (x (1 - x)) ** (-t - 1) / (a x⁻ᵗ + (1 - x)⁻ᵗ)² for x in (0, 1), with a = exp(logits)
+    and t the temperature.
+
+    A draw is sigmoid((logits + log u - log(1 - u)) / temperature), u uniform in (0, 1).
+
+    batch_shape is the shape of probs or logits; event_shape is ().
+
+    Source: Maddison, Mnih and Teh, The Concrete distribution (2017), and Jang, Gu and Poole,
+    Categorical reparameterization with Gumbel-softmax (2017).
+
     Args:
         temperature: how soft the draw is.
         probs: the probability of 1; give either this or ``logits``.

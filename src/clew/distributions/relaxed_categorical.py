@@ -91,6 +91,16 @@ class ExpRelaxedCategorical(Distribution):
 class RelaxedOneHotCategorical(TransformedDistribution):
     """A differentiable stand-in for a one-hot vector; harder as temperature falls.
 
+    p(x) = Γ(K) tᴷ⁻¹ (Σ aᵢ xᵢ⁻ᵗ)⁻ᴷ ∏ aᵢ xᵢ⁻ᵗ⁻¹ for x that sum to 1, with a = exp(logits) and t the
+    temperature.
+
+    A draw is softmax((logits + g) / temperature), with gᵢ from the Gumbel distribution.
+
+    With probs (*B, K), batch_shape is B and event_shape is (K,).
+
+    Source: Maddison, Mnih and Teh, The Concrete distribution (2017), and Jang, Gu and Poole,
+    Categorical reparameterization with Gumbel-softmax (2017).
+
     Args:
         temperature: how soft the draw is.
         probs: the probabilities along the last dim; give either this or ``logits``.

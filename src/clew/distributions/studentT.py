@@ -18,6 +18,13 @@ __all__ = ["StudentT"]
 class StudentT(Distribution):
     """Student's t: p(x) ∝ (1 + z² / df) ** (-(df + 1) / 2), with z = (x - loc) / scale.
 
+    The factor is Γ((df + 1) / 2) / (Γ(df / 2) √(π df) scale).
+
+    batch_shape is the shape to which df, loc and scale broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), chapter
+    28.
+
     Args:
         df: the degrees of freedom, positive.
         loc: the mode.

@@ -21,6 +21,10 @@ class TransformedDistribution(Distribution):
 
     log p(y) = log p(x) - log |det dy/dx|, with x = f⁻¹(y).
 
+    A draw has the shape of f of a draw of the base. As many of its last dims are the event_shape as
+    the base's event or a transform covers, such as 1 of `StickBreakingTransform`; the others are
+    the batch_shape.
+
     Args:
         base_distribution: where x comes from.
         transforms: f, or a list of transforms of which the first runs first.

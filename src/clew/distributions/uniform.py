@@ -16,6 +16,11 @@ __all__ = ["Uniform"]
 class Uniform(Distribution):
     """The uniform distribution over [low, high): p(x) = 1 / (high - low).
 
+    batch_shape is the shape to which low and high broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 2 (1995), chapter
+    26.
+
     Args:
         low: the lower end, included.
         high: the upper end, excluded.

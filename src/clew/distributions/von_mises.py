@@ -17,6 +17,13 @@ __all__ = ["VonMises"]
 class VonMises(Distribution):
     """Angles around a direction: p(x) = exp(κ cos(x - loc)) / (2π I₀(κ)).
 
+    x is in [-π, π).
+
+    batch_shape is the shape to which loc and concentration broadcast; event_shape is ().
+
+    Source: Mardia and Jupp, Directional Statistics (2000), section 3.5.4; draws after Best and
+    Fisher, Efficient simulation of the von Mises distribution (1979).
+
     Args:
         loc: the mean direction, in radians.
         concentration: κ, positive.

@@ -18,6 +18,13 @@ __all__ = ["Weibull"]
 class Weibull(TransformedDistribution):
     """The Weibull distribution: cdf(x) = 1 - exp(-(x / scale) ** concentration).
 
+    p(x) = c / scale zᶜ⁻¹ exp(-zᶜ) for x > 0, with z = x / scale and c the concentration.
+
+    batch_shape is the shape to which scale and concentration broadcast; event_shape is ().
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions 1 (1994), chapter
+    21.
+
     Args:
         scale: the 63rd percentile, positive.
         concentration: the shape, positive.

@@ -19,6 +19,13 @@ __all__ = ["Wishart"]
 class Wishart(ExponentialFamily):
     """The distribution of Σᵢ xᵢ xᵢᵀ for ``df`` normal vectors with mean 0 and covariance V.
 
+    p(X) ∝ det(X) ** ((df - n - 1) / 2) exp(-tr(V⁻¹ X) / 2), for positive definite X (n, n).
+
+    With df B and a matrix (*B, n, n), batch_shape is B and event_shape is (n, n).
+
+    Source: Wishart, The generalised product moment distribution in samples from a normal
+    multivariate population (1928).
+
     Args:
         df: the degrees of freedom, more than the dimension minus 1; may be fractional.
         covariance_matrix: V, positive definite.

@@ -62,8 +62,21 @@ def _adafactor(
 class Adafactor(_PerParameter):
     """Adafactor: Adam's second moment of a matrix from its row and column means, in little memory.
 
+    Of a gradient g of shape (..., n, k) at step t, with beta2 = 1 - t**beta2_decay:
+    r = beta2 * r + (1 - beta2) * mean(g**2, -1), of shape (..., n, 1);
+    c = beta2 * c + (1 - beta2) * mean(g**2, -2), of shape (..., 1, k);
+    v = r @ c / max(mean(r, -2), eps[0]), and u = g / sqrt(max(v, eps[0]**2)).
+    Tensors of fewer dimensions have v = beta2 * v + (1 - beta2) * g**2. Then, with rms the root
+    mean square,
+    w = (1 - lr * weight_decay) * w - a * u / max(1, rms(u) / d), where
+    a = max(eps[1], rms(w)) * min(lr, 1 / sqrt(t)) of the w before.
+
+    Source: Shazeer and Stern, Adafactor: adaptive learning rates with sublinear memory cost
+    (2018), algorithms 4 and 5.
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: upper bound of the relative step length, a number or a tensor with one element.
         beta2_decay: the moments' decay at step t is 1 - t**beta2_decay.
         eps: smallest variance (None for the dtype's epsilon) and smallest parameter scale.

@@ -102,8 +102,16 @@ class Adam8bit(_PerParameter):
     Parameters of fewer than 4,096 elements keep float32 moments. A step takes some 30 ns an
     element; Adam's takes 1.
 
+    m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g**2 and w = w - lr * (m / (1 -
+    beta1**t)) / (sqrt(v / (1 - beta2**t)) + eps), in float32. Between steps each block of m and v
+    is kept as codes q and the block's greatest size s: m = s * map[q], with 256 values in the map.
+
+    Source: Dettmers, Lewis, Shleifer and Zettlemoyer, 8-bit optimizers via block-wise quantization
+    (2022).
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         betas: decay of the first and second moment.
         eps: added to the denominator.
@@ -230,8 +238,15 @@ class Adam8bit(_PerParameter):
 class AdamW8bit(Adam8bit):
     """AdamW whose two moments take two bytes a parameter; see `Adam8bit`.
 
+    w = (1 - lr * weight_decay) * w, then w = w - lr * (m / (1 - beta1**t)) / (sqrt(v / (1 -
+    beta2**t)) + eps), with m and v of the gradient alone.
+
+    Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019); Dettmers, Lewis,
+    Shleifer and Zettlemoyer, 8-bit optimizers via block-wise quantization (2022).
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         betas: decay of the first and second moment.
         eps: added to the denominator.

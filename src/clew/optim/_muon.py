@@ -66,6 +66,17 @@ def _muon(
 class Muon(_PerParameter):
     """Momentum descent for the matrices of hidden layers, with orthogonal updates.
 
+    b = momentum * b + (1 - momentum) * g, and u = b, or (1 - momentum) * g + momentum * b with
+    `nesterov`; w = (1 - lr * weight_decay) * w - factor * lr * orthogonal(u), where `adjust_lr_fn`
+    gives the factor.
+
+    orthogonal(u) brings all singular values near 1: X = u / max(norm(u), eps) in bfloat16, then
+    ns_steps times A = X @ X.T and X = a * X + (b * A + c * A @ A) @ X, where (a, b, c) are the
+    ns_coefficients.
+
+    Source: Jordan et al., Muon: an optimizer for hidden layers in neural networks (2024);
+    match_rms_adamw: Liu et al., Muon is scalable for LLM training (2025).
+
     Args:
         params: two-dimensional tensors, (name, tensor) pairs, or dicts of groups of such.
         lr: step length.

@@ -58,8 +58,13 @@ class Adadelta(_PerParameter):
 
     v = rho * v + (1 - rho) * g**2 and u = rho * u + (1 - rho) * d**2.
 
+    g is the gradient plus weight_decay * w; d takes the u of the step before.
+
+    Source: Zeiler, ADADELTA: an adaptive learning rate method (2012), algorithm 1.
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         rho: decay of both averages.
         eps: added under the roots.

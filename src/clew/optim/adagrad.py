@@ -61,8 +61,14 @@ def _adagrad(
 class Adagrad(_PerParameter):
     """Adagrad: w = w - lr * g / (sqrt(s) + eps), with s the sum of g**2 over all steps.
 
+    g is the gradient plus weight_decay * w.
+
+    Source: Duchi, Hazan and Singer, Adaptive subgradient methods for online learning and
+    stochastic optimization (2011).
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         lr_decay: step t uses lr / (1 + (t - 1) * lr_decay).
         weight_decay: strength of the L2 penalty.

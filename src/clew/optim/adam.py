@@ -64,8 +64,15 @@ class Adam(_PerParameter):
 
     m = beta1 * m + (1 - beta1) * g and v = beta2 * v + (1 - beta2) * g**2.
 
+    The corrected moments at step t are m / (1 - beta1**t) and v / (1 - beta2**t). g is the
+    gradient plus weight_decay * w; with `amsgrad` the largest v so far takes v's place.
+
+    Source: Kingma and Ba, Adam: a method for stochastic optimization (2015), algorithm 1; amsgrad:
+    Reddi, Kale and Kumar, On the convergence of Adam and beyond (2018).
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         betas: decay of the two moments.
         eps: added to the denominator.

@@ -54,8 +54,13 @@ class Adamax(_PerParameter):
 
     m = beta1 * m + (1 - beta1) * g.
 
+    g is the gradient plus weight_decay * w.
+
+    Source: Kingma and Ba, Adam: a method for stochastic optimization (2015), algorithm 2.
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         betas: decay of m and of u.
         eps: added to |g|.

@@ -15,8 +15,14 @@ __all__ = ["AdamW"]
 class AdamW(Adam):
     """Adam with decoupled weight decay: w = (1 - lr * weight_decay) * w before Adam's step.
 
+    Then w = w - lr * m / (sqrt(v) + eps), with the moments of `Adam`, in which weight_decay has no
+    part.
+
+    Source: Loshchilov and Hutter, Decoupled weight decay regularization (2019), algorithm 2.
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         betas: decay of the two moments.
         eps: added to the denominator.

@@ -63,8 +63,14 @@ class ASGD(_PerParameter):
 
     eta = lr / (1 + lambd * lr * t)**alpha, and averaging starts at step t0.
 
+    t counts the steps before this one, so the first eta is lr. The average is ax = ax + (w - ax) *
+    mu with mu = 1 / max(1, t - t0). g is the gradient plus weight_decay * w.
+
+    Source: Polyak and Juditsky, Acceleration of stochastic approximation by averaging (1992).
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: first step length, a number or a tensor with one element.
         lambd: how fast parameters shrink and steps get shorter.
         alpha: power of the decrease of eta.

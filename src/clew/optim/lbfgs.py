@@ -126,6 +126,16 @@ def _strong_wolfe(
 class LBFGS(Optimizer):
     """Limited-memory BFGS; `step` needs a closure and evaluates it several times.
 
+    w = w + t * d with d = -H g, where H approximates the inverse Hessian. It starts as
+    (s @ y) / (y @ y) times the identity, of the last pair; each remembered pair of s (change of w)
+    and y (change of g), oldest first, makes of it, with rho = 1 / (s @ y),
+    (I - rho s yT) H (I - rho y sT) + rho s sT. A pair with s @ y <= 1e-10 is not kept.
+    t is lr, in the first iteration lr * min(1, 1 / sum(|g|)); a line search starts there.
+
+    Source: Liu and Nocedal, On the limited memory BFGS method for large scale optimization (1989);
+    Nocedal and Wright, Numerical Optimization (2006), algorithms 7.4 (two loops), 3.5 and 3.6
+    (strong Wolfe).
+
     Args:
         params: tensors or (name, tensor) pairs; one group only.
         lr: step length before the line search.

@@ -67,8 +67,11 @@ class NAdam(_PerParameter):
     mu = beta1 * (1 - 0.96**(t * momentum_decay) / 2), mu' the same for t + 1, and M the product
     of all mu so far; m and v as in Adam.
 
+    Source: Dozat, Incorporating Nesterov momentum into Adam (2016).
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         betas: decay of the two moments.
         eps: added to the denominator.

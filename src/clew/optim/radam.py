@@ -72,8 +72,15 @@ class RAdam(_PerParameter):
     Adam's step is multiplied with sqrt((r-4)(r-2)R / ((R-4)(R-2)r)), where R = 2/(1-beta2) - 1 and
     r = R - 2 t beta2**t / (1 - beta2**t), once r > 5.
 
+    That is w = w - lr * m / (1 - beta1**t) * factor * sqrt(1 - beta2**t) / (sqrt(v) + eps), and
+    before it w = w - lr * m / (1 - beta1**t).
+
+    Source: Liu et al., On the variance of the adaptive learning rate and beyond (2020), algorithm
+    2.
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         betas: decay of the two moments.
         eps: added to the denominator.

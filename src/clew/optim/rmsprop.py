@@ -62,8 +62,16 @@ def _rmsprop(
 class RMSprop(_PerParameter):
     """RMSprop: w = w - lr * g / (sqrt(v) + eps), with v = alpha * v + (1 - alpha) * g**2.
 
+    With `momentum` b = momentum * b + g / (sqrt(v) + eps) and w = w - lr * b. With `centered` the
+    root is of v - a**2, where a = alpha * a + (1 - alpha) * g. g is the gradient plus
+    weight_decay * w.
+
+    Source: Tieleman and Hinton, Lecture 6.5: rmsprop, Neural Networks for Machine Learning (2012);
+    centered: Graves, Generating sequences with recurrent neural networks (2013).
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         alpha: decay of v.
         eps: added to the denominator.

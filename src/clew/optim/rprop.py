@@ -53,8 +53,14 @@ class Rprop(_PerParameter):
 
     s is multiplied with etas[1] while the sign of g stays and with etas[0] when it changes.
 
+    s starts at lr and stays within step_sizes. An element whose sign changed rests for one step.
+
+    Source: Riedmiller and Braun, A direct adaptive method for faster backpropagation learning: the
+    RPROP algorithm (1993).
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: first step length.
         etas: factors of decrease and increase.
         step_sizes: smallest and largest step length.

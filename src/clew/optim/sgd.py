@@ -75,8 +75,13 @@ class SGD(_PerParameter):
     b = momentum * b + (1 - dampening) * g (the first b is g), and w = w - lr * b,
     or w = w - lr * (g + momentum * b) with `nesterov`.
 
+    Source: Robbins and Monro, A stochastic approximation method (1951); momentum: Sutskever,
+    Martens, Dahl and Hinton, On the importance of initialization and momentum in deep learning
+    (2013).
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point or complex; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         momentum: how much of the previous direction is kept.
         dampening: how much less of the gradient enters the direction.

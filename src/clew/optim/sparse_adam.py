@@ -20,8 +20,14 @@ class SparseAdam(_PerParameter):
     A sparse gradient, such as that of `nn.Embedding(sparse=True)`, says which rows those are; of a
     dense one, which PyTorch refuses, they are the rows with an element that is not zero.
 
+    In these rows the update is Adam's: m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 -
+    beta2) * g**2, and w = w - lr * sqrt(1 - beta2**t) / (1 - beta1**t) * m / (sqrt(v) + eps).
+
+    Source: Kingma and Ba, Adam: a method for stochastic optimization (2015), section 2.
+
     Args:
-        params: tensors, (name, tensor) pairs, or dicts with `params` and options of that group.
+        params: tensors of any shape, floating point; (name, tensor) pairs; or dicts with
+            `params` and options of that group.
         lr: step length, a number or a tensor with one element.
         betas: decay of the two moments.
         eps: added to the denominator.

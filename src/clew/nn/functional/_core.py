@@ -133,7 +133,7 @@ def hardtanh(
     """Cuts every element off at two limits: min(max(x, min_val), max_val).
 
     Args:
-        input: any real tensor.
+        input: (*), any shape, a real dtype.
         min_val: the lower limit.
         max_val: the upper limit.
         inplace: write the result into input.
@@ -241,7 +241,7 @@ def rrelu(
     section 2.4.
 
     Args:
-        input: any floating point tensor.
+        input: (*), any shape, floating point.
         lower: least slope.
         upper: greatest slope.
         training: draw slopes; otherwise their mean is used.
@@ -277,7 +277,7 @@ def rrelu_(
     """rrelu in place.
 
     Args:
-        input: any floating point tensor.
+        input: (*), any shape, floating point.
         lower: least slope.
         upper: greatest slope.
         training: draw slopes; otherwise their mean is used.

@@ -315,7 +315,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> clew
     """The cosine of the angle between vectors: x1 . x2 / (max(|x1|, eps) max(|x2|, eps)).
 
     Args:
-        x1: vectors along dim, floating point.
+        x1: (..., d, ...), vectors of d elements along dim, floating point.
         x2: the same, or what broadcasts with it.
         dim: the dim of the vectors.
         eps: least length that is divided by.

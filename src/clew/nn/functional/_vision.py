@@ -478,7 +478,7 @@ def interpolate(
     """Resizes the last dims of (N, C, ...).
 
     Args:
-        input: 3-d, 4-d or 5-d.
+        input: (N, C, L), (N, C, H, W) or (N, C, D, H, W).
         size: the wanted spatial size.
         scale_factor: or the factor to it.
         mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area".
@@ -487,7 +487,7 @@ def interpolate(
         antialias: average where the size shrinks ("bilinear" and "bicubic").
 
     Returns:
-        the resized tensor.
+        the resized tensor, (N, C, *size).
 
     Example:
         >>> x = clew.tensor([[[1., 2.]]])
