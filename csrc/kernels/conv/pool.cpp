@@ -10,9 +10,13 @@
 
 #include "base/parallel.h"
 #include "base/read_once.h"
+#include "kernels/conv/pool_loops.h"
+#include "kernels/core/instruction_set.h"
 #include "kernels/reduce/reduce_loops.h"
 
 namespace clew::kernels {
+
+CLEW_IN_EACH_SET(extern const PoolLoops pool_loops;)
 
 namespace {
 
@@ -110,27 +114,22 @@ int64_t corner(const PoolShape& s, int64_t a, int64_t b, int64_t o) {
   return (s.dim[0].start(a) * s.dim[1].in + s.dim[1].start(b)) * s.dim[2].in + s.dim[2].start(o);
 }
 
-// One line of the image against a row of windows: `first` is the input of output 0 at this window
-// element; value[0] and place[0] are of output `from`.
-template <int fixed_stride, class T, class A, class P>
-void max_line(const T* x, int64_t first, int64_t stride, Span span, int64_t from, A* value,
-              P* place) {
-  if (fixed_stride) stride = fixed_stride;
-  for (int64_t o = span.begin; o < span.end; ++o) {
-    const A v = static_cast<A>(x[first + o * stride]);
-    const bool take = (v > value[o - from]) | is_nan(v);
-    value[o - from] = take ? v : value[o - from];
-    place[o - from] = take ? static_cast<P>(first + o * stride) : place[o - from];
-  }
+template <class T> auto line_of() {
+  const PoolLoops& chosen = CLEW_CHOSEN(pool_loops);
+  if constexpr (std::is_same_v<T, double>)
+    return chosen.of_double;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return chosen.of_int64;
+  else
+    return max_line<T>;
 }
 
-// Outputs [begin, end) of row (a, b) of a plane, line by line. Places are integers as wide as the
-// values.
+// Outputs [begin, end) of row (a, b) of a plane, line by line.
 template <class T>
 void max_row(const PoolShape& s, int64_t a, int64_t b, int64_t begin, int64_t end, const T* x,
              T* values, int64_t* indices) {
   using A = compute_t<T>;
-  using P = std::conditional_t<sizeof(A) == 4, int32_t, int64_t>;
+  using P = place_t<T>;
   const PoolDim& w = s.dim[2];
   A value[row_piece];
   P place[row_piece];
@@ -142,13 +141,9 @@ void max_row(const PoolShape& s, int64_t a, int64_t b, int64_t begin, int64_t en
   each_line(s, a, b, [&](int64_t at) {
     for (int64_t k = 0; k < w.kernel; ++k) {
       const Span span = inside(w, k, begin, end);
-      const int64_t first = at + span.offset;
-      if (w.stride == 1)
-        max_line<1>(x, first, 1, span, begin, value, place);
-      else if (w.stride == 2)
-        max_line<2>(x, first, 2, span, begin, value, place);
-      else
-        max_line<0>(x, first, w.stride, span, begin, value, place);
+      if (span.begin < span.end)
+        line_of<T>()(x, at + span.offset + span.begin * w.stride, w.stride, span.end - span.begin,
+                     value + (span.begin - begin), place + (span.begin - begin));
     }
   });
   const int64_t row = (a * s.dim[1].out + b) * w.out;

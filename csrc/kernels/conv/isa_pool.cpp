@@ -1,0 +1,15 @@
+// Maxima of windows of 64-bit numbers, compiled once for each instruction set.
+// May include: kernels/conv/pool_loops.h.
+// Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
+#include "kernels/conv/pool_loops.h"
+
+#ifndef CLEW_ISA
+#define CLEW_ISA baseline
+#endif
+
+namespace clew::kernels::CLEW_ISA {
+
+extern const PoolLoops pool_loops;
+const PoolLoops pool_loops = {max_line<double>, max_line<int64_t>};
+
+}  // namespace clew::kernels::CLEW_ISA
