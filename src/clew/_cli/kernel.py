@@ -27,7 +27,7 @@ def _folder(name: str, prefix: str | None) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name) or not name.strip("."):
         raise ValueError(f"a kernel's name has letters, digits, '.', '_' and '-'; got {name!r}")
     if prefix is None:
-        from jupyter_core.paths import jupyter_data_dir  # type: ignore[import-not-found]
+        from jupyter_core.paths import jupyter_data_dir
 
         data = jupyter_data_dir()
     else:
