@@ -130,7 +130,7 @@ constexpr OpDef gelu_op = composite({
 out = input * (1 + erf(input / sqrt(2))) / 2
 
 Args:
-    input: the tensor.
+    input: any shape.
     approximate: 'none', or 'tanh' for x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))) / 2.
 Returns:
     a tensor like input.
@@ -219,7 +219,7 @@ constexpr OpDef softplus_op = elementwise({
 out = log(1 + e ** (beta * input)) / beta
 
 Args:
-    input: the tensor.
+    input: any shape.
     beta: how sharp the bend is.
     threshold: where beta * input is above it, input is returned.
 Returns:
@@ -271,7 +271,7 @@ constexpr OpDef tanhshrink_op = composite({
 out = input - tanh(input)
 
 Args:
-    input: the tensor.
+    input: any shape.
 Returns:
     a tensor like input.
 
@@ -343,7 +343,7 @@ constexpr OpDef elu_op = composite({
 out = input if input > 0 else alpha * (e ** input - 1)
 
 Args:
-    input: the tensor.
+    input: any shape.
     alpha: the size of the lower limit.
     inplace: whether to write the result into input.
 Returns:
@@ -369,7 +369,7 @@ constexpr OpDef celu_op = composite({
 out = input if input > 0 else alpha * (e ** (input / alpha) - 1)
 
 Args:
-    input: the tensor.
+    input: any shape.
     alpha: the size of the lower limit.
 Returns:
     a tensor like input.
@@ -399,7 +399,7 @@ constexpr OpDef selu_op = composite({
 out = 1.0507 * (input if input > 0 else 1.6733 * (e ** input - 1))
 
 Args:
-    input: the tensor.
+    input: any shape.
 Returns:
     a tensor like input.
 

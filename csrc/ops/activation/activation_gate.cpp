@@ -89,10 +89,10 @@ constexpr OpDef glu_op = general({
 out = a * sigmoid(b), where a and b are the halves of input along dim
 
 Args:
-    input: the tensor.
+    input: (*, 2 n, *), 2 n along dim.
     dim: the dimension that is halved.
 Returns:
-    a tensor with half of input's size along dim.
+    (*, n, *).
 
 >>> clew.nn.functional.glu(clew.tensor([2., 0.]))
 tensor([1.])

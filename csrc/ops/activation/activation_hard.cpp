@@ -71,7 +71,7 @@ constexpr OpDef leaky_relu_op = elementwise({
 out = input if input > 0 else negative_slope * input
 
 Args:
-    input: the tensor.
+    input: any shape.
     negative_slope: the share.
     inplace: whether to write the result into input.
 Returns:
@@ -147,7 +147,7 @@ constexpr OpDef prelu_op = composite({
 out = input if input > 0 else weight * input
 
 Args:
-    input: the tensor.
+    input: any shape.
     weight: the slopes, of input's dtype.
 Returns:
     a tensor like input.
@@ -178,7 +178,7 @@ constexpr OpDef hardtanh_op = elementwise({
 out = min(max(input, min_val), max_val)
 
 Args:
-    input: the tensor.
+    input: any shape.
     min_val: the lower bound.
     max_val: the upper bound.
     inplace: whether to write the result into input.
@@ -204,7 +204,7 @@ constexpr OpDef relu6_op = composite({
 out = min(max(input, 0), 6)
 
 Args:
-    input: the tensor.
+    input: any shape.
     inplace: whether to write the result into input.
 Returns:
     a tensor like input.
@@ -298,7 +298,7 @@ constexpr OpDef softshrink_op = composite({
 out = sign(input) * max(|input| - lambd, 0)
 
 Args:
-    input: the tensor.
+    input: any shape.
     lambd: the distance, not negative.
 Returns:
     a tensor like input.
@@ -317,7 +317,7 @@ constexpr OpDef hardshrink_op = elementwise({
 out = input if |input| > lambd else 0
 
 Args:
-    input: the tensor.
+    input: any shape.
     lambd: the bound.
 Returns:
     a tensor like input.
@@ -358,7 +358,7 @@ constexpr OpDef threshold_op = elementwise({
 out = input if input > threshold else value
 
 Args:
-    input: the tensor.
+    input: any shape.
     threshold: the bound.
     value: what stands in.
 Returns:

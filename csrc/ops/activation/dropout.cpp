@@ -231,7 +231,7 @@ constexpr OpDef dropout_op = composite({
 out[i] = input[i] * mask[i] / (1 - p),  mask[i] ~ Bernoulli(1 - p)
 
 Args:
-    input: any floating point tensor.
+    input: any shape, floating point.
     p: probability of a zero.
     training: when False, input is returned as it is.
     inplace: write the result into input.
@@ -258,7 +258,7 @@ constexpr OpDef alpha_dropout_op = composite({
 Dropped elements become the lower limit of SELU, then all are scaled and shifted.
 
 Args:
-    input: a floating point tensor.
+    input: any shape, floating point.
     p: probability of a drop.
     training: when False, input is returned as it is.
     inplace: write the result into input.
@@ -285,7 +285,7 @@ constexpr OpDef feature_alpha_dropout_op = composite({
 Every channel draws once.
 
 Args:
-    input: a floating point tensor.
+    input: any shape, floating point.
     p: probability of a drop.
     training: when False, input is returned as it is.
     inplace: write the result into input.
@@ -312,7 +312,7 @@ constexpr OpDef dropout1d_op = composite({
 out[n, c] = input[n, c] * mask[n, c] / (1 - p)
 
 Args:
-    input: a floating point tensor.
+    input: any shape, floating point.
     p: probability of a drop.
     training: when False, input is returned as it is.
     inplace: write the result into input.
@@ -339,7 +339,7 @@ constexpr OpDef dropout2d_op = composite({
 out[n, c] = input[n, c] * mask[n, c] / (1 - p)
 
 Args:
-    input: a floating point tensor.
+    input: any shape, floating point.
     p: probability of a drop.
     training: when False, input is returned as it is.
     inplace: write the result into input.
@@ -366,7 +366,7 @@ constexpr OpDef dropout3d_op = composite({
 out[n, c] = input[n, c] * mask[n, c] / (1 - p)
 
 Args:
-    input: a floating point tensor.
+    input: any shape, floating point.
     p: probability of a drop.
     training: when False, input is returned as it is.
     inplace: write the result into input.
@@ -390,7 +390,7 @@ constexpr OpDef top_dropout_op = composite({
     .doc = R"(nn.functional's dropout with the probability and the mode given in order.
 
 Args:
-    input: a floating point tensor.
+    input: any shape, floating point.
     p: probability of a drop.
     train: when False, input is returned as it is.
 
@@ -412,7 +412,7 @@ constexpr OpDef top_alpha_dropout_op = composite({
     .doc = R"(nn.functional's alpha_dropout with the probability and the mode given in order.
 
 Args:
-    input: a floating point tensor.
+    input: any shape, floating point.
     p: probability of a drop.
     train: when False, input is returned as it is.
 
@@ -434,7 +434,7 @@ constexpr OpDef top_feature_dropout_op = composite({
     .doc = R"(nn.functional's feature_dropout with the probability and the mode given in order.
 
 Args:
-    input: a floating point tensor.
+    input: any shape, floating point.
     p: probability of a drop.
     train: when False, input is returned as it is.
 
@@ -457,7 +457,7 @@ constexpr OpDef top_feature_alpha_dropout_op = composite({
         R"(nn.functional's feature_alpha_dropout with the probability and the mode given in order.
 
 Args:
-    input: a floating point tensor.
+    input: any shape, floating point.
     p: probability of a drop.
     train: when False, input is returned as it is.
 

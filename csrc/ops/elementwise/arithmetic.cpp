@@ -289,7 +289,7 @@ constexpr OpDef positive_op = composite({
 out = input
 
 Args:
-    input: the tensor.
+    input: any shape.
 Returns:
     input.
 

@@ -123,7 +123,7 @@ constexpr OpDef heaviside_op = elementwise({
 out = 0 where input < 0, values where input == 0, 1 where input > 0
 
 Args:
-    input: the tensor.
+    input: any shape.
     values: what the step is at 0, a tensor of input's dtype or a number.
 Returns:
     a tensor of the broadcast shape.

@@ -103,7 +103,7 @@ constexpr OpDef isreal_op = composite({
     .doc = R"(Whether the element's imaginary part is zero.
 
 Args:
-    input: the tensor.
+    input: any shape.
 Returns:
     a bool tensor of input's shape.
 

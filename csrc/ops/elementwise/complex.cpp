@@ -35,7 +35,7 @@ write would reach that. resolve_conj() makes a copy of your own of it.
 out = real(input) - 1j * imag(input)
 
 Args:
-    input: the tensor.
+    input: any shape.
 Returns:
     a tensor like input.
 
@@ -54,7 +54,7 @@ constexpr OpDef resolve_conj_op = composite({
     .doc = R"(A copy of what conj() gave, to be written to; of any other tensor the tensor itself.
 
 Args:
-    input: the tensor.
+    input: any shape.
 Returns:
     a copy, or input.
 
@@ -69,7 +69,7 @@ constexpr OpDef resolve_neg_op = composite({
         R"(A copy of what shows a part of a conjugate, to be written to; else the tensor itself.
 
 Args:
-    input: the tensor.
+    input: any shape.
 Returns:
     a copy, or input.
 

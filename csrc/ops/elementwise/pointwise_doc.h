@@ -33,7 +33,7 @@ consteval OpDef unary(OpDef s) {
   s.promote = Promote::to_float;
   return with_texts(s, joined<name, "(Tensor input) -> Tensor">,
                     joined<sentence, "\n\nout = ", formula,
-                           "\n\nArgs:\n    input: the tensor.\n"
+                           "\n\nArgs:\n    input: any shape.\n"
                            "Returns:\n    a tensor of input's shape.\n\n>>> clew.",
                            name, "(", argument, ")\n", printed, "\n">);
 }

@@ -177,7 +177,7 @@ constexpr OpDef masked_fill_op = composite({
 out = value if mask else input
 
 Args:
-    input: the tensor.
+    input: any shape.
     mask: a bool tensor.
     value: a number or a 0-dimensional tensor.
 Returns:
@@ -337,7 +337,7 @@ constexpr OpDef clamp_min_op = elementwise({
 out = max(input, min)
 
 Args:
-    input: the tensor.
+    input: any shape.
     min: the bound, a tensor or a number.
 Returns:
     a tensor of the broadcast shape.
@@ -356,7 +356,7 @@ constexpr OpDef clamp_max_op = elementwise({
 out = min(input, max)
 
 Args:
-    input: the tensor.
+    input: any shape.
     max: the bound, a tensor or a number.
 Returns:
     a tensor of the broadcast shape.
@@ -444,7 +444,7 @@ constexpr OpDef nan_to_num_op = composite({
     .doc = R"(Replaces nan and infinities by finite numbers.
 
 Args:
-    input: the tensor.
+    input: any shape.
     nan: what replaces nan; 0 when not given.
     posinf: what replaces infinity; the dtype's largest number when not given.
     neginf: what replaces negative infinity; the dtype's lowest number when not given.

@@ -118,7 +118,7 @@ out = (-1) ** (n + 1) * n! * zeta(n + 1, input)
 
 Args:
     n: the order, not negative.
-    input: the tensor.
+    input: any shape.
 Returns:
     a tensor of input's shape.
 

@@ -320,7 +320,7 @@ constexpr OpDef round_op = elementwise({
 out = round(input * 10 ** decimals) / 10 ** decimals
 
 Args:
-    input: the tensor.
+    input: any shape.
     decimals: digits kept after the point; negative for tens, hundreds ...
 Returns:
     a tensor like input.
@@ -389,7 +389,7 @@ constexpr OpDef clone_op = general({
     .doc = R"(A copy of input with memory of its own; gradients flow through it.
 
 Args:
-    input: the tensor.
+    input: any shape.
 Returns:
     a tensor like input, with its strides when they are dense.
 

@@ -285,9 +285,9 @@ constexpr OpDef one_hot_op = composite({
     .doc = R"(A row for each class value, 1 at the place of the class and 0 elsewhere.
 
 Args:
-    tensor: int64 class values.
+    tensor: any shape (*), int64 class values.
     num_classes: the length of a row; one more than the largest value when -1.
-Returns: int64, one dimension more than the input.
+Returns: (*, num_classes), int64.
 
 >>> clew.nn.functional.one_hot(clew.tensor([0, 2])).tolist()
 [[1, 0, 0], [0, 0, 1]]

@@ -192,6 +192,7 @@ constexpr OpDef pad_op = composite({
     .doc = R"(Adds elements around the input, or cuts them off.
 
 Args:
+    input: any shape; all modes but 'constant' pad the last 1 to 3 of its 2 to 5 dimensions.
     pad: how many before and after the last dimension, then the one before ...; negative cuts.
     mode: 'constant', 'reflect', 'replicate' or 'circular'.
     value: what to fill with in mode 'constant'.
