@@ -136,3 +136,10 @@ def test_what_prints_as_a_table_keeps_its_lines():
     assert len(pages) == 14
     for name, (page, text) in pages.items():
         assert page == _html.table(text), name
+
+
+def test_what_the_doctor_finds_keeps_its_lines():
+    from clew._insight.debug.doctor.finding import Finding
+
+    page = Finding("a < b", "train.py:3", "1.5", "write b < a")._repr_html_()
+    assert page.startswith("<pre") and "a &lt; b\n  at train.py:3" in page

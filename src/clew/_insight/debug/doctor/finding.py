@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from clew._insight.debug.place import Place
+from clew._tensor.html import as_printed
 
 __all__ = ["Finding", "made", "report"]
 
@@ -32,6 +33,9 @@ class Finding(NamedTuple):
     def __str__(self) -> str:
         at = f"\n  at {self.place}" if self.place else ""
         return f"{self.mistake}{at}\n  seen: {self.evidence}\n  change: {self.change}"
+
+    def _repr_html_(self) -> str:
+        return as_printed(self)
 
 
 def made(mistake: str, place: Place | None, evidence: str, change: str) -> Finding:
