@@ -386,3 +386,16 @@ def test_the_older_names():
         assert not GradScaler().is_enabled()
     with pytest.warns(FutureWarning):
         assert clew.cpu.amp.GradScaler().is_enabled()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cat", "concat", "concatenate", "hstack", "vstack", "dstack", "column_stack", "row_stack"],
+)
+def test_whatever_joins_tensors_has_the_policy_of_cat(name):
+    join, half, single = getattr(clew, name), clew.ones(2, 2).half(), clew.ones(2, 2)
+    with clew.autocast("cpu", dtype=clew.bfloat16):
+        assert join([half, half]).dtype == clew.bfloat16
+        assert join([half.bfloat16(), half]).dtype == clew.bfloat16
+        assert join([half, single]).dtype == clew.float32
+        assert join([single, single]).dtype == clew.float32

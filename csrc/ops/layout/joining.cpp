@@ -211,6 +211,7 @@ constexpr OpDef joined_op = general({
     .batch = batch_dims,
     .attrs = &attr_info<CatAttrs>,
     .takes_stored = true,
+    .autocast = Autocast::widest,
     .offer = Offer::function,
 });
 
@@ -229,7 +230,6 @@ Returns: a new tensor of the promoted dtype.
 )",
     .run = cat_run,
     .attrs = &attr_info<DimAttrs>,
-    .autocast = Autocast::widest,
     .offer = Offer::function,
 });
 constexpr OpDef concat_op = composite({
