@@ -470,9 +470,6 @@ int least_squares(Driver driver, int64_t m, int64_t n, int64_t columns, T* a, T*
   template int potrf(bool, int64_t, T*);                                                   \
   template int potri(bool, int64_t, T*);                                                   \
   template void trsm(bool, char, bool, int64_t, int64_t, const T*, T*);                    \
-  template int geqrf(int64_t, int64_t, T*, T*);                                            \
-  template int orgqr(int64_t, int64_t, int64_t, T*, const T*);                             \
-  template int ormqr(bool, bool, int64_t, int64_t, int64_t, const T*, const T*, T*);       \
   template int syevd(bool, bool, int64_t, T*, Real<T>*);                                   \
   template int geev(int64_t, T*, Complex<T>*, Complex<T>*);                                \
   template int gesdd(char, int64_t, int64_t, T*, Real<T>*, T*, T*);                        \
@@ -485,6 +482,13 @@ CLEW_INSTANTIATE(double)
 CLEW_INSTANTIATE(c64)
 CLEW_INSTANTIATE(c128)
 #undef CLEW_INSTANTIATE
+// Reflections of real matrices are kernels/linalg/reflections.cpp's.
+template int geqrf(int64_t, int64_t, c64*, c64*);
+template int geqrf(int64_t, int64_t, c128*, c128*);
+template int orgqr(int64_t, int64_t, int64_t, c64*, const c64*);
+template int orgqr(int64_t, int64_t, int64_t, c128*, const c128*);
+template int ormqr(bool, bool, int64_t, int64_t, int64_t, const c64*, const c64*, c64*);
+template int ormqr(bool, bool, int64_t, int64_t, int64_t, const c128*, const c128*, c128*);
 template int sytrd(int64_t, float*, float*, float*, float*);
 template int sytrd(int64_t, double*, double*, double*, double*);
 template int stedc(int64_t, float*, float*, float*);

@@ -43,7 +43,7 @@ template <class T> int potri(bool upper, int64_t n, T* a);
 // b (m, n) becomes b op(a)^-1; op: 'N', 'T' or 'C'.
 template <class T>
 void trsm(bool upper, char op, bool unit, int64_t m, int64_t n, const T* a, T* b);
-// Reflections of A = Q R below the diagonal, R above.
+// Reflections of complex A = Q R below the diagonal, R above (of real ones: reflections.h).
 template <class T> int geqrf(int64_t m, int64_t n, T* a, T* tau);
 // The first n columns of the product of k reflections in place of them.
 template <class T> int orgqr(int64_t m, int64_t n, int64_t k, T* a, const T* tau);

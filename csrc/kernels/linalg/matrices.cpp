@@ -585,10 +585,10 @@ void svd(Range of, const Stack<T>& a, bool full, T* u, Real<T>* s, T* vh, int32_
       std::fill_n(vh + i * vs, vs, T(0));
       for (int64_t j = 0; full && j < m; ++j) u[i * us + j * (m + 1)] = T(1);
       for (int64_t j = 0; full && j < n; ++j) vh[i * vs + j * (n + 1)] = T(1);
-    } else if (vectors &&
-               svd_in_blocks(m, n, full, copy, s + i * k, u + i * us, vh + i * vs, info + i)) {
     } else if (vectors) {
-      info[i] = lapack::gesdd(full ? 'A' : 'S', m, n, copy, s + i * k, u + i * us, vh + i * vs);
+      T *left = u + i * us, *right = vh + i * vs;
+      if (!svd_in_blocks(m, n, full, copy, s + i * k, left, right, info + i))
+        info[i] = lapack::gesdd(full ? 'A' : 'S', m, n, copy, s + i * k, left, right);
     } else {
       info[i] = lapack::gesdd<T>('N', m, n, copy, s + i * k, copy, copy);
     }

@@ -1,7 +1,7 @@
 // Orthogonal and eigenvalue decompositions of batches of matrices, and least squares;
 // src/clew/linalg has the public functions and gradients.
 // May include: ops, graph, tensor, kernels.
-// Invariant: every kernel here calls LAPACK, which must have been loaded.
+// Invariant: no kernel runs before LAPACK has been loaded; where none is, Python takes NumPy.
 #include <algorithm>
 
 #include "ops/elementwise/finite.h"
