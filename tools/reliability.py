@@ -318,7 +318,7 @@ TITLES = {
         "Seconds until KeyboardInterrupt. Kernels of clew look for signals between blocks. A call "
         "of LAPACK on one matrix and the gradient of a convolution's weight are one call of a "
         "library, which cannot be interrupted; on one thread such a call takes more than a second "
-        "from about these sizes: eig 800, svd 1900, eigh 2100, inv 2300, LU, solve and det 4500.",
+        "from about these sizes: eig 800, svd and inv 2300, eigh 3000, LU, solve and det 4500.",
     ),
     "memory": ("Memory", "Resident megabytes."),
     "survival": ("What is survived", "How each program ended."),
