@@ -139,6 +139,42 @@ def test_circles_are_told_apart(checker: ModuleType) -> None:
     assert checker.circles(needs) == [["a", "b", "c"], ["d", "e"]]
 
 
+FAMILIES_IN_A_CIRCLE = [
+    # Three folders; two, through a layer's own sources.
+    {"ops/a/x.cpp": "ops/b/x.h", "ops/b/x.h": "ops/c/x.h", "ops/c/y.cpp": "ops/a/y.h"},
+    {"ops/a/x.cpp": "ops/b/x.h", "ops/b/y.cpp": "ops/a/y.h"},
+]
+FAMILIES_IN_ORDER = [
+    # The layer's own headers are below its families, its own sources above them.
+    {"ops/list.cpp": "ops/a/x.h", "ops/a/x.h": "ops/op.h"},
+    {"ops/a/x.cpp": "ops/b/x.h", "ops/a/y.cpp": "ops/b/y.h"},
+]
+
+
+def write_families(root: Path, includes: dict[str, str]) -> None:
+    for name, target in includes.items():
+        write(root, f"csrc/{target}", "")
+    for name, target in includes.items():
+        write(root, f"csrc/{name}", f'#include "{target}"\n')
+
+
+@pytest.mark.parametrize("includes", FAMILIES_IN_A_CIRCLE)
+def test_finds_families_in_a_circle(
+    checker: ModuleType, tmp_path: Path, includes: dict[str, str]
+) -> None:
+    write_families(tmp_path, includes)
+    (found,) = checker.family_findings(tmp_path)
+    assert "a circle of includes: ops/a, ops/b" in found
+
+
+@pytest.mark.parametrize("includes", FAMILIES_IN_ORDER)
+def test_finds_no_circle_of_families(
+    checker: ModuleType, tmp_path: Path, includes: dict[str, str]
+) -> None:
+    write_families(tmp_path, includes)
+    assert list(checker.family_findings(tmp_path)) == []
+
+
 def test_this_tree(checker: ModuleType) -> None:
     found = checker.findings(ROOT)
     assert not found, "\n".join(found)

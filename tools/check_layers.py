@@ -1,5 +1,8 @@
 """Check that sources include and import in one direction only and that files stay short.
 
+A file of csrc/ includes what CPP_LAYERS lists for its layer, and the folders of a layer, its
+families, do not include one another in a circle.
+
 A file of src/clew needs the files that it imports anywhere, inside functions too. It may need files
 of its own rank and of lower ones (PYTHON_RANKS), and inside functions also what LATER lists for it.
 No file may need itself through others. A bare `import clew`, or a name imported from it, is an
@@ -137,6 +140,33 @@ def cpp_findings(root: Path) -> Iterator[str]:
             used = target.split("/")[0]
             if used not in CPP_LAYERS[layer]:
                 yield f"{name}: csrc/{layer} must not include {target}"
+
+
+def family(path: str) -> str:
+    """The folder of a file of csrc/ below its layer: "ops/views" of "ops/views/order.cpp".
+
+    A layer's own headers are what its families stand on, and its own sources stand on them.
+    """
+    parts = path.split("/")
+    if len(parts) > 2:
+        return "/".join(parts[:2])
+    return f"{parts[0]}/*.h" if path.endswith(".h") else f"{parts[0]}/*.cpp"
+
+
+def family_findings(root: Path) -> Iterator[str]:
+    """Families of a layer that include one another in a circle."""
+    needs: dict[str, set[str]] = {}
+    for path in sorted((root / "csrc").rglob("*")):
+        if path.suffix not in (".cpp", ".h"):
+            continue
+        name = path.relative_to(root / "csrc").as_posix()
+        own = needs.setdefault(family(name), set())
+        for quote, target in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            if quote == '"' and target.split("/")[0] == name.split("/")[0]:
+                needs.setdefault(family(target), set())
+                own |= {family(target)} - {family(name)}
+    for group in circles(needs):
+        yield f"csrc: a circle of includes: {', '.join(group)}"
 
 
 def rank(module: str) -> int:
@@ -303,6 +333,7 @@ def findings(root: Path = ROOT) -> list[str]:
     needs = package_needs(root)
     return [
         *cpp_findings(root),
+        *family_findings(root),
         *python_findings(root, needs),
         *circle_findings(needs),
         *length_findings(root),

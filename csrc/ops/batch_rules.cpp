@@ -7,11 +7,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ops/elementwise/arithmetic.h"
-#include "ops/indexing/indexing.h"
-#include "ops/layout/joining.h"
-#include "ops/linear/matmul.h"
-#include "ops/views/shape.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/joining.h"
+#include "ops/calls/matmul.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

@@ -5,16 +5,16 @@
 
 #include "graph/inplace.h"
 #include "graph/node.h"
-#include "ops/activation/dropout.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/finite.h"
-#include "ops/elementwise/unary.h"
-#include "ops/indexing/indexing.h"
-#include "ops/layout/joining.h"
-#include "ops/linear/product.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/dropout.h"
+#include "ops/calls/finite.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/joining.h"
+#include "ops/calls/product.h"
+#include "ops/calls/reduction.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/ops.h"
-#include "ops/reduction/reduction.h"
-#include "ops/views/shape.h"
 
 namespace clew {
 

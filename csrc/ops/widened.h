@@ -4,7 +4,7 @@
 #pragma once
 #include "base/parallel.h"
 #include "base/scratch.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "tensor/tensor.h"
 
 namespace clew {

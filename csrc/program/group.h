@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "program/program.h"
 
 namespace clew::program {

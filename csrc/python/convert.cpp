@@ -10,8 +10,8 @@
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/trace.h"
-#include "ops/elementwise/comparison.h"
-#include "ops/reduction/reduction.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/reduction.h"
 #include "python/creation_docs.h"
 #include "tensor/extent.h"
 

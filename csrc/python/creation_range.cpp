@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/core/range.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"

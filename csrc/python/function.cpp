@@ -8,7 +8,7 @@
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
-#include "ops/reduction/reduction.h"
+#include "ops/calls/reduction.h"
 #include "python/attributes.h"
 #include "python/bridge.h"
 #include "python/call_at_once.h"

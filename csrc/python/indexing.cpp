@@ -12,9 +12,9 @@
 #include "base/fits.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
-#include "ops/elementwise/unary.h"
-#include "ops/indexing/indexing.h"
-#include "ops/views/shape.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 
 namespace clew::python {
 

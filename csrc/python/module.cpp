@@ -11,7 +11,7 @@
 #include "graph/deferral.h"
 #include "graph/gil.h"
 #include "kernels/core/instruction_set.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/linalg/lapack.h"
 #include "python/bridge.h"
 #include "python/convert.h"

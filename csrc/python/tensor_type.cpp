@@ -5,7 +5,7 @@
 #include "graph/deferral.h"
 #include "graph/gather.h"
 #include "graph/inplace.h"
-#include "ops/elementwise/unary.h"
+#include "ops/calls/unary.h"
 #include "python/autograd.h"
 #include "python/bridge.h"
 #include "python/convert.h"

@@ -8,9 +8,9 @@
 #include "base/scratch.h"
 #include "kernels/conv/depthwise.h"
 #include "kernels/conv/direct.h"
+#include "kernels/conv/onednn_conv.h"
 #include "kernels/conv/winograd.h"
 #include "kernels/matmul/gemm.h"
-#include "kernels/onednn/onednn_conv.h"
 
 namespace clew::kernels {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/conv/onednn_conv.h"
 #include "kernels/core/instruction_set.h"
-#include "kernels/onednn/onednn_conv.h"
 
 namespace clew::kernels {
 

@@ -6,9 +6,9 @@
 
 #include "base/ndview.h"
 #include "kernels/core/cast_loop.h"
+#include "kernels/core/index_walk.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/core/stream.h"
-#include "kernels/elementwise/pointwise.h"
-#include "kernels/indexing/index_walk.h"
 
 namespace clew::kernels {
 

@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "base/ndview.h"
+#include "kernels/core/index_walk.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/core/stream.h"
-#include "kernels/elementwise/pointwise.h"
-#include "kernels/indexing/index_walk.h"
-#include "kernels/layout/transpose.h"
+#include "kernels/core/transpose.h"
 
 namespace clew::kernels {
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/ndview.h"
-#include "kernels/layout/transpose.h"
+#include "kernels/core/transpose.h"
 
 namespace clew::kernels {
 

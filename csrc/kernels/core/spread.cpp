@@ -6,7 +6,7 @@
 #include <complex>
 #include <cstring>
 
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 
 namespace clew::kernels {
 

@@ -3,7 +3,7 @@
 // Invariant: values are those of convert(), for every pair of which one type is a stored one.
 #include "base/ndview.h"
 #include "kernels/core/cast_loop.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 
 namespace clew::kernels {
 

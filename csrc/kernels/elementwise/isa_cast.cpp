@@ -2,7 +2,7 @@
 // instruction set.
 // May include: base, kernels.
 // Invariant: values are those of convert().
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 
 namespace clew::kernels::CLEW_ISA {

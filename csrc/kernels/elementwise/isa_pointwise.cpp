@@ -1,7 +1,7 @@
 // Float loops of arithmetic and comparisons, compiled once for each instruction set.
 // May include: base, kernels.
 // Invariant: only float dtypes are set here; integers and complex numbers live in pointwise_*.cpp.
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 #include "kernels/math/vmath.h"
 

@@ -2,7 +2,7 @@
 // May include: base, kernels.
 // Invariant: a loop named x_backward gives grad * x'(input) (of the output for relu, tanh and
 // sigmoid).
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 #include "kernels/math/vmath.h"
 

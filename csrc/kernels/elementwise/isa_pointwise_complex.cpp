@@ -2,7 +2,7 @@
 // instruction set.
 // May include: base, kernels.
 // Invariant: products are (ac - bd) + (ad + bc)i as they stand, as in the loops of strided rows.
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 
 namespace clew::kernels::CLEW_ISA {

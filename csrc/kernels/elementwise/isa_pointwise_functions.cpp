@@ -1,7 +1,7 @@
 // Float loops of the elementary functions and of rounding, compiled once for each instruction set.
 // May include: base, kernels.
 // Invariant: only float dtypes are set here; what vmath.h lacks for double is the C library's.
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 #include "kernels/math/vmath.h"
 #include "kernels/math/vmath_circular.h"

@@ -3,8 +3,8 @@
 // Invariant: arithmetic wraps around; nothing here is undefined behaviour for any value.
 #include <utility>
 
-#include "kernels/core/integers.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
+#include "kernels/elementwise/integers.h"
 #include "kernels/elementwise/pointwise_loops.h"
 
 namespace clew::kernels::CLEW_ISA {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/core/lanes.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 #include "kernels/math/vmath.h"
 

@@ -3,7 +3,7 @@
 // May include: base, kernels.
 // Invariant: y is a function's output, x its input; values agree with the composed gradients of
 // csrc/ops up to rounding, special values included.
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 #include "kernels/math/vmath.h"
 

@@ -2,7 +2,7 @@
 // instruction set: Bessel's and Airy's, and those around the error function.
 // May include: base, kernels.
 // Invariant: floats are computed in double, so that one rounding is all that is seen.
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/sorted_loops.h"
 #include "kernels/math/vmath_bessel.h"
 #include "kernels/math/vmath_close.h"

@@ -1,7 +1,7 @@
 // Elementwise loops of the complex dtypes (isa_pointwise_complex.cpp has sums, products and sizes).
 // May include: base, kernels.
 // Invariant: abs and angle write the real dtype.
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 
 namespace clew::kernels {

@@ -2,7 +2,7 @@
 // May include: base, kernels.
 // Invariant: each later step of init_pointwise overrides the one before.
 #include "kernels/core/instruction_set.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 
 namespace clew::kernels {
 

@@ -4,8 +4,8 @@
 // Invariant: arithmetic wraps around; nothing here is undefined behaviour for any value.
 #include <numeric>
 
-#include "kernels/core/integers.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
+#include "kernels/elementwise/integers.h"
 #include "kernels/elementwise/pointwise_loops.h"
 
 namespace clew::kernels {

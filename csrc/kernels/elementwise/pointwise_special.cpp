@@ -1,7 +1,7 @@
 // Float loops of the functions that call the C library or special_math.h element by element.
 // May include: base, kernels.
 // Invariant: one version for all processors; only float dtypes are set here.
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 #include "kernels/math/gamma_share.h"
 #include "kernels/math/special_math.h"

@@ -5,7 +5,7 @@
 
 #include "base/long_work.h"
 #include "kernels/core/instruction_set.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/indexing/bags_isa.h"
 
 namespace clew::kernels {

@@ -9,8 +9,8 @@
 
 #include "base/long_work.h"
 #include "base/read_once.h"
+#include "kernels/core/index_walk.h"
 #include "kernels/core/stream.h"
-#include "kernels/indexing/index_walk.h"
 
 namespace clew::kernels {
 

@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "base/read_once.h"
+#include "kernels/core/index_walk.h"
 #include "kernels/indexing/index.h"
-#include "kernels/indexing/index_walk.h"
 
 namespace clew::kernels {
 

@@ -3,8 +3,8 @@
 // Invariant: results come in row-major order.
 #include <cmath>
 
+#include "kernels/core/index_walk.h"
 #include "kernels/indexing/index.h"
-#include "kernels/indexing/index_walk.h"
 
 namespace clew::kernels {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "kernels/core/index_walk.h"
 #include "kernels/core/stream.h"
-#include "kernels/indexing/index_walk.h"
 
 namespace clew::kernels {
 

@@ -7,7 +7,7 @@
 
 #include "kernels/core/instruction_set.h"
 #include "kernels/matmul/gemm_isa.h"
-#include "kernels/onednn/onednn.h"
+#include "kernels/matmul/onednn_gemm.h"
 
 namespace clew::kernels {
 

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/norm/softmax_columns.h"
 #include "kernels/norm/softmax_rows.h"
 #include "kernels/reduce/reduce_loops.h"

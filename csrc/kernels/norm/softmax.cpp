@@ -8,7 +8,7 @@
 
 #include "base/scratch.h"
 #include "kernels/core/instruction_set.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/norm/softmax_columns.h"
 #include "kernels/norm/softmax_rows.h"
 #include "kernels/reduce/reduce_lines.h"

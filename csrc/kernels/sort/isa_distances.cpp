@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/math/vmath.h"
 #include "kernels/sort/distances.h"
 

@@ -1,14 +1,14 @@
 // Activations in which one half of the input gates the other: glu.
-// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// May include: graph/op.h, kernels/core/loop_tables.h, other families' headers.
 // Invariant: the halves are never copied: loops run over where they lie.
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/joining.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/elementwise/slope.h"
-#include "ops/elementwise/unary.h"
-#include "ops/layout/joining.h"
 #include "ops/ops.h"
-#include "ops/views/shape.h"
 #include "tensor/layout.h"
 
 namespace clew {

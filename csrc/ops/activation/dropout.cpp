@@ -1,16 +1,16 @@
 // Dropout and its relatives: one fused kernel that draws the mask and applies it.
 // May include: graph, kernels/random/random.h, ops.
 // Invariant: only the mask (bool) is kept for backward.
-#include "ops/activation/dropout.h"
+#include "ops/calls/dropout.h"
 
 #include <cmath>
 
 #include "graph/inplace.h"
 #include "kernels/random/random.h"
 #include "ops/batch_rules.h"
+#include "ops/calls/random.h"
+#include "ops/calls/shape.h"
 #include "ops/ops.h"
-#include "ops/random/random.h"
-#include "ops/views/shape.h"
 
 namespace clew {
 

@@ -1,16 +1,16 @@
 // softmax, log_softmax, softmin and the fused gradients.
 // May include: ops, graph, tensor, kernels.
 // Invariant: backward keeps the result alone, never the input.
-#include "ops/activation/softmax.h"
+#include "ops/calls/softmax.h"
 
 #include <cmath>
 
 #include "kernels/norm/softmax.h"
 #include "kernels/norm/softmax_rows.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/unary.h"
-#include "ops/reduction/reduction.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/reduction.h"
+#include "ops/calls/unary.h"
 #include "ops/reduction/reduction_dims.h"
 #include "ops/widened.h"
 

@@ -1,17 +1,17 @@
 // Arithmetic: add, sub, mul, div, pow, neg, abs and their kin.
-// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// May include: graph/op.h, kernels/core/loop_tables.h, other families' headers.
 // Invariant: an op keeps for backward only what its own gradient reads.
-#include "ops/elementwise/arithmetic.h"
+#include "ops/calls/arithmetic.h"
 
 #include <utility>
 
-#include "kernels/elementwise/pointwise.h"
-#include "ops/elementwise/comparison.h"
+#include "kernels/core/loop_tables.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
 #include "ops/elementwise/slope.h"
-#include "ops/elementwise/unary.h"
 #include "ops/ops.h"
-#include "ops/views/shape.h"
 
 namespace clew {
 

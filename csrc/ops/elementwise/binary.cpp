@@ -1,17 +1,17 @@
 // Functions of two and three numbers beside arithmetic: angles, signs, logarithms of sums,
 // divisors, lerp, addcmul.
-// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// May include: graph/op.h, kernels/core/loop_tables.h, other families' headers.
 // Invariant: an op saves for backward only what the wanted gradients read.
 #include <cmath>
 
 #include "graph/warning.h"
-#include "kernels/elementwise/pointwise.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
+#include "kernels/core/loop_tables.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
-#include "ops/elementwise/unary.h"
 #include "ops/ops.h"
-#include "ops/views/shape.h"
 
 namespace clew {
 

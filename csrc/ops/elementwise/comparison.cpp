@@ -1,12 +1,12 @@
 // Comparison, logic, bits and tests of single elements.
-// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// May include: graph/op.h, kernels/core/loop_tables.h, other families' headers.
 // Invariant: nothing here has a derivative; all but the bit operations give bool.
-#include "ops/elementwise/comparison.h"
+#include "ops/calls/comparison.h"
 
-#include "kernels/elementwise/pointwise.h"
-#include "ops/elementwise/arithmetic.h"
+#include "kernels/core/loop_tables.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
-#include "ops/elementwise/unary.h"
 #include "ops/ops.h"
 
 namespace clew {

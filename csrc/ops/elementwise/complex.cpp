@@ -1,15 +1,15 @@
 // Complex numbers: their parts, conjugate, angle, and making them from two real tensors.
-// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// May include: graph/op.h, kernels/core/loop_tables.h, other families' headers.
 // Invariant: real and imag are views of a complex input; gradients follow PyTorch's convention
 // (conjugate Wirtinger).
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
-#include "ops/elementwise/unary.h"
 #include "ops/ops.h"
-#include "ops/views/shape.h"
 #include "tensor/layout.h"
 
 namespace clew {

@@ -6,7 +6,7 @@
 
 #include "base/parallel.h"
 #include "kernels/train/gradients.h"
-#include "ops/elementwise/finite.h"
+#include "ops/calls/finite.h"
 #include "tensor/kernel_frame.h"
 
 namespace clew {

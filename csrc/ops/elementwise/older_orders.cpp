@@ -1,9 +1,9 @@
 // Numbers before the tensors that they multiply: PyTorch's older order of arguments.
 // May include: ops.
 // Invariant: every op here is a call of the one with the same name and the usual order.
-#include "ops/elementwise/arithmetic.h"
-#include "ops/linear/matmul.h"
-#include "ops/linear/product.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/matmul.h"
+#include "ops/calls/product.h"
 
 namespace clew {
 

@@ -9,7 +9,7 @@
 #include "base/long_work.h"
 #include "base/parallel.h"
 #include "graph/node.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

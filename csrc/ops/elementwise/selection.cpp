@@ -1,5 +1,5 @@
 // Selection by a condition (where, masked_fill) and by size (maximum, clamp ...).
-// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// May include: graph/op.h, kernels/core/loop_tables.h, other families' headers.
 // Invariant: gradients go to the element that was taken; maximum and minimum share it at ties,
 // clamp keeps it.
 #include <cmath>
@@ -7,12 +7,12 @@
 #include "graph/inplace.h"
 #include "graph/promotion.h"
 #include "graph/warning.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
-#include "ops/elementwise/unary.h"
 #include "ops/number_fits.h"
 #include "ops/ops.h"
 #include "tensor/layout.h"

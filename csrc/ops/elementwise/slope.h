@@ -1,13 +1,13 @@
 // Gradients of functions of one number in one pass over memory.
-// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// May include: graph/op.h, kernels/core/loop_tables.h, other families' headers.
 // Invariant: a fused loop runs only where backward is not recorded; a recorded gradient is composed
 // of public ops, so that derivatives of it follow from theirs.
 #pragma once
 #include "graph/modes.h"
 #include "graph/op.h"
-#include "kernels/elementwise/pointwise.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/unary.h"
+#include "kernels/core/loop_tables.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/unary.h"
 
 namespace clew {
 

@@ -1,15 +1,15 @@
 // Special functions of one number: error functions, gamma family, normal distribution, modified
 // Bessel functions.
-// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// May include: graph/op.h, kernels/core/loop_tables.h, other families' headers.
 // Invariant: derivatives are written with ops that have derivatives themselves.
-#include "kernels/elementwise/pointwise.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
+#include "kernels/core/loop_tables.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
 #include "ops/elementwise/slope.h"
-#include "ops/elementwise/unary.h"
 #include "ops/ops.h"
-#include "ops/views/shape.h"
 
 namespace clew {
 

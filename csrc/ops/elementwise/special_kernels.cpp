@@ -1,8 +1,8 @@
 // The kernels of Bessel's and Airy's functions and the incomplete gamma functions; src/clew/special
 // has the public functions and their derivatives, which need other orders too.
-// May include: graph/op.h, kernels/elementwise/pointwise.h, ops.
+// May include: graph/op.h, kernels/core/loop_tables.h, ops.
 // Invariant: they are called where nothing is recorded.
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "ops/elementwise/pointwise_doc.h"
 #include "ops/ops.h"
 

@@ -1,18 +1,18 @@
 // Elementary functions of one number: exp, log, sqrt, sin, tanh, rounding; copies in another dtype.
-// May include: graph/op.h, kernels/elementwise/pointwise.h, other families' headers.
+// May include: graph/op.h, kernels/core/loop_tables.h, other families' headers.
 // Invariant: an op saves its output for backward if the gradient follows from it.
-#include "ops/elementwise/unary.h"
+#include "ops/calls/unary.h"
 
 #include <limits>
 
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/shape.h"
 #include "ops/elementwise/pointwise_doc.h"
 #include "ops/elementwise/slope.h"
 #include "ops/ops.h"
-#include "ops/views/shape.h"
 #include "tensor/layout.h"
 
 namespace clew {

@@ -7,9 +7,9 @@
 #include "base/read_once.h"
 #include "kernels/indexing/index.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/indexing/indexing.h"
-#include "ops/views/shape.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

@@ -10,14 +10,14 @@
 #include "kernels/indexing/index.h"
 #include "kernels/indexing/index_few.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
-#include "ops/elementwise/unary.h"
-#include "ops/indexing/indexing.h"
-#include "ops/layout/joining.h"
-#include "ops/reduction/reduction.h"
-#include "ops/reduction/scan.h"
-#include "ops/views/shape.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/joining.h"
+#include "ops/calls/reduction.h"
+#include "ops/calls/scan.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 
 namespace clew {
 

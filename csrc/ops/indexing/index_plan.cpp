@@ -8,8 +8,8 @@
 #include "kernels/indexing/index.h"
 #include "kernels/indexing/index_few.h"
 #include "ops/batch_rules.h"
-#include "ops/indexing/indexing.h"
-#include "ops/views/shape.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/shape.h"
 #include "tensor/kernel_frame.h"
 
 namespace clew {

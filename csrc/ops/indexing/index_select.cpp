@@ -8,12 +8,12 @@
 #include "graph/inplace.h"
 #include "graph/modes.h"
 #include "kernels/indexing/index.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
-#include "ops/elementwise/unary.h"
-#include "ops/indexing/indexing.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/number_fits.h"
-#include "ops/views/shape.h"
 
 namespace clew {
 

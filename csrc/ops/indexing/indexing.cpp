@@ -1,18 +1,18 @@
 // Advanced indexing: reading and writing the elements that index tensors and masks name.
 // May include: ops, graph, tensor, kernels.
 // Invariant: one op reads (_index) and one writes (_index_put); each is the other's gradient.
-#include "ops/indexing/indexing.h"
+#include "ops/calls/indexing.h"
 
 #include <vector>
 
 #include "graph/batch.h"
 #include "graph/deferral.h"
 #include "graph/inplace.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/indexing/index.h"
 #include "kernels/indexing/index_few.h"
 #include "ops/batch_rules.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 #include "tensor/kernel_frame.h"
 
 namespace clew {

@@ -2,8 +2,8 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: results are indices or masks; nothing here has a derivative.
 #include "kernels/indexing/index.h"
-#include "ops/indexing/indexing.h"
-#include "ops/views/shape.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/shape.h"
 #include "ops/widened.h"
 #include "tensor/kernel_frame.h"
 

@@ -3,11 +3,11 @@
 // Invariant: the sparse matrix is never made dense; rules are composed of these operations, so that
 // they have derivatives of any order.
 #include "kernels/indexing/csr.h"
-#include "ops/elementwise/unary.h"
-#include "ops/indexing/indexing.h"
-#include "ops/layout/rearrange.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/rearrange.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/ops.h"
-#include "ops/views/shape.h"
 
 namespace clew {
 

@@ -1,7 +1,7 @@
 // cat, stack and their relatives.
 // May include: ops, graph, tensor, kernels.
 // Invariant: inputs are promoted to one dtype; gradients are slices of the result's.
-#include "ops/layout/joining.h"
+#include "ops/calls/joining.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,8 +10,8 @@
 #include "base/checked.h"
 #include "kernels/indexing/index.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/unary.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "tensor/layout.h"
 
 namespace clew {

@@ -7,9 +7,9 @@
 #include "graph/autocast.h"
 #include "graph/modes.h"
 #include "ops/batch_rules.h"
-#include "ops/indexing/indexing.h"
-#include "ops/layout/rearrange.h"
-#include "ops/views/shape.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/rearrange.h"
+#include "ops/calls/shape.h"
 #include "tensor/layout.h"
 
 namespace clew {

@@ -2,13 +2,13 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: what is a view or a cat is written as one, so that only flip and the triangles have
 // kernels.
-#include "ops/layout/rearrange.h"
+#include "ops/calls/rearrange.h"
 
 #include "base/checked.h"
 #include "kernels/layout/rearrange.h"
 #include "ops/batch_rules.h"
-#include "ops/layout/joining.h"
-#include "ops/views/shape.h"
+#include "ops/calls/joining.h"
+#include "ops/calls/shape.h"
 #include "tensor/layout.h"
 
 namespace clew {

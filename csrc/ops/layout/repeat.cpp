@@ -2,9 +2,9 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: repeating is an expanded view that is then copied.
 #include "base/checked.h"
-#include "ops/indexing/indexing.h"
-#include "ops/layout/rearrange.h"
-#include "ops/views/shape.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/rearrange.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

@@ -8,9 +8,9 @@
 
 #include "base/long_work.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/unary.h"
-#include "ops/views/shape.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 
 namespace clew {
 

@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "graph/node.h"
 #include "kernels/linalg/matrices.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

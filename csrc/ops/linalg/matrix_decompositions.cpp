@@ -4,7 +4,7 @@
 // Invariant: no kernel runs before LAPACK has been loaded; where none is, Python takes NumPy.
 #include <algorithm>
 
-#include "ops/elementwise/finite.h"
+#include "ops/calls/finite.h"
 #include "ops/linalg/matrices.h"
 
 namespace clew {

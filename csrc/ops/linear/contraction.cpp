@@ -3,13 +3,13 @@
 // Invariant: everything but linear is written with other ops and has no kernel of its own.
 #include "kernels/matmul/gemm.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
-#include "ops/elementwise/unary.h"
-#include "ops/linear/matmul.h"
-#include "ops/linear/product.h"
-#include "ops/reduction/reduction.h"
-#include "ops/views/shape.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/matmul.h"
+#include "ops/calls/product.h"
+#include "ops/calls/reduction.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 
 namespace clew {
 

@@ -1,17 +1,17 @@
 // Convolutions: one trilinear map, whose three partial forms are one another's gradients.
 // May include: ops, kernels/conv/conv.h.
 // Invariant: every derivative of a convolution is again one of the three forms.
-#include "ops/linear/convolution.h"
+#include "ops/calls/convolution.h"
 #include "base/checked.h"
 #include "ops/batch_rules.h"
 
 #include "kernels/conv/conv.h"
-#include "ops/elementwise/arithmetic.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/reduction.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
-#include "ops/elementwise/unary.h"
-#include "ops/reduction/reduction.h"
 #include "ops/staged_out.h"
-#include "ops/views/shape.h"
 #include "tensor/layout.h"
 
 namespace clew {

@@ -1,13 +1,13 @@
 // Products of matrices and vectors: matmul, mm, bmm, mv, dot; and addmm, addmv, baddbmm.
 // May include: ops, kernels/matmul/gemm.h.
 // Invariant: operands are read where they lie: transposes and broadcast batches are never copied.
-#include "ops/linear/matmul.h"
+#include "ops/calls/matmul.h"
 
 #include "kernels/matmul/gemm.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/linear/product.h"
-#include "ops/views/shape.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/product.h"
+#include "ops/calls/shape.h"
 #include "tensor/kernel_frame.h"
 
 namespace clew {

@@ -2,11 +2,11 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: a recorded gradient is composed of public ops.
 #include "graph/modes.h"
-#include "kernels/elementwise/pointwise.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
+#include "kernels/core/loop_tables.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
-#include "ops/elementwise/unary.h"
 #include "ops/ops.h"
 
 namespace clew {

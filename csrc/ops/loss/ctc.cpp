@@ -2,7 +2,7 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: nothing is read before states and lengths were seen to lie within what they point to.
 #include "kernels/norm/ctc.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

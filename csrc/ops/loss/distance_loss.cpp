@@ -4,11 +4,11 @@
 // composed of public ops.
 #include "graph/batch.h"
 #include "graph/modes.h"
-#include "kernels/elementwise/pointwise.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/norm/loss.h"
-#include "ops/elementwise/comparison.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
-#include "ops/elementwise/unary.h"
 #include "ops/normalization/normalization_common.h"
 #include "ops/ops.h"
 

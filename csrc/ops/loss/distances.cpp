@@ -2,7 +2,7 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: rows are read from contiguous copies.
 #include "kernels/sort/distances.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

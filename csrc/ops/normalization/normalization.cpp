@@ -1,7 +1,7 @@
 // layer_norm, group_norm: each row or group normalised by its own mean and variance.
 // May include: ops, graph, tensor, kernels.
 // Invariant: mean and rstd are kept from forward, in float32 at least, and never computed again.
-#include "ops/normalization/normalization.h"
+#include "ops/calls/normalization.h"
 
 #include <limits>
 
@@ -10,9 +10,9 @@
 #include "graph/modes.h"
 #include "kernels/norm/norm.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/unary.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/normalization/normalization_common.h"
-#include "ops/views/shape.h"
 #include "ops/widened.h"
 #include "tensor/kernel_frame.h"
 #include "tensor/layout.h"

@@ -9,8 +9,8 @@
 #include "graph/modes.h"
 #include "kernels/norm/norm.h"
 #include "ops/batch_rules.h"
+#include "ops/calls/shape.h"
 #include "ops/normalization/normalization_common.h"
-#include "ops/views/shape.h"
 #include "tensor/kernel_frame.h"
 
 namespace clew {

@@ -2,8 +2,8 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: gradient rules here use only recorded ops, so any order of derivative exists.
 #pragma once
-#include "ops/elementwise/arithmetic.h"
-#include "ops/reduction/reduction.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/reduction.h"
 #include "ops/reduction/reduction_dims.h"
 #include "ops/staged_out.h"
 

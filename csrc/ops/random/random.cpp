@@ -2,7 +2,7 @@
 // May include: graph, kernels/random/random.h, ops.
 // Invariant: arguments are checked before a number is drawn; a write through a tensor is always
 // counted.
-#include "ops/random/random.h"
+#include "ops/calls/random.h"
 
 #include <limits>
 
@@ -10,8 +10,8 @@
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "kernels/random/random.h"
+#include "ops/calls/shape.h"
 #include "ops/ops.h"
-#include "ops/views/shape.h"
 #include "tensor/kernel_frame.h"
 #include "tensor/layout.h"
 

@@ -1,7 +1,7 @@
 // Sums, means, products, any/all and counting.
 // May include: ops, graph, tensor, kernels.
 // Invariant: shape rules validate dims and dtypes before a kernel sees them.
-#include "ops/reduction/reduction.h"
+#include "ops/calls/reduction.h"
 
 #include <cstring>
 
@@ -9,11 +9,11 @@
 #include "kernels/reduce/reduce.h"
 #include "kernels/reduce/reduce_loops.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
-#include "ops/elementwise/unary.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/scan.h"
+#include "ops/calls/unary.h"
 #include "ops/reduction/reduction_dims.h"
-#include "ops/reduction/scan.h"
 #include "ops/widened.h"
 
 namespace clew {

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/ndview.h"
+#include "ops/calls/shape.h"
 #include "ops/ops.h"
-#include "ops/views/shape.h"
 
 namespace clew {
 

@@ -5,11 +5,11 @@
 // one.
 #include "kernels/reduce/reduce.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
-#include "ops/elementwise/unary.h"
-#include "ops/indexing/indexing.h"
-#include "ops/reduction/reduction.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/reduction.h"
+#include "ops/calls/unary.h"
 #include "ops/reduction/reduction_dims.h"
 #include "ops/widened.h"
 

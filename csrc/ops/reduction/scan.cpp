@@ -1,17 +1,17 @@
 // cumsum, cumprod, cummax, cummin, logcumsumexp.
 // May include: ops, graph, tensor, kernels.
 // Invariant: gradients are right where elements are zero or equal, to any order.
-#include "ops/reduction/scan.h"
+#include "ops/calls/scan.h"
 
 #include <limits>
 
 #include "kernels/reduce/scan.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
-#include "ops/elementwise/unary.h"
-#include "ops/indexing/indexing.h"
-#include "ops/layout/joining.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/joining.h"
+#include "ops/calls/unary.h"
 #include "ops/reduction/reduction_dims.h"
 #include "ops/widened.h"
 

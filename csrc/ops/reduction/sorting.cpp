@@ -2,13 +2,13 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: NaN sorts last; sorting is stable whether asked for or not; gradients go to the
 // elements that were picked.
-#include "ops/reduction/sorting.h"
+#include "ops/calls/sorting.h"
 
 #include <limits>
 
 #include "kernels/sort/sort.h"
 #include "ops/batch_rules.h"
-#include "ops/indexing/indexing.h"
+#include "ops/calls/indexing.h"
 #include "ops/reduction/reduction_dims.h"
 #include "tensor/layout.h"
 

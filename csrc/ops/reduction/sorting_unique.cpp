@@ -6,8 +6,8 @@
 #include "base/read_once.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/sort/distinct.h"
+#include "ops/calls/sorting.h"
 #include "ops/reduction/reduction_dims.h"
-#include "ops/reduction/sorting.h"
 #include "tensor/kernel_frame.h"
 
 namespace clew {

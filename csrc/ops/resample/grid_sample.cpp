@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/long_work.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

@@ -4,7 +4,7 @@
 #include "kernels/resample/resampling.h"
 
 #include "ops/batch_rules.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

@@ -3,8 +3,8 @@
 // Invariant: the three operations are linear in two inputs each, and one another's derivatives.
 #include "kernels/resample/sampling.h"
 
-#include "ops/elementwise/arithmetic.h"
-#include "ops/views/shape.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

@@ -1,21 +1,21 @@
 // Scaled dot-product attention: a blocked kernel where it fits, otherwise other ops.
 // May include: ops, kernels/sequence/attention.h.
 // Invariant: a query whose keys are all masked has a zero result and zero gradients.
-#include "ops/sequence/attention.h"
+#include "ops/calls/attention.h"
 
 #include <cmath>
 
 #include "graph/modes.h"
 #include "kernels/sequence/attention.h"
-#include "ops/activation/softmax.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/comparison.h"
-#include "ops/elementwise/unary.h"
-#include "ops/linear/matmul.h"
-#include "ops/linear/product.h"
-#include "ops/reduction/reduction.h"
-#include "ops/views/shape.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/comparison.h"
+#include "ops/calls/matmul.h"
+#include "ops/calls/product.h"
+#include "ops/calls/reduction.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/softmax.h"
+#include "ops/calls/unary.h"
 
 namespace clew {
 

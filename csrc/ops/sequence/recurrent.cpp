@@ -4,10 +4,10 @@
 #include "ops/sequence/recurrent.h"
 
 #include "graph/node.h"
-#include "ops/layout/joining.h"
-#include "ops/linear/matmul.h"
-#include "ops/linear/product.h"
-#include "ops/views/shape.h"
+#include "ops/calls/joining.h"
+#include "ops/calls/matmul.h"
+#include "ops/calls/product.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

@@ -3,13 +3,13 @@
 // Invariant: arguments are checked here, in the words of the modules that users know.
 #include "graph/modes.h"
 #include "ops/batch_rules.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/unary.h"
-#include "ops/layout/joining.h"
-#include "ops/linear/matmul.h"
-#include "ops/reduction/reduction.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/joining.h"
+#include "ops/calls/matmul.h"
+#include "ops/calls/reduction.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/sequence/recurrent.h"
-#include "ops/views/shape.h"
 
 namespace clew {
 

@@ -1,14 +1,14 @@
 // Stacks of recurrent layers, as the modules call them; and layers written with other ops.
 // May include: ops, kernels/sequence/recurrent.h.
 // Invariant: arguments are checked here, in the words of the modules that users know.
-#include "ops/activation/activation.h"
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/unary.h"
-#include "ops/layout/joining.h"
-#include "ops/linear/matmul.h"
-#include "ops/random/random.h"
+#include "ops/calls/activation.h"
+#include "ops/calls/arithmetic.h"
+#include "ops/calls/joining.h"
+#include "ops/calls/matmul.h"
+#include "ops/calls/random.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/sequence/recurrent.h"
-#include "ops/views/shape.h"
 
 namespace clew {
 

@@ -3,8 +3,8 @@
 // Invariant: a view rule only computes sizes, strides and offset; no element is read or moved in
 // this file.
 #include "ops/batch_rules.h"
-#include "ops/elementwise/unary.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 
 namespace clew {
 

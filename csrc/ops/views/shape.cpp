@@ -3,7 +3,7 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: a view rule only computes sizes, strides and offset; no element is read or moved in
 // this file.
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 
 #include "base/checked.h"
 #include "graph/batch.h"

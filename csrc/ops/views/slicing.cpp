@@ -3,7 +3,7 @@
 // Invariant: a part's gradient is zeros with the gradient put back in place.
 #include "kernels/indexing/index.h"
 #include "ops/batch_rules.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "ops/batch_rules.h"
-#include "ops/layout/joining.h"
-#include "ops/views/shape.h"
+#include "ops/calls/joining.h"
+#include "ops/calls/shape.h"
 
 namespace clew {
 

@@ -3,7 +3,7 @@
 // Invariant: no view reaches beyond its input's storage.
 #include "kernels/indexing/index.h"
 #include "ops/batch_rules.h"
-#include "ops/views/shape.h"
+#include "ops/calls/shape.h"
 #include "tensor/extent.h"
 
 namespace clew {

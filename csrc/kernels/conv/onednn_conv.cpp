@@ -1,14 +1,14 @@
 // Convolutions through oneDNN, which chooses the memory formats; operands are reordered. Each
 // thread has a part of the images or of the channels.
-// May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn* files do).
+// May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn_* files do).
 // Invariant: primitives and reorders are cached by shape; scratch belongs to the thread that
 // runs.
-#include "kernels/onednn/onednn_conv.h"
+#include "kernels/conv/onednn_conv.h"
 
 #include <atomic>
 #include <limits>
 
-#include "kernels/onednn/onednn_cache.h"
+#include "kernels/core/onednn_cache.h"
 
 namespace clew::kernels::onednn {
 

@@ -1,7 +1,7 @@
 // Matrix products through oneDNN: sgemm for float32, matmul primitives for 16-bit floats.
-// May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn* files do).
+// May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn_* files do).
 // Invariant: any failure of oneDNN ends in `false`, so the caller's own kernel takes over.
-#include "kernels/onednn/onednn.h"
+#include "kernels/matmul/onednn_gemm.h"
 
 #include <oneapi/dnnl/dnnl.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/long_work.h"
 #include "base/signals.h"
-#include "kernels/onednn/onednn_cache.h"
+#include "kernels/core/onednn_cache.h"
 
 namespace clew::kernels::onednn {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "kernels/core/stream.h"
-#include "kernels/layout/transpose_loops.h"
+#include "kernels/core/transpose_loops.h"
 #ifdef __AVX512F__
 #include <immintrin.h>
 #endif

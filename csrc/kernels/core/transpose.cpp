@@ -2,14 +2,14 @@
 // May include: base, kernels.
 // Invariant: every line of a full tile is read and written once, so strides that are powers of two,
 // whose lines fight for the same places in a cache, cost nothing.
-#include "kernels/layout/transpose.h"
+#include "kernels/core/transpose.h"
 
 #include <cstring>
 
+#include "kernels/core/index_walk.h"
 #include "kernels/core/instruction_set.h"
 #include "kernels/core/stream.h"
-#include "kernels/indexing/index_walk.h"
-#include "kernels/layout/transpose_loops.h"
+#include "kernels/core/transpose_loops.h"
 
 namespace clew::kernels {
 
