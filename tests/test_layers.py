@@ -152,7 +152,7 @@ FAMILIES_IN_ORDER = [
 
 
 def write_families(root: Path, includes: dict[str, str]) -> None:
-    for name, target in includes.items():
+    for target in includes.values():
         write(root, f"csrc/{target}", "")
     for name, target in includes.items():
         write(root, f"csrc/{name}", f'#include "{target}"\n')
