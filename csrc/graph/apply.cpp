@@ -53,7 +53,7 @@ void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* a
   outs.resize(specs.size());
   for (int k = 0; k < specs.size(); ++k) {
     OutSpec& s = specs[k];
-    const Device where = later ? Device::Pending : device;
+    const NewBytes where = later ? NewBytes::pending(device) : NewBytes(device);
     outs[k] = s.strides ? empty_strided(s.sizes, *s.strides, s.dtype, where)
                         : empty(s.sizes, s.dtype, where);
   }
@@ -320,13 +320,13 @@ static Tensor run_with_saved(const OpDef& op, const Saved& s, const Tensor& g,
   const Shape* shape = g->shape;
   kernels::Loop loop = (*op.loops)[g.dtype()];
   if (s.kind != Saved::Kind::parts || s.shape != shape || s.dtype != g.dtype() || !loop ||
-      s.storage->version != s.version || s.storage->device != Device::CPU ||
-      g->storage->device != Device::CPU || !shape->contiguous || shape->numel == 0 ||
-      shape->numel >= grain_default || op.result != Result::same || is_integral(s.dtype) ||
+      s.storage->version != s.version || !s.storage->is_ready() || !g->storage->is_ready() ||
+      !shape->contiguous || shape->numel == 0 || shape->numel >= grain_default ||
+      op.result != Result::same || is_integral(s.dtype) ||
       ((g->flags | s.flags) & (flag_batched | flag_wrapped_number)))
     return {};
   Tensor out = disposable ? g : empty_dense_like(g, s.dtype);
-  if (s.storage->device != Device::CPU) return {};  // it went to make room
+  if (!s.storage->is_ready()) return {};  // it went to make room
   char* data[3] = {out->address(), g->address(), s.storage->at(s.offset)};
   const auto step = static_cast<int64_t>(itemsize(s.dtype));
   const int64_t inner[3] = {step, step, step};

@@ -45,37 +45,34 @@ enum class FieldKind : uint8_t {
   OptDType,
   Generator
 };
+// The type that a field of each kind has, in the order of the kinds.
+using FieldTypes = std::tuple<int64_t, bool, double, Scalar, Dims, Str, std::optional<int64_t>,
+                              std::optional<bool>, std::optional<double>, std::optional<Dims>,
+                              std::optional<DType>, Generator*>;
+static_assert(std::tuple_size_v<FieldTypes> == static_cast<size_t>(FieldKind::Generator) + 1);
 
-template <class T> constexpr FieldKind field_kind() {
-  if constexpr (std::is_same_v<T, int64_t>)
-    return FieldKind::Int;
-  else if constexpr (std::is_same_v<T, bool>)
-    return FieldKind::Bool;
-  else if constexpr (std::is_same_v<T, double>)
-    return FieldKind::Float;
-  else if constexpr (std::is_same_v<T, Scalar>)
-    return FieldKind::Number;
-  else if constexpr (std::is_same_v<T, Dims>)
-    return FieldKind::Ints;
-  else if constexpr (std::is_same_v<T, Str>)
-    return FieldKind::Text;
-  else if constexpr (std::is_same_v<T, std::optional<int64_t>>)
-    return FieldKind::OptInt;
-  else if constexpr (std::is_same_v<T, std::optional<bool>>)
-    return FieldKind::OptBool;
-  else if constexpr (std::is_same_v<T, std::optional<double>>)
-    return FieldKind::OptFloat;
-  else if constexpr (std::is_same_v<T, std::optional<Dims>>)
-    return FieldKind::OptInts;
-  else if constexpr (std::is_same_v<T, std::optional<DType>>)
-    return FieldKind::OptDType;
-  else {
-    static_assert(std::is_same_v<T, Generator*>,
-                  "an attribute struct may hold: int64_t, bool, double, Scalar, Dims, Str, "
-                  "optional<int64_t|bool|double|Dims|DType>, Generator*");
-    return FieldKind::Generator;
-  }
+template <class T, size_t at = 0> constexpr FieldKind field_kind() {
+  static_assert(at < std::tuple_size_v<FieldTypes>,
+                "an attribute struct may hold: int64_t, bool, double, Scalar, Dims, Str, "
+                "optional<int64_t|bool|double|Dims|DType>, Generator*");
+  if constexpr (std::is_same_v<T, std::tuple_element_t<at, FieldTypes>>)
+    return static_cast<FieldKind>(at);
+  else
+    return field_kind<T, at + 1>();
 }
+
+// Calls f with the field at `field`, a void* or const void*, as a reference to the type it has.
+template <size_t at = 0, class Void, class F>
+inline decltype(auto) visit_field(FieldKind kind, Void* field, F&& f) {
+  using T = std::tuple_element_t<at, FieldTypes>;
+  using Field = std::conditional_t<std::is_const_v<Void>, const T, T>;
+  if constexpr (at + 1 < std::tuple_size_v<FieldTypes>)
+    if (kind != static_cast<FieldKind>(at)) return visit_field<at + 1>(kind, field, f);
+  return f(*static_cast<Field*>(field));
+}
+
+template <class T> inline constexpr bool is_optional = false;
+template <class T> inline constexpr bool is_optional<std::optional<T>> = true;
 
 struct AttrField {
   FieldKind kind = FieldKind::Int;
@@ -85,10 +82,27 @@ struct AttrInfo {
   uint16_t size = 0;
   uint8_t count = 0;
   bool trivial = true;
+  int8_t generator = -1;  // which field says where random numbers come from; -1: none does
   std::array<AttrField, 12> fields = {};
   void (*construct)(void*) = nullptr;
   void (*copy)(void* dst, const void* src) = nullptr;
   void (*destroy)(void*) = nullptr;
+
+  // The field that says where random numbers come from; null where there is none.
+  Generator** generator_at(void* attrs) const {
+    if (generator < 0) return nullptr;
+    return reinterpret_cast<Generator**>(static_cast<std::byte*>(attrs) +
+                                         fields[static_cast<size_t>(generator)].offset);
+  }
+  // Calls f(index, field) for each field of a struct, as a reference to the type it has.
+  template <class Void, class F> void visit(Void* attrs, F&& f) const {
+    using Byte = std::conditional_t<std::is_const_v<Void>, const std::byte, std::byte>;
+    for (int i = 0; i < count; ++i) {
+      const AttrField& own = fields[static_cast<size_t>(i)];
+      visit_field(own.kind, static_cast<Void*>(static_cast<Byte*>(attrs) + own.offset),
+                  [&](auto& field) { f(i, field); });
+    }
+  }
 };
 
 namespace detail {
@@ -100,6 +114,7 @@ template <class A, class... M> constexpr AttrInfo make_attr_info(const std::tupl
   size_t at = 0;
   auto place = [&]<class T>() {
     at = (at + alignof(T) - 1) / alignof(T) * alignof(T);
+    if (std::is_same_v<T, Generator*>) info.generator = static_cast<int8_t>(info.count);
     info.fields[info.count++] = {field_kind<T>(), static_cast<uint16_t>(at)};
     at += sizeof(T);
   };

@@ -86,14 +86,9 @@ void view_by_strides(const Batch& b, Tensors& outs) {
 }
 
 Generator* generator_of(const OpDef& op, const void* attrs) {
-  for (int i = 0; op.attrs && i < op.attrs->count; ++i)
-    if (op.attrs->fields[static_cast<size_t>(i)].kind == FieldKind::Generator) {
-      const char* at =
-          static_cast<const char*>(attrs) + op.attrs->fields[static_cast<size_t>(i)].offset;
-      Generator* g = *reinterpret_cast<Generator* const*>(at);
-      return g ? g : &default_generator();
-    }
-  return nullptr;
+  if (!is_random(op)) return nullptr;
+  Generator* const* g = op.attrs->generator_at(const_cast<void*>(attrs));
+  return *g ? *g : &default_generator();
 }
 
 void random_loop(const Batch& b, Tensors& outs) {
@@ -255,11 +250,7 @@ void for_each_sample(std::span<const Tensor> in, uint32_t levels, Tensors& outs,
   }
 }
 
-bool is_random(const OpDef& op) {
-  for (int i = 0; op.attrs && i < op.attrs->count; ++i)
-    if (op.attrs->fields[static_cast<size_t>(i)].kind == FieldKind::Generator) return true;
-  return false;
-}
+bool is_random(const OpDef& op) { return op.attrs && op.attrs->generator >= 0; }
 
 uint32_t random_levels(std::string_view name, uint32_t own) {
   for (int i = 0; i < vmap_depth(); ++i) {

@@ -23,7 +23,7 @@ bool may_wait(std::span<const Tensor> in, int64_t numel, bool passes, const Tens
   for (const Tensor& t : in) {
     if (!t.defined()) continue;
     if (t->storage->is_exposed() && t->storage->nbytes > most_copied) return false;
-    worth = worth || t->storage->device == Device::Pending || (passes && t.numel() >= least);
+    worth = worth || t->storage->is_pending() || (passes && t.numel() >= least);
   }
   return worth;
 }

@@ -44,15 +44,15 @@ inline bool waits(std::span<const Tensor> in, int64_t numel, bool passes,
   // Decides most small calls quickly: few elements and no pending operand.
   bool small = numel < modes.least_deferred;
   for (const Tensor& t : in)
-    small = small && (!t.defined() || (t->shape->numel < modes.least_deferred &&
-                                       t->storage->device != Device::Pending));
+    small = small &&
+            (!t.defined() || (t->shape->numel < modes.least_deferred && !t->storage->is_pending()));
   return !small && may_wait(in, numel, passes, written);
 }
 
 // Call before code that does not wait reads bytes.
 inline void settle(std::span<const Tensor> tensors) {
   for (const Tensor& t : tensors)
-    if (t.defined() && t->storage->device == Device::Pending) [[unlikely]]
+    if (t.defined() && t->storage->is_pending()) [[unlikely]]
       settle_storage(t->storage);
 }
 

@@ -103,17 +103,17 @@ Device device_of(const OpDef& op, std::span<const Tensor> in) {
 }
 
 Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dtype,
-                         Device device) {
+                         NewBytes what) {
   for (const Tensor& t : in) {
     if (t.numel() == 1) continue;  // one element does not determine a layout
     if (t.sizes() == sizes) {
       if (t.is_contiguous()) break;
       if (is_non_overlapping_and_dense(t.sizes(), t.strides()))
-        return empty_strided(sizes, t.strides(), dtype, device);
+        return empty_strided(sizes, t.strides(), dtype, what);
     }
-    return empty_strided(sizes, ordered_strides(sizes, in), dtype, device);
+    return empty_strided(sizes, ordered_strides(sizes, in), dtype, what);
   }
-  return empty(sizes, dtype, device);
+  return empty(sizes, dtype, what);
 }
 
 bool hazardous(const Tensor& dst, const Tensor& src) {
@@ -263,7 +263,7 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   DType d = a.dtype();
   kernels::Loop loop = (*op.loops)[d];
   if (!loop || !shape->contiguous || shape->numel >= grain_default || shape->numel == 0 ||
-      a->storage->device != Device::CPU || (a->flags & flag_wrapped_number) ||
+      !a->storage->is_ready() || (a->flags & flag_wrapped_number) ||
       (op.promote == Promote::to_float && is_integral(d)) ||
       (op.result == Result::real && is_complex(d)))
     return {};
@@ -276,9 +276,9 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   for (size_t i = 1; i < in.size(); ++i) {
     const TensorObj* t = in[i].get();
     data[i + 1] = t->address();
-    if (t->shape == shape && t->dtype == d && t->storage->device == Device::CPU) [[likely]] {
+    if (t->shape == shape && t->dtype == d && t->storage->is_ready()) [[likely]] {
       inner[i + 1] = step;
-    } else if (t->shape->sizes.empty() && t->storage->device == Device::CPU) {
+    } else if (t->shape->sizes.empty() && t->storage->is_ready()) {
       inner[i + 1] = 0;
       if (t->dtype == d) {
         if (op.check_number && (t->flags & flag_wrapped_number) && is_integral(d)) return {};
@@ -304,7 +304,7 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
       }
     } else {
       if (t->dtype != d || !t->shape->contiguous || t->shape->sizes != shape->sizes ||
-          t->storage->device != Device::CPU)
+          !t->storage->is_ready())
         return {};
       inner[i + 1] = step;
     }
@@ -333,7 +333,8 @@ Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* 
     const Dims sizes = elementwise_shape(op, in);
     const Device device = device_of(op, in);
     const bool later = device == Device::CPU && waits(in, numel_of(sizes), true);
-    out = empty_like_inputs(sizes, in, types.output, later ? Device::Pending : device);
+    out = empty_like_inputs(sizes, in, types.output,
+                            later ? NewBytes::pending(device) : NewBytes(device));
   } else if (same_shape) {
     out = disposes(disposable, in, types.output) ? a : empty(a.sizes(), types.output);
   } else if (const Tensor* full = full_operand(in)) {

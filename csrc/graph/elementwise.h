@@ -19,7 +19,7 @@ struct OutputTypes {
 OutputTypes elementwise_types(const OpDef& op, std::span<const Tensor> in);
 Dims elementwise_shape(const OpDef& op, std::span<const Tensor> in);
 // A fresh elementwise result lies as its inputs do.
-Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dtype, Device device);
+Tensor empty_like_inputs(const Dims& sizes, std::span<const Tensor> in, DType dtype, NewBytes what);
 // Whether reading `src` while writing `dst` in one loop would go wrong.
 bool hazardous(const Tensor& dst, const Tensor& src);
 // After a kernel that let other threads run. What would be recorded must be what was computed.

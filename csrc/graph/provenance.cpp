@@ -264,8 +264,7 @@ static bool holds(const TensorObj* t, const Leaving& l) {
                                       : *reinterpret_cast<const double*>(p);
   };
   auto equal = [&](double v) { return v == l.value || v == double{static_cast<float>(l.value)}; };
-  return t->shape->contiguous && t->storage->device == Device::CPU &&
-         (equal(at(0)) || equal(at(count - 1)));
+  return t->shape->contiguous && t->storage->is_ready() && (equal(at(0)) || equal(at(count - 1)));
 }
 
 void mark_made(TensorObj* t) {

@@ -335,41 +335,26 @@ void Tracer::add_arguments(const OpDef& op, const void* attrs) {
     for (int64_t v : values) details_.push_back(v);
     ++details_[counted];
   };
-  auto add_one = [&](int field, int kind, int64_t value) { add(field, kind, {&value, 1}); };
-  for (int i = 0; i < op.attrs->count; ++i) {
-    const AttrField& f = op.attrs->fields[static_cast<size_t>(i)];
-    const void* at = static_cast<const char*>(attrs) + f.offset;
-    switch (f.kind) {
-      case FieldKind::Int: add_one(i, 0, *static_cast<const int64_t*>(at)); break;
-      case FieldKind::Bool: add_one(i, 1, *static_cast<const bool*>(at)); break;
-      case FieldKind::Float:
-        add_one(i, 3, std::bit_cast<int64_t>(*static_cast<const double*>(at)));
-        break;
-      case FieldKind::Ints: {
-        const auto& dims = *static_cast<const Dims*>(at);
-        add(i, 2, {dims.data(), static_cast<size_t>(dims.size())});
-        break;
-      }
-      case FieldKind::OptInt:
-        if (auto& v = *static_cast<const std::optional<int64_t>*>(at)) add_one(i, 0, *v);
-        break;
-      case FieldKind::OptBool:
-        if (auto& v = *static_cast<const std::optional<bool>*>(at)) add_one(i, 1, *v);
-        break;
-      case FieldKind::OptFloat:
-        if (auto& v = *static_cast<const std::optional<double>*>(at))
-          add_one(i, 3, std::bit_cast<int64_t>(*v));
-        break;
-      case FieldKind::OptInts:
-        if (auto& v = *static_cast<const std::optional<Dims>*>(at))
-          add(i, 2, {v->data(), static_cast<size_t>(v->size())});
-        break;
-      case FieldKind::Number:
-      case FieldKind::Text:
-      case FieldKind::OptDType:
-      case FieldKind::Generator: break;
+  const auto add_value = [&]<class T>(int field, const T& v) {
+    if constexpr (std::is_same_v<T, Dims>) {
+      add(field, 2, {v.data(), static_cast<size_t>(v.size())});
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      constexpr int kind = std::is_same_v<T, bool> ? 1 : std::is_same_v<T, double> ? 3 : 0;
+      int64_t bits = 0;
+      if constexpr (std::is_same_v<T, double>)
+        bits = std::bit_cast<int64_t>(v);
+      else
+        bits = v;
+      add(field, kind, {&bits, 1});
     }
-  }
+  };
+  op.attrs->visit(attrs, [&]<class T>(int field, const T& v) {
+    if constexpr (is_optional<T>) {
+      if (v) add_value(field, *v);
+    } else {
+      add_value(field, v);
+    }
+  });
 }
 
 void Tracer::add_details(int32_t index, const OpDef& op, std::span<const Tensor> in,

@@ -43,7 +43,7 @@ template <class T> bool is_finite(const Tensor& t) {
   return total == 0;
 }
 bool is_plain(const Tensor& t, int64_t most) {
-  return t->shape->contiguous && t->shape->numel <= most && t->storage->device == Device::CPU &&
+  return t->shape->contiguous && t->shape->numel <= most && t->storage->is_ready() &&
          !(t->flags & flag_batched);
 }
 bool is_small_and_finite(const Tensor& t) {
@@ -71,20 +71,16 @@ NonFinite look(const OpDef& op, const void* attrs) {
     if (std::isnan(v)) worst = NonFinite::nan;
     if (std::isinf(v)) worst = std::max(worst, NonFinite::infinity);
   };
-  for (int i = 0; op.attrs && attrs && i < op.attrs->count; ++i) {
-    const AttrField& f = op.attrs->fields[static_cast<size_t>(i)];
-    const char* at = static_cast<const char*>(attrs) + f.offset;
-    if (f.kind == FieldKind::Float) note(*reinterpret_cast<const double*>(at));
-    if (f.kind == FieldKind::Number) {
-      const auto& s = *reinterpret_cast<const Scalar*>(at);
-      if (s.is_float() || s.is_complex()) note(s.re);
-      if (s.is_complex()) note(s.im);
-    }
-    if (f.kind == FieldKind::OptFloat) {
-      const auto& v = *reinterpret_cast<const std::optional<double>*>(at);
+  if (!op.attrs || !attrs) return worst;
+  op.attrs->visit(attrs, [&]<class T>(int, const T& v) {
+    if constexpr (std::is_same_v<T, double>) note(v);
+    if constexpr (std::is_same_v<T, std::optional<double>>)
       if (v) note(*v);
+    if constexpr (std::is_same_v<T, Scalar>) {
+      if (v.is_float() || v.is_complex()) note(v.re);
+      if (v.is_complex()) note(v.im);
     }
-  }
+  });
   return worst;
 }
 

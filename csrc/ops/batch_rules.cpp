@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/signature.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/indexing.h"
 #include "ops/calls/joining.h"
@@ -48,29 +49,12 @@ const std::vector<int>& dim_fields(const OpDef& op) {
   static std::unordered_map<const OpDef*, std::vector<int>> known;
   auto [it, fresh] = known.try_emplace(&op);
   if (!fresh) return it->second;
-  std::string_view text = op.signature;
-  text = text.substr(text.find('(') + 1);
-  int depth = 0, attribute = 0;
-  size_t start = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    depth += c == '(' || c == '[' ? 1 : 0;
-    bool end = c == ')' && depth == 0;
-    if (c == ')' || c == ']') --depth;
-    if (!end && !(c == ',' && depth == 0)) continue;
-    std::string_view part = text.substr(start, i - start);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    start = i + 1;
-    if (!part.empty() && part != "*" && !part.starts_with("Tensor") &&
-        !part.starts_with("Operand")) {
-      std::string_view name = part.substr(part.find(' ') + 1);
-      name = name.substr(0, name.find('='));
-      if (name != "inplace") {
-        if (names_a_dim(name)) it->second.push_back(attribute);
-        ++attribute;
-      }
-    }
-    if (end) break;
+  const SignatureText text = read_signature(op.signature);
+  int attribute = 0;
+  for (const SignatureParam& p : text.params) {
+    if (p.word == "Tensor" || p.word == "Operand" || p.name == "inplace") continue;
+    if (names_a_dim(p.name)) it->second.push_back(attribute);
+    ++attribute;
   }
   return it->second;
 }

@@ -9,7 +9,7 @@
 namespace clew {
 
 inline void require_held(std::string_view op, const Tensor& value, DType d) {
-  if (value.dtype() == d || value->storage->device != Device::CPU || is_batched(value)) return;
+  if (value.dtype() == d || !value->storage->is_ready() || is_batched(value)) return;
   require_fits(op, item(value), d);
 }
 

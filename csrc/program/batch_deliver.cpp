@@ -30,7 +30,7 @@ class Failed final : public Waiting {
 static void keep_failed(Value& v, Failed& keeper) {
   if (v.tensor) v.tensor->flags &= static_cast<uint8_t>(~flag_gathered);
   Storage* s = v.tensor ? std::exchange(v.tensor, nullptr)->storage : v.storage;
-  if (s && s->device == Device::Pending) keeper.keep(s);
+  if (s && s->is_pending()) keeper.keep(s);
 }
 
 void BatchRun::deliver() {

@@ -37,42 +37,23 @@ uint64_t hash_of(const Scalar& s) {
 
 // A number for each attribute; equal attributes give equal numbers.
 template <class T> uint64_t told(const T& v) {
-  if constexpr (std::is_same_v<T, Dims> || std::is_same_v<T, Scalar>)
+  if constexpr (is_optional<T>) {
+    return v ? mixed(1, told(*v)) : 0;
+  } else if constexpr (std::is_same_v<T, Dims> || std::is_same_v<T, Scalar>) {
     return hash_of(v);
-  else if constexpr (std::is_same_v<T, double>)
+  } else if constexpr (std::is_same_v<T, double> || std::is_pointer_v<T>) {
     return bits_of(v);
-  else
-    return static_cast<uint64_t>(v);
-}
-template <class T> uint64_t told_optional(const void* at) {
-  const auto& v = *static_cast<const std::optional<T>*>(at);
-  return v ? mixed(1, told(*v)) : 0;
-}
-uint64_t told_field(FieldKind kind, const void* at) {
-  switch (kind) {
-    case FieldKind::Int: return told(*static_cast<const int64_t*>(at));
-    case FieldKind::Bool: return told(*static_cast<const bool*>(at));
-    case FieldKind::Float: return told(*static_cast<const double*>(at));
-    case FieldKind::Number: return told(*static_cast<const Scalar*>(at));
-    case FieldKind::Ints: return told(*static_cast<const Dims*>(at));
-    case FieldKind::Text: {
-      const auto* words = static_cast<const char*>(at);
-      uint64_t h = 0;
-      for (size_t i = 0; i < sizeof(Str) / 8; ++i) {
-        uint64_t word;
-        std::memcpy(&word, words + 8 * i, 8);
-        h = mixed(h, word);
-      }
-      return h;
+  } else if constexpr (std::is_same_v<T, Str>) {
+    uint64_t h = 0;
+    for (size_t i = 0; i < sizeof v.text / 8; ++i) {
+      uint64_t word;
+      std::memcpy(&word, v.text + 8 * i, 8);
+      h = mixed(h, word);
     }
-    case FieldKind::OptInt: return told_optional<int64_t>(at);
-    case FieldKind::OptBool: return told_optional<bool>(at);
-    case FieldKind::OptFloat: return told_optional<double>(at);
-    case FieldKind::OptInts: return told_optional<Dims>(at);
-    case FieldKind::OptDType: return told_optional<DType>(at);
-    case FieldKind::Generator: return bits_of(*static_cast<void* const*>(at));
+    return h;
+  } else {
+    return static_cast<uint64_t>(v);
   }
-  return 0;
 }
 
 uint64_t place_of(const Tensor& t) {
@@ -85,10 +66,7 @@ uint64_t hash_of_call(const OpDef& op, const void* attrs, size_t operands) {
   uint64_t h =
       mixed(bits_of(&op), operands * 4 + static_cast<uint64_t>(modes.grad) * 2 + modes.inference);
   if (attrs && op.attrs)
-    for (int i = 0; i < op.attrs->count; ++i) {
-      const AttrField& f = op.attrs->fields[static_cast<size_t>(i)];
-      h = mixed(h, told_field(f.kind, static_cast<const char*>(attrs) + f.offset));
-    }
+    op.attrs->visit(attrs, [&](int, const auto& field) { h = mixed(h, told(field)); });
   return h;
 }
 uint64_t hash_of_type(DType dtype, const Dims& sizes) {

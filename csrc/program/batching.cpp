@@ -39,8 +39,7 @@ struct Promise final : Node {
 };
 
 bool waits_for(const Tensor& t, const Batching* b) {
-  return t->storage->device == Device::Pending &&
-         t->storage->owner == static_cast<const Waiting*>(b);
+  return t->storage->is_pending() && t->storage->owner == static_cast<const Waiting*>(b);
 }
 
 // Whether the operation's result depends on its input's memory layout.
@@ -125,7 +124,7 @@ int32_t Batching::value_of(const Tensor& t) const {
 }
 
 void forget(TensorObj* t) {
-  if (t->storage->device != Device::Pending || !t->storage->owner) return;
+  if (!t->storage->is_pending() || !t->storage->owner) return;
   auto* b = static_cast<Batching*>(static_cast<Waiting*>(t->storage->owner));
   if (t->output_nr >= b->values_.size()) return;
   Value& v = b->values_[t->output_nr];
@@ -217,23 +216,23 @@ void Batching::promise(const OpDef& op, std::span<const Tensor> in, const void* 
       if (in[i].is_wrapped_number())
         op.check_number(static_cast<int>(i), item(in[i]), types.compute);
     results.push_back(
-        promised(empty_like_inputs(sizes, in, types.output, Device::Pending), records));
+        promised(empty_like_inputs(sizes, in, types.output, NewBytes::pending()), records));
   } else if (op.kind == OpKind::View) {
     std::vector<ViewSpec> specs;
     op.view(clew::Call{op, in, attrs}, specs);
     for (const ViewSpec& s : specs)
       results.push_back(
-          promised(empty_strided(s.sizes, s.strides, in[0].dtype(), Device::Pending), records));
+          promised(empty_strided(s.sizes, s.strides, in[0].dtype(), NewBytes::pending()), records));
   } else {
     OutSpecs specs;
     op.shape(clew::Call{op, in, attrs}, specs);
     device_of(op, in);
     for (int k = 0; k < specs.size(); ++k) {
       const OutSpec& s = specs[k];
-      results.push_back(promised(s.strides
-                                     ? empty_strided(s.sizes, *s.strides, s.dtype, Device::Pending)
-                                     : empty(s.sizes, s.dtype, Device::Pending),
-                                 records));
+      results.push_back(
+          promised(s.strides ? empty_strided(s.sizes, *s.strides, s.dtype, NewBytes::pending())
+                             : empty(s.sizes, s.dtype, NewBytes::pending()),
+                   records));
     }
   }
 }
@@ -247,7 +246,7 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
   for (const Tensor& t : in) {
     if (!t.defined()) continue;
     if (is_batched(t)) return false;  // vmap comes back with the tensors behind it
-    if (t->storage->device == Device::Pending) {
+    if (t->storage->is_pending()) {
       const bool here = waits_for(t, this);
       own = own || here;
       // The operand is pending in another program, or is a second tensor object over a pending
@@ -275,15 +274,14 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
   }
   if (others)
     for (const Tensor& t : in)
-      if (t.defined() && t->storage->device == Device::Pending &&
-          (!waits_for(t, this) || value_of(t) < 0))
+      if (t.defined() && t->storage->is_pending() && (!waits_for(t, this) || value_of(t) < 0))
         settle_storage(t->storage);
   const bool records = modes.grad && any_requires_grad(in);
   const uint64_t call = hash_of_call(op, attrs, in.size());
   const int first = outs.size();
   if (const KnownResults::Entry* known = known_.find(call, in)) {
     for (const KnownResults::Result& r : known->results()) {
-      Storage* s = Storage::allocate(r.nbytes, Device::Pending);
+      Storage* s = Storage::allocate(r.nbytes, NewBytes::pending());
       outs.push_back(promised(over_parts(s, r.shape.get(), 0, r.dtype, 0), records));
       s->decref();
     }

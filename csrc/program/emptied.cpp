@@ -35,19 +35,19 @@ Emptied& emptied() {
 }  // namespace
 
 bool is_emptied(const Storage* s) {
-  return s->device == Device::Pending && s->owner == static_cast<Waiting*>(&emptied());
+  return s->is_pending() && s->owner == static_cast<Waiting*>(&emptied());
 }
 
 void empty_storage(Storage* s) {
-  if (is_emptied(s) || s->nbytes == 0 || s->device == Device::Meta) return;
+  if (is_emptied(s) || s->nbytes == 0 || s->is_meta()) return;
   if (s->is_looked_after()) settle_storage(s);
   if (!s->resizable)
     fail(
         "resize_: cannot resize storage that others hold too (NumPy, DLPack, or other processes); "
         "make a copy with clone()");
-  Storage* bytes = Storage::allocate(s->nbytes, Device::Pending);
+  Storage* bytes = Storage::allocate(s->nbytes, NewBytes::pending());
   s->take_bytes_of(bytes);
-  bytes->device = Device::CPU;
+  bytes->state = Bytes::ready;
   emptied().keep(s);
   // Another thread's kernel may be reading them: then they go with the next ones.
   static auto& left = *new std::vector<Storage*>();

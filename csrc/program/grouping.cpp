@@ -244,7 +244,7 @@ bool Group::takes_loop(const Call& c) {
     Extent& e = extents[i];
     if (o.shape->numel == 1 && shape.numel != 1) {
       // A number that the group has yet to compute is not there when the pass begins.
-      if (o.storage->device == Device::Pending && !o.storage->data) return false;
+      if (o.storage->is_pending() && !o.storage->data) return false;
       e = Extent::constant;
       if (!may_read(o)) return false;
       continue;

@@ -72,15 +72,15 @@ void strike(Waiting* w) { std::erase(unfinished(), w); }
 void leave(Storage* s) {
   auto* w = static_cast<Waiting*>(std::exchange(s->owner, nullptr));
   s->release = nullptr;
-  s->device = Device::CPU;
+  s->state = Bytes::ready;
   w->decref();
 }
 
 void Waiting::await(Storage* s) {
-  if (s->device == Device::Pending && s->owner == this) return;
+  if (s->is_pending() && s->owner == this) return;
   if (Content* c = content_of(s)) contents_change(c);
-  if (s->device == Device::Pending && s->owner) settle_storage(s);
-  s->device = Device::Pending;
+  if (s->is_pending() && s->owner) settle_storage(s);
+  s->state = Bytes::pending;
   s->owner = this;
   s->release = leave;
   incref();
@@ -107,7 +107,7 @@ void Program::keep(const OpDef& op, std::span<const Tensor> in, const void* attr
   for (const Tensor& t : in) operands_.push_back(t.defined() ? Operand(t) : Operand());
   for (const Tensor& t : results) {
     // A fresh result belongs to no program yet.
-    c.in_place = c.in_place || t->storage->device != Device::Pending || t->storage->owner;
+    c.in_place = c.in_place || !t->storage->is_pending() || t->storage->owner;
     operands_.emplace_back(t);
     await(t->storage);
   }
@@ -164,8 +164,8 @@ void Program::release(Operand& o) {
   if (!s) return;
   // If the last call that uses the storage has run, it leaves the program. After a failure, a
   // storage without bytes stays pending: reading it raises the error.
-  if (--s->awaited == 0 && s->device == Device::Pending &&
-      s->owner == static_cast<Waiting*>(this) && (s->data || s->nbytes == 0 || !failure_))
+  if (--s->awaited == 0 && s->is_pending() && s->owner == static_cast<Waiting*>(this) &&
+      (s->data || s->nbytes == 0 || !failure_))
     leave(s);
   o.storage = nullptr;
   s->decref();
@@ -311,12 +311,12 @@ void keep(const OpDef& op, std::span<const Tensor> in, const void* attrs,
           std::span<const Tensor> results, Waits how, DType compute) {
   if (current && current->waiting() >= most_waiting) current->run(Ending::full);
   for (const Tensor& t : in)
-    if (t.defined() && t->storage->device == Device::Pending &&
+    if (t.defined() && t->storage->is_pending() &&
         t->storage->owner != static_cast<Waiting*>(current))
       settle_storage(t->storage);  // of another thread's program, or of one that runs
   if (how == Waits::write) run_other_readers(in[0]);
   for (const Tensor& t : results)
-    if (t->storage->device != Device::Pending) run_other_readers(t);
+    if (!t->storage->is_pending()) run_other_readers(t);
   Tensors own;
   for (const Tensor& t : in) {
     if (t.defined() && t->storage->is_exposed()) {
@@ -346,12 +346,12 @@ class HoldStorage {
 
 void settle(Storage* s) {
   if (in_parallel()) return;  // a thread that helps with a call, all of whose operands have bytes
-  if (s->device == Device::Pending) {
+  if (s->is_pending()) {
     const HoldStorage storage(s);
     auto* p = static_cast<Waiting*>(s->owner);
     Hold(p)->run(p == current || p == gathering() ? Ending::observed : Ending::elsewhere);
     // A storage that could not be computed now waits for another owner, which raises the reason.
-    if (s->device == Device::Pending && s->owner != p) settle(s);
+    if (s->is_pending() && s->owner != p) settle(s);
     return;
   }
   if (Content* c = content_of(s)) contents_change(c);

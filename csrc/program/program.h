@@ -1,7 +1,7 @@
 // Program: calls that wait, in the order in which they were made, and what runs them.
 // May include: base, tensor, graph, kernels/core.
 // Invariant: from the time a call waits until it has run, each storage that it writes says
-// Device::Pending, and its owner is the Program.
+// Bytes::pending, and its owner is the Program.
 #pragma once
 #include <pthread.h>
 

@@ -86,7 +86,7 @@ void drop_useless(Content* v) {
 void dies(Storage* s) {
   auto* v = static_cast<Content*>(static_cast<Waiting*>(std::exchange(s->owner, nullptr)));
   s->release = nullptr;
-  s->device = Device::CPU;
+  s->state = Bytes::ready;
   v->storage = nullptr;
   v->saved = 0;
   leave_pool(v);
@@ -96,7 +96,7 @@ void dies(Storage* s) {
 }
 
 bool can_have_content(const Storage* s) {
-  return s->device == Device::CPU && s->data && !s->is_exposed() && !s->release && s->nbytes > 0;
+  return s->is_ready() && s->data && !s->is_exposed() && !s->release && s->nbytes > 0;
 }
 Content* content_for(Storage* s) {
   if (Content* v = content_of(s)) return v;
@@ -260,19 +260,9 @@ bool note_input(Recipe& r, const Tensor& t) {
   return true;
 }
 
-// Where an operation takes its random numbers, or null.
-Generator** source_of(const OpDef& op, void* attrs) {
-  for (int i = 0; op.attrs && attrs && i < op.attrs->count; ++i) {
-    const AttrField& f = op.attrs->fields[static_cast<size_t>(i)];
-    if (f.kind == FieldKind::Generator)
-      return reinterpret_cast<Generator**>(static_cast<char*>(attrs) + f.offset);
-  }
-  return nullptr;
-}
-
 // Notes the old contents before a write in place; false if they could not be recomputed.
 bool note_written(std::span<const Tensor> in) {
-  if (in[0]->storage->device == Device::Pending) settle_storage(in[0]->storage);
+  if (in[0]->storage->is_pending()) settle_storage(in[0]->storage);
   Storage* s = in[0]->storage;  // a view that was gathered has another now
   Content* v = content_of(s);
   for (const Tensor& t : in.subspan(1))
@@ -299,7 +289,7 @@ bool note_attrs(Recipe& r, const OpDef& op, const void* attrs) {
     }
   }
   r.attrs = copy;
-  Generator** source = source_of(op, r.attrs);
+  Generator** source = op.attrs->generator_at(r.attrs);
   if (!source) return true;
   Generator& g = *source ? **source : default_generator();
   const std::unique_lock lock(g.mutex, std::try_to_lock);  // its kernel may wait for this thread
@@ -396,7 +386,7 @@ void uncount(Storage* s) {
 
 bool may_be_given_up(const Content& v) {
   const Storage* s = v.storage;
-  return s && s->device == Device::CPU && v.pins == 0 && s->awaited == 0 && !s->is_exposed() &&
+  return s && s->is_ready() && v.pins == 0 && s->awaited == 0 && !s->is_exposed() &&
          s->refs == v.saved + (v.held ? 1 : 0) && s->version == v.version &&
          (v.recipe || (budget().file && !budget().file->full && v.saved > 0 && v.users.empty()));
 }
@@ -430,11 +420,11 @@ void give_up(Content* v) {
     v->let_go();  // and the storage dies
   } else {
     v->let_go();
-    Storage* shell = Storage::allocate(s->nbytes, Device::Pending);
+    Storage* shell = Storage::allocate(s->nbytes, NewBytes::pending());
     s->take_bytes_of(shell);
-    shell->device = Device::CPU;
+    shell->state = Bytes::ready;
     shell->decref();
-    s->device = Device::Pending;
+    s->state = Bytes::pending;
     if (!v->file) open_gap(v);
   }
   v->decref();
@@ -559,7 +549,7 @@ void keep_in(Content* v, Storage* s) {
 }
 
 void has_bytes_again(Content* v) {
-  v->storage->device = Device::CPU;
+  v->storage->state = Bytes::ready;
   v->used_at = spent_ns;
   close_gap(v);
   enter_pool(v);
@@ -615,7 +605,7 @@ void run(Recipe& r) {
   Tensors in, outs;
   for (const Recipe::Input& i : r.inputs) in.push_back(input_of(i));
   std::unique_ptr<Generator> draws;
-  Generator** source = r.draws ? source_of(*r.op, r.attrs) : nullptr;
+  Generator** source = r.draws ? r.op->attrs->generator_at(r.attrs) : nullptr;
   Generator* before = source ? *source : nullptr;
   struct Restore {
     Generator** at;
@@ -653,9 +643,9 @@ void read_again(Content* v) {
   try {
     read_from_file(v);
   } catch (...) {
-    Storage* shell = Storage::allocate(v->nbytes, Device::Pending);
+    Storage* shell = Storage::allocate(v->nbytes, NewBytes::pending());
     v->storage->take_bytes_of(shell);
-    shell->device = Device::CPU;
+    shell->state = Bytes::ready;
     shell->decref();
     throw;
   }

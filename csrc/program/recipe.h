@@ -72,7 +72,7 @@ class Content final : public Waiting, public InSlots<Content> {
   explicit Content(Storage* s);
   void run(Ending why) override;
   size_t waiting() const override { return has_bytes() ? 0 : 1; }
-  bool has_bytes() const { return storage && storage->device == Device::CPU; }
+  bool has_bytes() const { return storage && storage->is_ready(); }
   void hold();
   void let_go();
 

@@ -316,7 +316,7 @@ template <class T> bool same_elements(const Tensor& a, const Tensor& b) {
 }
 std::optional<bool> compared_here(const Tensor& a, const Tensor& b) {
   const auto plain = [](const Tensor& t) {
-    return t.is_contiguous() && t->storage->device == Device::CPU && !is_batched(t);
+    return t.is_contiguous() && t->storage->is_ready() && !is_batched(t);
   };
   if (a.numel() > most_compared_here || a.dtype() != b.dtype() || modes.intercept || !plain(a) ||
       !plain(b))

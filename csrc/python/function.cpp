@@ -49,7 +49,7 @@ bool is_number_like(PyObject* o) {
   if (is_number(o)) return true;
   if (!is_tensor(o)) return false;
   auto* t = reinterpret_cast<TensorObj*>(o);
-  return t->shape->sizes.size() == 0 && t->storage->device != Device::Meta;
+  return t->shape->sizes.size() == 0 && !t->storage->is_meta();
 }
 
 // `strict` refuses tensors for int and number parameters, so that max(x, other) is not read as

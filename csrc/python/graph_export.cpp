@@ -40,34 +40,28 @@ PyObject* ints_tuple(const Dims& d) {
   return tuple_of(d.size(), [&](int i) { return PyLong_FromLongLong(d[i]); });
 }
 
-PyObject* attribute(FieldKind kind, const void* field) {
-  auto optional = [&]<class T>(auto&& convert) -> PyObject* {
-    const auto& f = *static_cast<const std::optional<T>*>(field);
-    if (!f) Py_RETURN_NONE;
-    return convert(*f);
-  };
-  switch (kind) {
-    case FieldKind::Int: return PyLong_FromLongLong(*static_cast<const int64_t*>(field));
-    case FieldKind::Bool: return PyBool_FromLong(*static_cast<const bool*>(field));
-    case FieldKind::Float: return PyFloat_FromDouble(*static_cast<const double*>(field));
-    case FieldKind::Number: return scalar_object(*static_cast<const Scalar*>(field));
-    case FieldKind::Ints: return ints_tuple(*static_cast<const Dims*>(field));
-    case FieldKind::Text: return PyUnicode_FromString(static_cast<const Str*>(field)->text);
-    case FieldKind::OptInt:
-      return optional.template operator()<int64_t>(
-          [](int64_t v) { return PyLong_FromLongLong(v); });
-    case FieldKind::OptBool:
-      return optional.template operator()<bool>([](bool v) { return PyBool_FromLong(v); });
-    case FieldKind::OptFloat:
-      return optional.template operator()<double>([](double v) { return PyFloat_FromDouble(v); });
-    case FieldKind::OptInts:
-      return optional.template operator()<Dims>([](const Dims& v) { return ints_tuple(v); });
-    case FieldKind::OptDType:
-      return optional.template operator()<DType>(
-          [](DType v) { return PyUnicode_FromString(name(v)); });
-    case FieldKind::Generator: Py_RETURN_NONE;
+template <class T> PyObject* attribute(const T& v) {
+  if constexpr (is_optional<T>) {
+    if (!v) Py_RETURN_NONE;
+    return attribute(*v);
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    return PyLong_FromLongLong(v);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return PyBool_FromLong(v);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return PyFloat_FromDouble(v);
+  } else if constexpr (std::is_same_v<T, Scalar>) {
+    return scalar_object(v);
+  } else if constexpr (std::is_same_v<T, Dims>) {
+    return ints_tuple(v);
+  } else if constexpr (std::is_same_v<T, Str>) {
+    return PyUnicode_FromString(v.text);
+  } else if constexpr (std::is_same_v<T, DType>) {
+    return PyUnicode_FromString(name(v));
+  } else {
+    static_assert(std::is_same_v<T, Generator*>);
+    Py_RETURN_NONE;
   }
-  Py_RETURN_NONE;
 }
 
 bool is_tensor_kind(ParamKind k) {
@@ -263,7 +257,8 @@ class Exporter {
     for (const Param& p : known.signature->params) {
       if (p.field < 0 || p.kind == ParamKind::Generator) continue;
       const AttrField& f = n.op->attrs->fields[static_cast<size_t>(p.field)];
-      Ref value(checked(attribute(f.kind, static_cast<const char*>(n.attrs()) + f.offset)));
+      const void* field = static_cast<const char*>(n.attrs()) + f.offset;
+      Ref value(checked(visit_field(f.kind, field, [](const auto& v) { return attribute(v); })));
       if (PyDict_SetItem(dict.get(), p.key, value.get()) < 0) throw PythonError();
     }
     return dict.release();

@@ -16,6 +16,7 @@
 #include "python/bridge.h"
 #include "python/convert.h"
 #include "python/overrides.h"
+#include "python/signature.h"
 #include "tensor/allocator.h"
 
 using namespace clew;
@@ -132,6 +133,7 @@ The dtype of tensors that are made of Python's floats.
 clew.float32
 )"},
     {"_set_default_dtype", set_default_dtype_, METH_O, nullptr},
+    {"_signature_parts", python::signature_parts, METH_O, nullptr},
     {"_interpreter_ends", interpreter_ends_, METH_NOARGS, nullptr},
     {"_stop_ageing", stop_ageing_, METH_NOARGS, nullptr},
     {"_load_lapack", load_lapack, METH_O,

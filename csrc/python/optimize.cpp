@@ -41,8 +41,8 @@ bool fits(PyObject* o, TensorObj* param) {
   auto* t = reinterpret_cast<TensorObj*>(o);
   settle_before_write(borrow(o));
   return t->dtype == param->dtype && t->shape->sizes == param->shape->sizes &&
-         t->shape->strides == param->shape->strides && t->storage->device == Device::CPU &&
-         !t->grad_fn && !(t->flags & (flag_batched | flag_conj)) &&
+         t->shape->strides == param->shape->strides && t->storage->is_ready() && !t->grad_fn &&
+         !(t->flags & (flag_batched | flag_conj)) &&
          !((t->flags & flag_inference) && !modes.inference);
 }
 

@@ -304,7 +304,7 @@ PyObject* saved_blocks(PyObject*, PyObject* tensors) {
       for (uint32_t i = 0; i < n->edge_count; ++i) add(n->edges[i].fn);
       for (const Saved& s : n->inner().saved_tensors()) {
         const Tensor t = s.values();
-        if (!t.defined() || t->storage->device == Device::Pending) continue;  // it has no bytes
+        if (!t.defined() || t->storage->is_pending()) continue;  // it has no bytes
         const Ref one(checked(Py_BuildValue(
             "(NNsN)", checked(PyLong_FromVoidPtr(t->storage)),
             checked(PyLong_FromSize_t(t->storage->nbytes)), n->name().c_str(),

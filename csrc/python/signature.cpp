@@ -1,5 +1,5 @@
-// The parser of signature texts.
-// May include: python/bridge.h.
+// What an op's signature says of its arguments, and the default values of its attributes.
+// May include: python/bridge.h, graph.
 // Invariant: a signature that does not fit its OpDef fails at import with its text in the message.
 #include "python/signature.h"
 
@@ -7,77 +7,34 @@
 #include <charconv>
 #include <cmath>
 
+#include "graph/signature.h"
 #include "python/attributes.h"
 
 namespace clew::python {
 
 namespace {
 
-struct Reader {
-  std::string_view s;
-  const OpDef& op;
-  size_t at = 0;
+[[noreturn]] void bad(const OpDef& op, std::string_view name, std::string_view why) {
+  fail_internal("signature '", op.signature, "': ", name, ": ", why);
+}
 
-  [[noreturn]] void bad(const std::string& why) const {
-    fail_internal("signature '", op.signature, "': ", why, " at position ", at);
-  }
-  void skip() {
-    while (at < s.size() && (s[at] == ' ' || s[at] == '\n')) ++at;
-  }
-  bool take(std::string_view t) {
-    skip();
-    if (s.substr(at, t.size()) != t) return false;
-    at += t.size();
-    return true;
-  }
-  void expect(std::string_view t) {
-    if (!take(t)) bad("expected '" + std::string(t) + "'");
-  }
-  std::string word() {
-    skip();
-    size_t from = at;
-    while (at < s.size() &&
-           (std::isalnum(static_cast<unsigned char>(s[at])) || s[at] == '_' || s[at] == '.'))
-      ++at;
-    if (from == at) bad("expected a name");
-    return std::string(s.substr(from, at - from));
-  }
-  // The text of a default value: up to a comma or closing parenthesis outside brackets and quotes.
-  std::string literal() {
-    skip();
-    size_t from = at;
-    int depth = 0;
-    bool quoted = false;
-    for (; at < s.size(); ++at) {
-      char c = s[at];
-      if (c == '\'') quoted = !quoted;
-      if (quoted) continue;
-      if (c == '[' || c == '(') ++depth;
-      if (c == ']' || (c == ')' && depth > 0)) {
-        --depth;
-        continue;
-      }
-      if (depth == 0 && (c == ',' || c == ')')) break;
-    }
-    return std::string(s.substr(from, at - from));
-  }
-};
-
-ParamKind kind_of(const std::string& type, bool list, bool optional, Reader& r) {
+ParamKind kind_of(const OpDef& op, const SignatureParam& p) {
+  const std::string_view type = p.word;
   if (type == "Operand") return ParamKind::Operand;
   if (type == "Tensor")
-    return list ? ParamKind::TensorList : optional ? ParamKind::OptTensor : ParamKind::Tensor;
+    return p.list ? ParamKind::TensorList : p.optional ? ParamKind::OptTensor : ParamKind::Tensor;
   if (type == "int") {
-    if (list) return optional ? ParamKind::OptInts : ParamKind::Ints;
-    return optional ? ParamKind::OptInt : ParamKind::Int;
+    if (p.list) return p.optional ? ParamKind::OptInts : ParamKind::Ints;
+    return p.optional ? ParamKind::OptInt : ParamKind::Int;
   }
-  if (type == "bool") return optional ? ParamKind::OptBool : ParamKind::Bool;
-  if (type == "float") return optional ? ParamKind::OptFloat : ParamKind::Float;
-  if (type == "Scalar") return optional ? ParamKind::OptNumber : ParamKind::Number;
-  if (type == "str") return optional ? ParamKind::OptText : ParamKind::Text;
+  if (type == "bool" && p.name == "inplace") return ParamKind::Inplace;
+  if (type == "bool") return p.optional ? ParamKind::OptBool : ParamKind::Bool;
+  if (type == "float") return p.optional ? ParamKind::OptFloat : ParamKind::Float;
+  if (type == "Scalar") return p.optional ? ParamKind::OptNumber : ParamKind::Number;
+  if (type == "str") return p.optional ? ParamKind::OptText : ParamKind::Text;
   if (type == "dtype") return ParamKind::DType;
   if (type == "Generator") return ParamKind::Generator;
-  r.bad("unknown type " + type);
+  bad(op, p.name, "its type is unknown");
 }
 
 FieldKind field_kind_of(ParamKind k) {
@@ -99,85 +56,76 @@ FieldKind field_kind_of(ParamKind k) {
   }
 }
 
-double number(const std::string& text, Reader& r) {
-  if (text == "inf") return INFINITY;
-  if (text == "-inf") return -INFINITY;
-  char* end = nullptr;
-  double v = std::strtod(text.c_str(), &end);
-  if (end == text.c_str() || *end) r.bad("bad default " + text);
-  return v;
-}
-int64_t integer(const std::string& text, Reader& r) {
-  int64_t v = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-  if (error != std::errc() || end != text.data() + text.size()) r.bad("bad default " + text);
-  return v;
-}
-bool looks_integral(const std::string& text) {
-  return text.find_first_of(".e") == std::string::npos && text.find("inf") == std::string::npos;
-}
+// Reads the text of a default value.
+class Default {
+  const OpDef& op_;
+  const SignatureParam& p_;
 
-void store_default(char* field, FieldKind kind, const Param& p, const std::string& text,
-                   Reader& r) {
-  bool none = text == "None";
-  switch (kind) {
-    case FieldKind::Int: *reinterpret_cast<int64_t*>(field) = integer(text, r); break;
-    case FieldKind::Bool: *reinterpret_cast<bool*>(field) = text == "True"; break;
-    case FieldKind::Float: *reinterpret_cast<double*>(field) = number(text, r); break;
-    case FieldKind::Number:
-      if (none)
-        *reinterpret_cast<Scalar*>(field) = Scalar();
-      else if (text == "True" || text == "False")
-        *reinterpret_cast<Scalar*>(field) = Scalar(text == "True");
-      else if (looks_integral(text))
-        *reinterpret_cast<Scalar*>(field) = Scalar(integer(text, r));
-      else
-        *reinterpret_cast<Scalar*>(field) = Scalar(number(text, r));
-      break;
-    case FieldKind::Text:
-      if (!none) {
-        if (text.size() < 2 || text.front() != '\'') r.bad("a text default needs quotes");
-        *reinterpret_cast<Str*>(field) = Str(std::string_view(text).substr(1, text.size() - 2));
-      }
-      break;
-    case FieldKind::OptInt:
-      if (!none) *reinterpret_cast<std::optional<int64_t>*>(field) = integer(text, r);
-      break;
-    case FieldKind::OptBool:
-      if (!none) *reinterpret_cast<std::optional<bool>*>(field) = text == "True";
-      break;
-    case FieldKind::OptFloat:
-      if (!none) *reinterpret_cast<std::optional<double>*>(field) = number(text, r);
-      break;
-    case FieldKind::Ints:
-    case FieldKind::OptInts: {
-      if (none) break;
-      Dims d;
-      if (text[0] == '[' || text[0] == '(') {
-        size_t i = 1;
-        while (i < text.size() - 1) {
-          size_t next = text.find(',', i);
-          if (next == std::string::npos) next = text.size() - 1;
-          std::string part = text.substr(i, next - i);
-          if (part.find_first_not_of(' ') != std::string::npos)
-            d.push_back(integer(part.substr(part.find_first_not_of(' ')), r));
-          i = next + 1;
-        }
-      } else {
-        d = Dims(std::max(p.repeat, 1), integer(text, r));
-      }
-      if (kind == FieldKind::Ints)
-        *reinterpret_cast<Dims*>(field) = d;
-      else
-        *reinterpret_cast<std::optional<Dims>*>(field) = d;
-      break;
-    }
-    case FieldKind::OptDType:
-    case FieldKind::Generator:
-      if (!none) r.bad("only None is a default here");
-      break;
+  [[noreturn]] void bad() const { python::bad(op_, p_.name, "its default does not fit its type"); }
+
+ public:
+  Default(const OpDef& op, const SignatureParam& p) : op_(op), p_(p) {}
+
+  void read(std::string_view text, int64_t& v) const {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+    if (error != std::errc() || end != text.data() + text.size()) bad();
   }
-}
+  void read(std::string_view text, double& v) const {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+    if (error != std::errc() || end != text.data() + text.size()) bad();
+  }
+  void read(std::string_view text, bool& v) const {
+    if (text != "True" && text != "False") bad();
+    v = text == "True";
+  }
+  void read(std::string_view text, Scalar& v) const {
+    if (text == "None") {
+      v = Scalar();
+    } else if (text == "True" || text == "False") {
+      v = Scalar(text == "True");
+    } else if (text.find_first_of(".en") == std::string_view::npos) {  // not of a float, nor inf
+      int64_t integer = 0;
+      read(text, integer);
+      v = Scalar(integer);
+    } else {
+      double number = 0;
+      read(text, number);
+      v = Scalar(number);
+    }
+  }
+  void read(std::string_view text, Str& v) const {
+    if (text == "None") return;
+    if (text.size() < 2 || text.front() != '\'') bad();
+    v = Str(text.substr(1, text.size() - 2));
+  }
+  void read(std::string_view text, Dims& v) const {
+    if (text.starts_with('[') || text.starts_with('(')) {
+      text = text.substr(1, text.size() - 2);
+      while (!text.empty()) {
+        const size_t end = std::min(text.find(','), text.size());
+        std::string_view part = text.substr(0, end);
+        part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+        int64_t n = 0;
+        if (!part.empty()) {
+          read(part, n);
+          v.push_back(n);
+        }
+        text.remove_prefix(std::min(end + 1, text.size()));
+      }
+    } else {
+      int64_t n = 0;
+      read(text, n);
+      v = Dims(std::max(p_.repeat, 1), n);
+    }
+  }
+  void read(std::string_view, DType&) const { bad(); }   // only None is a default
+  void read(std::string_view text, Generator*&) const {  // likewise
+    if (text != "None") bad();
+  }
+  template <class T> void read(std::string_view text, std::optional<T>& v) const {
+    if (text != "None") read(text, v.emplace());
+  }
+};
 
 }  // namespace
 
@@ -250,93 +198,83 @@ static Place place_of(const Param& p, const AttrInfo* info) {
   return place;
 }
 
+// Takes the next parameter into the overload; `field` counts those of the attribute struct.
+static void add_param(Overload& o, const SignatureParam& text, int& field) {
+  const OpDef& op = *o.op;
+  const AttrInfo* info = op.attrs;
+  Param p;
+  p.kind = kind_of(op, text);
+  p.name = text.name;
+  p.key = checked(PyUnicode_InternFromString(p.name.c_str()));
+  p.repeat = text.repeat;
+  p.varargs = text.varargs;
+  p.keyword_only = text.keyword_only;
+  p.has_default = text.has_default;
+  const bool tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::Operand ||
+                      p.kind == ParamKind::OptTensor || p.kind == ParamKind::TensorList;
+  if (p.kind == ParamKind::Operand && !adds_numbers(op_name(op))) o.needs_tensor = true;
+  if (tensor) {
+    ++o.tensors;
+    o.takes_list = o.takes_list || p.kind == ParamKind::TensorList;
+    if (p.kind != ParamKind::Tensor && p.has_default && text.default_text != "None")
+      bad(op, p.name, "a tensor's default can only be None");
+  } else if (p.kind != ParamKind::Inplace) {
+    if (!info || field >= info->count) bad(op, p.name, "the attribute struct has no field for it");
+    const AttrField& own = info->fields[static_cast<size_t>(field)];
+    if (own.kind != field_kind_of(p.kind))
+      bad(op, p.name, "the attribute struct's field has another type");
+    p.field = field++;
+    if (p.has_default)
+      visit_field(own.kind, static_cast<void*>(static_cast<char*>(o.defaults) + own.offset),
+                  [&](auto& v) { Default(op, text).read(text.default_text, v); });
+  }
+  if (!p.keyword_only) ++o.positional;
+  if (!p.has_default) o.required |= 1u << o.params.size();
+  o.places.push_back(place_of(p, info));
+  o.params.push_back(std::move(p));
+}
+
 std::unique_ptr<Overload> parse_signature(const OpDef& op) {
-  Reader r{op.signature, op};
+  const SignatureText text = read_signature(op.signature);
   auto o = std::make_unique<Overload>();
   o->op = &op;
-  r.word();
-  r.expect("(");
   const AttrInfo* info = op.attrs;
   if (info) {
     o->defaults = ::operator new (info->size, std::align_val_t{16});
     info->construct(o->defaults);
   }
-  bool keyword_only = false;
+  if (text.params.size() > max_params || (info && info->size > max_attr_bytes))
+    bad(op, "the call", "it has too many parameters");
   int field = 0;
-  if (!r.take(")")) {
-    do {
-      if (r.take("*")) {
-        keyword_only = true;
-        continue;
-      }
-      Param p;
-      std::string type = r.word();
-      bool list = false;
-      bool optional = r.take("?");
-      if (r.take("[")) {
-        list = true;
-        if (!r.take("]")) {
-          p.repeat = std::stoi(r.word());
-          r.expect("]");
-        }
-        if (r.take("?")) optional = true;
-        if (r.take("*")) p.varargs = true;
-      }
-      p.kind = kind_of(type, list, optional, r);
-      p.name = r.word();
-      p.key = checked(PyUnicode_InternFromString(p.name.c_str()));
-      p.keyword_only = keyword_only;
-      std::string text;
-      if (r.take("=")) {
-        p.has_default = true;
-        text = r.literal();
-      }
-      if (p.kind == ParamKind::Bool && p.name == "inplace") p.kind = ParamKind::Inplace;
-      bool tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::Operand ||
-                    p.kind == ParamKind::OptTensor || p.kind == ParamKind::TensorList;
-      if (p.kind == ParamKind::Operand && !adds_numbers(op_name(op))) o->needs_tensor = true;
-      if (tensor) {
-        ++o->tensors;
-        o->takes_list = o->takes_list || p.kind == ParamKind::TensorList;
-        if (p.kind != ParamKind::Tensor && p.has_default && text != "None")
-          r.bad("a tensor's default can only be None");
-      } else if (p.kind != ParamKind::Inplace) {
-        if (!info || field >= info->count) r.bad("the attribute struct has no field for " + p.name);
-        if (info->fields[static_cast<size_t>(field)].kind != field_kind_of(p.kind))
-          r.bad("the attribute struct's field has another type than " + p.name);
-        p.field = field++;
-        if (p.has_default)
-          store_default(
-              static_cast<char*>(o->defaults) + info->fields[static_cast<size_t>(p.field)].offset,
-              info->fields[static_cast<size_t>(p.field)].kind, p, text, r);
-      }
-      if (!keyword_only) ++o->positional;
-      if (!p.has_default) o->required |= 1u << o->params.size();
-      o->places.push_back(place_of(p, info));
-      o->params.push_back(std::move(p));
-      if (o->params.size() > max_params || (info && info->size > max_attr_bytes))
-        r.bad("too many parameters");
-    } while (r.take(","));
-    r.expect(")");
-  }
+  for (const SignatureParam& p : text.params) add_param(*o, p, field);
   if (info && field != info->count)
-    r.bad("the attribute struct has more fields than the signature has arguments");
-  r.expect("->");
-  if (r.take("(")) {
-    o->output_count = 0;
-    do {
-      r.expect("Tensor");
-      r.skip();
-      if (r.at < r.s.size() && r.s[r.at] != ',' && r.s[r.at] != ')') o->outputs.push_back(r.word());
-      ++o->output_count;
-    } while (r.take(","));
-    r.expect(")");
-  } else {
-    r.expect("Tensor");
-    o->returns_list = r.take("[]");
-  }
+    bad(op, "the attribute struct", "it has more fields than the signature has arguments");
+  for (const std::string_view name : text.outputs) o->outputs.emplace_back(name);
+  o->output_count = text.output_count;
+  o->returns_list = text.returns_list;
   count_plain_tensors(*o);
   return o;
+}
+
+static PyObject* text_object(std::string_view s) {
+  return checked(PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())));
+}
+
+PyObject* signature_parts(PyObject*, PyObject* text) {
+  return guarded([&] {
+    Py_ssize_t size = 0;
+    const char* chars = PyUnicode_AsUTF8AndSize(text, &size);
+    if (!chars) throw PythonError();
+    const SignatureText parts = read_signature({chars, static_cast<size_t>(size)});
+    const Ref params(checked(PyList_New(0)));
+    for (const SignatureParam& p : parts.params) {
+      const Ref part(checked(Py_BuildValue(
+          "(NNNN)", text_object(p.kind), text_object(p.name), PyBool_FromLong(p.keyword_only),
+          p.has_default ? text_object(p.default_text) : Py_NewRef(Py_None))));
+      if (PyList_Append(params.get(), part.get()) < 0) throw PythonError();
+    }
+    return checked(Py_BuildValue("(ON)", params.get(), text_object(parts.result)));
+  });
 }
 
 }  // namespace clew::python

@@ -94,6 +94,10 @@ struct Overload {
 
 std::unique_ptr<Overload> parse_signature(const OpDef& op);
 
+// The parts of a signature text, for Python: ([(kind, name, by name only, default's text or None)],
+// what stands behind the arrow).
+PyObject* signature_parts(PyObject*, PyObject* text);
+
 // All overloads of one public name.
 struct FunctionEntry {
   std::string name;  // dotted

@@ -348,12 +348,8 @@ PyObject* get_nbytes(PyObject* o, void*) {
 PyObject* get_retains_grad(PyObject* o, void*) {
   return PyBool_FromLong(obj(o)->grad_fn && obj(o)->extra && obj(o)->extra->retains_grad);
 }
-PyObject* get_is_meta(PyObject* o, void*) {
-  return PyBool_FromLong(obj(o)->storage->device == Device::Meta);
-}
-PyObject* get_is_cpu(PyObject* o, void*) {
-  return PyBool_FromLong(obj(o)->storage->device != Device::Meta);
-}
+PyObject* get_is_meta(PyObject* o, void*) { return PyBool_FromLong(obj(o)->storage->is_meta()); }
+PyObject* get_is_cpu(PyObject* o, void*) { return PyBool_FromLong(!obj(o)->storage->is_meta()); }
 PyObject* get_false(PyObject*, void*) { Py_RETURN_FALSE; }
 template <Name name> PyObject* get_by_op(PyObject* o, void*) { return unary<name>(o); }
 PyObject* get_weakly_number(PyObject* o, void*) {

@@ -1,6 +1,7 @@
 // The small Python types: dtype, device, Size; and parsing of numbers, sizes and dtypes.
 // May include: everything below python/.
-// Invariant: there is one dtype object per DType and one device object per Device.
+// Invariant: there is one dtype object per DType and one device object per kind of device that has
+// no index.
 #include <unistd.h>
 
 #include <algorithm>
@@ -160,8 +161,8 @@ PyObject* device_compare(PyObject* a, PyObject* b, int op) {
 }
 Py_hash_t device_hash(PyObject* o) {
   const auto* kind = std::find(absent_kinds.begin(), absent_kinds.end(), absent_of(o));
-  const auto number =
-      absent_of(o) ? 2 + (kind - absent_kinds.begin()) : static_cast<std::ptrdiff_t>(device_of(o));
+  const auto number = absent_of(o) ? 2 + (kind - absent_kinds.begin())
+                                   : static_cast<std::ptrdiff_t>(device_of(o).kind());
   return static_cast<Py_hash_t>(number * 1000 + index_of(o) + 2);
 }
 PyObject* device_reduce(PyObject* o, PyObject*) {
@@ -396,7 +397,7 @@ PyObject* dtype_object(DType d) {
   return o;
 }
 PyObject* device_object(Device d) {
-  PyObject* o = device_objects[static_cast<int>(d)];
+  PyObject* o = device_objects[static_cast<int>(d.kind())];
   Py_INCREF(o);
   return o;
 }
@@ -673,7 +674,7 @@ void add_types(PyObject* module) {
   for (int i = 0; i < 2; ++i) {
     auto* o = PyObject_New(DeviceObj, device_type);
     if (!o) throw PythonError();
-    o->device = static_cast<Device>(i);
+    o->device = Device(static_cast<DeviceKind>(i));
     o->index = no_index;
     o->absent = nullptr;
     device_objects[i] = reinterpret_cast<PyObject*>(o);

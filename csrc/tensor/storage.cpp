@@ -57,11 +57,12 @@ void* allocate_short_block(int c, size_t nbytes) {
                                : allocate_pages(bytes * line_bytes);
 }
 
-[[gnu::noinline]] Storage* allocate_rarely(Allocator& a, size_t nbytes, Device device) {
+[[gnu::noinline]] Storage* allocate_rarely(Allocator& a, size_t nbytes, NewBytes what) {
   Storage* s;
-  if (device != Device::CPU || nbytes == 0) {
+  if (what.state != Bytes::ready || nbytes == 0) {
     s = bare_storage(a);
-    s->device = device;
+    s->device = what.device;
+    s->state = what.state;
     s->nbytes = nbytes;
     return s;
   }
@@ -130,14 +131,14 @@ void clean_short_blocks(Allocator& a) {
   }
 }
 
-Storage* Storage::allocate(size_t nbytes, Device device) {
+Storage* Storage::allocate(size_t nbytes, NewBytes what) {
   Allocator& a = allocator();
   Storage* s;
-  if (a.stats.live_bytes + static_cast<int64_t>(nbytes) > a.room_limit && device == Device::CPU)
-      [[unlikely]]
+  if (a.stats.live_bytes + static_cast<int64_t>(nbytes) > a.room_limit &&
+      what.state == Bytes::ready) [[unlikely]]
     a.make_room(nbytes);
-  if (device != Device::CPU || nbytes - 1 >= short_most) [[unlikely]] {  // 0 - 1 is large
-    s = allocate_rarely(a, nbytes, device);
+  if (what.state != Bytes::ready || nbytes - 1 >= short_most) [[unlikely]] {  // 0 - 1 is large
+    s = allocate_rarely(a, nbytes, what);
     if (!s->data) return s;
   } else {
     const int c = class_of(nbytes);
@@ -202,7 +203,7 @@ void Storage::resize(size_t new_nbytes) {
     fail(
         "resize_: cannot resize storage that others hold too (NumPy, DLPack, or other processes); "
         "make a copy with clone()");
-  Storage* fresh = allocate(new_nbytes, device);
+  Storage* fresh = allocate(new_nbytes, {device, state});
   if (data && fresh->data)
     std::memcpy(fresh->data, data, nbytes < new_nbytes ? nbytes : new_nbytes);
   std::swap(data, fresh->data);

@@ -10,10 +10,38 @@
 
 namespace clew {
 
-// Pending, which only a storage says: on the CPU, with calls that wait before the bytes are right
-// (graph/deferral.h).
-enum class Device : uint8_t { CPU, Meta, Pending };
-constexpr const char* name(Device d) { return d == Device::Meta ? "meta" : "cpu"; }
+// Where bytes lie: a kind of device, and which one of its kind. The CPU and meta are one each.
+enum class DeviceKind : uint8_t { CPU, Meta };
+class Device {
+  uint8_t code_;  // 3 bits of the kind, 5 of the index
+
+ public:
+  static constexpr int most = 32;  // of a kind
+  constexpr Device(DeviceKind kind = DeviceKind::CPU, int index = 0)
+      : code_(static_cast<uint8_t>(static_cast<int>(kind) + 8 * index)) {}
+  constexpr DeviceKind kind() const { return static_cast<DeviceKind>(code_ % 8); }
+  constexpr int index() const { return code_ / 8; }
+  constexpr bool operator==(const Device&) const = default;
+  static const Device CPU, Meta;
+};
+inline constexpr Device Device::CPU{DeviceKind::CPU}, Device::Meta{DeviceKind::Meta};
+constexpr const char* name(Device d) { return d.kind() == DeviceKind::Meta ? "meta" : "cpu"; }
+
+// Whether a storage's bytes can be used.
+enum class Bytes : uint8_t {
+  ready,
+  pending,  // calls that wait must run before (graph/deferral.h)
+  none,     // of meta: there are sizes only
+};
+// What a new storage is to be.
+struct NewBytes {
+  Device device;
+  Bytes state;
+  constexpr NewBytes(Device d)
+      : device(d), state(d.kind() == DeviceKind::Meta ? Bytes::none : Bytes::ready) {}
+  constexpr NewBytes(Device d, Bytes state) : device(d), state(state) {}
+  static constexpr NewBytes pending(Device d = {}) { return {d, Bytes::pending}; }
+};
 
 struct Origin;  // graph/provenance.h
 struct Span;    // base/spans.h
@@ -21,11 +49,12 @@ struct Span;    // base/spans.h
 struct alignas(64) Storage {  // one line of the cache
   uint32_t refs = 1;
   uint32_t version = 0;  // counts in-place writes through any view
-  Device device = Device::CPU;
-  bool resizable = true;  // false if another owner has the bytes (NumPy, DLPack)
+  Device device;
+  Bytes state = Bytes::ready;
   uint16_t size_class = 0;
-  uint32_t awaited : 31 = 0;  // operands of waiting calls that lie here
+  uint32_t awaited : 30 = 0;  // operands of waiting calls that lie here
   uint32_t lent : 1 = 0;      // the bytes may be written unseen through NumPy, DLPack or an address
+  uint32_t resizable : 1 = 1;  // 0 if another owner has the bytes (NumPy, DLPack)
   void* data = nullptr;
   size_t nbytes = 0;
   // For foreign memory: releases `owner`. The owner of a pending storage is what computes its bytes
@@ -37,7 +66,7 @@ struct alignas(64) Storage {  // one line of the cache
   Span* span = nullptr;      // what a long block lies in
 
   // 64-byte aligned, uninitialised. Throws OutOfMemory when the bytes cannot be had.
-  static Storage* allocate(size_t nbytes, Device device = Device::CPU);
+  static Storage* allocate(size_t nbytes, NewBytes what = Device::CPU);
   static Storage* wrap(void* data, size_t nbytes, void* owner, void (*release)(Storage*));
   void resize(size_t new_nbytes);
   // Bytes for a storage that was allocated as pending, without any.
@@ -45,9 +74,10 @@ struct alignas(64) Storage {  // one line of the cache
   // Takes the bytes of another storage of the same size, which then has none.
   void take_bytes_of(Storage* other);
   // Whether settle_before_write() must be called before the bytes are written.
-  bool is_looked_after() const {
-    return device == Device::Pending || awaited || (release && resizable);
-  }
+  bool is_looked_after() const { return is_pending() || awaited || (release && resizable); }
+  bool is_ready() const { return state == Bytes::ready; }
+  bool is_pending() const { return state == Bytes::pending; }
+  bool is_meta() const { return state == Bytes::none; }
   // References that no waiting call holds.
   uint32_t seen_refs() const { return refs - awaited; }
   // Whether code outside the library may write the bytes unnoticed.

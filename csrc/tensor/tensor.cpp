@@ -211,11 +211,11 @@ static Tensor over(Storage* s, DType dtype, ShapeRef shape) {
   return Tensor::steal(t);
 }
 
-Tensor empty(const Dims& sizes, DType dtype, Device device) {
+Tensor empty(const Dims& sizes, DType dtype, NewBytes what) {
   if (sizes.size() > max_dims)
     fail("tensors have at most ", max_dims, " dimensions; got ", sizes.size());
   ShapeRef shape = Shape::dense(sizes);
-  Storage* storage = Storage::allocate(bytes_for(shape->numel, dtype), device);
+  Storage* storage = Storage::allocate(bytes_for(shape->numel, dtype), what);
   return over(storage, dtype, std::move(shape));
 }
 
@@ -232,7 +232,7 @@ Tensor empty_matrix(int64_t rows, int64_t columns, const Tensor& a) {
   return empty({rows, columns}, a.dtype());
 }
 
-Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device device) {
+Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, NewBytes what) {
   require(sizes.size() == strides.size(),
           "empty_strided: sizes and strides must have equal length; got ", sizes, " and ", strides);
   if (sizes.size() > max_dims)
@@ -243,7 +243,7 @@ Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device
   const Checked span = span_of(sizes, strides);
   require(span.fits, "empty_strided: sizes ", sizes, " with strides ", strides,
           " reach beyond what an int64 can count");
-  Storage* storage = Storage::allocate(bytes_for(span.value, dtype), device);
+  Storage* storage = Storage::allocate(bytes_for(span.value, dtype), what);
   return over(storage, dtype, std::move(shape));
 }
 

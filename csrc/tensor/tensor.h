@@ -60,7 +60,7 @@ struct TensorObj {
 
   // Of the first element. Only kernels and what hands bytes out ask for it.
   char* address() const {
-    if (storage->device == Device::Pending) [[unlikely]]
+    if (storage->is_pending()) [[unlikely]]
       settle_storage(storage);
     return storage->at(offset);
   }
@@ -129,8 +129,8 @@ class Tensor {
   bool defined() const { return p_ != nullptr; }
 
   DType dtype() const { return p_->dtype; }
-  Device device() const { return is_meta() ? Device::Meta : Device::CPU; }
-  bool is_meta() const { return p_->storage->device == Device::Meta; }
+  Device device() const { return p_->storage->device; }
+  bool is_meta() const { return p_->storage->is_meta(); }
   const Dims& sizes() const { return p_->shape->sizes; }
   const Dims& strides() const { return p_->shape->strides; }
   int ndim() const { return sizes().size(); }
@@ -188,9 +188,9 @@ inline void settle_before_write(const Tensor& t) {
 void require_elements(const Tensor& t, const char* what);
 
 // Uninitialised, contiguous (or with the given strides).
-Tensor empty(const Dims& sizes, DType dtype, Device device = Device::CPU);
+Tensor empty(const Dims& sizes, DType dtype, NewBytes what = Device::CPU);
 Tensor empty_strided(const Dims& sizes, const Dims& strides, DType dtype,
-                     Device device = Device::CPU);
+                     NewBytes what = Device::CPU);
 // The same on the CPU in the shape of a contiguous tensor, whose numel is known to have fitted.
 Tensor empty_dense(Shape* like, DType dtype);
 inline Tensor empty_dense_like(const Tensor& a, DType dtype) {

@@ -15,11 +15,21 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
-from clew._ops.signatures import split
 
 __all__ = ["Schema"]
 
 _HEAD = re.compile(r"\s*(?:(?P<space>[\w]+)::)?(?P<name>[\w]+)(?:\.(?P<overload>\w+))?\s*\(")
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand outside brackets."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "[(") - (c in "])")
+        if c == "," and not depth:
+            parts.append(text[start:i])
+            start = i + 1
+    return [p.strip() for p in (*parts, text[start:]) if p.strip()]
 
 
 class _Parameter(typing.NamedTuple):
@@ -56,7 +66,7 @@ class Schema:
         self.returns = text[at:].partition("->")[2].strip()
         self.arguments: list[_Parameter] = []
         keyword_only = False
-        for part in split(inner):
+        for part in _split(inner):
             if part == "*":
                 keyword_only = True
                 continue
@@ -190,7 +200,7 @@ def _result_types(text: str) -> list[str] | None:
     """The types of the results; None where the schema says nothing."""
     if not text:
         return None
-    inner = split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
+    inner = _split(text[1:-1]) if text.startswith("(") and text.endswith(")") else [text]
     return [_plain(part).split()[0] for part in inner if part.strip()]
 
 
@@ -200,7 +210,7 @@ def _default(text: str) -> Any:
     if text in words:
         return words[text]
     if text.startswith("["):
-        return [_default(part) for part in split(text[1:-1])]
+        return [_default(part) for part in _split(text[1:-1])]
     for kind in (int, float):
         try:
             return kind(text)

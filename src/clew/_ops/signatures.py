@@ -1,6 +1,7 @@
 """The signatures of the table of operations, for `inspect.signature` and whatever binds arguments.
 
-An operation's signature text is written once, where the operation is declared; here it is read.
+An operation's signature text is written once, where the operation is declared, and the core takes
+it apart.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import inspect
 from typing import Any, NamedTuple
 
-__all__ = ["REQUIRED", "Parameter", "parse", "signature_of", "split"]
+from clew import _C
+
+__all__ = ["REQUIRED", "Parameter", "parse", "signature_of"]
 
 REQUIRED = inspect.Parameter.empty
 _TYPES = {"Operand": "Tensor | Number", "Scalar": "Number"}
@@ -23,17 +26,6 @@ class Parameter(NamedTuple):
     name: str
     named: bool
     default: Any
-
-
-def split(text: str) -> list[str]:
-    """The parts between commas that stand outside brackets."""
-    parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        depth += (c in "[(") - (c in "])")
-        if c == "," and not depth:
-            parts.append(text[start:i])
-            start = i + 1
-    return [p.strip() for p in (*parts, text[start:]) if p.strip()]
 
 
 def _default(text: str) -> Any:
@@ -54,17 +46,11 @@ def parse(text: str) -> tuple[list[Parameter], str]:
     """The parameters of a signature such as "sum(Tensor input, *, dtype? dtype=None) -> Tensor",
     and what it says of the result.
     """
-    inside, _, result = text[text.index("(") + 1 :].rpartition(") -> ")
-    found = []
-    named = False
-    for part in split(inside):
-        if part == "*":
-            named = True
-            continue
-        left, _, default = part.partition("=")
-        kind, name = left.split()
-        found.append(Parameter(kind, name, named, _default(default) if default else REQUIRED))
-    return found, result.strip()
+    parts, result = _C._signature_parts(text)
+    return [
+        Parameter(kind, name, named, REQUIRED if default is None else _default(default))
+        for kind, name, named, default in parts
+    ], result
 
 
 def _word(kind: str) -> str:
