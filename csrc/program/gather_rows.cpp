@@ -11,12 +11,6 @@
 
 namespace clew::program {
 
-Tensor int64_vector(std::span<const int64_t> values) {
-  Tensor t = empty({static_cast<int64_t>(values.size())}, DType::Int64);
-  std::copy(values.begin(), values.end(), t.data<int64_t>());
-  return t;
-}
-
 namespace {
 
 constexpr int64_t zero_row = 0;
@@ -71,14 +65,14 @@ struct GatherRows final : Node {
           at.push_back(static_cast<int64_t>(i));
           to.push_back(rows[i].row);
         }
-      const Tensor own = builtins.take_rows(grads[0], int64_vector(at));
+      const Tensor own = builtins.take_rows(grads[0], int64_tensor(at));
       Dims sizes = part_shapes[k]->sizes;
       if (alone[k]) {
         Dims with_row{1};
         for (const int64_t n : sizes) with_row.push_back(n);
-        out[k] = builtins.view(builtins.add_rows(with_row, int64_vector(to), own), sizes);
+        out[k] = builtins.view(builtins.add_rows(with_row, int64_tensor(to), own), sizes);
       } else {
-        out[k] = builtins.add_rows(sizes, int64_vector(to), own);
+        out[k] = builtins.add_rows(sizes, int64_tensor(to), own);
       }
     }
   }
@@ -101,10 +95,10 @@ Tensor gather_rows(std::span<const Tensor> parts, const std::vector<bool>& alone
       std::vector<int64_t> all;
       if (alone[k]) {
         t = builtins.view(
-            builtins.take_rows(builtins.unsqueeze(t, 0), int64_vector({&zero_row, 1})), t.sizes());
+            builtins.take_rows(builtins.unsqueeze(t, 0), int64_tensor({&zero_row, 1})), t.sizes());
       } else {
         for (int64_t i = 0; i < t.size(0); ++i) all.push_back(i);
-        t = builtins.take_rows(t, int64_vector(all));
+        t = builtins.take_rows(t, int64_tensor(all));
       }
     }
     own.push_back(std::move(t));

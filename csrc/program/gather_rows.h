@@ -21,6 +21,4 @@ constexpr int most_parts = 64;
 Tensor gather_rows(std::span<const Tensor> parts, const std::vector<bool>& alone,
                    std::vector<RowOf> rows);
 
-Tensor int64_vector(std::span<const int64_t> values);
-
 }  // namespace clew::program

@@ -321,6 +321,21 @@ void copy_into(const Tensor& dst, const Tensor& src) {
                 {src->address(), dst.sizes().data(), strides.data(), dst.ndim(), src.dtype()});
 }
 
+Tensor int64_tensor(std::span<const int64_t> values) {
+  return int64_tensor(static_cast<int64_t>(values.size()), [&](std::span<int64_t> to) {
+    std::copy(values.begin(), values.end(), to.begin());
+  });
+}
+std::vector<int64_t> int64_values(const Tensor& t) {
+  require(t.dtype() == DType::Int64 || t.dtype() == DType::Int32,
+          "int64_values: the tensor must be int64 or int32; got ", t);
+  require(!t.is_meta(), "int64_values: a meta tensor has no values");
+  Tensor dense = empty(t.sizes(), DType::Int64);
+  copy_into(dense, t);
+  const auto* p = dense.data<const int64_t>();
+  return {p, p + dense.numel()};
+}
+
 Scalar item(const Tensor& t) {
   require(t.numel() == 1, "item: a tensor with ", t.numel(),
           " elements cannot be converted to a number; it must have exactly one");

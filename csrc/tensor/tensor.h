@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/ndview.h"
@@ -207,6 +208,16 @@ constexpr uint8_t kept_flags = flag_own_version | flag_inference | flag_wrapped_
 Tensor over_parts(Storage* storage, Shape* shape, int64_t offset, DType dtype, uint8_t flags);
 // A CPU 0-d tensor with the value; `wrapped` marks it as a Python number for promotion.
 Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped = false);
+// How code outside of kernels passes values in and out, with item(): a vector of n numbers that
+// fill(std::span<int64_t>) writes, or of given ones; the numbers of a tensor of int64 or int32, in
+// order.
+template <class F> Tensor int64_tensor(int64_t n, F&& fill) {
+  Tensor t = empty({n}, DType::Int64);
+  fill(std::span<int64_t>(t.data<int64_t>(), static_cast<size_t>(n)));
+  return t;
+}
+Tensor int64_tensor(std::span<const int64_t> values);
+std::vector<int64_t> int64_values(const Tensor& t);
 // Writes value into every element; not recorded.
 void fill_(const Tensor& t, const Scalar& value);
 // dst[...] = src[...] converting dtype, broadcasting src; not recorded, does not bump versions.

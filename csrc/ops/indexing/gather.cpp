@@ -45,13 +45,7 @@ Tensor as_int64(const Tensor& index) {
 }
 // Indices counted from the end, as indices counted from the start.
 Tensor from_start(const Tensor& index, int64_t size) {
-  if (index.is_meta()) return index;
-  Tensor out = empty(index.sizes(), DType::Int64);
-  copy_into(out, index);
-  auto* p = out.data<int64_t>();
-  for (int64_t i = 0; i < out.numel(); ++i)
-    if (p[i] < 0) p[i] += size;
-  return out;
+  return where(lt(index, number(Scalar(0))), add(index, number(Scalar(size))), index);
 }
 
 void check_index(const Call& c, int which, int dim) {
@@ -555,32 +549,33 @@ Tensor apply_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Ten
 std::pair<Tensor, Tensor> product_gradients(const Tensor& g, const Tensor& x, int64_t dim,
                                             const Tensor& index, const Tensor& src,
                                             bool include_self) {
-  Tensor at = reshape(from_start(index, 0), {-1});
+  std::vector<int64_t> places = int64_values(index);
   int d = wrapped(dim, x.ndim(), "scatter_reduce");
   const Dims& sizes = x.sizes();
   int64_t targets = x.numel();
-  int64_t count = at.numel();
+  const int64_t count = index.numel();
   // The flat place of each factor's target, and the how manieth factor of it this is.
   std::vector<int64_t> flat(static_cast<size_t>(count)), seen(static_cast<size_t>(targets), 0);
   std::vector<int64_t> rank(static_cast<size_t>(count));
-  auto* p = at.data<int64_t>();
   int64_t most = 0;
-  check_range(at, x, d, "scatter_reduce");  // what was saved may have been written to
+  check_range(index, x, d, "scatter_reduce");  // what was saved may have been written to
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = i, place = 0, step = 1;
     for (int k = index.ndim() - 1; k >= 0; --k) {
       int64_t here = rest % index.size(k);
       rest /= index.size(k);
-      place += (k == d ? p[i] : here) * step;
+      place += (k == d ? places[static_cast<size_t>(i)] : here) * step;
       step *= sizes[k];
     }
-    if (index.ndim() == 0) place = p[i];
+    if (index.ndim() == 0) place = places[static_cast<size_t>(i)];
     flat[static_cast<size_t>(i)] = place;
     rank[static_cast<size_t>(i)] = seen[static_cast<size_t>(place)]++;
     most = std::max(most, seen[static_cast<size_t>(place)]);
   }
   for (int64_t i = 0; i < count; ++i)
-    p[i] = flat[static_cast<size_t>(i)] * most + rank[static_cast<size_t>(i)];
+    places[static_cast<size_t>(i)] =
+        flat[static_cast<size_t>(i)] * most + rank[static_cast<size_t>(i)];
+  const Tensor at = int64_tensor(places);
   Tensor ones = empty({targets * most}, x.dtype());
   fill_(ones, Scalar(1));
   Tensor rows = reshape(scatter(ones, 0, at, reshape(src, {-1})), {targets, most});

@@ -2,6 +2,8 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: the gradient of a constant pad is the opposite pad; the other modes are an index along
 // each dimension.
+#include <algorithm>
+
 #include "base/checked.h"
 #include "base/fits.h"
 #include "graph/autocast.h"
@@ -89,25 +91,18 @@ constexpr OpDef constant_op = general({
 
 // Where the elements of a padded dimension come from.
 Tensor source_of(int64_t size, int64_t left, int64_t right, std::string_view mode, Device device) {
-  Tensor index = empty({left + size + right}, DType::Int64, device);
-  if (device == Device::Meta) return index;
-  auto* p = index.data<int64_t>();
+  if (device == Device::Meta) return empty({left + size + right}, DType::Int64, device);
   // Circular padding repeats the part that negative padding leaves.
   int64_t first = std::max<int64_t>(-left, 0);
   int64_t kept = size - first - std::max<int64_t>(-right, 0);
-  for (int64_t k = 0; k < index.numel(); ++k) {
-    int64_t i = k - left;
-    if (mode == "replicate")
-      i = std::clamp<int64_t>(i, 0, size - 1);
-    else if (mode == "circular")
-      i = ((i - first) % kept + kept) % kept + first;
-    else if (i < 0)
-      i = -i;
-    else if (i >= size)
-      i = 2 * (size - 1) - i;
-    p[k] = i;
-  }
-  return index;
+  const auto source = [&](int64_t i) {
+    if (mode == "replicate") return std::clamp<int64_t>(i, 0, size - 1);
+    if (mode == "circular") return ((i - first) % kept + kept) % kept + first;
+    return i < 0 ? -i : i >= size ? 2 * (size - 1) - i : i;
+  };
+  return int64_tensor(left + size + right, [&](std::span<int64_t> index) {
+    for (size_t k = 0; k < index.size(); ++k) index[k] = source(static_cast<int64_t>(k) - left);
+  });
 }
 Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::string_view op) {
   bool known = mode == "reflect" || mode == "replicate" || mode == "circular";

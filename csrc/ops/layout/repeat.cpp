@@ -106,23 +106,20 @@ Tensor interleaved(const Tensor& repeats, const std::optional<int64_t>& output_s
           ": repeats must be int64 or int32; got ", repeats);
   require(!repeats.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
-  Tensor counts = empty({repeats.numel()}, DType::Int64);
-  copy_into(counts, alias(repeats, counts.sizes(), {repeats.ndim() ? repeats.stride(0) : 1}));
+  const std::vector<int64_t> counts = int64_values(repeats);
   Checked sum = 0;
-  for (int64_t i = 0; i < counts.numel(); ++i) {
-    int64_t n = counts.data<int64_t>()[i];
+  for (const int64_t n : counts) {
     require(n >= 0, op, ": repeats must not be negative; got ", n);
     sum += n;
   }
   require(sum.fits, op, ": repeats ", repeats, " add up to more than an int64 can count");
   const int64_t total = sum.value;
   check_output_size(output_size, total, op);
-  Tensor out = empty({total}, DType::Int64);
-  auto* p = out.data<int64_t>();
-  for (int64_t i = 0; i < counts.numel(); ++i) {
-    for (int64_t n = counts.data<int64_t>()[i]; n > 0; --n) *p++ = i;
-  }
-  return out;
+  return int64_tensor(total, [&](std::span<int64_t> from) {
+    auto to = from.begin();
+    for (size_t i = 0; i < counts.size(); ++i)
+      to = std::fill_n(to, counts[i], static_cast<int64_t>(i));
+  });
 }
 void interleave_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<InterleaveAttrs>();

@@ -12,6 +12,7 @@
 #include "ops/calls/comparison.h"
 #include "ops/calls/matmul.h"
 #include "ops/calls/product.h"
+#include "ops/calls/rearrange.h"
 #include "ops/calls/reduction.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/softmax.h"
@@ -71,13 +72,9 @@ Tensor repeated(const Tensor& x, int64_t heads) {
 
 // True on and below the diagonal.
 Tensor causal_mask(int64_t rows, int64_t cols, Device device) {
-  Tensor mask = empty({rows, cols}, DType::Bool, device);
-  if (device == Device::Meta) return mask;
-  bool* to = mask.data<bool>();
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < cols; ++j) to[i * cols + j] = j <= i;
-  }
-  return mask;
+  const Tensor all = empty({rows, cols}, DType::Bool, device);
+  if (device == Device::CPU) fill_(all, Scalar(true));
+  return tril(all);
 }
 
 // The softmax weights of scaled scores under a mask. Rows that are masked as a whole get zeros.

@@ -361,10 +361,9 @@ void tensor_split_tensor_run(const Call& c, Tensors& outs) {
           cuts);
   require(!cuts.is_meta(), c.name(), ": tensor_indices_or_sections must not be on the meta device");
   int dim = cutting_dim(c, c.as<DimAttrs>().dim);
-  if (cuts.ndim() == 0) return cut_sections(c.in[0], *cuts.data<int64_t>(), dim, c.name(), outs);
+  if (cuts.ndim() == 0) return cut_sections(c.in[0], item(cuts).i, dim, c.name(), outs);
   Dims indices;
-  for (int64_t i = 0; i < cuts.numel(); ++i)
-    indices.push_back(cuts.data<int64_t>()[i * cuts.stride(0)]);
+  for (const int64_t n : int64_values(cuts)) indices.push_back(n);
   cut_indices(c.in[0], indices, dim, outs);
 }
 constexpr const char* tensor_split_doc =
