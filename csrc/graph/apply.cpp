@@ -499,7 +499,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   // The operations that it is made of check what they write.
   if (op.kind == OpKind::Composite && op.write) return op.write(Call{op, in, attrs});
   const Tensor self = in[0];
-  std::string name = std::string(op_name(op)) + "_";
+  std::string name = std::string(spoken_name(op)) + "_";
   const InplaceWrite write(self, name.c_str(), in);
   const bool records = write.records();
   refuse_self_overlap(self, name);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/generator.h"
+#include "graph/elementwise.h"
 #include "graph/inplace.h"
 #include "graph/promotion.h"
 
@@ -324,7 +325,7 @@ void apply_batched_inplace(const OpDef& op, std::span<const Tensor> in, const vo
   for (const Tensor& t : in) check_alive(t);
   const Tensor& self = in[0];
   uint32_t levels = levels_of(in);
-  std::string name = std::string(op_name(op)) + "_";
+  std::string name = std::string(spoken_name(op)) + "_";
   require_room(self, levels, name);
   if (op.kind == OpKind::Elementwise) {
     for (const Tensor& t : in)

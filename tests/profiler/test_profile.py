@@ -676,3 +676,13 @@ def test_tensorboard_handler(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RuntimeError, match="cannot make"):
         tensorboard_trace_handler(str(tmp_path / "file" / "b"))(None)
+
+
+def test_writes_at_indices_are_operations():
+    x, at = clew.zeros(100, 4), clew.arange(90)
+    with profile() as prof:
+        x[at] = clew.ones(90, 4)
+        x.index_put_((at,), clew.ones(4), accumulate=True)
+        x[at, 0] = 5.0  # by a shorter way where nobody watches
+    assert len(named(prof, "_index_put_")) == 3
+    assert x[:90].tolist() == [[5.0, 2.0, 2.0, 2.0]] * 90 and x[90:].tolist() == [[0.0] * 4] * 10

@@ -290,6 +290,9 @@ void index_put_cpu(const Call& c, Tensors& outs) {
   copy_into(outs[0], c.in[0]);
   put_into(outs[0], c.in[1], c.in[2], c.as<IndexPutAttrs>(), c.name());
 }
+void index_put_write(const Call& c) {
+  put_into(c.in[0], c.in[1], c.in[2], c.as<IndexPutAttrs>(), "index_put_");
+}
 void index_put_vjp(Vjp& c) {
   const auto& a = c.as<IndexPutAttrs>();
   const Tensor& g = c.grad();
@@ -330,6 +333,7 @@ constexpr OpDef index_put_op = general({
            "dims span.",
     .shape = index_put_shape,
     .cpu = index_put_cpu,
+    .write = index_put_write,
     .saves = {.always = in(2)},
     .vjp = index_put_vjp,
     .batch = index_put_batch,
@@ -414,49 +418,16 @@ bool fill_few_(const Tensor& x, const Tensor& mask, const Tensor& value) {
 
 void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
                 bool accumulate) {
-  const Tensor args[3] = {x, values, places};
-  if (collects()) [[unlikely]]
-    settle(args);  // their histories are known only then
-  if (uint32_t levels = levels_of(args)) [[unlikely]] {
-    for (const Tensor& t : args) check_alive(t);
-    require_room(x, levels, "index_put_");
-    if (!is_batched(places) && side_by_side(dims)) {
-      IndexPutAttrs one{dims, accumulate};
-      index_put_check(Call{index_put_op, args, &one});
-      int k = level_sizes(levels).size();
-      int ndim = x.ndim() - dims.size() + places.ndim();
-      return index_put_(physical(x), values_of_samples(values, levels, k, ndim), places,
-                        moved(dims, k), accumulate);
-    }
-    Tensors none;
-    return for_each_sample(args, levels, none, [&](auto in, Tensors&) {
-      index_put_(in[0], in[1], in[2], dims, accumulate);
-    });
-  }
-  if (!x.is_meta() && (values.is_meta() || places.is_meta()))
-    fail(
-        "index_put_: expected all tensors to be on the same device, but found at least two "
-        "devices, cpu and meta");
-  if (!(modes.grad && any_requires_grad(args)) && !accumulate && put_few_(x, values, places, dims))
+  const Tensor args[3] = {x, values, beside(places, x)};
+  const bool records = modes.grad && any_requires_grad(args);
+  if (!records && !modes.intercept && !accumulate && !levels_of(args) &&
+      put_few_(x, values, places, dims))
     return;
-  IndexPutAttrs a{dims, accumulate};
-  index_put_check(Call{index_put_op, args, &a});
-  const InplaceWrite write(x, "index_put_", args);
-  settle_before_write(x);
-  refuse_self_overlap(x, "index_put_");
   // Places are looked up while values are read, so that even equal tensors disturb.
-  const Overlap shared = overlap(x, values);
+  const Overlap shared = levels_of(args) ? Overlap::none : overlap(x, values);
   if (shared == Overlap::partly || shared == Overlap::whole) fail_overlap("index_put_");
-  // A shared storage would let the write change its own arguments.
-  Tensor where = places;
-  if (places->storage == x->storage) {
-    where = empty(places.sizes(), DType::Int64);
-    copy_into(where, places);
-  }
-  if (!x.is_meta()) put_into(x, values, where, a, "index_put_");
-  write.written();
-  const Tensor kept[3] = {x, values, where};
-  write.record_as(index_put_op, kept, &a);
+  const IndexPutAttrs a{dims, accumulate};
+  apply_inplace(index_put_op, args, &a);
 }
 
 }  // namespace clew
