@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "graph/inplace.h"
 #include "kernels/random/random.h"
 #include "ops/batch_rules.h"
@@ -223,39 +224,13 @@ template <void (*run)(const Call&, Tensors&)> void write_over(const Call& c) {
   copy_(x, outs[0]);
 }
 
-constexpr OpDef dropout_op = composite({
-    .signature = "nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool "
-                 "inplace=False) -> Tensor",
-    .doc = R"(Zeroes each element with probability p and scales the others by 1 / (1 - p).
-
-out[i] = input[i] * mask[i] / (1 - p),  mask[i] ~ Bernoulli(1 - p)
-
-Args:
-    input: any shape, floating point.
-    p: probability of a zero.
-    training: when False, input is returned as it is.
-    inplace: write the result into input.
-
-Returns:
-    A tensor like input.
-
-Example:
-    >>> clew.nn.functional.dropout(clew.ones(3), p=0.5, training=False)
-    tensor([1., 1., 1.])
-)",
-    .run = dropout_run,
-    .write = write_over<dropout_run>,
-    .attrs = &attr_info<DropoutAttrs>,
-    .inplace = true,
-    .offer = Offer::function,
-});
-
-constexpr OpDef alpha_dropout_op = composite({
-    .signature = "nn.functional.alpha_dropout(Tensor input, float p=0.5, bool training=False, bool "
-                 "inplace=False) -> Tensor",
-    .doc = R"(Drops elements so that a SELU network keeps mean 0 and variance 1.
-
-Dropped elements become the lower limit of SELU, then all are scaled and shifted.
+// A form in nn.functional; `training` is its default, `sample` the sizes in its example.
+template <Text name, auto run, Text training, Text says, Text sample = "1, 2, 2, 1">
+consteval OpDef functional() {
+  return composite({
+      .signature = joined<"nn.functional.", name, "(Tensor input, float p=0.5, bool training=",
+                          training, ", bool inplace=False) -> Tensor">,
+      .doc = joined<says, R"(
 
 Args:
     input: any shape, floating point.
@@ -267,127 +242,53 @@ Returns:
     A tensor like input.
 
 Example:
-    >>> clew.nn.functional.alpha_dropout(clew.ones(1, 2, 2, 1), training=False).sum()
-    tensor(4.)
-)",
-    .run = alpha_dropout_run,
-    .write = write_over<alpha_dropout_run>,
-    .attrs = &attr_info<DropoutAttrs>,
-    .inplace = true,
-    .offer = Offer::function,
-});
+    >>> clew.nn.functional.)",
+                    name, "(clew.ones(", sample, "), training=False).mean()\n    tensor(1.)\n">,
+      .run = run,
+      .write = write_over<run>,
+      .attrs = &attr_info<DropoutAttrs>,
+      .inplace = true,
+      .offer = Offer::function,
+  });
+}
+constexpr OpDef dropout_op =
+    functional<"dropout", dropout_run, "True",
+               R"(Zeroes each element with probability p and scales the others by 1 / (1 - p).
 
-constexpr OpDef feature_alpha_dropout_op = composite({
-    .signature = "nn.functional.feature_alpha_dropout(Tensor input, float p=0.5, bool "
-                 "training=False, bool inplace=False) -> Tensor",
-    .doc = R"(Alpha dropout of whole channels: input[n, c] is kept or dropped as one.
+out[i] = input[i] * mask[i] / (1 - p),  mask[i] ~ Bernoulli(1 - p))">();
+constexpr OpDef alpha_dropout_op =
+    functional<"alpha_dropout", alpha_dropout_run, "False",
+               R"(Drops elements so that a SELU network keeps mean 0 and variance 1.
 
-Every channel draws once.
+Dropped elements become the lower limit of SELU, then all are scaled and shifted.)">();
+constexpr OpDef feature_alpha_dropout_op =
+    functional<"feature_alpha_dropout", feature_alpha_dropout_run, "False",
+               R"(Alpha dropout of whole channels: input[n, c] is kept or dropped as one.
 
-Args:
-    input: any shape, floating point.
-    p: probability of a drop.
-    training: when False, input is returned as it is.
-    inplace: write the result into input.
+Every channel draws once.)">();
+constexpr OpDef dropout1d_op =
+    functional<"dropout1d", dropout1d_run, "True",
+               R"(Zeroes whole channels of [N, C, L] or [C, L] with probability p.
 
-Returns:
-    A tensor like input.
+out[n, c] = input[n, c] * mask[n, c] / (1 - p))",
+               "1, 2, 3">();
+constexpr OpDef dropout2d_op =
+    functional<"dropout2d", dropout2d_run, "True",
+               R"(Zeroes whole channels of [N, C, H, W] with probability p.
 
-Example:
-    >>> clew.nn.functional.feature_alpha_dropout(clew.ones(1, 2, 2, 1), training=False).sum()
-    tensor(4.)
-)",
-    .run = feature_alpha_dropout_run,
-    .write = write_over<feature_alpha_dropout_run>,
-    .attrs = &attr_info<DropoutAttrs>,
-    .inplace = true,
-    .offer = Offer::function,
-});
+out[n, c] = input[n, c] * mask[n, c] / (1 - p))">();
+constexpr OpDef dropout3d_op =
+    functional<"dropout3d", dropout3d_run, "True",
+               R"(Zeroes whole channels of [N, C, D, H, W] or [C, D, H, W] with probability p.
 
-constexpr OpDef dropout1d_op = composite({
-    .signature = "nn.functional.dropout1d(Tensor input, float p=0.5, bool training=True, bool "
-                 "inplace=False) -> Tensor",
-    .doc = R"(Zeroes whole channels of [N, C, L] or [C, L] with probability p.
+out[n, c] = input[n, c] * mask[n, c] / (1 - p))">();
 
-out[n, c] = input[n, c] * mask[n, c] / (1 - p)
-
-Args:
-    input: any shape, floating point.
-    p: probability of a drop.
-    training: when False, input is returned as it is.
-    inplace: write the result into input.
-
-Returns:
-    A tensor like input.
-
-Example:
-    >>> clew.nn.functional.dropout1d(clew.ones(1, 2, 1), training=False).sum()
-    tensor(2.)
-)",
-    .run = dropout1d_run,
-    .write = write_over<dropout1d_run>,
-    .attrs = &attr_info<DropoutAttrs>,
-    .inplace = true,
-    .offer = Offer::function,
-});
-
-constexpr OpDef dropout2d_op = composite({
-    .signature = "nn.functional.dropout2d(Tensor input, float p=0.5, bool training=True, bool "
-                 "inplace=False) -> Tensor",
-    .doc = R"(Zeroes whole channels of [N, C, H, W] with probability p.
-
-out[n, c] = input[n, c] * mask[n, c] / (1 - p)
-
-Args:
-    input: any shape, floating point.
-    p: probability of a drop.
-    training: when False, input is returned as it is.
-    inplace: write the result into input.
-
-Returns:
-    A tensor like input.
-
-Example:
-    >>> clew.nn.functional.dropout2d(clew.ones(1, 2, 2, 1), training=False).sum()
-    tensor(4.)
-)",
-    .run = dropout2d_run,
-    .write = write_over<dropout2d_run>,
-    .attrs = &attr_info<DropoutAttrs>,
-    .inplace = true,
-    .offer = Offer::function,
-});
-
-constexpr OpDef dropout3d_op = composite({
-    .signature = "nn.functional.dropout3d(Tensor input, float p=0.5, bool training=True, bool "
-                 "inplace=False) -> Tensor",
-    .doc = R"(Zeroes whole channels of [N, C, D, H, W] or [C, D, H, W] with probability p.
-
-out[n, c] = input[n, c] * mask[n, c] / (1 - p)
-
-Args:
-    input: any shape, floating point.
-    p: probability of a drop.
-    training: when False, input is returned as it is.
-    inplace: write the result into input.
-
-Returns:
-    A tensor like input.
-
-Example:
-    >>> clew.nn.functional.dropout3d(clew.ones(1, 2, 2, 1), training=False).sum()
-    tensor(4.)
-)",
-    .run = dropout3d_run,
-    .write = write_over<dropout3d_run>,
-    .attrs = &attr_info<DropoutAttrs>,
-    .inplace = true,
-    .offer = Offer::function,
-});
-
-constexpr OpDef top_dropout_op = composite({
-    .signature = "dropout(Tensor input, float p, bool train) -> Tensor",
-    .doc = R"(nn.functional's dropout with the probability and the mode given in order.
+// The forms at the package's top, whose probability and mode are given in order.
+template <Text name, auto run> consteval OpDef in_order() {
+  return composite({
+      .signature = joined<name, "(Tensor input, float p, bool train) -> Tensor">,
+      .doc = joined<"nn.functional's ", name,
+                    R"( with the probability and the mode given in order.
 
 Args:
     input: any shape, floating point.
@@ -398,81 +299,21 @@ Returns:
     A tensor like input.
 
 Example:
-    >>> clew.dropout(clew.ones(1, 2), 0.5, False)
+    >>> clew.)",
+                    name, R"((clew.ones(1, 2), 0.5, False)
     tensor([[1., 1.]])
-)",
-    .run = dropout_run,
-    .attrs = &attr_info<DropoutAttrs>,
-    .inplace = false,
-    .offer = Offer::function,
-});
-
-constexpr OpDef top_alpha_dropout_op = composite({
-    .signature = "alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-    .doc = R"(nn.functional's alpha_dropout with the probability and the mode given in order.
-
-Args:
-    input: any shape, floating point.
-    p: probability of a drop.
-    train: when False, input is returned as it is.
-
-Returns:
-    A tensor like input.
-
-Example:
-    >>> clew.alpha_dropout(clew.ones(1, 2), 0.5, False)
-    tensor([[1., 1.]])
-)",
-    .run = alpha_dropout_run,
-    .attrs = &attr_info<DropoutAttrs>,
-    .inplace = false,
-    .offer = Offer::function,
-});
-
-constexpr OpDef top_feature_dropout_op = composite({
-    .signature = "feature_dropout(Tensor input, float p, bool train) -> Tensor",
-    .doc = R"(nn.functional's feature_dropout with the probability and the mode given in order.
-
-Args:
-    input: any shape, floating point.
-    p: probability of a drop.
-    train: when False, input is returned as it is.
-
-Returns:
-    A tensor like input.
-
-Example:
-    >>> clew.feature_dropout(clew.ones(1, 2), 0.5, False)
-    tensor([[1., 1.]])
-)",
-    .run = feature_dropout_run,
-    .attrs = &attr_info<DropoutAttrs>,
-    .inplace = false,
-    .offer = Offer::function,
-});
-
-constexpr OpDef top_feature_alpha_dropout_op = composite({
-    .signature = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
-    .doc =
-        R"(nn.functional's feature_alpha_dropout with the probability and the mode given in order.
-
-Args:
-    input: any shape, floating point.
-    p: probability of a drop.
-    train: when False, input is returned as it is.
-
-Returns:
-    A tensor like input.
-
-Example:
-    >>> clew.feature_alpha_dropout(clew.ones(1, 2), 0.5, False)
-    tensor([[1., 1.]])
-)",
-    .run = feature_alpha_dropout_run,
-    .attrs = &attr_info<DropoutAttrs>,
-    .inplace = false,
-    .offer = Offer::function,
-});
+)">,
+      .run = run,
+      .attrs = &attr_info<DropoutAttrs>,
+      .inplace = false,
+      .offer = Offer::function,
+  });
+}
+constexpr OpDef top_dropout_op = in_order<"dropout", dropout_run>();
+constexpr OpDef top_alpha_dropout_op = in_order<"alpha_dropout", alpha_dropout_run>();
+constexpr OpDef top_feature_dropout_op = in_order<"feature_dropout", feature_dropout_run>();
+constexpr OpDef top_feature_alpha_dropout_op =
+    in_order<"feature_alpha_dropout", feature_alpha_dropout_run>();
 
 constexpr const OpDef* all[] = {&masked_op,
                                 &dropout_backward_op,
