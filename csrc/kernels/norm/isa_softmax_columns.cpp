@@ -21,7 +21,8 @@
 namespace clew::kernels::CLEW_ISA {
 namespace {
 
-constexpr int64_t flush = 32;  // sums run in C that far
+constexpr int64_t flush = 32;           // sums run in C that far
+constexpr int64_t few_elements = 4096;  // of a tile that is copied
 
 constexpr int64_t least_width = 32;  // columns whose sums stay in registers
 
@@ -103,39 +104,54 @@ template <class C, int W> struct Tile {
   // sum = the sum of exp(x - top) over rows of room, which become these unless they are `kept`.
   // Meanwhile the n rows from `next` on are fetched.
   template <bool kept> void exps(C* __restrict room, int64_t n, const C* next, int64_t sx) {
-    constexpr int64_t some = W ? least_width : 1, line = line_bytes / int64_t{sizeof(C)};
+    if constexpr (W == 0) {
+      C shift[column_tile];
+      for (int64_t j = 0; j < w(); ++j) {
+        shift[j] = top[j] == -vm::inf<C> ? C(0) : top[j];  // a column without numbers
+        sum[j] = 0;
+      }
+      for (int64_t r = 0; r < n; ++r) {
+        C* __restrict p = room + r * w();
+        for (int64_t j = 0; j < w(); ++j) {
+          const C e = exp_fast(p[j] - shift[j]);
+          sum[j] += e;
+          if constexpr (!kept) p[j] = e;
+        }
+      }
+      return;
+    }
+    constexpr int64_t some = least_width, line = line_bytes / int64_t{sizeof(C)};
     for (int64_t j0 = 0; j0 < w(); j0 += some) {
       C shift[some], added[some];
       for (int64_t j = 0; j < some; ++j) {
-        shift[j] = top[j0 + j] == -vm::inf<C> ? C(0) : top[j0 + j];  // a column without numbers
+        shift[j] = top[j0 + j] == -vm::inf<C> ? C(0) : top[j0 + j];
         added[j] = 0;
       }
       for (int64_t r = 0; r < n; ++r) {
         C* __restrict p = room + r * w() + j0;
         for (int64_t j = 0; j < some; j += line) __builtin_prefetch(next + r * sx + j0 + j, 0, 2);
-        if constexpr (W > 0) {
-          constexpr int N = lane_count<C>, U = some / N;
-          Lanes_t<C> e[U];
-          for (int u = 0; u < U; ++u) e[u] = load(p + u * N) - load(shift + u * N);
-          exp_in_step<C>(e);
-          for (int u = 0; u < U; ++u) {
-            store<C>(added + u * N, load(added + u * N) + e[u]);
-            if constexpr (!kept) store<C>(p + u * N, e[u]);
-          }
-        } else {
-          const C e = exp_fast(*p - *shift);
-          *added += e;
-          if constexpr (!kept) *p = e;
+        constexpr int N = lane_count<C>, U = some / N;
+        Lanes_t<C> e[U];
+        for (int u = 0; u < U; ++u) e[u] = load(p + u * N) - load(shift + u * N);
+        exp_in_step<C>(e);
+        for (int u = 0; u < U; ++u) {
+          store<C>(added + u * N, load(added + u * N) + e[u]);
+          if constexpr (!kept) store<C>(p + u * N, e[u]);
         }
       }
       for (int64_t j = 0; j < some; ++j) sum[j0 + j] = added[j];
     }
   }
   // Piece by piece: each is shifted by its own maximum, which `tops` keeps. In the end `top` and
-  // `total` are those of all rows.
+  // `total` are those of all rows. Of a single piece, `sum` is what `total` would be.
   template <bool kept>
   void take_exps(C* __restrict room, C* __restrict tops, const C* __restrict x, int64_t sx,
                  int64_t n) {
+    if (n <= column_rows) {  // one piece
+      take(room, x, sx, n);
+      exps<kept>(room, n, x, sx);
+      return;
+    }
     C before[column_tile];
     for (int64_t j = 0; j < w(); ++j) {
       before[j] = -vm::inf<C>;
@@ -164,13 +180,22 @@ template <class C, int W> struct Tile {
     const bool stream = streams(y, sy, n);
     if (log) {
       take_exps<true>(room, tops, x, sx, n);
-      for (int64_t j = 0; j < w(); ++j) other[j] = static_cast<C>(vm::log(total[j]));
+      if (n <= column_rows)
+        for (int64_t j = 0; j < w(); ++j) other[j] = vm::log(sum[j]);
+      else
+        for (int64_t j = 0; j < w(); ++j) other[j] = static_cast<C>(vm::log(total[j]));
       give(y, sy, n, stream,
            [&](int64_t r, int64_t j) { return (room[r * w() + j] - top[j]) - other[j]; });
       if (stream) stream_end();
       return;
     }
     take_exps<false>(room, tops, x, sx, n);
+    if (n <= column_rows) {
+      for (int64_t j = 0; j < w(); ++j) other[j] = C(1) / sum[j];
+      give(y, sy, n, stream, [&](int64_t r, int64_t j) { return room[r * w() + j] * other[j]; });
+      if (stream) stream_end();
+      return;
+    }
     for (int64_t r = 0; r < n; r += column_rows, tops += w()) {
       for (int64_t j = 0; j < w(); ++j) {
         const C apart = tops[j] == top[j] ? C(1) : exp_fast(tops[j] - top[j]);
@@ -198,8 +223,32 @@ template <class C, int W> struct Tile {
         y[r * sy + j] = exp_fast(x[r * sx + j] - shift[j]) * a[j] + b[j];
     }
   }
+  // Of softmax of few rows, which are copied when they are read first, as in take(): rows that lie
+  // a power of two apart push each other out of the nearest cache.
+  void gradient_of_few(C* __restrict dx, int64_t sd, const C* __restrict g, int64_t sg,
+                       const C* __restrict y, int64_t sy, int64_t n) {
+    constexpr int N = lane_count<C>, V = W ? W / N : 1;
+    alignas(64) C near_g[few_elements], near_y[few_elements];
+    Lanes_t<C> added[V] = {};
+    for (int64_t r = 0; r < n; ++r) {
+      for (int v = 0; v < V; ++v) {
+        const Lanes_t<C> vg = load(g + r * sg + v * N), vy = load(y + r * sy + v * N);
+        store<C>(near_g + r * W + v * N, vg);
+        store<C>(near_y + r * W + v * N, vy);
+        added[v] += vg * vy;
+      }
+    }
+    for (int v = 0; v < V; ++v) store<C>(other + v * N, added[v]);
+    for (int64_t r = 0; r < n; ++r) {
+      const C* __restrict pg = near_g + r * W, * __restrict py = near_y + r * W;
+      C* __restrict to = dx + r * sd;
+      for (int64_t j = 0; j < W; ++j) to[j] = py[j] * (pg[j] - other[j]);
+    }
+  }
   void gradient(C* __restrict dx, int64_t sd, const C* __restrict g, int64_t sg,
                 const C* __restrict y, int64_t sy, int64_t n, bool log) {
+    if (W > 0 && !log && sg != W && n <= flush && n * W <= few_elements)
+      return gradient_of_few(dx, sd, g, sg, y, sy, n);
     add_up(n, [&](int64_t r) {
       const C *pg = g + r * sg, *py = y + r * sy;
       if (log) {
