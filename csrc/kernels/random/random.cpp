@@ -3,6 +3,7 @@
 // Invariant: every function holds the generator's mutex while it draws.
 #include "kernels/random/random.h"
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <numbers>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "kernels/core/instruction_set.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/core/stream.h"
 #include "kernels/core/visit.h"
 #include "kernels/random/random_loops.h"
@@ -718,6 +720,13 @@ void random_masked_affine(const NdView& out, const NdView& mask, const NdView& i
             });
 }
 
+// Neighbouring elements of a row of masked_affine(), through registers of float.
+static void affine_piece(float* out, const float* x, const uint8_t* mask, bool one, int64_t n,
+                         float scale, float shift, float dropped) {
+  if (!one) return random_loops().masked(out, x, mask, n, scale, shift, dropped);
+  const float a = *mask ? scale : 0.0f, b = *mask ? shift : dropped;
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] * a + b;
+}
 // A row of masked_affine(); one mask element may be broadcast over the row.
 template <class T>
 static void affine_row(char* const* p, const int64_t* s, int64_t n, const Scalar* c) {
@@ -726,21 +735,41 @@ static void affine_row(char* const* p, const int64_t* s, int64_t n, const Scalar
   auto* o = reinterpret_cast<T*>(p[0]);
   auto* x = reinterpret_cast<const T*>(p[1]);
   auto* m = reinterpret_cast<const uint8_t*>(p[2]);
-  const int64_t so = s[0] / static_cast<int64_t>(sizeof(T)),
-                sx = s[1] / static_cast<int64_t>(sizeof(T));
-  if (s[2] == 0) {
-    const C a = *m ? scale : C(0), b = *m ? shift : dropped;
-    if (so == 1 && sx == 1) {
-      for (int64_t i = 0; i < n; ++i) o[i] = static_cast<T>(static_cast<C>(x[i]) * a + b);
-    } else {
-      for (int64_t i = 0; i < n; ++i) o[i * so] = static_cast<T>(static_cast<C>(x[i * sx]) * a + b);
+  constexpr auto item = static_cast<int64_t>(sizeof(T));
+  const int64_t so = s[0] / item, sx = s[1] / item;
+  if constexpr (std::is_same_v<C, float>) {
+    if (so == 1 && sx == 1 && s[2] <= 1) {
+      const bool one = s[2] == 0;
+      if constexpr (std::is_same_v<T, float>) {
+        affine_piece(o, x, m, one, n, scale, shift, dropped);
+      } else {
+        constexpr int64_t piece = 512;
+        alignas(64) float wide[piece], made[piece];
+        static const Loop widen = cast_loop_of(dtype_of<T>(), DType::Float32),
+                          narrow = cast_loop_of(DType::Float32, dtype_of<T>());
+        constexpr int64_t to_wide[] = {4, item}, to_narrow[] = {item, 4};
+        for (int64_t i = 0; i < n; i += piece) {
+          const int64_t count = std::min(piece, n - i);
+          char* const in[] = {reinterpret_cast<char*>(wide),
+                              reinterpret_cast<char*>(const_cast<T*>(x + i))};
+          char* const out[] = {reinterpret_cast<char*>(o + i), reinterpret_cast<char*>(made)};
+          widen(in, to_wide, count, nullptr);
+          affine_piece(made, wide, one ? m : m + i, one, count, scale, shift, dropped);
+          narrow(out, to_narrow, count, nullptr);
+        }
+      }
+      return;
     }
-    return;
   }
+  // By bits: a branch would go the wrong way at every other element.
+  using Bits = std::conditional_t<sizeof(C) == 8, uint64_t, uint32_t>;
+  const Bits of_scale = std::bit_cast<Bits>(scale), of_shift = std::bit_cast<Bits>(shift),
+             of_dropped = std::bit_cast<Bits>(dropped);
   for (int64_t i = 0; i < n; ++i) {
-    const bool kept = m[i * s[2]];
-    o[i * so] = static_cast<T>(static_cast<C>(x[i * sx]) * (kept ? scale : C(0)) +
-                               (kept ? shift : dropped));
+    const Bits kept = m[i * s[2]] ? ~Bits(0) : Bits(0);
+    const C added = std::bit_cast<C>((of_shift & kept) | (of_dropped & ~kept));
+    o[i * so] =
+        static_cast<T>(static_cast<C>(x[i * sx]) * std::bit_cast<C>(of_scale & kept) + added);
   }
 }
 
