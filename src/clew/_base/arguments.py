@@ -31,11 +31,16 @@ def numpy_names(function: F) -> F:
 
 
 def need_tensors(function: str, **arguments: Any) -> None:
-    """Raises TypeError unless every argument is a Tensor."""
+    """Raises TypeError unless every argument is a Tensor.
+
+    Functions whose time counts call it when an argument turns out to lack what tensors have.
+    """
     for name, value in arguments.items():
         if not isinstance(value, Tensor):
+            numbers = isinstance(value, (np.ndarray, list, tuple, int, float, complex))
+            hint = "; clew.tensor() makes one of it" if numbers else ""
             raise TypeError(
-                f"{function}(): argument '{name}' must be Tensor, not {type(value).__name__}"
+                f"{function}(): argument '{name}' must be Tensor, not {type(value).__name__}{hint}"
             )
 
 

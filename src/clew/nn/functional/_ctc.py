@@ -12,6 +12,7 @@ from clew._base.autocast import in_float32
 from clew._ops.twofold import twofold
 
 from ._core import private
+from ._loss import bad_reduction
 
 _ctc_loss = private("_ctc_loss")
 _ctc_loss_backward = private("_ctc_loss_backward")
@@ -66,7 +67,7 @@ def ctc_loss(
     if not 0 <= blank < classes:
         raise RuntimeError(f"ctc_loss: blank must be in 0..{classes - 1}; got {blank}")
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise bad_reduction(reduction)
     if log_probs.is_meta:
         loss = log_probs.sum((0, 2))  # its shape, its dtype and its graph
         return loss.sum() if reduction != "none" else loss.squeeze(0) if single else loss

@@ -7,12 +7,13 @@ import warnings
 from typing import Any
 
 import clew
+from clew._base.arguments import need_tensors
 from clew._base.autocast import autocasting, float32
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
 from ._core import private
-from ._loss import check_floating, legacy_reduction, reduced
+from ._loss import bad_reduction, check_floating, legacy_reduction, reduced
 
 _distance = private("_distance")
 _mse_loss = private("_mse_loss")
@@ -37,12 +38,19 @@ def _broadcast(name: str, input: Any, target: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def _check_weight(name: str, input: Any, weight: Any) -> None:
-    if weight is not None and weight.shape != input.shape:
-        raise ValueError(
-            f"{name}: weight must have input's shape, {tuple(input.shape)}; got "
-            f"{tuple(weight.shape)}. Weights and input must have the same size."
-        )
+def _fitted(name: str, input: Any, target: Any, weight: Any) -> tuple[Any, Any]:
+    """Input and target in one shape, once they and the weight are checked."""
+    try:
+        if weight is not None and weight.shape != input.shape:
+            raise ValueError(
+                f"{name}: weight must have input's shape, {tuple(input.shape)}; got "
+                f"{tuple(weight.shape)}. Weights and input must have the same size."
+            )
+        return (input, target) if target.shape == input.shape else _broadcast(name, input, target)
+    except AttributeError:
+        given = {"weight": weight} if weight is not None else {}
+        need_tensors(name, input=input, target=target, **given)
+        raise
 
 
 def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
@@ -76,10 +84,16 @@ def _distance_loss(
         reduction: "none", "mean" or "sum".
     """
     fits = input.dtype == target.dtype and input.shape == target.shape
-    if weight is None and reduction != "none" and fits and input.is_floating_point():
+    try:
+        fits = fits and input.is_floating_point()
+    except AttributeError:
+        need_tensors(name, input=input, target=target)
+        raise
+    if weight is None and reduction != "none" and fits:
         if reduction not in ("mean", "sum"):
-            raise ValueError(f"{reduction} is not a valid value for reduction")
+            raise bad_reduction(reduction)
         return total(input, target, *curve, reduction == "mean")
+    need_tensors(name, input=input, target=target)
     if not any(t.is_floating_point() or t.is_complex() for t in (input, target)):
         raise RuntimeError(
             f"{name}: input or target must be floating point; got {input.dtype} and {target.dtype}"
@@ -119,9 +133,7 @@ def mse_loss(
     if autocasting():
         input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
-    _check_weight("mse_loss", input, weight)
-    if target.shape != input.shape:
-        input, target = _broadcast("mse_loss", input, target)
+    input, target = _fitted("mse_loss", input, target, weight)
     return _distance_loss(
         "mse_loss", _mse_loss, input, target, (math.inf, 1.0, 0.0), weight, reduction
     )
@@ -156,9 +168,7 @@ def l1_loss(
     if autocasting():
         input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
-    _check_weight("l1_loss", input, weight)
-    if target.shape != input.shape:
-        input, target = _broadcast("l1_loss", input, target)
+    input, target = _fitted("l1_loss", input, target, weight)
     return _weighted((input - target).abs(), weight, reduction)
 
 
@@ -198,8 +208,7 @@ def smooth_l1_loss(
     beta = _edge(beta, "smooth_l1_loss: beta")
     if not beta >= 0:
         raise RuntimeError(f"smooth_l1_loss: beta must not be negative; got {beta}")
-    if target.shape != input.shape:
-        input, target = _broadcast("smooth_l1_loss", input, target)
+    input, target = _fitted("smooth_l1_loss", input, target, None)
     # Of a square this short nothing is left, and its factor would overflow.
     if beta < (1e-307 if clew.float64 in (input.dtype, target.dtype) else 1e-37):
         return reduced((input - target).abs(), reduction)
@@ -237,11 +246,10 @@ def huber_loss(
     delta = _edge(delta, "huber_loss: delta")
     if not delta > 0:
         raise RuntimeError(f"huber_loss: delta must be greater than 0; got {delta}")
-    _check_weight("huber_loss", input, weight)
+    input, target = _fitted("huber_loss", input, target, weight)
+    need_tensors("huber_loss", input=input)
     if not input.is_complex():
         check_floating("huber_loss", input=input)
-    if target.shape != input.shape:
-        input, target = _broadcast("huber_loss", input, target)
     curve = (delta, 0.5, delta)
     if weight is None:
         loss = _distance_loss("huber_loss", _huber_loss, input, target, curve, None, reduction)

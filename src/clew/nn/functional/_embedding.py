@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew._base.arguments import need_tensors
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
@@ -151,7 +152,12 @@ def embedding_bag(
         )
     if scale_grad_by_freq and mode == "max":
         raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if input.is_nested:
+    try:
+        ragged = input.is_nested
+    except AttributeError:
+        need_tensors("embedding_bag", input=input)
+        raise
+    if ragged:
         if offsets is not None or input.dim() != 2 or input.layout is not clew.jagged:
             raise ValueError(
                 "embedding_bag: a ragged input must have two dims, bags and their indices, and "

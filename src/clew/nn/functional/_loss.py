@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew._base.arguments import need_tensors
 from clew._base.autocast import autocasting, float32
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
@@ -32,12 +33,26 @@ def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     """
     if size_average is None and reduce is None:
         return reduction
+    for name, value in (("size_average", size_average), ("reduce", reduce)):
+        if isinstance(value, clew.Tensor) and value.numel() != 1:
+            raise RuntimeError(
+                f"a loss's {name} must be a bool or None; got a tensor of shape "
+                f"{list(value.shape)}. A module is made first and then called: "
+                "nn.MSELoss()(input, target)"
+            )
     found = "none" if reduce is False else "sum" if size_average is False else "mean"
     warnings.warn(
         f"size_average and reduce are deprecated; use reduction='{found}' instead",
         stacklevel=user_level(),
     )
     return found
+
+
+def bad_reduction(reduction: Any) -> ValueError:
+    """The error for a reduction that is none of the three."""
+    return ValueError(
+        f"{reduction} is not a valid value for reduction; it must be 'none', 'mean' or 'sum'"
+    )
 
 
 def reduced(loss: Any, reduction: str) -> clew.Tensor:
@@ -56,40 +71,46 @@ def reduced(loss: Any, reduction: str) -> clew.Tensor:
         return loss.sum()
     if reduction == "none":
         return loss
-    raise ValueError(f"{reduction} is not a valid value for reduction")
+    raise bad_reduction(reduction)
 
 
 def check_floating(name: str, **tensors: Any) -> None:
     """Raises for the first of a loss's tensors that is not floating point."""
     for what, t in tensors.items():
-        if not t.is_floating_point():
+        try:
+            fits = t.is_floating_point()
+        except AttributeError:
+            need_tensors(name, **tensors)
+            raise
+        if not fits:
             raise RuntimeError(
                 f"{name}: {what} must be floating point; got {t.dtype}. Convert it with .float()"
             )
 
 
-def _check_nll(input: Any, target: Any, weight: Any, reduction: str) -> None:
+def _check_nll(name: str, input: Any, target: Any, weight: Any, reduction: str) -> None:
+    need_tensors(name, input=input, target=target)
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise bad_reduction(reduction)
     if input.dim() < 1:
-        raise ValueError(f"nll_loss: input must have 1 or more dims; got {input.dim()}")
+        raise ValueError(f"{name}: input must have 1 or more dims; got {input.dim()}")
     at = 0 if input.dim() == 1 else 1
     want = tuple(input.shape[:at]) + tuple(input.shape[at + 1 :])
     if tuple(target.shape) != want:
         if input.dim() > 1 and target.dim() > 0 and target.shape[0] != input.shape[0]:
             raise ValueError(
                 f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
-                f"({target.shape[0]}). nll_loss: input has shape {list(input.shape)}, target "
+                f"({target.shape[0]}). {name}: input has shape {list(input.shape)}, target "
                 f"{list(target.shape)}"
             )
         raise RuntimeError(
-            f"nll_loss: target must have shape {want}, input's without the class dim; "
+            f"{name}: target must have shape {want}, input's without the class dim; "
             f"got {tuple(target.shape)}"
         )
     classes = input.shape[at]
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(
-            f"nll_loss: weight must be of shape ({classes},), one for each class; "
+            f"{name}: weight must be of shape ({classes},), one for each class; "
             f"got {tuple(weight.shape)}"
         )
 
@@ -137,7 +158,7 @@ def nll_loss(
     except Exception:
         # The native check speaks of shapes; say it as people know it where a usual mistake was
         # made.
-        _check_nll(input, target, weight, reduction)
+        _check_nll("nll_loss", input, target, weight, reduction)
         raise
 
 
@@ -149,12 +170,13 @@ def _of_indices(
         return _cross_entropy(input, target, weight, ignore_index, reduction, smoothing)[0]
     except Exception:
         # As nll_loss: in words of the usual mistakes.
+        need_tensors("cross_entropy", input=input, target=target)
         if target.shape == input.shape and input.dim() > 1 and not target.is_floating_point():
             raise RuntimeError(
                 "cross_entropy: target with class probabilities must be floating point; got "
                 f"{target.dtype}"
             ) from None
-        _check_nll(input, target, weight, reduction)
+        _check_nll("cross_entropy", input, target, weight, reduction)
         raise
 
 
@@ -193,7 +215,12 @@ def cross_entropy(
         1.3863
     """
     plain = weight is None and label_smoothing == 0.0 and size_average is None and reduce is None
-    if plain and input.is_floating_point() and not (autocasting() or target.is_floating_point()):
+    try:
+        indices = input.is_floating_point() and not target.is_floating_point()
+    except AttributeError:
+        need_tensors("cross_entropy", input=input, target=target)
+        raise
+    if plain and indices and not autocasting():
         return _of_indices(input, target, None, ignore_index, reduction, 0.0)
     if autocasting():
         input, target, weight = float32(input, target, weight)
@@ -288,12 +315,12 @@ def binary_cross_entropy(
     if autocasting():
         input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
+    check_floating("binary_cross_entropy", input=input, target=target)
     if target.shape != input.shape:
         raise ValueError(
             f"binary_cross_entropy: input and target must have the same shape; got "
             f"{tuple(input.shape)} and {tuple(target.shape)}"
         )
-    check_floating("binary_cross_entropy", input=input, target=target)
     if target.dtype is not input.dtype:
         raise RuntimeError(
             f"binary_cross_entropy: target must have input's dtype, {input.dtype}; got "
@@ -347,11 +374,12 @@ def binary_cross_entropy_with_logits(
     if autocasting():
         input, target, weight, pos_weight = float32(input, target, weight, pos_weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
+    check_floating("binary_cross_entropy_with_logits", input=input, target=target)
     if target.shape != input.shape:
         raise ValueError(
+            "binary_cross_entropy_with_logits: "
             f"Target size ({target.size()}) must be the same as input size ({input.size()})"
         )
-    check_floating("binary_cross_entropy_with_logits", input=input, target=target)
     if pos_weight is None:
         loss = _binary_cross_entropy_with_logits(input, target)
     else:
@@ -448,7 +476,7 @@ def poisson_nll_loss(
         input, target = float32(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise bad_reduction(reduction)
     if log_input:
         loss = input.exp() - target * input
     else:

@@ -6,17 +6,18 @@ from typing import Any
 
 import clew
 from clew import _C
+from clew._base.arguments import need_tensors
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 
 from ._core import logsigmoid, softplus, vector_norm
-from ._loss import check_floating, legacy_reduction
+from ._loss import bad_reduction, check_floating, legacy_reduction
 from ._loss import reduced as _reduced
 
 
 def _check_reduction(reduction: str) -> None:
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+        raise bad_reduction(reduction)
 
 
 def _check_classes(name: str, target: Any, least: int, classes: int) -> None:
@@ -57,6 +58,7 @@ def hinge_embedding_loss(
         [0.5, 0.75]
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    need_tensors("hinge_embedding_loss", input=input, target=target)
     if not input.is_complex():
         check_floating("hinge_embedding_loss", input=input)
     far = clew.where(target != 1, (margin - input).clamp(min=0), 0.0)
@@ -123,6 +125,7 @@ def margin_ranking_loss(
         [0.0, 1.0]
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    need_tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
@@ -162,6 +165,7 @@ def cosine_embedding_loss(
         [1.0, 1.0]
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    need_tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
     if target.dim() not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if target.dim() == 1 and (input1.dim() != 2 or input2.dim() != 2):
@@ -225,6 +229,7 @@ def triplet_margin_loss(
     reduction = legacy_reduction(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    need_tensors("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     if not anchor.dim() == positive.dim() == negative.dim():
         raise RuntimeError(
             "triplet_margin_loss: the three inputs must have as many dims; got "
@@ -372,6 +377,7 @@ def multi_margin_loss(
     _check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    need_tensors("multi_margin_loss", input=input, target=target)
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
     if input.dim() == 0:

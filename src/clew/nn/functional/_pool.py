@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import clew
-from clew._base.arguments import whole
+from clew._base.arguments import need_tensors, whole
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 
@@ -162,8 +162,12 @@ max_pool3d, max_pool3d_with_indices = (asks_classes(in_float32(pool)) for pool i
 
 
 def _adaptive_sizes(input: Any, output_size: Any, n: int, name: str) -> list[int]:
-    if type(output_size) is int and n < input.dim() < n + 3:
-        return [output_size] * n
+    try:
+        if type(output_size) is int and n < input.dim() < n + 3:
+            return [output_size] * n
+    except AttributeError:
+        need_tensors(name, input=input)
+        raise
     if n > 1 and isinstance(output_size, (tuple, list)) and input.dim() <= len(output_size):
         raise ValueError(f"{name}: Input dimension should be at least {len(output_size) + 1}")
     if input.dim() not in (n + 1, n + 2):

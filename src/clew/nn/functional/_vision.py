@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew._base.arguments import need_tensors
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
@@ -46,6 +47,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
         [[[[1, 2], [3, 4]]]]
     """
     r = upscale_factor
+    need_tensors("pixel_shuffle", input=input)
     if input.dim() < 3:
         raise RuntimeError(f"pixel_shuffle: input must have at least 3 dims; got {input.dim()}")
     if r <= 0:
@@ -83,6 +85,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> clew.Tensor:
         [1, 2, 3, 4]
     """
     r = downscale_factor
+    need_tensors("pixel_unshuffle", input=input)
     if input.dim() < 3:
         raise RuntimeError(f"pixel_unshuffle: input must have at least 3 dims; got {input.dim()}")
     if r <= 0:
@@ -121,6 +124,7 @@ def channel_shuffle(input: Any, groups: int) -> clew.Tensor:
         >>> clew.nn.functional.channel_shuffle(x, 2).flatten().tolist()
         [0, 2, 1, 3]
     """
+    need_tensors("channel_shuffle", input=input)
     if input.dim() < 3:
         raise RuntimeError(
             "channel_shuffle expects input with > 2 dims, but got input with sizes "
@@ -333,7 +337,11 @@ def _resized(
 ) -> tuple[list[int], list[float | None]]:
     """The sizes of the last dims that interpolate is to make, and the factors it computes with:
     None where that is the one that follows from the size."""
-    n = input.dim() - 2
+    try:
+        n = input.dim() - 2
+    except AttributeError:
+        need_tensors("interpolate", input=input)
+        raise
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is None and scale_factor is None:

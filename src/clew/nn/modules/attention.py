@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import clew
+from clew._base.arguments import need_tensors
 
 from .. import functional as F
 from .. import init
@@ -152,7 +153,12 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> Any:
-        if query.is_nested or key.is_nested or value.is_nested:
+        try:
+            ragged = query.is_nested or key.is_nested or value.is_nested
+        except AttributeError:
+            need_tensors("MultiheadAttention", query=query, key=key, value=value)
+            raise
+        if ragged:
             from clew.nested._modules import attention_of
 
             return attention_of(

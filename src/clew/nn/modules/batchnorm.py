@@ -13,7 +13,7 @@ from ..parameter import UninitializedBuffer, UninitializedParameter
 from ._affine import add_affine
 from .lazy import LazyModuleMixin
 from .module import Module
-from .utils import check_whole
+from .utils import check_dims, check_whole
 
 __all__ = [
     "BatchNorm1d",
@@ -157,20 +157,17 @@ class _BatchNorm(_NormBase):
 
 class _Check1d:
     def _check_input_dim(self, input: Any) -> None:
-        if input.dim() not in (2, 3):
-            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+        check_dims(self, input, 2, 3)
 
 
 class _Check2d:
     def _check_input_dim(self, input: Any) -> None:
-        if input.dim() != 4:
-            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+        check_dims(self, input, 4)
 
 
 class _Check3d:
     def _check_input_dim(self, input: Any) -> None:
-        if input.dim() != 5:
-            raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+        check_dims(self, input, 5)
 
 
 class BatchNorm1d(_Check1d, _BatchNorm):

@@ -9,6 +9,7 @@ from clew._base.provenance import user_level
 
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
+from .utils import check_dims
 
 __all__ = [
     "InstanceNorm1d",
@@ -40,10 +41,7 @@ class _InstanceNorm(_NormBase):
         )
 
     def _check_input_dim(self, input: Any) -> None:
-        if input.dim() not in (self._nd + 1, self._nd + 2):
-            raise ValueError(
-                f"expected {self._nd + 1}D or {self._nd + 2}D input (got {input.dim()}D input)"
-            )
+        check_dims(self, input, self._nd + 1, self._nd + 2)
 
     def forward(self, input: Any) -> Any:
         self._check_input_dim(input)

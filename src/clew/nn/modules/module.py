@@ -359,7 +359,11 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             module: a Module, or None.
         """
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{_type_name(module)} is not a Module subclass")
+            several = isinstance(module, (list, tuple))
+            hint = f"; unpack it: {type(self).__name__}(*modules)" if several else ""
+            raise TypeError(
+                f"{type(self).__name__}: {_type_name(module)} is not a Module subclass{hint}"
+            )
         if not isinstance(name, str):
             raise TypeError(f"module name should be a string. Got {_type_name(name)}")
         if name not in self._modules and _summary.is_taken(self, name):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import functional as F
 from .module import Module
-from .utils import ntuple
+from .utils import check_dims, ntuple
 
 # By kind: the mode of pad(), what is added, and how much at most on one side.
 _KINDS = {
@@ -100,10 +100,7 @@ class _ZeroPadNd(_ConstantPadNd):
 
 class _CircularPadNd(_PadNd):
     def forward(self, input: Any) -> Any:
-        if input.dim() not in (self._nd + 1, self._nd + 2):
-            raise ValueError(
-                f"expected {self._nd + 1}D or {self._nd + 2}D input (got {input.dim()}D input)"
-            )
+        check_dims(self, input, self._nd + 1, self._nd + 2)
         return F.pad(input, self.padding, self._mode)
 
 

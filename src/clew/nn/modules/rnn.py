@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import clew
+from clew._base.arguments import need_tensors
 from clew._base.autocast import autocasting, float32, lower
 from clew._base.provenance import user_level
 
@@ -242,11 +243,18 @@ class RNNBase(Module):
             (hx,) = cast(hx)
         return (*cast(input), hx, *cast(*tensors))
 
+    def _is_ragged(self, input: Any) -> bool:
+        try:
+            return bool(input.is_nested)
+        except AttributeError:
+            need_tensors(type(self).__name__, input=input)
+            raise
+
     def forward(self, input: Any, hx: Any = None) -> Any:
         order = back = batch_sizes = None
         if isinstance(input, PackedSequence):
             input, batch_sizes, order, back = input
-        elif input.is_nested:
+        elif self._is_ragged(input):
             from clew.nested._modules import recurrent
 
             return recurrent(self, input, hx)

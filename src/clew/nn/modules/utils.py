@@ -1,9 +1,11 @@
-"""Small helpers of the modules: one number repeated to a tuple."""
+"""Small helpers of the modules: one number repeated to a tuple, checks of arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
+
+from clew._base.arguments import need_tensors
 
 
 def ntuple(n: int, value: Any) -> tuple[Any, ...]:
@@ -47,6 +49,37 @@ def check_whole(module: Any, **sizes: Any) -> None:
                     f"{type(module).__name__}: {name} must be an int; got {type(one).__name__} "
                     f"{one!r}"
                 )
+
+
+def check_dims(module: Any, input: Any, *allowed: int) -> None:
+    """Refuses an input that is no tensor, or one with another number of dims.
+
+    Args:
+        module: whose input it is.
+        input: what was given.
+        allowed: how many dims it may have.
+
+    Raises:
+        TypeError: where it is no tensor.
+        ValueError: where it has another number of dims.
+
+    Example:
+        >>> from clew.nn.modules.utils import check_dims
+        >>> check_dims(nn.ReLU(), clew.ones(2), 3, 4)
+        Traceback (most recent call last):
+        ValueError: ReLU: expected 3D or 4D input (got 1D input of shape [2])
+    """
+    try:
+        fits = input.dim() in allowed
+    except AttributeError:
+        need_tensors(type(module).__name__, input=input)
+        raise
+    if not fits:
+        expected = " or ".join(f"{n}D" for n in allowed)
+        raise ValueError(
+            f"{type(module).__name__}: expected {expected} input (got {input.dim()}D input of "
+            f"shape {list(input.shape)})"
+        )
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
