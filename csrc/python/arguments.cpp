@@ -28,7 +28,8 @@ bool Arguments::take_option(PyObject* key, PyObject* v, unsigned options) {
   if ((options & opt_dtype) && is("dtype")) {
     if (v == Py_None) return true;
     if (!is_dtype(v))
-      fail_type(fn, "(): argument 'dtype' must be clew.dtype, not ", Py_TYPE(v)->tp_name);
+      fail_type(fn, "(): argument 'dtype' must be clew.dtype, not ", Py_TYPE(v)->tp_name,
+                "; such as clew.float32");
     dtype = dtype_from(v);
   } else if ((options & opt_device) && is("device")) {
     if (v == Py_None) return true;

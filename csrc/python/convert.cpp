@@ -346,7 +346,7 @@ PyObject* method_item(PyObject* self, PyObject*) {
     Tensor t = borrow(self);
     require_elements(t, ".item()");
     require(t.numel() == 1, "item: a Tensor with ", t.numel(),
-            " elements cannot be converted to Scalar");
+            " elements cannot be converted to Scalar; tolist() gives them all");
     if (t.is_meta()) fail("item: cannot be called on meta tensors, which have no values");
     TraceSpan trace("item");
     const Scalar value = item(t);

@@ -128,6 +128,16 @@ std::string parameter_names(const Overload& o) {
   return s;
 }
 
+// How the caller gets what is wanted from what came; nothing where that is not plain.
+const char* way_out(ParamKind wanted, PyObject* v) {
+  if (wanted == ParamKind::DType) return "; such as clew.float32";
+  const bool tensor = wanted == ParamKind::Tensor || wanted == ParamKind::OptTensor ||
+                      wanted == ParamKind::Operand || wanted == ParamKind::TensorList;
+  const bool numbers = is_numpy_array(v) || PyList_Check(v) || PyTuple_Check(v) ||
+                       PyFloat_Check(v) || PyLong_Check(v) || PyComplex_Check(v);
+  return tensor && numbers ? "; clew.tensor() makes one of it" : "";
+}
+
 // Why v, argument i, does not fit p: the element at fault where p is a list.
 std::string misfit(const FunctionEntry& e, const Param& p, Py_ssize_t i, PyObject* v) {
   if (p.kind == ParamKind::TensorList && (PyList_Check(v) || PyTuple_Check(v)))
@@ -135,9 +145,9 @@ std::string misfit(const FunctionEntry& e, const Param& p, Py_ssize_t i, PyObjec
       if (PyObject* x = PySequence_Fast_GET_ITEM(v, k); !is_tensor(x))
         return concat(shown_name(e), "(): argument '", p.name, "' (position ", i + 1,
                       ") must be tuple of Tensors, but found element of type ", Py_TYPE(x)->tp_name,
-                      " at pos ", k);
+                      " at pos ", k, way_out(p.kind, x));
   return concat(shown_name(e), "(): argument '", p.name, "' (position ", i + 1, ") must be ",
-                kind_text(p.kind), ", not ", Py_TYPE(v)->tp_name);
+                kind_text(p.kind), ", not ", Py_TYPE(v)->tp_name, way_out(p.kind, v));
 }
 
 // Names that NumPy's habit gives to PyTorch's parameters.
@@ -197,9 +207,13 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
     b.value[static_cast<size_t>(i)] = args[used++];
   }
   if (used < nargs) {
-    if (why)
+    if (why) {
+      std::string named;
+      for (const Param& p : o.params)
+        if (p.keyword_only) named += (named.empty() ? "; by name only: " : ", ") + p.name;
       *why = concat(shown_name(e), "() takes ", o.positional, " positional arguments but ", nargs,
-                    " were given");
+                    " were given", named);
+    }
     return false;
   }
   Py_ssize_t kwargs = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;

@@ -117,7 +117,9 @@ Range read_slice(PyObject* o, int64_t size) {
   Py_ssize_t stop = 0;
   Py_ssize_t step = 0;
   if (PySlice_Unpack(o, &start, &stop, &step) < 0) throw PythonError();
-  if (step <= 0) fail_value("indexing: slice step must be greater than zero; got ", step);
+  if (step <= 0)
+    fail_value("indexing: slice step must be greater than zero; got ", step,
+               "; flip() turns a dim round");
   Py_ssize_t length = PySlice_AdjustIndices(size, &start, &stop, step);
   // A step so large that it takes one element is no different from 1, and cannot overflow.
   return {std::min<int64_t>(start, size), length > 1 ? step : 1, length};

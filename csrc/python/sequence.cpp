@@ -9,7 +9,8 @@ namespace {
 
 [[noreturn]] void fail_no_dtype(PyObject* o) {
   if (PyUnicode_Check(o) || PyBytes_Check(o))
-    fail_type("tensor: invalid data type '", Py_TYPE(o)->tp_name, "'");
+    fail_type("tensor: invalid data type '", Py_TYPE(o)->tp_name,
+              "'; a tensor holds numbers and truth values");
   fail("tensor: Could not infer dtype of ", Py_TYPE(o)->tp_name);
 }
 

@@ -413,7 +413,7 @@ DType dtype_from(PyObject* o) {
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::Int64;
   if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::Bool;
   if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return DType::Complex128;
-  fail_type("dtype must be a clew.dtype; got ", Py_TYPE(o)->tp_name);
+  fail_type("dtype must be a clew.dtype, such as clew.float32; got ", Py_TYPE(o)->tp_name);
 }
 
 std::optional<Device> device_from(PyObject* o) {

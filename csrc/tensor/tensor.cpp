@@ -259,7 +259,8 @@ void require_elements(const Tensor& t, const char* what) {
     throw ElementsOfBatch(ErrorKind::Runtime,
                           concat("vmap: ", what,
                                  " cannot be called on a batched tensor, whose elements differ "
-                                 "from sample to sample"));
+                                 "from sample to sample; use where() instead of if, or call it on "
+                                 "what vmap returns"));
 }
 
 Tensor alias(const Tensor& src, const Dims& sizes, const Dims& strides, int64_t offset) {

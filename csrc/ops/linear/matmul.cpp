@@ -195,7 +195,8 @@ void product_vjp(Vjp& c) { product_grads(c, c.grad(), 0); }
 
 void require_ranks(const Call& c, int first, int a, int b) {
   require(c.in[first].ndim() == a && c.in[first + 1].ndim() == b, c.name(), ": operands must have ",
-          a, " and ", b, " dimensions; got ", c.in[first], " and ", c.in[first + 1]);
+          a, " and ", b, " dimensions; got ", c.in[first], " and ", c.in[first + 1],
+          "; matmul() takes others");
 }
 void require_batches(const Call& c, int first) {
   require_ranks(c, first, 3, 3);

@@ -101,7 +101,9 @@ def parse_to(
     if isinstance(dtype, type):
         dtype = _PYTHON_TYPES.get(dtype, dtype)
     if dtype is not None and not isinstance(dtype, _C.dtype):
-        raise TypeError(f"{name}(): dtype must be a clew.dtype; got {dtype!r}")
+        raise TypeError(
+            f"{name}(): dtype must be a clew.dtype, such as clew.float32; got {dtype!r}"
+        )
     return dtype, device, copy, memory_format
 
 

@@ -106,7 +106,9 @@ def _largest(t: Tensor, dim: int, keepdim: bool = False) -> Tensor:
 
 def _converted(name: str, t: Tensor, dtype: Any) -> Tensor:
     if not isinstance(dtype, _C.dtype):
-        raise TypeError(f"{name}(): dtype must be a clew.dtype; got {dtype!r}")
+        raise TypeError(
+            f"{name}(): dtype must be a clew.dtype, such as clew.float32; got {dtype!r}"
+        )
     if not (dtype.is_floating_point or dtype.is_complex) or (
         t.is_complex() and not dtype.is_complex
     ):
