@@ -6,10 +6,12 @@ import importlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import clew
 from clew import _namespace
+from clew._base.numpy_names import NAMES
 
 MODULES = """
 clew clew.nn clew.nn.functional clew.nn.init clew.nn.utils clew.nn.attention clew.optim
@@ -43,6 +45,9 @@ def test_what_is_listed_is_there(name):
         ("clew", "nuclear_nrm", "nuclear_norm"),
         ("clew", "sotfmax", "softmax"),
         ("clew", "serialisation", "serialization"),
+        ("clew", "array", "tensor"),
+        ("clew", "mod", "remainder"),
+        ("clew", "percentile", "quantile"),
         ("clew.nn", "Liner", "Linear"),
         ("clew.nn", "DataParalel", "DataParallel"),
         ("clew.nn.functional", "rellu", "relu"),
@@ -58,6 +63,12 @@ def test_errors_name_the_nearest(module, wrong, right):
     # Where another test made `torch` mean clew, the module is called by that name.
     with pytest.raises(AttributeError, match=f"{wrong}'.*the nearest name is '{right}'"):
         getattr(importlib.import_module(module), wrong)
+
+
+def test_numpys_names_lead_to_names_that_exist():
+    assert not [n for n in NAMES if hasattr(clew, n)], "clew has the name itself"
+    assert not [n for n in NAMES.values() if not hasattr(clew, n)]
+    assert not [n for n in NAMES if not hasattr(np, n)], "not a name of NumPy"
 
 
 def test_listing_loads_nothing():

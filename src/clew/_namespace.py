@@ -123,10 +123,14 @@ def _find_method(name: str) -> Any:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The public name among ``known`` that ``name`` may be a slip of."""
+    """The public name among ``known`` that ``name`` may be a slip of, or NumPy's word for."""
     import difflib
 
+    from clew._base.numpy_names import NAMES
+
     public = [k for k in known if not k.startswith("_") and k != "annotations"]
+    if NAMES.get(name) in public:
+        return NAMES[name]
     same = [k for k in public if k.lower() == name.lower()]
     if same:  # AdamW of Adamw, though Adam is as near
         return next((k for k in same if k[0] == name[0]), same[0])
