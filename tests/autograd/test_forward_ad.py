@@ -25,7 +25,36 @@ def test_tangents_follow_the_chain_rule():
         np.array([3.0, 4.0]) * [1.0, -1.0] + np.array([1.0, 2.0]) * [0.0, 2.0]
     )
     np.testing.assert_allclose(tangent.item(), want.sum())
-    assert value is z
+    assert value.item() == z.item()
+
+
+def test_results_of_constants_require_no_grad():
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(t([1.0, 2.0]), t([1.0, 2.0]))
+        value, tangent = forward_ad.unpack_dual(x.sin())
+        assert not value.requires_grad and not tangent.requires_grad
+        np.testing.assert_allclose(tangent.numpy(), np.cos([1.0, 2.0]) * [1.0, 2.0])
+        assert not forward_ad.unpack_dual(x).tangent.requires_grad
+        # What is computed of the dual goes on carrying tangents.
+        assert forward_ad.unpack_dual(x.sin() * 2).tangent is not None
+
+
+def test_results_of_parameters_require_grad():
+    w = t([3.0, 4.0]).requires_grad_()
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(t([1.0, 2.0]), t([1.0, 2.0]))
+        value, tangent = forward_ad.unpack_dual((x.sin() * w).sum())
+        assert value.requires_grad
+    tangent.backward()
+    np.testing.assert_allclose(w.grad.numpy(), np.cos([1.0, 2.0]) * [1.0, 2.0])
+
+
+def test_a_tangent_that_requires_grad_is_differentiated():
+    v = t([1.0, 2.0]).requires_grad_()
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(t([1.0, 2.0]), v)
+        forward_ad.unpack_dual(x.sin().sum()).tangent.backward()
+    np.testing.assert_allclose(v.grad.numpy(), np.cos([1.0, 2.0]))
 
 
 def test_what_does_not_depend_has_no_tangent():

@@ -135,6 +135,23 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     return dual
 
 
+def _wanted_elsewhere(tensor: Tensor, level: _Level) -> bool:
+    """Whether the tensor depends on something that requires grad, duals made of constants aside."""
+    if any(tangent.requires_grad for _, tangent in level.roots):
+        return True
+    duals = {id(dual) for dual, _ in level.roots}
+    todo = [tensor.grad_fn] if tensor.grad_fn is not None else []
+    seen = set(todo)
+    while todo:
+        node = todo.pop()
+        if node.name() == "AccumulateGrad" and id(node.variable) not in duals:
+            return True
+        below = {fn for fn, _ in node.next_functions if fn is not None} - seen
+        seen |= below
+        todo += below
+    return False
+
+
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The tensor's value and its tangent: None where no level is open, or none reaches it.
 
@@ -143,7 +160,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         level: not used: there is one level.
 
     Returns:
-        `primal` and `tangent`.
+        `primal` and `tangent`; they require grad where something else than duals did.
 
     >>> fw = clew.autograd.forward_ad
     >>> with fw.dual_level():
@@ -151,4 +168,6 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     tensor(1.)
     """
     tangent = tangent_of(tensor, _levels[-1]) if _levels else None
+    if tangent is not None and not _wanted_elsewhere(tensor, _levels[-1]):
+        return UnpackedDualTensor(tensor.detach(), tangent.detach())
     return UnpackedDualTensor(tensor, tangent)
