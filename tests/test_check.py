@@ -172,6 +172,11 @@ def test_modules_that_are_imported(doctor):
         os.path.join("helpers", "parts.py") + ":1: clew has no torch.absent_one",
         "fallback.py:1: optional: clew has no torch.absent_two",
     ]
+    assert out.splitlines()[-2].startswith("5 files: ")
+
+
+def test_one_file_is_no_files(doctor):
+    assert doctor("import torch\n", code=0).startswith("1 file: ")
 
 
 def test_nothing_runs(doctor, tmp_path):

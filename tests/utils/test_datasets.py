@@ -231,6 +231,14 @@ def test_collate():
 def test_collate_errors():
     with pytest.raises(RuntimeError, match="equal size"):
         default_collate([[1], [1, 2]])
+    for samples in (
+        [clew.ones(2), clew.ones(2), clew.ones(3)],
+        [np.ones(2), np.ones(2), np.ones(3)],
+    ):
+        with pytest.raises(
+            RuntimeError, match=r"\[2\] at entry 0 and \[3\] at entry 2.*collate_fn"
+        ):
+            default_collate(samples)
     for bad in ([None], [object()], [np.array(["a"])], [1 + 2j]):
         with pytest.raises(TypeError, match="default_collate"):
             default_collate(bad)

@@ -609,8 +609,9 @@ def _show(report: Report, everything: bool) -> int:
         print(f"{file}: not checked, since it cannot be parsed")
     if report.cut:
         print(f"Only the first {report.files} files were read.")
+    files = "1 file" if report.files == 1 else f"{report.files} files"
     print(
-        f"{report.files} files: {counts[NEEDED]} missing names are needed, {counts[OPTIONAL]} are "
+        f"{files}: {counts[NEEDED]} missing names are needed, {counts[OPTIONAL]} are "
         f"guarded by the program, {counts[CALLED]} are in functions of installed packages"
         + (f"; {counts[REFUSED]} calls would raise" if counts[REFUSED] else "")
         + ("" if everything or not counts[CALLED] else " (--all lists them)")

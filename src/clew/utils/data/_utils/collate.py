@@ -125,14 +125,30 @@ def collate(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
     raise _wrong_type(kind)
 
 
+def _stacked(batch: Any) -> Any:
+    """The samples as one tensor."""
+    try:
+        return clew.stack(list(batch), 0)
+    except RuntimeError:
+        shapes = [list(sample.shape) for sample in batch]
+        other = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+        if other is None:
+            raise
+        raise RuntimeError(
+            "default_collate: stack needs samples of equal sizes; got "
+            f"{shapes[0]} at entry 0 and {shapes[other]} at entry {other}. Give DataLoader a "
+            "collate_fn: clew.nested.collate makes a ragged batch, nn.utils.rnn.pad_sequence pads"
+        ) from None
+
+
 def collate_tensor_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
-    return clew.stack(list(batch), 0)
+    return _stacked(batch)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
     if batch[0].dtype.kind in "SUOV":
         raise _wrong_type(batch[0].dtype)
-    return clew.stack([clew.as_tensor(array) for array in batch], 0)
+    return _stacked([clew.as_tensor(array) for array in batch])
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:
