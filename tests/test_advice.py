@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import clew
+import clew.nn.functional as F
 
 ONES = np.ones((2, 3), dtype=np.float32)
 
@@ -32,6 +33,15 @@ ONES = np.ones((2, 3), dtype=np.float32)
         (lambda x: x[::-1], ValueError, r"got -1; flip\(\) turns a dim round"),
         (lambda x: x.item(), RuntimeError, r"with 6 elements .*; tolist\(\) gives them all"),
         (lambda x: x.dot(x), RuntimeError, r"1 and 1 dimensions; .*; matmul\(\) takes others"),
+        (lambda x: clew.tensor([[1, 2], [3]]), ValueError, r"\(got 1\); clew.nested.nested_tensor"),
+        (lambda x: F.cross_entropy(x, x[:, 0]), RuntimeError, r"got float32.*; .* \.long\(\)"),
+        (lambda x: F.embedding(x, x), RuntimeError, r"got float32.*; convert them with \.long\(\)"),
+        (lambda x: F.one_hot(x), RuntimeError, r"got float32.*; convert it with \.long\(\)"),
+        (
+            lambda x: F.cross_entropy(x, clew.tensor([0, 3])),
+            IndexError,
+            "cross_entropy: target 3 is out of bounds for 3 classes",
+        ),
         (lambda x: clew.tensor(["a"]), TypeError, "'str'; a tensor holds numbers"),
         (
             lambda x: clew.func.vmap(lambda v: v.item())(x[:, 0]),
@@ -49,5 +59,6 @@ def test_the_ways_out_lead_there():
     x = clew.tensor(ONES)
     assert clew.equal(clew.sin(clew.tensor(ONES)), clew.sin(x))
     assert clew.equal(x.flip(0), x) and clew.matmul(x, x.T).shape == (2, 2)
+    assert len(clew.nested.nested_tensor([[1, 2], [3]], layout=clew.jagged)) == 2
     assert x.tolist() == ONES.tolist()
     assert clew.round(x, decimals=1).dtype is clew.float32

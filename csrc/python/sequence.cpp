@@ -146,7 +146,7 @@ template <class T> T* store(PyObject* o, const Dims& sizes, int dim, T* out) {
   Items items(o);
   if (items.count != sizes[dim]) {
     fail_value("tensor: expected sequence of length ", sizes[dim], " at dim ", dim, " (got ",
-               items.count, ")");
+               items.count, "); clew.nested.nested_tensor() takes rows of different lengths");
   }
   if (dim + 1 == sizes.size()) {
     for (Py_ssize_t i = 0; i < items.count; ++i) {

@@ -28,7 +28,7 @@ struct EmbeddingAttrs {
 };
 void check_indices(const Tensor& indices, std::string_view op) {
   require(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, op,
-          ": indices must be int64 or int32; got ", indices);
+          ": indices must be int64 or int32; got ", indices, "; convert them with .long()");
 }
 [[noreturn]] void fail_row(int64_t row, int64_t size, std::string_view op) {
   fail_index(op, ": index ", row, " is out of range for a table of ", size, " rows");

@@ -250,7 +250,8 @@ struct ClassesAttrs {
 void one_hot_run(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];
   int64_t classes = c.as<ClassesAttrs>().num_classes;
-  require(x.dtype() == DType::Int64, c.name(), ": input must be int64; got ", x);
+  require(x.dtype() == DType::Int64, c.name(), ": input must be int64; got ", x,
+          "; convert it with .long()");
   require(classes >= -1, c.name(), ": num_classes must not be negative; got ", classes);
   Tensor index = x;
   if (!x.is_meta()) {  // read more than once, so a copy that nobody else writes to

@@ -56,7 +56,8 @@ void check(const Call& c, const Dims& x, const Tensor& target, const Tensor& wei
   }
   require(x.size() >= 1, c.name(), ": input must have a dimension of classes; got shape ", x);
   require(target.dtype() == DType::Int64 || target.dtype() == DType::UInt8, c.name(),
-          ": expected target dtype to be int64 or uint8; got ", target);
+          ": expected target dtype to be int64 or uint8; got ", target,
+          "; convert it with .long()");
   Dims expect = target_sizes(x);
   if (!expect.empty() && target.ndim() > 0 && target.sizes()[0] != expect[0]) {
     fail_value(c.name(), ": expected input batch size (", expect[0],

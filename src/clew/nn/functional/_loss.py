@@ -168,6 +168,8 @@ def _of_indices(
     """cross_entropy of class indices."""
     try:
         return _cross_entropy(input, target, weight, ignore_index, reduction, smoothing)[0]
+    except IndexError as e:
+        raise IndexError(str(e).replace("nll_loss", "cross_entropy", 1)) from None
     except Exception:
         # As nll_loss: in words of the usual mistakes.
         need_tensors("cross_entropy", input=input, target=target)
