@@ -23,7 +23,10 @@ constexpr int max_operands = 5;
   if (d == DType::Bool && op_name(op) == "neg")
     fail("neg: the negation of bools is not supported; turn them round with ~ or logical_not()");
   fail(ErrorKind::NotImplemented, "\"", spoken_name(op), "\" is not implemented for ", d,
-       "; convert the input first, e.g. with .float()");
+       is_complex(d) ? "; take .real, .imag or .abs() first"
+       : is_floating(d)
+           ? "; convert the input first, e.g. with .long(), or compare to get truth values"
+           : "; convert the input first, e.g. with .float()");
 }
 
 Tensor cast_copy(const Tensor& t, DType d) {

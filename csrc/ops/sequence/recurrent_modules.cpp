@@ -126,18 +126,19 @@ std::string list_text(const Dims& sizes) {
   return text + "]";
 }
 
-void check_states(const StackAttrs& a, std::span<const Tensor> states, bool single, int64_t batch) {
+void check_states(const char* module, const StackAttrs& a, std::span<const Tensor> states,
+                  bool single, int64_t batch) {
   const bool lstm = a.cell == 0;
   const int want = single ? 2 : 3;
   const char* kind = single ? "unbatched 2-D" : "batched 3-D";
   bool fits = true;
   for (const Tensor& s : states) fits = fits && s.ndim() == want;
   if (!fits && lstm) {
-    fail("For ", kind, " input, hx and cx should also be ", want, "-D but got (", states[0].ndim(),
-         "-D, ", states[1].ndim(), "-D) tensors");
+    fail(module, ": For ", kind, " input, hx and cx should also be ", want, "-D but got (",
+         states[0].ndim(), "-D, ", states[1].ndim(), "-D) tensors");
   }
-  require(fits, "For ", kind, " input, hx should also be ", want, "-D but got ", states[0].ndim(),
-          "-D tensor");
+  require(fits, module, ": For ", kind, " input, hx should also be ", want, "-D but got ",
+          states[0].ndim(), "-D tensor");
   const int64_t count = a.layers * (a.bidirectional ? 2 : 1);
   const int64_t widths[] = {a.proj_size ? a.proj_size : a.hidden_size, a.hidden_size};
   for (size_t k = 0; k < states.size(); ++k) {
@@ -146,7 +147,7 @@ void check_states(const StackAttrs& a, std::span<const Tensor> states, bool sing
     const Dims expected{count, batch, widths[k]};
     if (sizes == expected) continue;
     const char* name = !lstm ? "hidden" : k == 0 ? "hidden[0]" : "hidden[1]";
-    fail("Expected ", name, " size ", tuple_text(expected), ", got ", list_text(sizes));
+    fail(module, ": Expected ", name, " size ", tuple_text(expected), ", got ", list_text(sizes));
   }
 }
 
@@ -166,17 +167,18 @@ void stack_run(const Call& c, Tensors& outs) {
   Tensor x = c.in[0];
   if (!packed && x.ndim() != 2 && x.ndim() != 3)
     fail_value(name, ": Expected input to be 2D or 3D, got ", x.ndim(), "D instead");
-  require(!packed || x.ndim() == 2, "input must have 2 dimensions, got ", x.ndim());
-  require(x.size(-1) == a.input_size, "input.size(-1) must be equal to input_size. Expected ",
-          a.input_size, ", got ", x.size(-1));
+  require(!packed || x.ndim() == 2, name, ": input must have 2 dimensions, got ", x.ndim());
+  require(x.size(-1) == a.input_size, name,
+          ": input.size(-1) must be equal to input_size. Expected ", a.input_size, ", got ",
+          x.size(-1));
   const bool single = !packed && x.ndim() == 2;
   if (single) x = unsqueeze(x, 1);
   if (a.batch_first && !single && !packed) x = transpose(x, 0, 1);
-  require(packed ? !a.batch_sizes->empty() : x.size(0) > 0,
-          "Expected sequence length to be larger than 0 in RNN");
+  require(packed ? !a.batch_sizes->empty() : x.size(0) > 0, name,
+          ": Expected sequence length to be larger than 0 in RNN");
   const int64_t batch = packed ? (*a.batch_sizes)[0] : x.size(1);
   const auto given = c.in.subspan(1, static_cast<size_t>(state_count));
-  if (state_count) check_states(a, given, single, batch);
+  if (state_count) check_states(name, a, given, single, batch);
 
   const auto params = c.in.subspan(1 + static_cast<size_t>(state_count));
   const DType outer = params[0].dtype(), inner = is_reduced(outer) ? DType::Float32 : outer;

@@ -25,7 +25,11 @@ def manual_seed(seed: Any) -> Generator:
         >>> clew.rand(2)
         tensor([0.4963, 0.7682])
     """
-    return _start(int(seed))
+    try:
+        whole = int(seed)
+    except (TypeError, ValueError) as e:
+        raise type(e)(f"manual_seed: seed must be an int; got {seed!r}") from None
+    return _start(whole)
 
 
 def _start(seed: int) -> Generator:

@@ -312,7 +312,8 @@ def dirac_(tensor: Any, groups: int = 1) -> clew.Tensor:
 def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
     if tensor.dim() < 2:
         raise ValueError(
-            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions; got "
+            f"one of shape {list(tensor.shape)} (biases are set by zeros_ or uniform_)"
         )
     field = math.prod(tensor.shape[2:])
     return tensor.shape[1] * field, tensor.shape[0] * field

@@ -86,7 +86,10 @@ def _check_sizes(
     """Raises if the last dims do not fit the weights, or keys are not as many as values."""
     embed = query.shape[-1]
     if embed != embed_dim:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {embed}")
+        raise AssertionError(
+            f"multi_head_attention_forward: was expecting embedding dimension of {embed_dim}, but "
+            f"got {embed}"
+        )
     if embed // num_heads * num_heads != embed:
         raise AssertionError(f"embed_dim {embed} not divisible by num_heads {num_heads}")
     if weights_apart:

@@ -48,7 +48,9 @@ def embedding(
     if padding_idx is not None:
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:
-            raise AssertionError("Padding_idx must be within num_embeddings")
+            raise AssertionError(
+                f"embedding: Padding_idx must be within num_embeddings, {rows}; got {padding_idx}"
+            )
         padding_idx %= rows
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)

@@ -159,7 +159,10 @@ def load_state_dict(module: Any, state_dict: Any, strict: bool, assign: bool) ->
     from collections.abc import Mapping
 
     if not isinstance(state_dict, Mapping):
-        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        raise TypeError(
+            f"{type(module).__name__}.load_state_dict: Expected state_dict to be dict-like, got "
+            f"{type(state_dict)}."
+        )
     missing: list[str] = []
     unexpected: list[str] = []
     errors: list[str] = []

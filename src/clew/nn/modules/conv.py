@@ -66,19 +66,28 @@ class _ConvNd(Module):
             output_padding=output_padding,
             groups=groups,
         )
+        name = type(self).__name__
         if groups <= 0:
-            raise ValueError("groups must be a positive integer")
+            raise ValueError(f"{name}: groups must be a positive integer; got {groups}")
         if in_channels % groups != 0:
-            raise ValueError("in_channels must be divisible by groups")
+            raise ValueError(
+                f"{name}: in_channels must be divisible by groups; got {in_channels} and {groups}"
+            )
         if out_channels % groups != 0:
-            raise ValueError("out_channels must be divisible by groups")
+            raise ValueError(
+                f"{name}: out_channels must be divisible by groups; got {out_channels} and {groups}"
+            )
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise ValueError(
-                    f"Invalid padding string {padding!r}, should be one of ('same', 'valid')"
+                    f"{name}: Invalid padding string {padding!r}, should be one of ('same', "
+                    "'valid')"
                 )
             if padding == "same" and any(s != 1 for s in stride):
-                raise ValueError("padding='same' is not supported for strided convolutions")
+                raise ValueError(
+                    f"{name}: padding='same' is not supported for strided convolutions; "
+                    f"got stride {stride}"
+                )
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(
                 "padding_mode must be one of ('zeros', 'reflect', 'replicate', 'circular'), but "

@@ -184,6 +184,7 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
             """What the module computes; every subclass writes its own."""
             raise NotImplementedError(
                 f'Module [{type(self).__name__}] is missing the required "forward" function'
+                + ("; call the modules in it" if self._modules else "")
             )
 
     # Calls, and attributes that are not in the class, are looked up by compiled code.

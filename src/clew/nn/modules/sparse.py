@@ -21,7 +21,9 @@ def _row(padding_idx: int | None, rows: int) -> int | None:
     if padding_idx is None:
         return None
     if not -rows <= padding_idx < rows:
-        raise AssertionError("Padding_idx must be within num_embeddings")
+        raise AssertionError(
+            f"Embedding: Padding_idx must be within num_embeddings, {rows}; got {padding_idx}"
+        )
     return padding_idx % rows
 
 

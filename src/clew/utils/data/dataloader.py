@@ -140,6 +140,11 @@ class DataLoader(Generic[T_co]):
             )
         else:
             self._dataset_kind = _DatasetKind.Map
+            if not (hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
+                raise TypeError(
+                    "DataLoader: dataset must have __getitem__ and __len__, or be an "
+                    f"IterableDataset; got {type(dataset).__name__}"
+                )
         _require(not (sampler is not None and shuffle), "sampler excludes shuffle; got both")
         if batch_sampler is not None:
             _require(
