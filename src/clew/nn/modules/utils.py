@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from clew._base.arguments import need_tensors
+from clew._base import arguments as _arguments
 
 
 def ntuple(n: int, value: Any) -> tuple[Any, ...]:
@@ -72,7 +72,7 @@ def check_dims(module: Any, input: Any, *allowed: int) -> None:
     try:
         fits = input.dim() in allowed
     except AttributeError:
-        need_tensors(type(module).__name__, input=input)
+        _arguments.need_tensors(type(module).__name__, input=input)
         raise
     if not fits:
         expected = " or ".join(f"{n}D" for n in allowed)
