@@ -7,10 +7,12 @@ most of these have nothing to do.
 from __future__ import annotations
 
 import sys
+from contextlib import ContextDecorator
 from typing import Any
 
 from clew._program.compiled import OptimizedModule as OptimizedModule
 from clew._program.compiled import compile as compile
+from clew._program.options import own_backend
 from clew._program.report import Report as Report
 from clew._program.report import last_report as last_report
 
@@ -26,6 +28,7 @@ __all__ = [
     "last_report",
     "list_backends",
     "reset",
+    "set_stance",
 ]
 
 
@@ -119,3 +122,62 @@ def cudagraph_mark_step_begin() -> None:
 
     >>> clew.compiler.cudagraph_mark_step_begin()
     """
+
+
+_STANCES = (
+    "default",
+    "force_eager",
+    "eager_on_recompile",
+    "fail_on_recompile",
+    "eager_then_compile",
+    "aot_eager_then_compile",
+)
+
+
+class set_stance(ContextDecorator):
+    """PyTorch's choice of what is compiled when: a function, a context or a decorator.
+
+    Every stance holds already: the Python code runs as it is, results have the bits of plain calls,
+    and nothing is ever compiled again.
+
+    Args:
+        stance: "default", "force_eager", "eager_on_recompile", "fail_on_recompile",
+            "eager_then_compile" or "aot_eager_then_compile".
+        skip_guard_eval_unsafe: has no effect: there are no guards.
+        force_backend: None or one of the backends that `compile` takes by name; only with the
+            default stance.
+
+    Raises:
+        ValueError: an unknown stance.
+        RuntimeError: another stance than the default, with a backend.
+        NotImplementedError: a backend that `compile` does not take by name.
+
+    >>> with clew.compiler.set_stance("force_eager"):
+    ...     clew.compile(lambda x: x + 1)(clew.ones(2))
+    tensor([2., 2.])
+    """
+
+    def __init__(
+        self,
+        stance: str = "default",
+        *,
+        skip_guard_eval_unsafe: bool = False,
+        force_backend: Any = None,
+    ) -> None:
+        if stance not in _STANCES:
+            raise ValueError(
+                f"set_stance: stance must be one of {', '.join(_STANCES)}; got {stance!r}"
+            )
+        if force_backend is None:
+            return
+        if stance != "default":
+            raise RuntimeError("set_stance: non-default stance cannot have force_backend set")
+        if not own_backend(force_backend):
+            raise NotImplementedError(
+                "set_stance: force_backend must be None or a name that compile takes; got "
+                f"{force_backend!r}"
+            )
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: object) -> None: ...

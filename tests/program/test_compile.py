@@ -418,6 +418,23 @@ def test_compiler_names():
     clew.compiler.reset()
 
 
+def test_stances():
+    double = clew.compile(lambda x: x * 2)
+    x = clew.arange(4.0)
+    for stance in ("force_eager", "fail_on_recompile", "default"):
+        with clew.compiler.set_stance(stance):
+            assert double(x).tolist() == [0, 2, 4, 6]
+        assert clew.compiler.set_stance(stance)(double)(x[1:]).tolist() == [2, 4, 6]
+        clew.compiler.set_stance(stance)
+    clew.compiler.set_stance(force_backend="eager")
+    with pytest.raises(ValueError, match="stance must be one of default, .*; got 'eager'"):
+        clew.compiler.set_stance("eager")
+    with pytest.raises(RuntimeError, match="non-default stance"):
+        clew.compiler.set_stance("force_eager", force_backend="eager")
+    with pytest.raises(NotImplementedError, match="force_backend must be None or a name"):
+        clew.compiler.set_stance(force_backend=lambda graph, inputs: graph)
+
+
 def test_numpy_sees_values_inside():
     @clew.compile
     def f(x):
