@@ -256,6 +256,7 @@ def native_stub() -> str:
         "functions",
         "ops",
         "_operation_kinds",
+        "_operation_costs",
     }
     lazy = {n for n, path in _namespace._LAZY_NAMES.items() if path == "clew._C"}
     for name in sorted({*dir(_C), *lazy}):
@@ -274,7 +275,8 @@ def native_stub() -> str:
         elif callable(value):
             assert name.startswith("_"), f"stub_tables.FUNCTIONS lacks {name}"
             lines.append(f"def {name}(*args: Any, **kwargs: Any) -> Any: ...")
-    lines += ["functions: dict[_str, Any]", "ops: Any", "_operation_kinds: dict[_str, _str]", ""]
+    lines += ["functions: dict[_str, Any]", "ops: Any", "_operation_kinds: dict[_str, _str]"]
+    lines += ["_operation_costs: dict[_str, tuple[_str, _str | None, _str | None, _bool]]", ""]
     named = sorted({fields(s) for f in _C.functions.values() for s in f.signatures} - {()})
     classes = [
         f"class {class_of(names)}(NamedTuple):\n" + "".join(f"    {n}: Tensor\n" for n in names)

@@ -8,7 +8,6 @@
 
 #include "graph/deferral.h"
 #include "graph/node.h"
-#include "graph/operand_rules.h"
 #include "graph/promotion.h"
 #include "kernels/core/spread.h"
 #include "tensor/layout.h"
@@ -20,8 +19,6 @@ namespace {
 constexpr int max_operands = 5;
 
 [[noreturn]] void fail_dtype(const OpDef& op, DType d) {
-  if (d == DType::Bool && op_name(op) == "neg")
-    fail("neg: the negation of bools is not supported; turn them round with ~ or logical_not()");
   fail(ErrorKind::NotImplemented, "\"", spoken_name(op), "\" is not implemented for ", d,
        is_complex(d) ? "; take .real, .imag or .abs() first"
        : is_floating(d)
@@ -127,7 +124,7 @@ bool hazardous(const Tensor& dst, const Tensor& src) {
 }
 
 OutputTypes elementwise_types(const OpDef& op, std::span<const Tensor> in) {
-  check_operands(op, in);
+  if (op.check_operands) op.check_operands(op, in);
   DType c;
   if (op.promote == Promote::none) {
     c = in[0].dtype();

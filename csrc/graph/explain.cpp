@@ -242,7 +242,7 @@ std::string why_no_grad(const Tensor& t) {
       advice = "use the tensor itself, not its .data, where gradients are to flow through";
       break;
     case CutKind::dtype:
-      cut_by(op_name(*c->op) == "_to_dtype"
+      cut_by(c->op->casts
                  ? "a cast to integers or booleans"
                  : concat(op_name(*c->op), ", whose result has a dtype without gradients,"));
       advice =

@@ -325,7 +325,6 @@ struct Builtins {
   Tensor (*to_dtype)(const Tensor&, DType) = nullptr;
   Tensor (*real)(const Tensor&) = nullptr;
   Tensor (*view_as_real)(const Tensor&) = nullptr;
-  Tensor (*masked_scale)(const Tensor&, const Tensor& mask, double scale) = nullptr;
   Tensor (*view_as_complex)(const Tensor&) = nullptr;
   Tensor (*clone)(const Tensor&) = nullptr;
   // Sizes, strides and the storage offset, all in elements.

@@ -242,6 +242,24 @@ enum class Autocast : uint8_t {
   widest,  // float32 if any input has it
 };
 
+// Which dtype out= may have.
+enum class OutDtype : uint8_t {
+  usual,         // converted for elementwise and private ops, own for others
+  own,           // the result's
+  own_or_uint8,  // the same; uint8 takes bools, too
+  converted,     // any that the result can be cast to
+  given,         // the same, but that of the attribute dtype where it is given
+  chosen,        // the same, and the op computes in it where none is given
+  running,       // the op computes in it where none is given, and casts to it otherwise
+};
+// How out= may lie in the memory of an input.
+enum class OutMemory : uint8_t {
+  usual,    // aligned for elementwise ops, anywhere for others
+  aligned,  // it may be an input, but share memory with none in another way
+  apart,    // it shares no memory with any: the op reads while it writes
+  anywhere,
+};
+
 // One operation. A declaration names the fields that it needs, in this order, and hands them to
 // elementwise(), view(), general() or composite(), which check them.
 struct OpDef {
@@ -253,6 +271,8 @@ struct OpDef {
   Promote promote = Promote::same;
   Result result = Result::same;
   const kernels::LoopTable* loops = nullptr;
+  // Raises for operands of dtypes that could be promoted but must not be.
+  void (*check_operands)(const OpDef& op, std::span<const Tensor> in) = nullptr;
   // Raises for a Python number that must not be made one of the kernel's dtype.
   void (*check_number)(int operand, const Scalar& value, DType compute) = nullptr;
 
@@ -266,6 +286,9 @@ struct OpDef {
   // also say what is wrong with inputs that do not fit.
   Tensor (*quick)(const Call&) = nullptr;
   Passes (*passes)(const Call&) = nullptr;
+  // Of a random op, when calls are gathered (csrc/program): draws at once and leaves what depends
+  // on the input's elements to other ops, whose calls may wait. False where it cannot.
+  bool (*draw)(const Call&, Tensors& outs) = nullptr;
 
   // ---- composite: made of other ops, which record themselves
   void (*run)(const Call&, Tensors& outs) = nullptr;
@@ -289,12 +312,24 @@ struct OpDef {
   Stage stage = nullptr;  // of the same input
   // An elementwise op's is a struct of Scalar fields only: the loops get them as `params`.
   const AttrInfo* attrs = nullptr;
-  Choice inplace = {};   // also offered as name_(...); elementwise ops usually are
-  bool aliases = false;  // `cpu` reads and writes no element: the result shows the input's bytes
-  bool takes_stored = false;  // also of dtypes that are only stored, whose elements pass unread
+  Choice inplace = {};      // also offered as name_(...); elementwise ops usually are
+  bool aliases = false;     // `cpu` reads and writes no element: the result shows the input's bytes
+  bool by_strides = false;  // the result depends on the input's strides too
+  bool takes_stored = false;   // also of dtypes that are only stored, whose elements pass unread
+  bool casts = false;          // to the dtype in its attributes
+  bool takes_numbers = false;  // numbers alone, which then stand for tensors without dims
   Autocast autocast = Autocast::none;
   Offer offer = Offer::both;
+  OutDtype out_dtype = OutDtype::usual;
+  OutMemory out_memory = OutMemory::usual;
   uint8_t name_length = 0;  // of the public name, which the signature begins with
+
+  // ---- what it costs, as an expression over the shapes of its tensors (src/clew/_ops/flops.py)
+  bool is_product = false;  // its work is a product of matrices, which FlopCounterMode counts
+  // Floating-point operations of a call: usually one for each element of an elementwise op's result
+  // and none in a view; null where there is no formula, and for a composite, whose parts count.
+  const char* flops = nullptr;
+  const char* backward_flops = nullptr;  // of its gradient rule
 
   constexpr void sign(const char* text) {
     signature = text;
@@ -307,7 +342,22 @@ consteval void demand(bool ok, const char* what) {
 }
 consteval OpDef made(OpDef op, OpKind kind) {
   op.kind = kind;
-  op.inplace = op.inplace.or_else(kind == OpKind::Elementwise);
+  const bool elementwise = kind == OpKind::Elementwise;
+  op.inplace = op.inplace.or_else(elementwise);
+  if (op.out_dtype == OutDtype::usual)
+    op.out_dtype = elementwise || *op.signature == '_' ? OutDtype::converted : OutDtype::own;
+  if (op.out_memory == OutMemory::usual)
+    op.out_memory = elementwise ? OutMemory::aligned : OutMemory::anywhere;
+  if (!op.flops) {
+    if (elementwise) op.flops = "numel(result)";
+    if (kind == OpKind::View) op.flops = "0";
+  }
+  if (op.flops && !op.backward_flops) {
+    if (std::string_view(op.flops) == "0")
+      op.backward_flops = "0";
+    else if (elementwise)
+      op.backward_flops = "wanted() * numel(result)";
+  }
   op.sign(op.signature);
   return op;
 }
@@ -316,7 +366,8 @@ consteval OpDef made(OpDef op, OpKind kind) {
 // inputs.
 consteval OpDef elementwise(OpDef op) {
   demand(op.signature && op.doc && op.loops, "elementwise: signature, doc and loops are required");
-  demand(!op.view && !op.shape && !op.cpu && !op.quick && !op.passes && !op.run && !op.batch,
+  demand(!op.view && !op.shape && !op.cpu && !op.quick && !op.passes && !op.draw && !op.run &&
+             !op.batch,
          "elementwise: there are fields of another kind");
   demand((op.partials[0] || op.partials[1] || op.partials[2]) + (op.vjp != nullptr) +
                  (op.no_vjp ? 1 : 0) ==
@@ -329,8 +380,8 @@ consteval OpDef elementwise(OpDef op) {
 consteval OpDef view(OpDef op) {
   demand(op.signature && op.doc && op.view && op.vjp,
          "view: signature, doc, view and vjp are required");
-  demand(!op.loops && !op.shape && !op.cpu && !op.quick && !op.passes && !op.run && !op.write &&
-             !op.inplace,
+  demand(!op.loops && !op.check_operands && !op.shape && !op.cpu && !op.quick && !op.passes &&
+             !op.draw && !op.run && !op.write && !op.inplace,
          "view: there are fields of another kind");
   return made(op, OpKind::View);
 }
@@ -338,7 +389,7 @@ consteval OpDef view(OpDef op) {
 consteval OpDef general(OpDef op) {
   demand(op.signature && op.doc && op.shape && op.cpu,
          "general: signature, doc, shape and cpu are required");
-  demand(!op.loops && !op.view && !op.run && !op.partials[0],
+  demand(!op.loops && !op.check_operands && !op.view && !op.run && !op.partials[0],
          "general: there are fields of another kind");
   demand((op.vjp != nullptr) + (op.no_vjp ? 1 : 0) == 1,
          "general: give vjp, or no_vjp = no_rule(reason)");
@@ -347,7 +398,8 @@ consteval OpDef general(OpDef op) {
 // Written with other ops, which record themselves; needs no rule of its own.
 consteval OpDef composite(OpDef op) {
   demand(op.signature && op.doc && op.run, "composite: signature, doc and run are required");
-  demand(!op.loops && !op.view && !op.shape && !op.cpu && !op.quick && !op.vjp && !op.no_vjp,
+  demand(!op.loops && !op.check_operands && !op.view && !op.shape && !op.cpu && !op.quick &&
+             !op.draw && !op.vjp && !op.no_vjp,
          "composite: there are fields of another kind");
   return made(op, OpKind::Composite);
 }

@@ -6,7 +6,6 @@
 #include "graph/inplace.h"
 #include "graph/node.h"
 #include "ops/calls/arithmetic.h"
-#include "ops/calls/dropout.h"
 #include "ops/calls/finite.h"
 #include "ops/calls/indexing.h"
 #include "ops/calls/joining.h"
@@ -179,7 +178,6 @@ void init_builtins() {
   builtins.conj = [](const Tensor& a) { return conj(a); };
   builtins.view_as_real = [](const Tensor& a) { return view_as_real(a); };
   builtins.view_as_complex = [](const Tensor& a) { return view_as_complex(a); };
-  builtins.masked_scale = masked_scale;
   builtins.real = [](const Tensor& a) { return select(view_as_real(a), -1, 0); };
   builtins.sum_to = sum_to;
   builtins.to_dtype = to_dtype;

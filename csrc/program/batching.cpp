@@ -43,37 +43,7 @@ bool waits_for(const Tensor& t, const Batching* b) {
 }
 
 // Whether the operation's result depends on its input's memory layout.
-bool depends_on_layout(const OpDef& op) { return op.aliases || op_name(op) == "as_strided"; }
-
-// Dropout's random draw does not depend on its input: draws the mask now and lets the product wait.
-// Puts the results into `outs`. False for other operations and for dropout that replaces elements
-// by something other than 0.
-bool take_dropout(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  if (op_name(op) != "_masked_dropout") return false;
-  enum Field { keep, scale, shift, dropped, feature, masked };
-  alignas(16) std::byte own[96];
-  if (op.attrs->size > sizeof own) return false;
-  op.attrs->copy(own, attrs);
-  const auto at = [&](Field f) { return own + op.attrs->fields[static_cast<size_t>(f)].offset; };
-  const auto number = [&](Field f) { return *reinterpret_cast<const double*>(at(f)); };
-  *reinterpret_cast<bool*>(at(masked)) = true;
-  const bool plain = number(shift) == 0 && number(dropped) == 0;
-  if (plain) {
-    // Numbers are drawn in the order of memory.
-    const Tensor like = empty_strided(in[0].sizes(), in[0].strides(), in[0].dtype());
-    fill_(like, Scalar(0));
-    Tensors drawn;
-    {
-      const GradMode off(false);
-      const InterceptWithout at_once(intercept_collect);
-      apply(op, {&like, 1}, own, drawn);
-    }
-    outs.push_back(builtins.masked_scale(in[0], drawn[1], number(scale)));
-    outs.push_back(drawn[1]);
-  }
-  op.attrs->destroy(own);
-  return plain;
-}
+bool depends_on_layout(const OpDef& op) { return op.aliases || op.by_strides; }
 
 // hash_of_type(), of shapes that come again and again.
 uint64_t hash_of_shape(DType dtype, Shape* shape) {
@@ -264,7 +234,7 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
     return false;
   }
   if (is_random(op)) {
-    if (!modes.vmap && own && take_dropout(op, in, attrs, outs)) return true;
+    if (!modes.vmap && own && op.draw && op.draw(clew::Call{op, in, attrs}, outs)) return true;
     clew::settle(in);
     return false;
   }

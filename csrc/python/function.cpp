@@ -3,6 +3,7 @@
 // May include: everything below python/.
 // Invariant: an argument is converted only after the whole overload has matched.
 #include <array>
+#include <cstring>
 #include <map>
 
 #include "graph/batch.h"
@@ -322,13 +323,13 @@ PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs) {
 
 namespace {
 
-void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result, bool own_dtype) {
+void store_out(const FunctionEntry& e, const Tensor& out, const Tensor& result, OutDtype rule) {
   if (result.is_meta() != out.is_meta())
     fail(e.name, ": out must be on the result's device; got ", name(out.device()), " for ",
          name(result.device()));
-  if (result.dtype() != out.dtype() && own_dtype) {
-    const bool yes_or_no = e.name == "all" || e.name == "any";
-    if (!(yes_or_no && result.dtype() == DType::Bool && out.dtype() == DType::UInt8))
+  if (result.dtype() != out.dtype() && rule < OutDtype::converted) {
+    if (!(rule == OutDtype::own_or_uint8 && result.dtype() == DType::Bool &&
+          out.dtype() == DType::UInt8))
       fail(e.name, ": Expected out tensor to have dtype ", result.dtype(), ", but got ",
            out.dtype(), " instead");
   }
@@ -357,7 +358,7 @@ PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, Py
   Ref own(PyList_Check(given) ? checked(PyList_AsTuple(given)) : Py_NewRef(given));
   PyObject* out = own.get();
   if (outs.size() == 1 && is_tensor(out)) {
-    store_out(e, borrow(out), outs[0], needs_own_dtype(*o.op));
+    store_out(e, borrow(out), outs[0], o.op->out_dtype);
     Py_INCREF(out);
     return out;
   }
@@ -369,19 +370,18 @@ PyObject* return_into_out(const FunctionEntry& e, Overload& o, Tensors& outs, Py
     PyObject* t = PyTuple_GET_ITEM(out, i);
     if (!is_tensor(t))
       fail_type(e.name, "(): argument 'out' must hold Tensors; got ", Py_TYPE(t)->tp_name);
-    store_out(e, borrow(t), outs[i], true);
+    store_out(e, borrow(t), outs[i], OutDtype::own);
     outs[i] = borrow(t);
   }
   return wrap_outputs(e, o, outs);
 }
 
-// With out=, sums and products are computed in out's dtype unless a dtype is given. That dtype must
-// equal out's, except for running sums and products.
+// With out=, the dtype that sums and products are computed in, as OutDtype says.
 void choose_dtype(const FunctionEntry& e, const Overload& o, const Bound& b, const Tensor& x,
                   char* attrs) {
-  const bool running = e.name == "cumsum" || e.name == "cumprod";
-  const bool total = e.name == "sum" || e.name == "prod";
-  if (!running && !total && e.name != "mean") return;
+  const OutDtype rule = o.op->out_dtype;
+  const bool running = rule == OutDtype::running, total = rule == OutDtype::chosen;
+  if (!running && !total && rule != OutDtype::given) return;
   const DType d = borrow(b.out).dtype();
   for (size_t i = 0; i < o.params.size(); ++i) {
     const Param& p = o.params[i];
@@ -689,10 +689,30 @@ FunctionEntry* find_entry(std::string_view name) {
 
 namespace {
 constexpr const char* kind_names[] = {"elementwise", "view", "general", "composite"};
+
+bool same_text(const char* a, const char* b) { return a == b || (a && b && !std::strcmp(a, b)); }
+
+// (signature, flops, backward_flops, is_product) of the first overload that says how much it
+// computes. The others of that name that do must say the same, of tensors in the same order.
+PyObject* costs_of(const FunctionEntry& e) {
+  const OpDef* op = nullptr;
+  for (const auto& o : e.overloads) {
+    if (!o->op->flops && !o->op->backward_flops) continue;
+    if (!op) op = o->op;
+    if (!same_text(op->flops, o->op->flops) ||
+        !same_text(op->backward_flops, o->op->backward_flops) ||
+        op->is_product != o->op->is_product)
+      fail_internal(e.name, ": two of its forms count their work in different ways");
+  }
+  if (!op) op = e.overloads.front()->op;
+  return checked(Py_BuildValue("(szzO)", op->signature, op->flops, op->backward_flops,
+                               op->is_product ? Py_True : Py_False));
 }
+}  // namespace
 
 // functions: dotted public name -> function. ops: every op by its last name, private ones too.
-// _operation_kinds: name -> what the op is made by. Methods are set on the Tensor type.
+// _operation_kinds: name -> what the op is made by. _operation_costs: name -> costs_of(). Methods
+// are set on the Tensor type.
 void add_functions(PyObject* module) {
   function_type = make_function_type("clew.OpFunction", false);
   method_type = make_function_type("clew.OpMethod", true);
@@ -706,11 +726,13 @@ void add_functions(PyObject* module) {
   Ref functions(checked(PyDict_New()));
   Ref ops(checked(PyModule_New("clew._C.ops")));
   auto* type = reinterpret_cast<PyObject*>(tensor_type);
-  Ref kinds(checked(PyDict_New()));
+  Ref kinds(checked(PyDict_New())), costs(checked(PyDict_New()));
   for (auto& [name, e] : entries) {
     Ref kind(
         checked(PyUnicode_FromString(kind_names[static_cast<int>(e.overloads.front()->op->kind)])));
     if (PyDict_SetItemString(kinds.get(), name.c_str(), kind.get()) < 0) throw PythonError();
+    Ref cost(costs_of(e));
+    if (PyDict_SetItemString(costs.get(), name.c_str(), cost.get()) < 0) throw PythonError();
     bool any_inplace = false, any_method = false, any_function = false;
     for (auto& o : e.overloads) {
       any_inplace = any_inplace || o->op->inplace;
@@ -739,6 +761,7 @@ void add_functions(PyObject* module) {
   PyModule_AddObjectRef(module, "functions", functions.get());
   PyModule_AddObjectRef(module, "ops", ops.get());
   PyModule_AddObjectRef(module, "_operation_kinds", kinds.get());
+  PyModule_AddObjectRef(module, "_operation_costs", costs.get());
 }
 
 }  // namespace clew::python

@@ -2,15 +2,10 @@
 // May include: graph.
 // Invariant: nothing is written before out was accepted.
 #pragma once
-#include <string_view>
-
 #include "graph/op.h"
 
 namespace clew::python {
 
-// Whether out must have the result's own dtype; otherwise results are converted as far as
-// can_cast() allows.
-bool needs_own_dtype(const OpDef& op);
 // Refuses an out that shares memory with an input in a way that the operation cannot do.
 void check_out_memory(const OpDef& op, std::span<const Tensor> in, const Tensor& out);
 

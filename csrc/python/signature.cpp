@@ -146,14 +146,6 @@ static void count_plain_tensors(Overload& o) {
   o.most = leading;
 }
 
-// Functions that take numbers alone, which then stand for tensors without dimensions.
-static bool adds_numbers(std::string_view name) {
-  constexpr auto names =
-      std::to_array<std::string_view>({"add", "div", "divide", "floor_divide", "mul", "multiply",
-                                       "sub", "subtract", "true_divide"});
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // What the parameter takes and what it refuses without a closer look, where a tensor is not read
 // as a number.
 static Place place_of(const Param& p, const AttrInfo* info) {
@@ -212,7 +204,7 @@ static void add_param(Overload& o, const SignatureParam& text, int& field) {
   p.has_default = text.has_default;
   const bool tensor = p.kind == ParamKind::Tensor || p.kind == ParamKind::Operand ||
                       p.kind == ParamKind::OptTensor || p.kind == ParamKind::TensorList;
-  if (p.kind == ParamKind::Operand && !adds_numbers(op_name(op))) o.needs_tensor = true;
+  if (p.kind == ParamKind::Operand && !op.takes_numbers) o.needs_tensor = true;
   if (tensor) {
     ++o.tensors;
     o.takes_list = o.takes_list || p.kind == ParamKind::TensorList;

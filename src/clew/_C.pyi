@@ -1233,3 +1233,4 @@ def zeros_like(input: Tensor, *, dtype: _dtype | None = ..., layout: _layout | N
 functions: dict[_str, Any]
 ops: Any
 _operation_kinds: dict[_str, _str]
+_operation_costs: dict[_str, tuple[_str, _str | None, _str | None, _bool]]

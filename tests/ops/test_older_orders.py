@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,30 @@ def test_factors_in_front(name: str, x: clew.Tensor, a: clew.Tensor, b: clew.Ten
     out = clew.empty(x.shape)
     assert function(2, x, 3, a, b, out=out) is out
     check(out, both)
+
+
+@pytest.mark.parametrize(("name", "x", "a", "b"), PRODUCTS, ids=[p[0] for p in PRODUCTS])
+def test_out_is_taken_as_by_the_usual_order(
+    name: str, x: clew.Tensor, a: clew.Tensor, b: clew.Tensor
+) -> None:
+    function = getattr(clew, name)
+
+    def told(call: Callable[..., object], shared: bool) -> str:
+        memory = clew.zeros(2 * x.numel(), dtype=x.dtype if shared else clew.float64)
+        first = memory[: x.numel()].reshape(x.shape) if shared else x
+        try:
+            call(first, out=memory[1 : 1 + x.numel()].reshape(x.shape))
+        except RuntimeError as error:
+            return str(error)
+        return "taken"
+
+    refused = 0
+    for shared in (False, True):
+        old = told(lambda first, out: function(2, first, a, b, out=out), shared)
+        usual = told(lambda first, out: function(first, a, b, beta=2, out=out), shared)
+        assert old == usual
+        refused += usual != "taken"
+    assert refused, "nothing to compare"
 
 
 def test_gradients() -> None:

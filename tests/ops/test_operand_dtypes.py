@@ -40,6 +40,14 @@ def test_bools_are_not_subtracted(other: Any):
         assert clew.equal(x - x, clew.zeros(2).to(other))
 
 
+@pytest.mark.parametrize("name", ["neg", "negative"])
+def test_bools_are_not_negated(name: str):
+    forms = (getattr(clew, name), getattr(clew.Tensor, name), getattr(clew.Tensor, name + "_"))
+    for call in (*forms, lambda x: -x):
+        with pytest.raises(RuntimeError, match="the negation of bools is not supported"):
+            call(MASK)
+
+
 @pytest.mark.parametrize("other", OTHERS)
 def test_lerp_takes_one_dtype(other: Any):
     x = clew.ones(2)

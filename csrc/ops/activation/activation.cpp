@@ -234,6 +234,7 @@ tensor([0.6931, 1.3133])
     .attrs = &attr_info<SoftplusAttrs>,
     .inplace = false,
     .offer = Offer::function,
+    .out_dtype = OutDtype::own,
 });
 
 extern const OpDef logsigmoid_backward_op;
@@ -249,7 +250,8 @@ constexpr OpDef logsigmoid_op =
                "-log(1 + e ** -input)", "clew.tensor([0., 1.])", "tensor([-0.6931, -0.3133])">(
         {.loops = &table::logsigmoid,
          .saves = input_saved,
-         .vjp = by_input<logsigmoid_backward_op>});
+         .vjp = by_input<logsigmoid_backward_op>,
+         .out_dtype = OutDtype::own});
 
 // x h(|x|) with h(r) = 1 / (1 + r); a complex x also moves |x|.
 void softsign_vjp(Vjp& c) {

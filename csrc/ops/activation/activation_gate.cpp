@@ -104,6 +104,7 @@ tensor([1.])
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
+    .flops = "5 * numel(result)",
 });
 
 constexpr const OpDef* listed[] = {&gate_slope_op, &gate_op, &glu_op};

@@ -330,6 +330,7 @@ tensor([-1.,  0.,  2.])
     .vjp = by_input<shrink_backward_op, LambdaAttrs>,
     .attrs = &attr_info<LambdaAttrs>,
     .inplace = false,
+    .out_dtype = OutDtype::own,
 });
 
 struct ThresholdAttrs {

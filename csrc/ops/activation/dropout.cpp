@@ -1,12 +1,11 @@
 // Dropout and its relatives: one fused kernel that draws the mask and applies it.
 // May include: graph, kernels/random/random.h, ops.
 // Invariant: only the mask (bool) is kept for backward.
-#include "ops/calls/dropout.h"
-
 #include <cmath>
 
 #include "base/text.h"
 #include "graph/inplace.h"
+#include "graph/modes.h"
 #include "kernels/random/random.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/random.h"
@@ -108,18 +107,34 @@ constexpr OpDef dropout_backward_op = general({
     .batch = batch_leading,
     .attrs = &attr_info<ScaleAttrs>,
     .offer = Offer::function,
+    .flops = "2 * numel(input)",
 });
 
 void backward_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, apply(dropout_backward_op, {c.grad(), c.in(1)}, c.as<ScaleAttrs>()));
 }
-}  // namespace
 
-Tensor masked_scale(const Tensor& x, const Tensor& mask, double scale) {
-  return apply(dropout_backward_op, {x, mask}, ScaleAttrs{scale});
+extern const OpDef masked_op;
+// The mask does not depend on the input: it is drawn now, and the product waits. Not for dropout
+// that replaces elements by something other than 0.
+bool masked_draw(const Call& c, Tensors& outs) {
+  MaskAttrs a = c.as<MaskAttrs>();
+  if (a.shift != 0 || a.dropped != 0) return false;
+  a.masked = true;
+  const Tensor& x = c.in[0];
+  // Numbers are drawn in the order of memory.
+  const Tensor like = empty_strided(x.sizes(), x.strides(), x.dtype());
+  fill_(like, Scalar(0));
+  Tensors drawn;
+  {
+    const GradMode off(false);
+    const InterceptWithout at_once(intercept_collect);
+    apply(masked_op, {&like, 1}, &a, drawn);
+  }
+  outs.push_back(apply(dropout_backward_op, {x, drawn[1]}, ScaleAttrs{a.scale}));
+  outs.push_back(std::move(drawn[1]));
+  return true;
 }
-
-namespace {
 
 void masked_vjp(Vjp& c) {
   ScaleAttrs attrs{c.as<MaskAttrs>().scale};
@@ -136,10 +151,12 @@ constexpr OpDef masked_op = general({
            "others. Unless masked, the mask may be empty: nothing is to be differentiated.",
     .shape = masked_shape,
     .cpu = masked_cpu,
+    .draw = masked_draw,
     .saves = {.always = out(1)},
     .vjp = masked_vjp,
     .attrs = &attr_info<MaskAttrs>,
     .offer = Offer::function,
+    .flops = "2 * numel(input)",
 });
 
 struct DropoutAttrs {

@@ -132,6 +132,7 @@ constexpr OpDef softmax_backward_op = general({
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
+    .flops = "4 * numel(grad)",
 });
 constexpr OpDef log_softmax_backward_op = general({
     .signature = "_log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor",
@@ -143,6 +144,7 @@ constexpr OpDef log_softmax_backward_op = general({
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
+    .flops = "4 * numel(grad)",
 });
 
 template <const OpDef& Backward> void softmax_vjp(Vjp& c) {
@@ -172,6 +174,8 @@ tensor([0.2500, 0.2500, 0.2500, 0.2500])
     .vjp = softmax_vjp<softmax_backward_op>,
     .batch = batch_dims,
     .attrs = &attr_info<SoftmaxAttrs>,
+    .flops = "5 * numel(input)",
+    .backward_flops = "4 * numel(input)",
 });
 constexpr OpDef log_softmax_op = general({
     .signature = "log_softmax(Tensor input, int dim, dtype? dtype=None) -> Tensor",
@@ -196,6 +200,8 @@ tensor([-0.6931, -0.6931])
     .vjp = softmax_vjp<log_softmax_backward_op>,
     .batch = batch_dims,
     .attrs = &attr_info<SoftmaxAttrs>,
+    .flops = "5 * numel(input)",
+    .backward_flops = "4 * numel(input)",
 });
 
 // The axis that nn.functional picks when none is given.

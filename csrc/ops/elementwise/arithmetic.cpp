@@ -33,6 +33,16 @@ void add_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, c.grad());
   if (c.needs(1)) c.set(1, scaled(c.grad(), c.as<AlphaAttrs>().alpha));
 }
+void refuse_bools(const OpDef& op, std::span<const Tensor> in) {
+  const bool first = in[0].dtype() == DType::Bool, second = in[1].dtype() == DType::Bool;
+  if (first && second)
+    fail(op_name(op),
+         ": the subtraction of bools is not supported; use ^ or logical_xor() instead");
+  if (first || second)
+    fail(op_name(op), ": subtraction with a bool is not supported; got ", in[0].dtype(), " and ",
+         in[1].dtype(), ". Turn a mask round with ~ or logical_not(), or convert it first, e.g. ",
+         "with .float()");
+}
 void sub_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, c.grad());
   if (c.needs(1)) c.set(1, -scaled(c.grad(), c.as<AlphaAttrs>().alpha));
@@ -57,6 +67,8 @@ tensor([21., 22.])
     .loops = &table::add,
     .vjp = add_vjp,
     .attrs = &attr_info<AlphaAttrs>,
+    .takes_numbers = true,
+    .backward_flops = "0",
 });
 
 constexpr OpDef sub_op = elementwise({
@@ -76,8 +88,11 @@ Returns:
 tensor([4., 5.])
 )",
     .loops = &table::sub,
+    .check_operands = refuse_bools,
     .vjp = sub_vjp,
     .attrs = &attr_info<AlphaAttrs>,
+    .takes_numbers = true,
+    .backward_flops = "0",
 });
 
 void rsub_run(const Call& c, Tensors& outs) {
@@ -101,6 +116,7 @@ tensor([9., 8.])
 )",
     .run = rsub_run,
     .attrs = &attr_info<AlphaAttrs>,
+    .backward_flops = "0",
 });
 
 // --- mul, div ---
@@ -135,6 +151,7 @@ tensor([2., 4., 6.])
     .loops = &table::mul,
     .saves = {.when = {in(1), in(0)}},
     .vjp = mul_vjp,
+    .takes_numbers = true,
 });
 
 // A Python number beside a complex gradient would be taken in the default precision; beside a real
@@ -178,6 +195,7 @@ tensor([0.2500, 0.5000])
     .loops = &table::div,
     .saves = {.when = {in(1), in(0) | in(1)}},
     .vjp = div_vjp,
+    .takes_numbers = true,
 });
 
 Tensor zeros_for(const Vjp& c, int i) {
@@ -239,6 +257,8 @@ tensor([ 3., -4.])
     .run = div_mode_run,
     .attrs = &attr_info<RoundingAttrs>,
     .inplace = true,
+    .takes_numbers = true,
+    .out_dtype = OutDtype::converted,
 });
 
 constexpr OpDef floor_divide_op =
@@ -246,6 +266,7 @@ constexpr OpDef floor_divide_op =
            "floor(input / other)", "clew.tensor([7, -7]), 2", "tensor([ 3, -4])">({
         .loops = &table::div_floor,
         .vjp = flat_vjp,
+        .takes_numbers = true,
     });
 
 void fmod_vjp(Vjp& c) {
@@ -275,11 +296,18 @@ constexpr OpDef remainder_op =
 
 // --- one operand ---
 
+void refuse_bool(const OpDef& op, std::span<const Tensor> in) {
+  if (in[0].dtype() == DType::Bool)
+    fail(op_name(op),
+         ": the negation of bools is not supported; turn them round with ~ or logical_not()");
+}
 void neg_vjp(Vjp& c) { c.set(0, -c.grad()); }
 constexpr OpDef neg_op = unary_same<"neg", "Changes the sign of every element; not for bool.",
                                     "-input", "clew.tensor([1., -2.])", "tensor([-1.,  2.])">({
     .loops = &table::neg,
+    .check_operands = refuse_bool,
     .vjp = neg_vjp,
+    .out_dtype = OutDtype::own,
 });
 
 constexpr OpDef positive_op = composite({
@@ -302,6 +330,7 @@ tensor([ 1., -2.])
                   "positive: the + operator is not supported for bool tensors; got ", c.in[0]);
           outs.push_back(c.in[0]);
         },
+    .backward_flops = "0",
 });
 
 Tensor d_square(const Vjp& c) { return c.in(0) * 2; }
@@ -332,6 +361,7 @@ constexpr OpDef abs_op = unary_same<"abs", "The absolute value of every element.
     .loops = &table::abs,
     .saves = {.always = in(0)},
     .vjp = abs_vjp,
+    .out_dtype = OutDtype::own,
 });
 
 constexpr OpDef sign_op =
@@ -339,6 +369,7 @@ constexpr OpDef sign_op =
                "clew.tensor([3., 0., -2.])", "tensor([ 1.,  0., -1.])">({
         .loops = &table::sign,
         .vjp = flat_vjp,
+        .out_dtype = OutDtype::own,
     });
 
 // On the complex plane only the part of g across the direction s of z matters: it turns s.
@@ -357,6 +388,7 @@ constexpr OpDef sgn_op =
         .loops = &table::sgn,
         .saves = {.always = in(0)},
         .vjp = sgn_vjp,
+        .out_dtype = OutDtype::own,
     });
 
 // --- pow ---

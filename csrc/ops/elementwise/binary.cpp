@@ -134,6 +134,7 @@ tensor([0.0000, 0.5000, 1.0000])
     .promote = Promote::none,
     .loops = &table::heaviside,
     .no_vjp = no_rule("the unit step has no derivative"),
+    .out_dtype = OutDtype::own,
 });
 
 void ldexp_run(const Call& c, Tensors& outs) {
@@ -165,6 +166,7 @@ tensor([ 4., 24.])
 )",
     .run = ldexp_run,
     .inplace = true,
+    .out_dtype = OutDtype::converted,
 });
 
 // --- logarithms ---
@@ -266,6 +268,18 @@ constexpr OpDef lcm_op =
 
 // --- three operands ---
 
+void check_lerp(const OpDef&, std::span<const Tensor> in) {
+  const DType d = in[0].dtype();
+  for (const Tensor& t : in.subspan(1)) {
+    if (t.is_wrapped_number() && (is_complex(d) || !t.is_complex())) continue;
+    if (t.dtype() != d)
+      fail("lerp: expected input, end and weight of one dtype; got ", d, " and ", t.dtype(),
+           ". Convert with .to(dtype)");
+  }
+  if (is_integral(d))
+    fail(ErrorKind::NotImplemented, "\"lerp\" is not implemented for ", d,
+         "; convert the input first, e.g. with .float()");
+}
 void lerp_vjp(Vjp& c) {
   const Tensor& g = c.grad();
   if (c.needs(0)) c.set(0, g * conj(1 - operand(c, 2)));
@@ -289,6 +303,7 @@ Returns:
 tensor([2., 6.])
 )",
     .loops = &table::lerp,
+    .check_operands = check_lerp,
     .saves = {.when = {in(2), in(2), in(0) | in(1)}},
     .numbers_stay = true,
     .vjp = lerp_vjp,
@@ -324,6 +339,12 @@ tensor([ 81., 151.])
     .attrs = &attr_info<ValueAttrs>,
 });
 
+void refuse_integers(const OpDef&, std::span<const Tensor> in) {
+  if (is_integral(in[1].dtype()) && is_integral(in[2].dtype()))
+    fail("addcdiv: the division of integers is not supported; got ", in[1].dtype(), " and ",
+         in[2].dtype(), ". Use input + value * trunc(tensor1 / tensor2), or convert one of them ",
+         "first, e.g. with .float()");
+}
 void addcdiv_vjp(Vjp& c) {
   Scalar value = conj_scalar(c.as<ValueAttrs>().value);
   if (c.needs(0)) c.set(0, c.grad());
@@ -349,6 +370,7 @@ Returns:
 tensor([6., 7.])
 )",
     .loops = &table::addcdiv,
+    .check_operands = refuse_integers,
     .saves = {.when = {0, in(2), in(1) | in(2)}},
     .vjp = addcdiv_vjp,
     .attrs = &attr_info<ValueAttrs>,

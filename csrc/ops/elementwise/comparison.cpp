@@ -64,7 +64,7 @@ constexpr OpDef bitwise_xor_op =
 constexpr OpDef bitwise_not_op =
     unary_same<"bitwise_not", "Every bit turned round; for bool the logical not.", "~input",
                "clew.tensor([0, 5])", "tensor([-1, -6])">(
-        {.loops = &table::bitwise_not, .no_vjp = no_bits});
+        {.loops = &table::bitwise_not, .no_vjp = no_bits, .out_dtype = OutDtype::own});
 constexpr OpDef left_shift_op =
     binary<"bitwise_left_shift", "The bits moved to higher places.", "input << other",
            "clew.tensor([1, 3]), 2", "tensor([ 4, 12])">(
@@ -85,13 +85,15 @@ constexpr OpDef isfinite_op =
                "clew.tensor([1., float('inf')])", "tensor([ True, False])">(&table::isfinite);
 constexpr OpDef isposinf_op =
     unary_test<"isposinf", "Whether the element is positive infinity.", "input == inf",
-               "clew.tensor([1., float('inf')])", "tensor([False,  True])">(&table::isposinf);
+               "clew.tensor([1., float('inf')])", "tensor([False,  True])">(&table::isposinf,
+                                                                            OutDtype::own);
 constexpr OpDef isneginf_op =
     unary_test<"isneginf", "Whether the element is negative infinity.", "input == -inf",
-               "clew.tensor([1., float('-inf')])", "tensor([False,  True])">(&table::isneginf);
+               "clew.tensor([1., float('-inf')])", "tensor([False,  True])">(&table::isneginf,
+                                                                             OutDtype::own);
 constexpr OpDef signbit_op =
     unary_test<"signbit", "Whether the element's sign bit is set; -0. has it.", "sign bit of input",
-               "clew.tensor([1., -0.])", "tensor([False,  True])">(&table::signbit);
+               "clew.tensor([1., -0.])", "tensor([False,  True])">(&table::signbit, OutDtype::own);
 
 void isreal_run(const Call& c, Tensors& outs) {
   Tensor x = c.in[0];

@@ -22,7 +22,7 @@ void conj_vjp(Vjp& c) { c.set(0, conj(c.grad())); }
 constexpr OpDef conj_physical_op =
     unary_same<"conj_physical", "The complex conjugate of every element, as a copy.",
                "real(input) - 1j * imag(input)", "clew.tensor([1 + 2j])", "tensor([1.-2.j])">(
-        {.loops = &table::conj, .vjp = conj_vjp});
+        {.loops = &table::conj, .vjp = conj_vjp, .out_dtype = OutDtype::own});
 
 void conj_run(const Call& c, Tensors& outs) { outs.push_back(shown_conj(c.in[0])); }
 constexpr OpDef conj_op = composite({
@@ -182,6 +182,7 @@ tensor([1.+3.j, 2.+4.j])
     .batch = batch_where,
     .takes_stored = true,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 void polar_run(const Call& c, Tensors& outs) {

@@ -38,42 +38,53 @@ template <Three usual> void run_both(const Call& c, Tensors& outs) {
   const auto& a = c.as<BetaAlpha>();
   outs.push_back(usual(c.in[0], c.in[1], c.in[2], a.beta, a.alpha));
 }
-template <Three usual> consteval OpDef with_beta(const char* signature, Offer offer) {
+// What the usual form takes as out=.
+struct Out {
+  OutDtype dtype = OutDtype::usual;
+  OutMemory memory = OutMemory::usual;
+};
+template <Three usual> consteval OpDef with_beta(const char* signature, Offer offer, Out out) {
   return composite({.signature = signature,
                     .doc = "The usual form with beta in front.",
                     .run = run_beta<usual>,
                     .attrs = &attr_info<BetaAttrs>,
                     .inplace = offer == Offer::method,
-                    .offer = offer});
+                    .offer = offer,
+                    .out_dtype = out.dtype,
+                    .out_memory = out.memory});
 }
-template <Three usual> consteval OpDef with_both(const char* signature, Offer offer) {
+template <Three usual> consteval OpDef with_both(const char* signature, Offer offer, Out out) {
   return composite({.signature = signature,
                     .doc = "The usual form with beta and alpha in front of what they multiply.",
                     .run = run_both<usual>,
                     .attrs = &attr_info<BetaAlpha>,
                     .inplace = offer == Offer::method,
-                    .offer = offer});
+                    .offer = offer,
+                    .out_dtype = out.dtype,
+                    .out_memory = out.memory});
 }
 
 constexpr OpDef add_op = two<add>("add(Tensor input, Scalar alpha, Operand other) -> Tensor");
 constexpr OpDef sub_op = two<sub>("sub(Tensor input, Scalar alpha, Operand other) -> Tensor");
 
 // Functions take beta first of all, methods after the tensor itself.
-#define CLEW_OLDER(NAME, A, B)                                                                   \
+#define CLEW_OLDER(NAME, A, B, OUT)                                                              \
   with_beta<NAME>(#NAME "(Scalar beta, Tensor input, Tensor " A ", Tensor " B ") -> Tensor",     \
-                  Offer::function),                                                              \
+                  Offer::function, OUT),                                                         \
       with_both<NAME>(#NAME "(Scalar beta, Tensor input, Scalar alpha, Tensor " A ", Tensor " B  \
                             ") -> Tensor",                                                       \
-                      Offer::function),                                                          \
+                      Offer::function, OUT),                                                     \
       with_beta<NAME>(#NAME "(Tensor input, Scalar beta, Tensor " A ", Tensor " B ") -> Tensor", \
-                      Offer::method),                                                            \
+                      Offer::method, OUT),                                                       \
       with_both<NAME>(#NAME "(Tensor input, Scalar beta, Scalar alpha, Tensor " A ", Tensor " B  \
                             ") -> Tensor",                                                       \
-                      Offer::method)
+                      Offer::method, OUT)
+constexpr Out aligned = {.memory = OutMemory::aligned};
+constexpr Out outer_product = {OutDtype::converted, OutMemory::aligned};
 constexpr OpDef products[] = {
-    CLEW_OLDER(addmm, "mat1", "mat2"),       CLEW_OLDER(addmv, "mat", "vec"),
-    CLEW_OLDER(addr, "vec1", "vec2"),        CLEW_OLDER(addbmm, "batch1", "batch2"),
-    CLEW_OLDER(baddbmm, "batch1", "batch2"),
+    CLEW_OLDER(addmm, "mat1", "mat2", aligned),       CLEW_OLDER(addmv, "mat", "vec", Out()),
+    CLEW_OLDER(addr, "vec1", "vec2", outer_product),  CLEW_OLDER(addbmm, "batch1", "batch2", Out()),
+    CLEW_OLDER(baddbmm, "batch1", "batch2", aligned),
 };
 #undef CLEW_OLDER
 

@@ -53,9 +53,12 @@ consteval OpDef unary_number(OpDef s) {
 }
 // A test of each element.
 template <Text name, Text sentence, Text formula, Text argument, Text printed>
-consteval OpDef unary_test(const kernels::LoopTable* loops) {
+consteval OpDef unary_test(const kernels::LoopTable* loops, OutDtype out_dtype = OutDtype::usual) {
   OpDef op = unary_same<name, sentence, formula, argument, printed>(
-      {.result = Result::boolean, .loops = loops, .no_vjp = no_rule("a test has no derivative")});
+      {.result = Result::boolean,
+       .loops = loops,
+       .no_vjp = no_rule("a test has no derivative"),
+       .out_dtype = out_dtype});
   op.inplace = false;
   return op;
 }

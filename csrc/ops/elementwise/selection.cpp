@@ -102,6 +102,7 @@ constexpr OpDef pick_op = general({
     .vjp = where_vjp,
     .batch = batch_where,
     .takes_stored = true,
+    .flops = "0",
 });
 Tensor pick(const Tensor& condition, const Tensor& input, const Tensor& other) {
   return apply(pick_op, {condition, input, other});
@@ -134,6 +135,7 @@ tensor([1., 0.])
 )",
     .run = where_run,
     .offer = Offer::function,
+    .out_memory = OutMemory::aligned,
 });
 // As a method, the tensor that it is called on is what condition picks from.
 void where_method_run(const Call& c, Tensors& outs) {
@@ -156,6 +158,7 @@ tensor([1., 0.])
 )",
     .run = where_method_run,
     .offer = Offer::method,
+    .out_memory = OutMemory::aligned,
 });
 
 void masked_fill_run(const Call& c, Tensors& outs) {
@@ -317,6 +320,7 @@ constexpr OpDef clamp_op = composite({
     .write = clamp_write,
     .attrs = &attr_info<ClampAttrs>,
     .inplace = true,
+    .out_memory = OutMemory::aligned,
 });
 
 // Unlike maximum: at a tie the gradient is input's alone.
@@ -400,6 +404,7 @@ constexpr OpDef clamp_tensor_op = composite({
     .doc = clamp_doc,
     .run = clamp_tensor_run,
     .inplace = true,
+    .out_memory = OutMemory::aligned,
 });
 
 // --- nan_to_num ---
@@ -457,6 +462,7 @@ tensor([0., 9., 1.])
     .run = nan_to_num_run,
     .attrs = &attr_info<NanAttrs>,
     .inplace = true,
+    .out_memory = OutMemory::aligned,
 });
 
 }  // namespace

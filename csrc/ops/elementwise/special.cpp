@@ -131,6 +131,7 @@ constexpr OpDef polygamma_op = composite({
     .run = polygamma_run,
     .attrs = &attr_info<IntOrderAttrs>,
     .offer = Offer::function,
+    .out_dtype = OutDtype::converted,
 });
 constexpr OpDef polygamma_method_op = composite({
     .signature = "polygamma(Tensor input, int n) -> Tensor",
@@ -171,6 +172,7 @@ tensor([0.4516])
     .run = mvlgamma_run,
     .attrs = &attr_info<IntOrderAttrs>,
     .inplace = true,
+    .out_dtype = OutDtype::converted,
 });
 
 Tensor zeta(const Tensor& x, const Tensor& q);

@@ -268,6 +268,7 @@ tensor([0.0000, 2.1972])
     .run = logit_run,
     .attrs = &attr_info<EpsAttrs>,
     .inplace = true,
+    .out_dtype = OutDtype::converted,
 });
 
 Tensor d_sinc(const Vjp& c) {
@@ -296,18 +297,18 @@ void same_vjp(Vjp& c) { c.set(0, c.grad()); }
 constexpr OpDef floor_op =
     unary_same<"floor", "The largest integer not above each element.", "floor(input)",
                "clew.tensor([1.5, -1.5])", "tensor([ 1., -2.])">(
-        {.loops = &table::floor, .vjp = flat_vjp});
+        {.loops = &table::floor, .vjp = flat_vjp, .out_dtype = OutDtype::own});
 constexpr OpDef ceil_op =
     unary_same<"ceil", "The smallest integer not below each element.", "ceil(input)",
                "clew.tensor([1.5, -1.5])", "tensor([ 2., -1.])">(
-        {.loops = &table::ceil, .vjp = flat_vjp});
+        {.loops = &table::ceil, .vjp = flat_vjp, .out_dtype = OutDtype::own});
 constexpr OpDef trunc_op = unary_same<"trunc", "Each element without its fraction.", "trunc(input)",
                                       "clew.tensor([1.5, -1.5])", "tensor([ 1., -1.])">(
-    {.loops = &table::trunc, .vjp = flat_vjp});
+    {.loops = &table::trunc, .vjp = flat_vjp, .out_dtype = OutDtype::own});
 constexpr OpDef frac_op =
     unary_same<"frac", "The fraction of each element, with its sign.", "input - trunc(input)",
                "clew.tensor([1.5, -1.5])", "tensor([ 0.5000, -0.5000])">(
-        {.loops = &table::frac, .vjp = same_vjp});
+        {.loops = &table::frac, .vjp = same_vjp, .out_dtype = OutDtype::own});
 
 struct RoundAttrs {
   Scalar decimals = 0;
@@ -331,6 +332,7 @@ tensor([ 0.,  2., -1.])
     .loops = &table::round,
     .vjp = flat_vjp,
     .attrs = &attr_info<RoundAttrs>,
+    .out_dtype = OutDtype::own,
 });
 
 // --- copies ---
@@ -374,6 +376,8 @@ constexpr OpDef to_dtype_op = general({
     .batch = batch_leading,
     .attrs = &attr_info<ToDtypeAttrs>,
     .takes_stored = true,
+    .casts = true,
+    .flops = "0",
 });
 
 void clone_shape(const Call& c, OutSpecs& outs) { add_like(outs, c.in[0], c.in[0].dtype()); }
@@ -402,6 +406,7 @@ tensor([1., 2.])
     .vjp = same_vjp,
     .batch = batch_leading,
     .takes_stored = true,
+    .flops = "0",
 });
 
 }  // namespace

@@ -148,6 +148,7 @@ constexpr OpDef embedding_op = general({
     .attrs = &attr_info<EmbeddingAttrs>,
     .takes_stored = true,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 struct EmbeddingBackwardAttrs {
@@ -230,6 +231,7 @@ constexpr OpDef embedding_backward_op = general({
     .vjp = embedding_backward_vjp,
     .attrs = &attr_info<EmbeddingBackwardAttrs>,
     .offer = Offer::function,
+    .flops = "numel(grad)",
 });
 void embedding_vjp(Vjp& c) {
   const auto& a = c.as<EmbeddingAttrs>();

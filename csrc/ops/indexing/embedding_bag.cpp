@@ -161,6 +161,7 @@ constexpr OpDef bag_op = general({
     .accumulate = bag_accumulate,
     .attrs = &attr_info<BagAttrs>,
     .offer = Offer::function,
+    .flops = "2 * indices[0] * weight[1]",
 });
 
 constexpr const OpDef* listed[] = {&bag_op};

@@ -183,6 +183,8 @@ Returns: a new tensor of the index's shape.
     .batch = batch_dims,
     .attrs = &attr_info<GatherAttrs>,
     .takes_stored = true,
+    .out_memory = OutMemory::apart,
+    .flops = "0",
 });
 
 struct AlongAttrs {
@@ -223,6 +225,7 @@ Returns: a new tensor.
 )",
     .run = along_run,
     .attrs = &attr_info<AlongAttrs>,
+    .out_memory = OutMemory::apart,
 });
 
 // ---- scatter ------------------------------------------------------------------------------------
@@ -376,6 +379,8 @@ constexpr OpDef scatter_op = general({
     .attrs = &attr_info<DimAttrs>,
     .inplace = true,
     .takes_stored = true,
+    .out_memory = OutMemory::aligned,
+    .flops = "0",
 });
 struct ValueAttrs {
   int64_t dim = 0;
@@ -401,6 +406,8 @@ constexpr OpDef scatter_value_op = composite({
     .write = scatter_value_write,
     .attrs = &attr_info<ValueAttrs>,
     .inplace = true,
+    .out_memory = OutMemory::aligned,
+    .flops = "0",
 });
 Tensor scatter_with(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
                     const Str& reduce, std::string_view op);
@@ -420,6 +427,8 @@ constexpr OpDef scatter_src_reduce_op = composite({
     .run = scatter_src_reduce_run,
     .attrs = &attr_info<ReduceAttrs>,
     .inplace = true,
+    .out_memory = OutMemory::aligned,
+    .flops = "0",
 });
 struct ValueReduceAttrs {
   int64_t dim = 0;
@@ -440,6 +449,8 @@ constexpr OpDef scatter_value_reduce_op = composite({
     .run = scatter_value_reduce_run,
     .attrs = &attr_info<ValueReduceAttrs>,
     .inplace = true,
+    .out_memory = OutMemory::aligned,
+    .flops = "0",
 });
 constexpr OpDef scatter_add_op = general({
     .signature = "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor",
@@ -465,6 +476,8 @@ Returns: a new tensor.
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .inplace = true,
+    .out_memory = OutMemory::aligned,
+    .flops = "numel(src)",
 });
 
 // ---- scatter_reduce -----------------------------------------------------------------------------
@@ -687,6 +700,8 @@ Returns: a new tensor.
     .batch = batch_dims,
     .attrs = &attr_info<ScatterReduceAttrs>,
     .inplace = true,
+    .out_memory = OutMemory::aligned,
+    .flops = "numel(src)",
 });
 
 Tensor apply_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,

@@ -97,6 +97,7 @@ constexpr OpDef basic_backward_op = general({
     .attrs = &attr_info<BasicBackward>,
     .takes_stored = true,
     .offer = Offer::function,
+    .flops = "0",
 });
 void basic_vjp(Vjp& c) {
   const auto& a = c.as<BasicIndex>();

@@ -80,6 +80,7 @@ Returns: a new tensor.
 )",
     .run = index_select_run,
     .attrs = &attr_info<DimAttrs>,
+    .out_memory = OutMemory::apart,
 });
 
 // The checks that index_add and index_copy share; 0-d tensors become vectors of one element. With
@@ -154,6 +155,7 @@ Returns: a new tensor.
     .write = index_add_write,
     .attrs = &attr_info<IndexAddAttrs>,
     .inplace = true,
+    .out_memory = OutMemory::aligned,
 });
 void index_copy_run(const Call& c, Tensors& outs) {
   outs.push_back(put_along(c.in[0], c.as<DimAttrs>().dim, c.in[1], c.in[2], false, c.name()));
@@ -179,6 +181,7 @@ Returns: a new tensor.
     .attrs = &attr_info<DimAttrs>,
     .inplace = true,
     .autocast = Autocast::widest,
+    .out_memory = OutMemory::aligned,
 });
 // With `here` the input itself is written, and given back.
 Tensor fill_along(const Call& c, bool here) {
@@ -266,6 +269,7 @@ Returns: a new tensor of the index's shape.
 [4, 5]
 )",
     .run = take_run,
+    .out_memory = OutMemory::apart,
 });
 struct AccumulateAttrs {
   bool accumulate = false;
@@ -336,6 +340,7 @@ Returns: a new 1-d tensor.
 [1, 3]
 )",
     .run = masked_select_run,
+    .out_memory = OutMemory::apart,
 });
 void masked_scatter_run(const Call& c, Tensors& outs) {
   const Tensor& source = c.in[2];

@@ -213,6 +213,7 @@ constexpr OpDef index_op = general({
     .attrs = &attr_info<IndexAttrs>,
     .takes_stored = true,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 // ---- writing ------------------------------------------------------------------------------------
@@ -340,6 +341,7 @@ constexpr OpDef index_put_op = general({
     .attrs = &attr_info<IndexPutAttrs>,
     .takes_stored = true,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 constexpr const OpDef* all[] = {

@@ -55,6 +55,7 @@ constexpr OpDef nonzero_op = composite({
     .signature = "nonzero(Tensor input) -> Tensor",
     .doc = nonzero_doc,
     .run = nonzero_run,
+    .out_memory = OutMemory::apart,
 });
 void nonzero_tuple_run(const Call& c, Tensors& outs) {
   if (!c.as<TupleAttrs>().as_tuple) return outs.push_back(coordinates(c.in[0], c.name()));
@@ -65,6 +66,7 @@ constexpr OpDef nonzero_tuple_op = composite({
     .doc = nonzero_doc,
     .run = nonzero_tuple_run,
     .attrs = &attr_info<TupleAttrs>,
+    .out_memory = OutMemory::apart,
 });
 constexpr OpDef argwhere_op = composite({
     .signature = "argwhere(Tensor input) -> Tensor",
@@ -85,6 +87,7 @@ constexpr OpDef where_op = composite({
 )",
     .run = where_run,
     .offer = Offer::function,
+    .out_memory = OutMemory::aligned,
 });
 
 // ---- searching in sorted rows -------------------------------------------------------------------

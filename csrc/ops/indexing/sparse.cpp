@@ -85,6 +85,7 @@ constexpr OpDef mm_op = general({
     .saves = {.always = in(0) | in(1) | in(4), .when = {0, 0, in(3), in(2)}},
     .vjp = mm_vjp,
     .offer = Offer::function,
+    .flops = "2 * numel(col_indices) * dense[1]",
 });
 
 void dots_shape(const Call& c, OutSpecs& out) {
@@ -121,6 +122,7 @@ constexpr OpDef dots_op = general({
     .saves = {.always = in(0) | in(1) | in(4), .when = {0, 0, in(3), in(2)}},
     .vjp = dots_vjp,
     .offer = Offer::function,
+    .flops = "2 * numel(col_indices) * a[1]",
 });
 
 struct MirrorAttrs {
@@ -148,6 +150,7 @@ constexpr OpDef mirror_op = general({
     .no_vjp = no_rule("the result counts places"),
     .attrs = &attr_info<MirrorAttrs>,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 Tensor mirror(const Tensor& crow, const Tensor& col, int64_t columns) {

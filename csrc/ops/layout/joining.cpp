@@ -213,6 +213,7 @@ constexpr OpDef joined_op = general({
     .takes_stored = true,
     .autocast = Autocast::widest,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 void cat_run(const Call& c, Tensors& outs) { outs.push_back(cat(c.in, c.as<DimAttrs>().dim)); }
@@ -231,6 +232,8 @@ Returns: a new tensor of the promoted dtype.
     .run = cat_run,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
 });
 constexpr OpDef concat_op = composite({
     .signature = "concat(Tensor[] tensors, int dim=0) -> Tensor",
@@ -242,6 +245,8 @@ constexpr OpDef concat_op = composite({
     .run = cat_run,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
 });
 constexpr OpDef concatenate_op = composite({
     .signature = "concatenate(Tensor[] tensors, int dim=0) -> Tensor",
@@ -253,6 +258,8 @@ constexpr OpDef concatenate_op = composite({
     .run = cat_run,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
 });
 
 // ---- stack --------------------------------------------------------------------------------------
@@ -324,6 +331,9 @@ Returns: a new tensor of the promoted dtype.
     .takes_stored = true,
     .autocast = Autocast::widest,
     .offer = Offer::function,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
+    .flops = "0",
 });
 
 // ---- hstack, vstack, dstack, column_stack -------------------------------------------------------
@@ -366,6 +376,8 @@ constexpr OpDef hstack_op = composite({
 )",
     .run = hstack_run,
     .offer = Offer::function,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
 });
 constexpr const char* vstack_doc = R"(Joins tensors on top of each other, 1-d ones as rows.
 
@@ -377,6 +389,8 @@ constexpr OpDef vstack_op = composite({
     .doc = vstack_doc,
     .run = vstack_run,
     .offer = Offer::function,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
 });
 constexpr OpDef row_stack_op = composite({
     .signature = "row_stack(Tensor[] tensors) -> Tensor",
@@ -387,6 +401,8 @@ constexpr OpDef row_stack_op = composite({
 )",
     .run = vstack_run,
     .offer = Offer::function,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
 });
 constexpr OpDef dstack_op = composite({
     .signature = "dstack(Tensor[] tensors) -> Tensor",
@@ -397,6 +413,8 @@ constexpr OpDef dstack_op = composite({
 )",
     .run = dstack_run,
     .offer = Offer::function,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
 });
 constexpr OpDef column_stack_op = composite({
     .signature = "column_stack(Tensor[] tensors) -> Tensor",
@@ -407,6 +425,8 @@ constexpr OpDef column_stack_op = composite({
 )",
     .run = column_stack_run,
     .offer = Offer::function,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
 });
 
 constexpr const OpDef* all[] = {

@@ -87,6 +87,7 @@ constexpr OpDef constant_op = general({
     .attrs = &attr_info<PadAttrs>,
     .takes_stored = true,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 // Where the elements of a padded dimension come from.

@@ -141,6 +141,7 @@ tensor([[[1., 2.],
         },
     .attrs = &attr_info<UnfoldAttrs>,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 void fold_shape(const Call& c, OutSpecs& out) {
@@ -204,6 +205,7 @@ tensor([[[[1., 2., 1.]]]])
     .vjp = [](Vjp& c) { c.set(0, unfold_images(c.grad(), c.as<FoldAttrs>().unfold())); },
     .attrs = &attr_info<FoldAttrs>,
     .offer = Offer::function,
+    .flops = "numel(input)",
 });
 
 Tensor unfold_images(const Tensor& x, const UnfoldAttrs& a) { return apply(unfold_op, {x}, a); }

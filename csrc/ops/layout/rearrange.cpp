@@ -68,6 +68,7 @@ Returns: a new tensor.
     .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
     .takes_stored = true,
+    .flops = "0",
 });
 void fliplr_run(const Call& c, Tensors& outs) {
   require(c.in[0].ndim() >= 2, c.name(), ": input must have at least 2 dimensions; got ", c.in[0]);
@@ -217,6 +218,7 @@ Returns: a new tensor.
     .attrs = &attr_info<DiagonalAttrs>,
     .inplace = true,
     .takes_stored = true,
+    .flops = "0",
 });
 constexpr OpDef triu_op = general({
     .signature = "triu(Tensor input, int diagonal=0) -> Tensor",
@@ -237,6 +239,7 @@ Returns: a new tensor.
     .attrs = &attr_info<DiagonalAttrs>,
     .inplace = true,
     .takes_stored = true,
+    .flops = "0",
 });
 
 // ---- diagonals ----------------------------------------------------------------------------------

@@ -134,6 +134,9 @@ tensor([8.])
     .stage = linear_stage,
     .autocast = Autocast::lower,
     .offer = Offer::function,
+    .is_product = true,
+    .flops = "2 * numel(result) * weight[-1]",
+    .backward_flops = "wanted(input, weight) * flops",
 });
 
 // --- Written with other ops ----------------------------------------------------------------------
@@ -206,6 +209,9 @@ tensor([[3, 4],
         [6, 8]])
 )",
     .run = outer_run,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::aligned,
+    .flops = "numel(result)",
 });
 constexpr OpDef ger_op = composite({
     .signature = "ger(Tensor input, Tensor vec2) -> Tensor",
@@ -216,6 +222,9 @@ tensor([[3, 4],
         [6, 8]])
 )",
     .run = outer_run,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::aligned,
+    .flops = "numel(result)",
 });
 
 void vdot_run(const Call& c, Tensors& outs) {
@@ -238,6 +247,9 @@ tensor(1.+0.j)
 )",
     .run = vdot_run,
     .autocast = Autocast::as_given,
+    .is_product = true,
+    .flops = "2 * numel(result) * input[-1]",
+    .backward_flops = "wanted(input, other) * flops",
 });
 
 void inner_run(const Call& c, Tensors& outs) {
@@ -264,6 +276,9 @@ Returns:
 tensor([11, 17])
 )",
     .run = inner_run,
+    .is_product = true,
+    .flops = "2 * numel(result) * (input[-1] if input and other else 1)",
+    .backward_flops = "wanted(input, other) * flops",
 });
 
 struct PairDims {
@@ -361,6 +376,8 @@ Returns:
 tensor([ 1,  2, 10, 20])
 )",
     .run = kron_run,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::aligned,
 });
 
 void addr_run(const Call& c, Tensors& outs) {
@@ -402,6 +419,8 @@ tensor([[7., 9.]])
     .attrs = &attr_info<BetaAlpha>,
     .inplace = true,
     .autocast = Autocast::as_given,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::aligned,
 });
 
 void addbmm_run(const Call& c, Tensors& outs) {
@@ -436,6 +455,9 @@ tensor([[7.]])
     .attrs = &attr_info<BetaAlpha>,
     .inplace = true,
     .autocast = Autocast::lower,
+    .is_product = true,
+    .flops = "2 * numel(batch1) * batch2[-1]",
+    .backward_flops = "wanted(batch1, batch2) * flops",
 });
 
 constexpr const OpDef* listed[] = {&linear_op, &bilinear_op,  &outer_op, &ger_op,  &vdot_op,

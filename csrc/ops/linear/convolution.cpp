@@ -180,6 +180,9 @@ constexpr OpDef forward_op = general({
     .batch = batch_fold<0b1>,
     .attrs = &attr_info<ConvAttrs>,
     .offer = Offer::function,
+    .is_product = true,
+    .flops = "2 * numel(result) * numel(weight[1:])",
+    .backward_flops = "wanted(input, weight) * flops",
 });
 
 void input_shape(const Call& c, OutSpecs& out) {
@@ -223,6 +226,9 @@ constexpr OpDef input_op = general({
     .batch = batch_fold<0b1>,
     .attrs = &attr_info<ConvAttrs>,
     .offer = Offer::function,
+    .is_product = true,
+    .flops = "2 * numel(grad_output) * numel(weight[1:])",
+    .backward_flops = "wanted(grad_output, weight) * flops",
 });
 
 void weight_shape(const Call& c, OutSpecs& out) {
@@ -260,6 +266,9 @@ constexpr OpDef weight_op = general({
     .vjp = weight_vjp,
     .attrs = &attr_info<ConvAttrs>,
     .offer = Offer::function,
+    .is_product = true,
+    .flops = "2 * numel(grad_output) * numel(result[1:])",
+    .backward_flops = "wanted(grad_output, input) * flops",
 });
 
 Tensor forward_form(const Tensor& x, const Tensor& w, const ConvAttrs& a) {
@@ -502,53 +511,60 @@ clew.Size([1, 4, 3, 3, 3])
 )">,
 };
 
+// Each element of the result, or of the input, meets that many weights.
+constexpr const char* output_taps = "2 * numel(result) * numel(weight[1:])";
+constexpr const char* input_taps = "2 * numel(input) * numel(weight[1:])";
 consteval OpDef conv(const char* signature, void (*run)(const Call&, Tensors&),
-                     const AttrInfo* attrs, const char* doc, Autocast autocast = Autocast::lower) {
+                     const AttrInfo* attrs, const char* doc, const char* flops,
+                     Autocast autocast = Autocast::lower) {
   return composite({.signature = signature,
                     .doc = doc,
                     .run = run,
                     .attrs = attrs,
                     .autocast = autocast,
-                    .offer = Offer::function});
+                    .offer = Offer::function,
+                    .is_product = true,
+                    .flops = flops,
+                    .backward_flops = "wanted(input, weight) * flops"});
 }
 
 constexpr OpDef conv_ops[] = {
     conv(
         "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
         "int[1] dilation=1, int groups=1) -> Tensor",
-        conv_run<1>, &attr_info<PublicAttrs>, conv_docs[0]),
+        conv_run<1>, &attr_info<PublicAttrs>, conv_docs[0], output_taps),
     conv("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
          "padding='valid', "
          "int[1] dilation=1, int groups=1) -> Tensor",
-         named_conv_run<1>, &attr_info<NamedPadding>, conv_docs[0]),
+         named_conv_run<1>, &attr_info<NamedPadding>, conv_docs[0], output_taps),
     conv(
         "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
         "int[2] dilation=1, int groups=1) -> Tensor",
-        conv_run<2>, &attr_info<PublicAttrs>, conv_docs[1]),
+        conv_run<2>, &attr_info<PublicAttrs>, conv_docs[1], output_taps),
     conv("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
          "padding='valid', "
          "int[2] dilation=1, int groups=1) -> Tensor",
-         named_conv_run<2>, &attr_info<NamedPadding>, conv_docs[1]),
+         named_conv_run<2>, &attr_info<NamedPadding>, conv_docs[1], output_taps),
     conv(
         "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
         "int[3] dilation=1, int groups=1) -> Tensor",
-        conv_run<3>, &attr_info<PublicAttrs>, conv_docs[2]),
+        conv_run<3>, &attr_info<PublicAttrs>, conv_docs[2], output_taps),
     conv("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
          "padding='valid', "
          "int[3] dilation=1, int groups=1) -> Tensor",
-         named_conv_run<3>, &attr_info<NamedPadding>, conv_docs[2]),
+         named_conv_run<3>, &attr_info<NamedPadding>, conv_docs[2], output_taps),
     conv("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] "
          "padding=0, "
          "int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
-         transposed_run<1>, &attr_info<TransposedAttrs>, transposed_docs[0]),
+         transposed_run<1>, &attr_info<TransposedAttrs>, transposed_docs[0], input_taps),
     conv("conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] "
          "padding=0, "
          "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor",
-         transposed_run<2>, &attr_info<TransposedAttrs>, transposed_docs[1]),
+         transposed_run<2>, &attr_info<TransposedAttrs>, transposed_docs[1], input_taps),
     conv("conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] "
          "padding=0, "
          "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor",
-         transposed_run<3>, &attr_info<TransposedAttrs>, transposed_docs[2]),
+         transposed_run<3>, &attr_info<TransposedAttrs>, transposed_docs[2], input_taps),
     conv("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
          "int[] dilation, "
          "bool transposed, int[] output_padding, int groups) -> Tensor",
@@ -573,7 +589,7 @@ Returns:
 >>> clew.convolution(x, w, None, [1], [0], [1], False, [0], 1)
 tensor([[[1., 2.]]])
 )",
-         Autocast::none),
+         "2 * numel(input if transposed else result) * numel(weight[1:])", Autocast::none),
 };
 
 constexpr const OpDef* listed[] = {

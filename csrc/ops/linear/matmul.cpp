@@ -238,6 +238,9 @@ tensor([3., 7.])
     .vjp = product_vjp,
     .batch = batch_matmul,
     .autocast = Autocast::lower,
+    .is_product = true,
+    .flops = "2 * numel(result) * input[-1]",
+    .backward_flops = "wanted(input, other) * flops",
 });
 
 constexpr OpDef mm_op = general({
@@ -261,6 +264,9 @@ tensor([[11.]])
     .vjp = product_vjp,
     .batch = batch_matmul,
     .autocast = Autocast::lower,
+    .is_product = true,
+    .flops = "2 * numel(result) * input[-1]",
+    .backward_flops = "wanted(input, mat2) * flops",
 });
 
 constexpr OpDef bmm_op = general({
@@ -283,6 +289,9 @@ tensor([3., 3.])
     .vjp = product_vjp,
     .batch = batch_matmul,
     .autocast = Autocast::lower,
+    .is_product = true,
+    .flops = "2 * numel(result) * input[-1]",
+    .backward_flops = "wanted(input, mat2) * flops",
 });
 
 constexpr OpDef mv_op = general({
@@ -304,6 +313,9 @@ tensor([1., 3.])
     .saves = keep_other,
     .vjp = product_vjp,
     .batch = batch_matmul,
+    .is_product = true,
+    .flops = "2 * numel(result) * input[-1]",
+    .backward_flops = "wanted(input, vec) * flops",
 });
 
 constexpr OpDef dot_op = general({
@@ -325,6 +337,9 @@ tensor(11)
     .saves = keep_other,
     .vjp = product_vjp,
     .batch = batch_matmul,
+    .is_product = true,
+    .flops = "2 * numel(result) * input[-1]",
+    .backward_flops = "wanted(input, tensor) * flops",
 });
 
 // beta * input + alpha * a @ b, input broadcast to the product.
@@ -386,6 +401,10 @@ tensor([[7.]])
     .attrs = &attr_info<BetaAlpha>,
     .inplace = true,
     .autocast = Autocast::lower,
+    .out_memory = OutMemory::aligned,
+    .is_product = true,
+    .flops = "2 * numel(result) * mat1[-1]",
+    .backward_flops = "wanted(mat1, mat2) * flops",
 });
 
 constexpr OpDef addmv_op = general({
@@ -412,6 +431,9 @@ tensor([7.])
     .vjp = added_vjp,
     .attrs = &attr_info<BetaAlpha>,
     .inplace = true,
+    .is_product = true,
+    .flops = "2 * numel(result) * mat[-1]",
+    .backward_flops = "wanted(mat, vec) * flops",
 });
 
 constexpr OpDef baddbmm_op = general({
@@ -440,6 +462,10 @@ tensor([4., 4.])
     .attrs = &attr_info<BetaAlpha>,
     .inplace = true,
     .autocast = Autocast::lower,
+    .out_memory = OutMemory::aligned,
+    .is_product = true,
+    .flops = "2 * numel(result) * batch1[-1]",
+    .backward_flops = "wanted(batch1, batch2) * flops",
 });
 
 constexpr const OpDef* all[] = {&matmul_op, &mm_op,    &bmm_op,   &mv_op,

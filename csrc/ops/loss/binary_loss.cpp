@@ -42,7 +42,8 @@ constexpr OpDef bce_op = elementwise(
      .loops = &table::bce,
      .saves = {.always = in(0) | in(1)},
      .vjp = bce_vjp,
-     .inplace = false});
+     .inplace = false,
+     .flops = "6 * numel(input)"});
 
 constexpr OpDef bce_logits_slope_op =
     elementwise({.signature = "_binary_cross_entropy_with_logits_slope(Tensor input, Tensor "
@@ -68,7 +69,8 @@ constexpr OpDef bce_logits_op = elementwise(
      .loops = &table::bce_logits,
      .saves = {.always = in(0) | in(1)},
      .vjp = bce_logits_vjp,
-     .inplace = false});
+     .inplace = false,
+     .flops = "6 * numel(input)"});
 
 constexpr const OpDef* list[] = {&bce_op, &bce_logits_op};
 

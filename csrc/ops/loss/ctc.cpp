@@ -75,6 +75,7 @@ constexpr OpDef ctc_op = general({
     .cpu = ctc_cpu,
     .no_vjp = written_in_python,
     .offer = Offer::function,
+    .flops = "12 * numel(results[1])",
 });
 
 void backward_shape(const Call& c, OutSpecs& outs) {
@@ -107,6 +108,7 @@ constexpr OpDef ctc_backward_op = general({
     .cpu = backward_cpu,
     .no_vjp = written_in_python,
     .offer = Offer::function,
+    .flops = "16 * numel(alpha)",
 });
 
 constexpr const OpDef* all[] = {&ctc_op, &ctc_backward_op};

@@ -121,6 +121,7 @@ constexpr OpDef distance_total_op = general({
     .batch = distance_total_batch,
     .attrs = &attr_info<DistanceTotalAttrs>,
     .offer = Offer::function,
+    .flops = "4 * numel(input)",
 });
 
 // Registered under the names that the graph shows.

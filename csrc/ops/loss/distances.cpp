@@ -62,6 +62,7 @@ constexpr OpDef distances_op = general({
     .no_vjp = written_in_python,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
+    .flops = "3 * numel(result) * x1[-1]",
 });
 
 constexpr OpDef backward_op = general({
@@ -89,6 +90,7 @@ constexpr OpDef backward_op = general({
     .no_vjp = written_in_python,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
+    .flops = "6 * numel(grad) * x1[-1]",
 });
 
 int64_t pairs_of(const Tensor& x) { return x.size(0) * (x.size(0) - 1) / 2; }
@@ -111,6 +113,7 @@ constexpr OpDef own_op = general({
     .no_vjp = written_in_python,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
+    .flops = "3 * numel(result) * input[-1]",
 });
 
 constexpr OpDef own_backward_op = general({
@@ -135,6 +138,7 @@ constexpr OpDef own_backward_op = general({
     .no_vjp = written_in_python,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
+    .flops = "6 * numel(grad) * input[-1]",
 });
 
 constexpr const OpDef* all[] = {&distances_op, &backward_op, &own_op, &own_backward_op};

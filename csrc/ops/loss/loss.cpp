@@ -130,6 +130,7 @@ constexpr OpDef nll_backward_op = general({
     .batch = nll_backward_batch,
     .attrs = &attr_info<NllBackwardAttrs>,
     .offer = Offer::function,
+    .flops = "numel(target)",
 });
 
 Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, int64_t ignore,
@@ -202,6 +203,7 @@ constexpr OpDef nll_op = general({
     .batch = nll_batch,
     .attrs = &attr_info<NllAttrs>,
     .offer = Offer::function,
+    .flops = "2 * numel(target)",
 });
 
 // The gradient is linear in grad, and its transpose is the loss itself.
@@ -419,6 +421,8 @@ constexpr OpDef cross_entropy_op = general({
     .batch = cross_entropy_batch,
     .attrs = &attr_info<CrossEntropyAttrs>,
     .offer = Offer::function,
+    .flops = "4 * numel(input)",
+    .backward_flops = "3 * numel(input)",
 });
 
 constexpr const OpDef* loss_list[] = {&nll_op, &nll_backward_op, &cross_entropy_op};

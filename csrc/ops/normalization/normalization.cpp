@@ -179,6 +179,7 @@ constexpr OpDef norm_backward_op = general({
     .batch = norm_backward_batch,
     .attrs = &attr_info<NormShapeAttrs>,
     .offer = Offer::function,
+    .flops = "(9 + given(weight)) * numel(input)",
 });
 
 constexpr OpDef norm_weight_backward_op = general({
@@ -214,6 +215,7 @@ constexpr OpDef norm_weight_backward_op = general({
     .batch = norm_weight_backward_batch,
     .attrs = &attr_info<NormShapeAttrs>,
     .offer = Offer::function,
+    .flops = "5 * numel(input)",
 });
 
 // ---- the op itself
@@ -318,6 +320,8 @@ constexpr OpDef norm_op = general({
     .batch = norm_batch,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
+    .flops = "(6 + given(weight) + given(bias)) * numel(input)",
+    .backward_flops = "(9 + 6 * given(weight)) * numel(input)",
 });
 
 Tensor normalize(const Call& c, const Tensor& x, const Tensor& w, const Tensor& b,

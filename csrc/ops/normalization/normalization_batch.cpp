@@ -168,6 +168,7 @@ constexpr OpDef batch_norm_backward_op = general({
     .batch = batch_channels,
     .attrs = &attr_info<BackwardAttrs>,
     .offer = Offer::function,
+    .flops = "(9 + given(weight)) * numel(input)",
 });
 
 constexpr OpDef batch_norm_weight_backward_op = general({
@@ -191,6 +192,7 @@ constexpr OpDef batch_norm_weight_backward_op = general({
     .vjp = [](Vjp& c) { norm_weight_backward_vjp(c, norm_view(c.in(1).sizes())); },
     .batch = batch_channels,
     .offer = Offer::function,
+    .flops = "5 * numel(input)",
 });
 
 // ---- the op itself
@@ -297,6 +299,8 @@ constexpr OpDef native_batch_norm_op = general({
     .batch = batch_channels,
     .attrs = &attr_info<BatchAttrs>,
     .offer = Offer::function,
+    .flops = "(6 + given(weight) + given(bias)) * numel(input)",
+    .backward_flops = "(9 + 6 * given(weight)) * numel(input)",
 });
 
 struct BatchNormAttrs {

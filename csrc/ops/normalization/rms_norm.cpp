@@ -136,6 +136,8 @@ constexpr OpDef rows_op = general({
     .batch = rms_norm_batch,
     .attrs = &attr_info<RowsAttrs>,
     .offer = Offer::function,
+    .flops = "(3 + given(weight)) * numel(input)",
+    .backward_flops = "(7 + 3 * given(weight)) * numel(input)",
 });
 
 struct RmsNormAttrs {

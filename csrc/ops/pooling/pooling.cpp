@@ -53,6 +53,7 @@ constexpr OpDef scatter_op = general({
     .vjp = [](Vjp& c) { c.set(0, route(c.grad(), c.in(1), c.as<SizeAttrs>().size.size())); },
     .attrs = &attr_info<SizeAttrs>,
     .offer = Offer::function,
+    .flops = "numel(grad)",
 });
 
 void gather_shape(const Call& c, OutSpecs& out) {
@@ -89,6 +90,7 @@ constexpr OpDef gather_op = general({
         },
     .attrs = &attr_info<CountAttrs>,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 Tensor route_back(const Tensor& g, const Tensor& indices, const Dims& spatial) {
@@ -153,7 +155,8 @@ consteval OpDef max_pool(const char* signature) {
                   .vjp = max_vjp<PoolAttrs>,
                   .batch = batch_fold<0b1>,
                   .attrs = &attr_info<PoolAttrs>,
-                  .offer = Offer::function});
+                  .offer = Offer::function,
+                  .flops = "numel(result) * window(result, kernel_size)"});
 }
 constexpr OpDef max_ops[] = {
     max_pool("_max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, "
@@ -189,7 +192,8 @@ consteval OpDef adaptive_max(const char* signature) {
                   .vjp = max_vjp<SizeAttrs>,
                   .batch = batch_fold<0b1>,
                   .attrs = &attr_info<SizeAttrs>,
-                  .offer = Offer::function});
+                  .offer = Offer::function,
+                  .flops = "numel(input)"});
 }
 constexpr OpDef adaptive_max_ops[] = {
     adaptive_max("_adaptive_max_pool1d(Tensor input, int[1] output_size) -> (Tensor values, Tensor "

@@ -120,7 +120,8 @@ consteval OpDef mean_pool(const char* signature, const char* doc,
        .batch = batch_fold<0b1>,
        .attrs = &attr_info<MeanAttrs>,
        .autocast = autocast,
-       .offer = Offer::function});
+       .offer = Offer::function,
+       .flops = "numel(result) * window(result, kernel_size)"});
 }
 constexpr OpDef mean_ops[] = {
     mean_pool(
@@ -168,6 +169,7 @@ constexpr OpDef mean1d_op = composite({
         },
     .attrs = &attr_info<Mean1dAttrs>,
     .offer = Offer::function,
+    .flops = "numel(result) * window(result, kernel_size)",
 });
 
 void mean_back_shape(const Call& c, OutSpecs& out) {
@@ -204,6 +206,7 @@ constexpr OpDef mean_back_op = general({
     .vjp = [](Vjp& c) { c.set(0, mean(c.grad(), c.as<MeanBackwardAttrs>().forward())); },
     .attrs = &attr_info<MeanBackwardAttrs>,
     .offer = Offer::function,
+    .flops = "numel(grad) * window(grad, kernel_size)",
 });
 Tensor mean_back(const Tensor& g, const Dims& size, const MeanAttrs& a) {
   return apply(mean_back_op, {g},
@@ -253,7 +256,8 @@ tensor([[[2., 6.]]])
        .batch = batch_fold<0b1>,
        .attrs = &attr_info<SizeAttrs>,
        .autocast = autocast,
-       .offer = Offer::function});
+       .offer = Offer::function,
+       .flops = "numel(input)"});
 }
 constexpr OpDef adaptive_ops[] = {
     adaptive_mean("nn.functional.adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor"),
@@ -295,6 +299,7 @@ constexpr OpDef adaptive_back_op = general({
         },
     .attrs = &attr_info<SizeAttrs>,
     .offer = Offer::function,
+    .flops = "numel(result)",
 });
 Tensor adaptive_back(const Tensor& g, const Dims& size) {
   return apply(adaptive_back_op, {g}, SizeAttrs{size});

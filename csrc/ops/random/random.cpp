@@ -286,6 +286,7 @@ Example:
         },
     .vjp = zero_vjp,
     .attrs = &attr_info<GeneratorAttrs>,
+    .out_dtype = OutDtype::converted,
 });
 
 constexpr OpDef bernoulli_p_op = general({
@@ -305,6 +306,7 @@ constexpr OpDef bernoulli_p_op = general({
         },
     .vjp = zero_vjp,
     .attrs = &attr_info<BernoulliAttrs>,
+    .out_dtype = OutDtype::converted,
 });
 
 constexpr OpDef poisson_op = general({

@@ -127,6 +127,9 @@ tensor([4., 6.])
     .vjp = sum_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<SumAttrs>,
+    .out_dtype = OutDtype::chosen,
+    .flops = "numel(input)",
+    .backward_flops = "0",
 });
 
 void nansum_vjp(Vjp& c) {
@@ -162,6 +165,8 @@ tensor(3.)
     .vjp = nansum_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<SumAttrs>,
+    .out_dtype = OutDtype::converted,
+    .flops = "numel(input)",
 });
 
 void mean_shape(const Call& c, OutSpecs& out) {
@@ -202,6 +207,9 @@ tensor([1.5000, 3.5000])
     .vjp = mean_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<SumAttrs>,
+    .out_dtype = OutDtype::given,
+    .flops = "numel(input)",
+    .backward_flops = "0",
 });
 
 Tensor run_sum(const OpDef& op, const Tensor& x, const SumAttrs& a) { return apply(op, {x}, a); }
@@ -236,6 +244,7 @@ tensor(2.)
           outs.push_back(run_sum(nansum_op, x, a) / counted);
         },
     .attrs = &attr_info<SumAttrs>,
+    .out_dtype = OutDtype::converted,
 });
 
 // ---- prod
@@ -292,6 +301,8 @@ tensor(24.)
     .batch = prod_all_batch,
     .attrs = &attr_info<ProdAllAttrs>,
     .autocast = Autocast::float32,
+    .out_dtype = OutDtype::chosen,
+    .flops = "numel(input)",
 });
 
 void prod_vjp(Vjp& c) {
@@ -340,6 +351,8 @@ tensor([ 2., 12.])
     .batch = batch_dims,
     .attrs = &attr_info<ProdAttrs>,
     .autocast = Autocast::float32,
+    .out_dtype = OutDtype::chosen,
+    .flops = "numel(input)",
 });
 
 // ---- any, all, count_nonzero
@@ -402,6 +415,8 @@ tensor([ True, False])
     .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
     .takes_stored = true,
+    .out_dtype = OutDtype::own_or_uint8,
+    .flops = "numel(input)",
 });
 constexpr OpDef all_op = general({
     .signature = "all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
@@ -426,6 +441,8 @@ tensor([ True, False])
     .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
     .takes_stored = true,
+    .out_dtype = OutDtype::own_or_uint8,
+    .flops = "numel(input)",
 });
 constexpr OpDef count_nonzero_op = general({
     .signature = "count_nonzero(Tensor input, int[]?* dim=None) -> Tensor",
@@ -458,6 +475,7 @@ tensor([1, 2])
     .batch = batch_dims,
     .attrs = &attr_info<OnlyDimsAttrs>,
     .takes_stored = true,
+    .flops = "numel(input)",
 });
 
 constexpr const OpDef* reduction_list[] = {&sum_op,     &nansum_op,   &mean_op,

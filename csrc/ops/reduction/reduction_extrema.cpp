@@ -142,6 +142,7 @@ tensor([4., 3.])
     .vjp = amax_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
+    .flops = "numel(input)",
 });
 constexpr OpDef amin_op = general({
     .signature = "amin(Tensor input, int[]? dim=(), bool keepdim=False) -> Tensor",
@@ -167,6 +168,7 @@ tensor([1., 2.])
     .vjp = amax_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<DimsAttrs>,
+    .flops = "numel(input)",
 });
 
 constexpr OpDef aminmax_op = composite({
@@ -201,6 +203,7 @@ tensor(3.)
           outs.push_back(amax(x, dims, a.keepdim));
         },
     .attrs = &attr_info<OptDimAttrs>,
+    .out_memory = OutMemory::apart,
 });
 
 // ---- max, min
@@ -251,6 +254,9 @@ tensor(4.)
     .saves = {.always = in(0) | out(0)},
     .vjp = max_all_vjp,
     .batch = max_all_batch<amax>,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
+    .flops = "numel(input)",
 });
 constexpr OpDef min_all_op = general({
     .signature = "min(Tensor input) -> Tensor",
@@ -275,6 +281,9 @@ tensor(1.)
     .saves = {.always = in(0) | out(0)},
     .vjp = max_all_vjp,
     .batch = max_all_batch<amin>,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
+    .flops = "numel(input)",
 });
 
 void max_dim_shape(const Call& c, OutSpecs& out) {
@@ -353,6 +362,9 @@ tensor([1, 0])
     .vjp = max_dim_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
+    .flops = "numel(input)",
 });
 constexpr OpDef min_dim_op = general({
     .signature =
@@ -377,6 +389,9 @@ tensor([0, 1])
     .vjp = max_dim_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::apart,
+    .flops = "numel(input)",
 });
 
 constexpr OpDef max_other_op = composite({
@@ -395,6 +410,8 @@ Returns:
 tensor([3., 4.])
 )",
     .run = [](const Call& c, Tensors& outs) { outs.push_back(maximum(c.in[0], c.in[1])); },
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::aligned,  // AMSGrad writes max(a, b, out=a)
 });
 constexpr OpDef min_other_op = composite({
     .signature = "min(Tensor input, Tensor other) -> Tensor",
@@ -412,6 +429,8 @@ Returns:
 tensor([1., 2.])
 )",
     .run = [](const Call& c, Tensors& outs) { outs.push_back(minimum(c.in[0], c.in[1])); },
+    .out_dtype = OutDtype::converted,
+    .out_memory = OutMemory::aligned,
 });
 
 // ---- argmax, argmin
@@ -469,6 +488,7 @@ tensor(1)
     .no_vjp = no_rule("argmax has an integer result"),
     .batch = batch_dims,
     .attrs = &attr_info<OptDimAttrs>,
+    .flops = "numel(input)",
 });
 constexpr OpDef argmin_op = general({
     .signature = "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
@@ -491,6 +511,7 @@ tensor(1)
     .no_vjp = no_rule("argmin has an integer result"),
     .batch = batch_dims,
     .attrs = &attr_info<OptDimAttrs>,
+    .flops = "numel(input)",
 });
 
 constexpr const OpDef* reduction_extrema_list[] = {

@@ -222,6 +222,8 @@ consteval OpDef var_like(const char* signature, const char* doc) {
       .batch = batch_dims,
       .attrs = &attr_info<VarAttrs>,
       .offer = WithMean ? Offer::function : Offer::both,
+      .out_dtype = WithMean ? OutDtype::own : OutDtype::converted,
+      .flops = "4 * numel(input)",
   });
 }
 constexpr OpDef var_op = var_like<false, false>(
@@ -254,14 +256,18 @@ template <const OpDef& Op> consteval OpDef unbiased_all(const char* signature) {
                     .doc = Op.doc,
                     .run = unbiased_all_run<Op>,
                     .attrs = &attr_info<UnbiasedAllAttrs>,
-                    .offer = Op.offer});
+                    .offer = Op.offer,
+                    .out_dtype = Op.out_dtype,
+                    .flops = Op.flops});
 }
 template <const OpDef& Op> consteval OpDef unbiased_dims(const char* signature) {
   return composite({.signature = signature,
                     .doc = Op.doc,
                     .run = unbiased_run<Op>,
                     .attrs = &attr_info<UnbiasedAttrs>,
-                    .offer = Op.offer});
+                    .offer = Op.offer,
+                    .out_dtype = Op.out_dtype,
+                    .flops = Op.flops});
 }
 constexpr OpDef var_all_op = unbiased_all<var_op>("var(Tensor input, bool unbiased) -> Tensor");
 constexpr OpDef var_dims_op = unbiased_dims<var_op>(
@@ -407,6 +413,7 @@ tensor(5.)
     .batch = batch_dims,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
+    .flops = "2 * numel(input)",
 });
 
 constexpr const char* norm_doc = R"(The norm of a tensor, of all elements or along the given axes.
@@ -521,6 +528,8 @@ tensor(0.6931)
         },
     .batch = batch_dims,
     .attrs = &attr_info<LogSumExpAttrs>,
+    .out_dtype = OutDtype::converted,
+    .flops = "4 * numel(input)",
 });
 
 constexpr const OpDef* reduction_stats_list[] = {

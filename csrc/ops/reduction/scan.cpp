@@ -75,6 +75,9 @@ tensor([1., 3., 6.])
     .batch = batch_dims,
     .attrs = &attr_info<ScanAttrs>,
     .inplace = true,
+    .out_dtype = OutDtype::running,
+    .out_memory = OutMemory::aligned,
+    .flops = "numel(input)",
 });
 constexpr OpDef reverse_cumsum_op = general({
     .signature = "_reverse_cumsum(Tensor input, int dim) -> Tensor",
@@ -95,6 +98,7 @@ constexpr OpDef reverse_cumsum_op = general({
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
+    .flops = "numel(input)",
 });
 
 // Constant blocks of x's shape but `size` along dim; outside the graph.
@@ -160,6 +164,9 @@ tensor([1., 2., 6.])
     .batch = batch_dims,
     .attrs = &attr_info<ScanAttrs>,
     .inplace = true,
+    .out_dtype = OutDtype::running,
+    .out_memory = OutMemory::aligned,
+    .flops = "numel(input)",
 });
 
 // ---- cummax, cummin
@@ -204,6 +211,7 @@ tensor([1., 3., 3.])
     .vjp = extremum_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
+    .flops = "numel(input)",
 });
 constexpr OpDef cummin_op = general({
     .signature = "cummin(Tensor input, int dim) -> (Tensor values, Tensor indices)",
@@ -226,6 +234,7 @@ tensor([3., 1., 1.])
     .vjp = extremum_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
+    .flops = "numel(input)",
 });
 
 // ---- logcumsumexp
@@ -279,6 +288,8 @@ tensor([0.0000, 0.6931])
     .vjp = logcumsumexp_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<DimAttrs>,
+    .out_memory = OutMemory::aligned,
+    .flops = "3 * numel(input)",
 });
 
 constexpr const OpDef* scan_list[] = {&cumsum_op, &reverse_cumsum_op, &cumprod_op,

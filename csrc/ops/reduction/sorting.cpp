@@ -102,6 +102,7 @@ tensor([1, 2, 0])
         },
     .batch = batch_dims,
     .attrs = &attr_info<SortAttrs>,
+    .out_memory = OutMemory::aligned,
 });
 constexpr OpDef argsort_op = composite({
     .signature =
@@ -150,6 +151,7 @@ tensor([1., 2., 3.])
           apply(sort_op, c.in, &a, both);
           outs.push_back(std::move(both[0]));
         },
+    .out_memory = OutMemory::aligned,
 });
 
 constexpr OpDef topk_op = general({
@@ -200,6 +202,7 @@ tensor([4., 3.])
         },
     .batch = batch_dims,
     .attrs = &attr_info<TopkAttrs>,
+    .out_memory = OutMemory::aligned,
 });
 
 // ---- one element of each line
@@ -234,14 +237,15 @@ template <class A> void pick_vjp(Vjp& c) {
   if (c.grad().defined()) c.set(0, picked_grad(c.grad(), c.out(1), c.sizes(0), c.as<A>().dim));
 }
 template <class A, kernels::Pick What>
-consteval OpDef picking(const char* signature, const char* doc) {
+consteval OpDef picking(const char* signature, const char* doc, OutMemory out_memory) {
   return general({.signature = signature,
                   .doc = doc,
                   .shape = pick_shape<A>,
                   .cpu = pick_cpu<A, What>,
                   .saves = {.always = out(1)},
                   .vjp = pick_vjp<A>,
-                  .attrs = &attr_info<A>});
+                  .attrs = &attr_info<A>,
+                  .out_memory = out_memory});
 }
 
 constexpr OpDef kthvalue_op = picking<KthAttrs, kernels::Pick::kth>(
@@ -261,7 +265,8 @@ Returns:
 
 >>> clew.kthvalue(clew.tensor([3., 1., 2.]), 2).values
 tensor(2.)
-)");
+)",
+    OutMemory::apart);
 constexpr OpDef median_op = picking<DimAttrs, kernels::Pick::median>(
     "median(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     R"(The medians along an axis (the lower of the two middle elements), and where they stand.
@@ -277,7 +282,8 @@ Returns:
 
 >>> clew.median(clew.tensor([[1., 5., 3.]]), 1).values
 tensor([3.])
-)");
+)",
+    OutMemory::aligned);
 constexpr OpDef nanmedian_op = picking<DimAttrs, kernels::Pick::nan_median>(
     "nanmedian(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     R"(The medians along an axis of the elements that are not NaN, and where they stand.
@@ -293,7 +299,8 @@ Returns:
 
 >>> clew.nanmedian(clew.tensor([[1., float('nan'), 3.]]), 1).values
 tensor([1.])
-)");
+)",
+    OutMemory::aligned);
 constexpr OpDef mode_op = picking<DimAttrs, kernels::Pick::mode>(
     "mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     R"(The most frequent elements along an axis (the smallest of equals), and where they last stand.
@@ -309,7 +316,8 @@ Returns:
 
 >>> clew.mode(clew.tensor([2, 1, 2])).values
 tensor(2)
-)");
+)",
+    OutMemory::apart);
 
 template <kernels::Pick What> void median_all_cpu(const Call& c, Tensors& outs) {
   Tensor x = c.in[0];
@@ -338,7 +346,8 @@ consteval OpDef median_of_all(const char* signature, const char* doc) {
                       [](Vjp& c) {
                         Tensor x = c.in(0);
                         c.set(0, shared_grad(c.grad(), x, c.out(), all_dims(x.ndim())));
-                      }});
+                      },
+                  .out_memory = OutMemory::aligned});
 }
 constexpr OpDef median_all_op = median_of_all<kernels::Pick::median>(
     "median(Tensor input) -> Tensor",

@@ -81,6 +81,7 @@ constexpr OpDef line_op = general({
     .batch = line_batch,
     .attrs = &attr_info<LineAttrs>,
     .offer = Offer::function,
+    .flops = "2 * numel(result) * index[1]",
 });
 constexpr OpDef transpose_op = general({
     .signature = "_resample_backward(Tensor input, Tensor index, Tensor weight, int size, int dim) "
@@ -95,6 +96,7 @@ constexpr OpDef transpose_op = general({
     .batch = line_batch,
     .attrs = &attr_info<LineAttrs>,
     .offer = Offer::function,
+    .flops = "2 * numel(input) * index[1]",
 });
 
 void other_way(Vjp& c, const OpDef& op) {

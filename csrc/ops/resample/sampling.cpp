@@ -112,6 +112,7 @@ constexpr OpDef gather_op = general({
     .saves = the_others,
     .vjp = gather_vjp,
     .offer = Offer::function,
+    .flops = "2 * input[1] * numel(index)",
 });
 
 void scatter_vjp(Vjp& c) {
@@ -129,6 +130,7 @@ constexpr OpDef scatter_op = general({
     .vjp = scatter_vjp,
     .attrs = &attr_info<SizeAttrs>,
     .offer = Offer::function,
+    .flops = "2 * input[1] * numel(index)",
 });
 
 void dots_vjp(Vjp& c) {
@@ -145,6 +147,7 @@ constexpr OpDef dots_op = general({
     .saves = the_others,
     .vjp = dots_vjp,
     .offer = Offer::function,
+    .flops = "2 * input[1] * numel(index)",
 });
 
 Tensor gather_weighted(const Tensor& x, const Tensor& index, const Tensor& weight) {

@@ -206,6 +206,12 @@ void fused_back_batch(const Batch& b, Tensors& outs) {
     outs[i] = reshape(outs[i], with_lead(b, b.in[static_cast<size_t>(i) + 1].sizes()));
 }
 
+// Two products, of queries and keys and of weights and values. Backward makes the scores once more,
+// and the gradients of scores, values, queries and keys.
+constexpr const char* attention_flops = "2 * numel(query[:-1]) * key[-2] * (query[-1] + value[-1])";
+constexpr const char* attention_backward_flops =
+    "2 * numel(query[:-1]) * key[-2] * (3 * query[-1] + 2 * value[-1])";
+
 void fused_vjp(Vjp& c);
 constexpr OpDef fused_op = general({
     .signature = "_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, "
@@ -220,6 +226,9 @@ constexpr OpDef fused_op = general({
     .batch = fused_batch,
     .attrs = &attr_info<FusedAttrs>,
     .offer = Offer::function,
+    .is_product = true,
+    .flops = attention_flops,
+    .backward_flops = attention_backward_flops,
 });
 
 // Inputs: grad, query, key, value, mask, output, row_sums.
@@ -266,6 +275,8 @@ constexpr OpDef fused_back_op = general({
     .batch = fused_back_batch,
     .attrs = &attr_info<FusedAttrs>,
     .offer = Offer::function,
+    .is_product = true,
+    .flops = attention_backward_flops,
 });
 
 // The sum over the query heads that one key head served.
@@ -380,6 +391,9 @@ tensor([[2., 3.]])
     .attrs = &attr_info<AttentionAttrs>,
     .autocast = Autocast::lower,
     .offer = Offer::function,
+    .is_product = true,
+    .flops = attention_flops,
+    .backward_flops = attention_backward_flops,
 });
 
 constexpr const OpDef* listed[] = {&attention_op, &fused_op, &fused_back_op};

@@ -235,6 +235,8 @@ constexpr OpDef back_op = general({
                       "with other ops"),
     .attrs = &attr_info<RecurrentAttrs>,
     .offer = Offer::function,
+    .is_product = true,
+    .flops = "recurrent_backward(output, w_hh, w_hr)",
 });
 
 // The state that every row starts from: a matrix of h0's and the output's rows.
@@ -369,6 +371,10 @@ constexpr OpDef layer_op = general({
     .vjp = layer_vjp,
     .attrs = &attr_info<RecurrentAttrs>,
     .offer = Offer::function,
+    .is_product = true,
+    .flops = "recurrent(input, w_ih, w_hh, w_hr)",
+    // Every weight is used twice: for its own gradient and for what lies before it.
+    .backward_flops = "2 * flops",
 });
 
 constexpr const OpDef* listed[] = {&layer_op, &back_op};

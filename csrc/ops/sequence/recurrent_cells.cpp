@@ -85,6 +85,7 @@ constexpr OpDef gates_back_op = general({
     .no_vjp = no_rule("it runs only where no graph is recorded; otherwise the gradient is written "
                       "with other ops"),
     .offer = Offer::function,
+    .flops = "26 * numel(results[1])",
 });
 
 void gates_vjp(Vjp& c) {
@@ -136,6 +137,7 @@ constexpr OpDef gates_op = general({
     .vjp = gates_vjp,
     .batch = batch_fold<0b10011>,
     .offer = Offer::function,
+    .flops = "13 * numel(result)",
 });
 
 // The gates of one GRU step. Inputs: both products, both biases, h.
@@ -193,6 +195,7 @@ constexpr OpDef gru_back_op = general({
     .no_vjp = no_rule("it runs only where no graph is recorded; otherwise the gradient is written "
                       "with other ops"),
     .offer = Offer::function,
+    .flops = "20 * numel(results[2])",
 });
 
 void gru_gates_vjp(Vjp& c) {
@@ -241,6 +244,7 @@ constexpr OpDef gru_gates_op = general({
     .vjp = gru_gates_vjp,
     .batch = batch_fold<0b10011>,
     .offer = Offer::function,
+    .flops = "10 * numel(result)",
 });
 
 // Inputs of every cell: input, h, (c,) w_ih, w_hh, b_ih, b_hh. States and biases may be missing.

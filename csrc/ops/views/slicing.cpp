@@ -121,6 +121,7 @@ constexpr OpDef select_backward_op = general({
     .attrs = &attr_info<SelectBackwardAttrs>,
     .takes_stored = true,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 // ---- slice, narrow ------------------------------------------------------------------------------
@@ -217,6 +218,7 @@ constexpr OpDef slice_backward_op = general({
     .attrs = &attr_info<SliceBackwardAttrs>,
     .takes_stored = true,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 struct NarrowAttrs {
@@ -389,6 +391,7 @@ constexpr OpDef diagonal_backward_op = general({
     .attrs = &attr_info<DiagonalBackwardAttrs>,
     .takes_stored = true,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 // ---- unfold -------------------------------------------------------------------------------------
@@ -460,6 +463,7 @@ constexpr OpDef unfold_backward_op = general({
     .vjp = unfold_backward_vjp,
     .attrs = &attr_info<UnfoldBackwardAttrs>,
     .offer = Offer::function,
+    .flops = "numel(input)",
 });
 void unfold_vjp(Vjp& c) {
   const auto& a = c.as<UnfoldAttrs>();

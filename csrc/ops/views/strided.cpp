@@ -127,6 +127,7 @@ constexpr OpDef restride_op = general({
     .vjp = restride_vjp,
     .attrs = &attr_info<RestrideAttrs>,
     .offer = Offer::function,
+    .flops = "0",
 });
 void restride_vjp(Vjp& c) {
   const auto& a = c.as<RestrideAttrs>();
@@ -184,6 +185,7 @@ Returns: a view whose elements may share memory.
 )",
     .run = as_strided_run,
     .attrs = &attr_info<AsStridedAttrs>,
+    .by_strides = true,
 });
 
 // ---- other element types ------------------------------------------------------------------------
@@ -231,6 +233,7 @@ Returns: a tensor that shares memory with the input.
     .batch = batch_leading,
     .aliases = true,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 void as_complex_shape(const Call& c, OutSpecs& out) {
@@ -274,6 +277,7 @@ Returns: a tensor that shares memory with the input.
     .aliases = true,
     .autocast = Autocast::float32,
     .offer = Offer::function,
+    .flops = "0",
 });
 
 struct DTypeAttrs {

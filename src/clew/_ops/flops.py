@@ -4,82 +4,53 @@ A multiplication and an addition count as one each, so a product of (n, k) and (
 2 * n * k * m, as in PyTorch; additions of a bias are left out there, as PyTorch leaves them out.
 An elementwise op counts one for each element it makes, whatever its function; views and copies
 count nothing. What no formula is known for gives None.
+
+The formulas stand in the declarations of the ops, as expressions such as
+"2 * numel(result) * weight[-1]". Their names are
+
+- the parameters of the op's signature: a tensor's is its shape, or None where it was not given;
+  another argument's is its value;
+- `results`, the shapes of all results, and `result`, the first of them;
+- the functions of this module in `_FUNCTIONS`;
+- in a gradient rule's, `flops`, the count of the forward call, and `wanted(input, other)`, how many
+  of these inputs want a gradient (`wanted()`: of all).
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew import _C
+from clew._ops.signatures import Parameter, parse
 
-__all__ = ["backward_flops", "flops"]
+__all__ = ["backward_flops", "flops", "is_product"]
 
 Shape = Sequence[int]
-# Shapes of the inputs, None for one that was not given; of the outputs; the other arguments.
-Formula = Callable[[Sequence[Shape], Sequence[Shape], Mapping[str, Any]], "int | None"]
 
 
-def _product(first: int) -> Formula:
-    """Of a product of inputs `first` and the one after it: their inner size for each element."""
-
-    def formula(ins: Any, outs: Any, attrs: Any) -> int:
-        return 2 * prod(outs[0]) * int(ins[first][-1])
-
-    return formula
+def numel(shape: Shape) -> int:
+    """The number of elements."""
+    return prod(shape)
 
 
-def _summed_batches(ins: Any, outs: Any, attrs: Any) -> int:
-    return 2 * prod(ins[1]) * int(ins[2][-1])
+def given(shape: Shape | None) -> bool:
+    """Whether the tensor is there."""
+    return shape is not None
 
 
-def _inner(ins: Any, outs: Any, attrs: Any) -> int:
-    return 2 * prod(outs[0]) * (int(ins[0][-1]) if ins[0] and ins[1] else 1)
-
-
-def _convolution(ins: Any, outs: Any, attrs: Any) -> int:
-    return 2 * prod(outs[0]) * prod(ins[1][1:])
-
-
-def _transposed_convolution(ins: Any, outs: Any, attrs: Any) -> int:
-    return 2 * prod(ins[0]) * prod(ins[1][1:])
-
-
-def _any_convolution(ins: Any, outs: Any, attrs: Any) -> int | None:
-    if "transposed" not in attrs:
-        return None
-    rule = _transposed_convolution if attrs["transposed"] else _convolution
-    return rule(ins, outs, attrs)
-
-
-def _convolution_weight(ins: Any, outs: Any, attrs: Any) -> int:
-    return 2 * prod(ins[0]) * prod(outs[0][1:])
-
-
-def _attention_sizes(query: Shape, key: Shape, value: Shape) -> tuple[int, int, int]:
-    """Scores of all heads, and the widths of keys and values."""
-    return prod(query[:-1]) * int(key[-2]), int(query[-1]), int(value[-1])
-
-
-def _attention(ins: Any, outs: Any, attrs: Any) -> int:
-    scores, width, value_width = _attention_sizes(*ins[:3])
-    return 2 * scores * (width + value_width)
-
-
-def _attention_backward(ins: Any, outs: Any, attrs: Any) -> int:
-    # The scores once more, and the gradients of scores, values, queries and keys.
-    scores, width, value_width = _attention_sizes(*ins[1:4])
-    return 2 * scores * (3 * width + 2 * value_width)
+def window(places: Shape, kernel_size: int | Sequence[int]) -> int:
+    """The elements of a pooling window that is laid on places (batch, channels, spatial...)."""
+    if isinstance(kernel_size, Sequence):
+        return prod(kernel_size)
+    return int(kernel_size) ** (len(places) - 2 if len(places) > 2 else 1)
 
 
 # Arithmetic of one hidden unit, by the number of gates: sums, activations, the new state.
 _GATE_WORK = {4: 13, 3: 10, 1: 2}
-
-
-def _gates(per_unit: int) -> Formula:
-    return lambda ins, outs, attrs: per_unit * prod(outs[0])
 
 
 def _recurrent_parts(w_hh: Shape, w_hr: Shape | None) -> tuple[int, int]:
@@ -89,151 +60,134 @@ def _recurrent_parts(w_hh: Shape, w_hr: Shape | None) -> tuple[int, int]:
     return weights, _GATE_WORK[int(w_hh[0]) // hidden] * hidden
 
 
-def _recurrent(ins: Any, outs: Any, attrs: Any) -> int:
-    weights, gates = _recurrent_parts(ins[4], ins[7] if len(ins) > 7 else None)
-    return prod(ins[0][:-1]) * (2 * (prod(ins[3]) + weights) + gates)
+def recurrent(input: Shape, w_ih: Shape, w_hh: Shape, w_hr: Shape | None) -> int:
+    """Of a recurrent layer: the products of every row, and its gates."""
+    weights, gates = _recurrent_parts(w_hh, w_hr)
+    return prod(input[:-1]) * (2 * (prod(w_ih) + weights) + gates)
 
 
-def _recurrent_backward(ins: Any, outs: Any, attrs: Any) -> int:
-    # Through the states; the products that make the weights' gradients are ops of their own.
-    weights, gates = _recurrent_parts(ins[5], ins[6])
-    return prod(ins[7][:-1]) * (2 * weights + 2 * gates)
-
-
-def _per_input(times: int, which: int = 0) -> Formula:
-    return lambda ins, outs, attrs: times * prod(ins[which])
-
-
-def _norm(ins: Any, outs: Any, attrs: Any) -> int:
-    # Mean, variance, scaled difference; weight and bias where there are some.
-    return (6 + sum(s is not None for s in ins[1:3])) * prod(ins[0])
-
-
-def _rms_norm(ins: Any, outs: Any, attrs: Any) -> int:
-    # Squares and their sum, the quotient, the weight.
-    return (3 + (len(ins) > 1 and ins[1] is not None)) * prod(ins[0])
-
-
-def _sampling(ins: Any, outs: Any, attrs: Any) -> int:
-    # A product and a sum for each channel and each place of a point.
-    return 2 * ins[0][1] * prod(ins[1])
-
-
-def _norm_backward(ins: Any, outs: Any, attrs: Any) -> int:
-    weighted = len(ins) > 4 and ins[4] is not None
-    return (9 + weighted) * prod(ins[1])
-
-
-def _pool(per: Callable[[Any, Any], Shape]) -> Formula:
-    """Of pooling: the window for each place, in `per(ins, outs)`, that it is laid on."""
-
-    def formula(ins: Any, outs: Any, attrs: Any) -> int | None:
-        window = attrs.get("kernel_size")
-        if window is None:
-            return None
-        places = per(ins, outs)
-        rank = len(places) - 2 if len(places) > 2 else 1
-        points = prod(window) if isinstance(window, Sequence) else int(window) ** rank
-        return prod(places) * points
-
-    return formula
-
-
-def _table(rules: dict[str, Formula]) -> dict[str, Formula]:
-    return {name: rule for names, rule in rules.items() for name in names.split()}
-
-
-# What matrix products cost: these are the ops that PyTorch's FlopCounterMode counts.
-PRODUCTS = _table(
-    {
-        "matmul mm bmm mv dot vdot": _product(0),
-        "linear": lambda ins, outs, attrs: 2 * prod(outs[0]) * int(ins[1][-1]),
-        "addmm addmv baddbmm": _product(1),
-        "addbmm": _summed_batches,
-        "inner": _inner,
-        "_conv conv1d conv2d conv3d": _convolution,
-        "_conv_input conv_transpose1d conv_transpose2d conv_transpose3d": _transposed_convolution,
-        "convolution": _any_convolution,
-        "_conv_weight": _convolution_weight,
-        "_attention scaled_dot_product_attention": _attention,
-        "_attention_backward": _attention_backward,
-        "_recurrent": _recurrent,
-        "_recurrent_backward": _recurrent_backward,
-    }
-)
-_OTHERS = _table(
-    {
-        "_lstm_gates": _gates(13),
-        "_lstm_gates_backward": lambda ins, outs, attrs: 26 * prod(outs[1]),
-        "_gru_gates": _gates(10),
-        "_gru_gates_backward": lambda ins, outs, attrs: 20 * prod(outs[2]),
-        "_sparse_csr_mm": lambda ins, outs, attrs: 2 * prod(ins[1]) * int(ins[3][1]),
-        "_sparse_csr_dots": lambda ins, outs, attrs: 2 * prod(ins[1]) * int(ins[2][1]),
-        "outer ger": lambda ins, outs, attrs: prod(outs[0]),
-        "softmax log_softmax": _per_input(5),
-        "_softmax_backward _log_softmax_backward": _per_input(4),
-        "logsumexp _cross_entropy": _per_input(4),
-        "_nll_loss": _per_input(2, 1),
-        "_mse_loss _smooth_l1_loss _huber_loss": _per_input(4),
-        "_binary_cross_entropy _binary_cross_entropy_with_logits": _per_input(6),
-        "_nll_loss_backward": _per_input(1, 1),
-        "glu": lambda ins, outs, attrs: 5 * prod(outs[0]),
-        "_embedding_bag": lambda ins, outs, attrs: 2 * int(ins[1][0]) * int(ins[0][1]),
-        "_resample": lambda ins, outs, attrs: 2 * prod(outs[0]) * int(ins[1][1]),
-        "_resample_backward": lambda ins, outs, attrs: 2 * prod(ins[0]) * int(ins[1][1]),
-        "_cdist": lambda ins, outs, attrs: 3 * prod(outs[0]) * int(ins[0][-1]),
-        "_cdist_backward": lambda ins, outs, attrs: 6 * prod(ins[0]) * int(ins[2][-1]),
-        "_pdist": lambda ins, outs, attrs: 3 * prod(outs[0]) * int(ins[0][-1]),
-        "_pdist_backward": lambda ins, outs, attrs: 6 * prod(ins[0]) * int(ins[2][-1]),
-        "_ctc_loss": lambda ins, outs, attrs: 12 * prod(outs[1]),
-        "_ctc_loss_backward": _per_input(16, 6),
-        "_native_norm _native_batch_norm": _norm,
-        "_rms_norm": _rms_norm,
-        "_native_norm_backward _native_batch_norm_backward": _norm_backward,
-        "_native_norm_weight_backward _native_batch_norm_weight_backward": _per_input(5, 1),
-        "sum mean prod nansum max min amax amin any all argmax argmin count_nonzero": _per_input(1),
-        "cumsum cumprod cummax cummin _reverse_cumsum": _per_input(1),
-        "linalg.vector_norm vector_norm": _per_input(2),
-        "logcumsumexp": _per_input(3),
-        "var std var_mean std_mean": _per_input(4),
-        "_max_pool1d _max_pool2d _max_pool3d _avg_pool1d avg_pool1d avg_pool2d avg_pool3d": _pool(
-            lambda ins, outs: outs[0]
-        ),
-        "_avg_pool_backward": _pool(lambda ins, outs: ins[0]),
-        "_adaptive_avg_pool_backward": lambda ins, outs, attrs: prod(outs[0]),
-        "_adaptive_max_pool1d _adaptive_max_pool2d _adaptive_max_pool3d": _per_input(1),
-        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d": _per_input(1),
-        "_masked_dropout _dropout_backward": _per_input(2),
-        # Additions into places that several elements may share.
-        "_gather_weighted _gather_dots _scatter_weighted": _sampling,
-        "_pool_scatter fold _unfold_backward _embedding_backward": _per_input(1),
-        "scatter_add scatter_reduce": _per_input(1, -1),
-    }
-)
-# Elements are moved or looked at, not computed with.
-_MOVES = frozenset(
+def recurrent_backward(output: Shape, w_hh: Shape, w_hr: Shape | None) -> int:
+    """Of its gradient, through the states; the products that make the weights' gradients are ops
+    of their own.
     """
-    _cat _constant_pad _contiguous _diagonal_backward _embedding _getitem_backward _index
-    _index_put _pool_gather _restride _select_backward _slice_backward _to_dtype _where clone
-    _sparse_csr_mirror complex flip gather scatter stack tril triu unfold view view_as_complex
-    view_as_real
-    """.split()
-)
+    weights, gates = _recurrent_parts(w_hh, w_hr)
+    return prod(output[:-1]) * (2 * weights + 2 * gates)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    f.__name__: f for f in (numel, given, window, recurrent, recurrent_backward)
+}
+
+
+class _Wanted(ast.NodeTransformer):
+    """Gives wanted() the places of its inputs instead of their shapes."""
+
+    def __init__(self, tensors: Sequence[str]) -> None:
+        self.tensors = tensors
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "wanted":
+            places = [self.tensors.index(ast.unparse(arg)) for arg in node.args]
+            node.args = [ast.Constant(place) for place in places]
+        return node
+
+
+class Formula:
+    """A compiled expression.
+
+    Args:
+        text: the expression.
+        tensors: the names of the op's tensors, in order.
+
+    Raises:
+        ValueError: a name in wanted() that is no tensor's.
+    """
+
+    def __init__(self, text: str, tensors: Sequence[str]) -> None:
+        tree = _Wanted(tensors).visit(ast.parse(text, mode="eval"))
+        found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        self.names = sorted(found - _FUNCTIONS.keys())
+        arguments = [ast.arg(name) for name in self.names]
+        made = ast.Lambda(
+            ast.arguments(
+                posonlyargs=[], args=arguments, kwonlyargs=[], kw_defaults=[], defaults=[]
+            ),
+            tree.body,
+        )
+        code = compile(ast.fix_missing_locations(ast.Expression(made)), f"<{text}>", "eval")
+        self._run = eval(code, {"__builtins__": {}, **_FUNCTIONS})
+
+    def __call__(self, values: Mapping[str, Any]) -> int | None:
+        """The count; None where a name has no value, or for shapes that no call of the op has."""
+        try:
+            return self._run(*[values[name] for name in self.names])
+        except (IndexError, KeyError, TypeError):
+            return None
+
+
+class _Costs(NamedTuple):
+    tensors: tuple[str, ...]
+    optional: tuple[str, ...]
+    flops: Formula | None
+    backward: Formula | None
+    is_product: bool
+
+
+def _is_tensor(parameter: Parameter) -> bool:
+    return parameter.kind.startswith(("Tensor", "Operand"))
+
+
+def _compiled(name: str) -> _Costs:
+    """What the declaration of an op says, by its full name."""
+    signature, forward, backward, product = _C._operation_costs[name]
+    parameters = [p for p in parse(signature)[0] if _is_tensor(p)]
+    tensors = tuple(p.name for p in parameters)
+    optional = tuple(p.name for p in parameters if "?" in p.kind)
+    made = [None if text is None else Formula(text, tensors) for text in (forward, backward)]
+    return _Costs(tensors, optional, made[0], made[1], product)
 
 
 @functools.cache
-def _kinds() -> dict[str, str]:
-    """The native ops' kinds, also under their names without the module."""
-    known = _C._operation_kinds
-    return {**{name.rsplit(".", 1)[-1]: kind for name, kind in known.items()}, **known}
+def _full_names() -> dict[str, str]:
+    """The native ops' names, by name with and without the module."""
+    names = _C._operation_costs
+    return {**{name.rsplit(".", 1)[-1]: name for name in names}, **{name: name for name in names}}
 
 
-def _known_name(name: str) -> str:
-    """The name in the tables: without module, and without the _ of an in-place form."""
-    short = name.rsplit(".", 1)[-1]
-    if short in PRODUCTS or short in _OTHERS or not short.endswith("_"):
-        return short
-    return short[:-1]
+@functools.cache
+def _costs(op_name: str) -> _Costs | None:
+    """What the declaration says of an op or its in-place form."""
+    names = _full_names()
+    short = op_name.rsplit(".", 1)[-1]
+    for name in (op_name, short, short.removesuffix("_")):
+        if name in names:
+            return _compiled(names[name])
+    return None
+
+
+def _values(
+    costs: _Costs,
+    input_shapes: Sequence[Shape | None],
+    output_shapes: Sequence[Shape],
+    attributes: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """What the names in a formula stand for."""
+    values = dict(attributes or {})
+    values.update(dict.fromkeys(costs.optional))
+    values.update(zip(costs.tensors, input_shapes))
+    values["results"] = output_shapes
+    if output_shapes:
+        values["result"] = output_shapes[0]
+    return values
+
+
+def is_product(op_name: str) -> bool:
+    """Whether an op's work is a product of matrices: these are the ops that PyTorch's
+    FlopCounterMode counts.
+    """
+    costs = _costs(op_name)
+    return costs is not None and costs.is_product
 
 
 def flops(
@@ -258,34 +212,10 @@ def flops(
     >>> flops("linear", [(8, 32), (64, 32), (64,)], [(8, 64)])
     32768
     """
-    name = _known_name(op_name)
-    formula = PRODUCTS.get(name) or _OTHERS.get(name)
-    if formula is not None:
-        try:
-            return formula(input_shapes, output_shapes, attributes or {})  # type: ignore[arg-type]
-        except (IndexError, TypeError, KeyError):
-            return None  # shapes that no call of this op has
-    if name in _MOVES:
-        return 0
-    kind = _kinds().get(name)
-    if kind == "elementwise":
-        return prod(output_shapes[0]) if output_shapes else None
-    return 0 if kind == "view" else None
-
-
-def _needed(needs: Sequence[bool] | None, which: Sequence[int]) -> int:
-    return len(which) if needs is None else sum(bool(needs[i]) for i in which if i < len(needs))
-
-
-# The two factors among the inputs: the gradient of each is one product of the same size.
-_FACTORS = {
-    "addmm": (1, 2),
-    "addmv": (1, 2),
-    "baddbmm": (1, 2),
-    "addbmm": (1, 2),
-}
-# Their gradient is passed on as it is.
-_PASS_ON = frozenset("add sub subtract rsub positive clone sum mean _to_dtype _contiguous".split())
+    costs = _costs(op_name)
+    if costs is None or costs.flops is None:
+        return None
+    return costs.flops(_values(costs, input_shapes, output_shapes, attributes))
 
 
 def backward_flops(
@@ -310,36 +240,16 @@ def backward_flops(
     >>> backward_flops("linear", [(8, 32), (64, 32), (64,)], [(8, 64)])
     65536
     """
-    name = _known_name(op_name)
-    ins = list(input_shapes)
-    if name in ("_attention", "scaled_dot_product_attention"):
-        return flops("_attention_backward", [None, *ins[:3]], ins[:3], attributes)  # type: ignore
-    if name == "_recurrent":
-        # Every weight is used twice: for its own gradient and for what lies before it.
-        forward = flops(name, ins, output_shapes, attributes)
-        return None if forward is None else 2 * forward
-    if name in PRODUCTS:
-        forward = flops(name, ins, output_shapes, attributes)
-        wanted = _needed(needs, _FACTORS.get(name, (0, 1)))
-        return None if forward is None else wanted * forward
-    if name in _PASS_ON:
-        return 0
-    shape = ins[0] if ins else None
-    if shape is None:
+    costs = _costs(op_name)
+    if costs is None or costs.backward is None:
         return None
-    if name in ("softmax", "log_softmax"):
-        return 4 * prod(shape)
-    if name == "_cross_entropy":
-        return 3 * prod(shape)
-    if name in ("_native_norm", "_native_batch_norm"):
-        weighted = len(ins) > 1 and ins[1] is not None
-        return (9 + 6 * weighted) * prod(shape)
-    if name == "_rms_norm":
-        weighted = len(ins) > 1 and ins[1] is not None
-        return (7 + 3 * weighted) * prod(shape)
-    if name in _MOVES:
-        return 0
-    kind = _kinds().get(name)
-    if kind == "elementwise":
-        return _needed(needs, range(len(ins))) * prod(output_shapes[0])
-    return 0 if kind == "view" else None
+
+    def wanted(*places: int) -> int:
+        which = places or range(len(input_shapes))
+        return sum(needs is None or (i < len(needs) and bool(needs[i])) for i in which)
+
+    values = _values(costs, input_shapes, output_shapes, attributes)
+    values["wanted"] = wanted
+    if costs.flops is not None:
+        values["flops"] = costs.flops(values)
+    return costs.backward(values)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from clew._base.provenance import Location
-from clew._ops.flops import PRODUCTS, backward_flops, flops
+from clew._ops.flops import backward_flops, flops, is_product
 from clew.autograd.profiler_util import FunctionEvent, Scope
 
 __all__ = ["RECORD", "Kind", "MemoryEvent", "Place", "Recording"]
@@ -347,7 +347,7 @@ def _count(
         return None
     # The products of a gradient rule run without operations of their own.
     source, known = forward[event.sequence_nr]
-    if known is None or source.name.rstrip("_") not in PRODUCTS:
+    if known is None or not is_product(source.name):
         return None
     wanted = [bool(needs >> i & 1) for i in range(len(known.inputs))]
     return backward_flops(source.name, known.inputs, known.outputs, known.arguments, wanted)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from clew._ops.flops import PRODUCTS
+from clew._ops.flops import is_product
 from clew.autograd._profiler_table import plain_table, scaled_flops
 from clew.autograd.profiler import Recorder
 from clew.autograd.profiler_util import FunctionEvent
@@ -115,7 +115,7 @@ class FlopCounterMode:
             outs = event.output_shapes
             return own(*event.input_shapes, out_shape=outs[0] if len(outs) == 1 else outs)
         # A gradient rule has a count only where it stands for a product's.
-        if event.kind == "node" or event.name.rstrip("_") in PRODUCTS:
+        if event.kind == "node" or is_product(event.name):
             return event.flops
         return 0
 

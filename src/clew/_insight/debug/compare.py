@@ -13,7 +13,7 @@ from clew import _C, Tensor
 from clew._base import provenance as _provenance
 from clew._insight.debug.observing import Observation
 from clew._insight.debug.place import Place, placed
-from clew._ops import flops as _flops
+from clew._ops.kinds import kinds
 from clew._tensor.html import as_printed
 
 __all__ = ["Difference", "RecordedRun", "compare", "record_run"]
@@ -259,7 +259,7 @@ def record_run(function: Callable[[], Any]) -> RecordedRun:
         optim.register_optimizer_step_pre_hook(lambda o, *_: run._note_gradients(o)),
         optim.register_optimizer_step_post_hook(lambda o, *_: run._note_step(o)),
     ]
-    observation = Observation(run._note, _flops._kinds())
+    observation = Observation(run._note, kinds())
     try:
         function()
     finally:

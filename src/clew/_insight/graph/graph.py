@@ -18,7 +18,7 @@ from clew._insight.graph.listing import Nodes
 from clew._insight.graph.names import Names
 from clew._insight.graph.search import search
 from clew._insight.graph.tables import WIDTH, Row, Table, amount, clip, counted, shape_text
-from clew._ops import flops as _flops
+from clew._ops.kinds import kinds
 from clew.utils._pytree import tree_leaves
 
 if TYPE_CHECKING:
@@ -506,8 +506,8 @@ _item_sizes: dict[str, int] = {}
 
 
 def _result_bytes(node: GraphNode) -> int:
-    kinds = _flops._kinds()
-    if (kinds.get(node.op) or kinds.get("_" + node.op)) == "view":
+    known = kinds()
+    if (known.get(node.op) or known.get("_" + node.op)) == "view":
         return 0
     total = 0
     for shape, dtype in node.outputs:
