@@ -23,7 +23,7 @@ namespace {
 
 // Whether the call of a kernel waits.
 bool general_waits(const OpDef& op, std::span<const Tensor> in, OutSpecs& specs) {
-  if (op.aliases || is_random(op)) return false;
+  if (op.aliases || op.draws || is_random(op)) return false;
   int64_t most = 0;
   for (int k = 0; k < specs.size(); ++k) most = std::max(most, numel_of(specs[k].sizes));
   return waits(in, most, op.passes != nullptr);

@@ -315,6 +315,8 @@ struct OpDef {
   Choice inplace = {};      // also offered as name_(...); elementwise ops usually are
   bool aliases = false;     // `cpu` reads and writes no element: the result shows the input's bytes
   bool by_strides = false;  // the result depends on the input's strides too
+  // Random numbers, without an argument that says so: vmap need not know, but its calls never wait.
+  bool draws = false;
   bool takes_stored = false;   // also of dtypes that are only stored, whose elements pass unread
   bool casts = false;          // to the dtype in its attributes
   bool takes_numbers = false;  // numbers alone, which then stand for tensors without dims

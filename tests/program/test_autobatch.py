@@ -218,6 +218,19 @@ def test_random_draws_in_order():
     both(run, list(clew.randn(5, 3)))
 
 
+@pytest.mark.parametrize("region", [clew.autobatch, clew.deferred])
+def test_gamma_numbers_are_drawn_in_order(region):
+    def draw():
+        clew.manual_seed(0)
+        half = clew.full((1 << 20,), 0.25, dtype=clew.float64) * 2  # waits, as it is large
+        return clew._C.ops._log_gamma_draws(half), clew.rand(3)
+
+    gammas, uniforms = draw()
+    with region():
+        others, after = draw()
+    assert clew.equal(others, gammas) and clew.equal(after, uniforms)
+
+
 def test_second_derivatives():
     w = clew.randn(3, 3, dtype=clew.float64, requires_grad=True)
     samples = list(clew.randn(4, 3, dtype=clew.float64))

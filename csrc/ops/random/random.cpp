@@ -357,6 +357,7 @@ constexpr OpDef log_gamma_op = general({
           kernels::random_log_gamma(outs[0].nd(), c.in[0].nd(), or_default(nullptr));
         },
     .vjp = zero_vjp,
+    .draws = true,
     .offer = Offer::function,
 });
 
