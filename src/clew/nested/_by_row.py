@@ -441,7 +441,7 @@ def _of_values(name: str) -> Any:
 
 
 _SPECIAL = (
-    "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 entr gammainc gammaincc igamma igammac "
+    "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 gammainc gammaincc igamma igammac "
     "modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 multigammaln "
     "scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 "
     "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w "

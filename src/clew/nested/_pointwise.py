@@ -10,28 +10,21 @@ from typing import Any
 import clew
 from clew import _C
 from clew._C import Tensor
+from clew._ops.kinds import elementwise_names
 from clew._tensor.structured import Structured
 from clew.nested._tensor import NestedTensor, is_ragged, need_same_rows, ragged
 
 __all__ = ["RULES", "aligned", "extreme", "function", "on_values"]
 
-# Functions of one number or of several at the same place.
-_NAMES = (
-    "abs absolute acos acosh add addcdiv addcmul angle arccos arccosh arcsin arcsinh arctan "
-    "arctan2 arctanh asin asinh atan atan2 atanh bernoulli bitwise_and bitwise_left_shift "
-    "bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil celu clamp clamp_max clamp_min "
-    "clip complex conj conj_physical copysign cos cosh deg2rad digamma div divide dropout elu eq "
-    "erf erfc erfcx erfinv exp exp2 expit expm1 fix float_power floor floor_divide fmax fmin fmod "
-    "frac gammaln gcd ge gelu greater greater_equal gt hardshrink hardsigmoid hardswish hardtanh "
-    "heaviside hypot i0 i0e i1 i1e isclose isfinite isinf isnan isneginf isposinf isreal lcm ldexp "
-    "le leaky_relu lerp less less_equal lgamma log log10 log1p log2 log_ndtr logaddexp logaddexp2 "
-    "logical_and logical_not logical_or logical_xor logit logsigmoid lt masked_fill maximum "
-    "minimum mish mul multiply mvlgamma nan_to_num ndtr ndtri ne neg negative nextafter not_equal "
-    "polar poisson polygamma positive pow psi rad2deg reciprocal relu relu6 remainder "
-    "resolve_conj resolve_neg round rsqrt rsub selu sgn sigmoid sign signbit silu sin sinc sinh "
-    "softplus softshrink softsign sqrt square sub subtract tan tanh tanhshrink threshold "
-    "true_divide trunc where xlog1py xlogy zeta"
-).split()
+# Functions of one number or of several at the same place: those with a loop of their own, and those
+# that are written with them.
+_NAMES = sorted(
+    elementwise_names().union(
+        "bernoulli celu clamp clip complex conj dropout elu float_power gelu isclose isreal ldexp "
+        "logit masked_fill mvlgamma nan_to_num poisson polar polygamma positive relu6 resolve_conj "
+        "resolve_neg rsub selu softshrink tanhshrink where".split()
+    )
+)
 # Operators that have no name among them.
 _OPERATORS = {
     "__eq__": operator.eq,
