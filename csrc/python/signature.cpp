@@ -3,7 +3,6 @@
 // Invariant: a signature that does not fit its OpDef fails at import with its text in the message.
 #include "python/signature.h"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 
