@@ -679,7 +679,7 @@ class CharRNN(nn.Module):
         self.out = nn.Linear(hidden, vocab)
 
     def forward(self, x, state):
-        y, state = self.lstm(self.embed(x), state)  # here
+        y, state = self.lstm(self.embed(x), state)
         return self.out(y), state
 
 text = torch.randint(0, 15, (4, 81))
@@ -690,7 +690,7 @@ total = 0.0
 for i in range(0, 80, 10):
     optimizer.zero_grad()
     state = tuple(s.detach() for s in state)  #+
-    out, state = model(text[:, i : i + 10], state)
+    out, state = model(text[:, i : i + 10], state)  # here
     loss = F.cross_entropy(out.transpose(1, 2), text[:, i + 1 : i + 11])
     loss.backward(retain_graph=True)  #-
     loss.backward()  #+

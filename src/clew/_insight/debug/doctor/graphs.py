@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import sys
 import weakref
 from itertools import pairwise
+from types import FrameType
 from typing import Any
 
 from clew import _C, Tensor
+from clew._base import provenance as _provenance
 from clew._insight.debug.doctor.nodes import LOSSES
-from clew._insight.debug.doctor.rule import Rule
+from clew._insight.debug.doctor.rule import CALLS, Rule
 from clew._insight.debug.doctor.run import Call, Pass, Watched
+from clew._insight.debug.doctor.source import parsed
 from clew._insight.debug.holders import assignment, holder_of, put_into, repetition
 from clew._insight.debug.place import Place, placed
 
@@ -120,6 +125,41 @@ class RunningTotal(Rule):
             )
 
 
+def variables_of_rounds() -> dict[int, Place]:
+    """Of the functions that run now, and of those only that do not make a value themselves: by the
+    number of a node, the line that gives a variable what it made."""
+    found: dict[int, Place] = {}
+    frame: FrameType | None = sys._getframe(2)
+    left = 3  # functions of the user's
+    while frame is not None and left:
+        if not frame.f_code.co_filename.startswith(_provenance._LIBRARY):
+            left -= 1
+            for name, value in list(frame.f_locals.items()):
+                for t in value if isinstance(value, (tuple, list)) and len(value) < 5 else (value,):
+                    node = t.grad_fn if isinstance(t, Tensor) else None
+                    at = node._place if node is not None else None
+                    if node is None or at is None or at[0] is frame.f_code:
+                        continue
+                    line = _given(frame, name)
+                    if line is not None:
+                        place = Place(None, frame.f_code.co_filename, line)
+                        found.setdefault(node._sequence_nr(), place)
+        frame = frame.f_back
+    return found
+
+
+def _given(frame: FrameType, name: str) -> int | None:
+    """The last line up to the one that runs now that gives a variable a value."""
+    first = frame.f_code.co_firstlineno
+    lines = [
+        node.lineno
+        for node in ast.walk(parsed(frame.f_code.co_filename))
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        if first <= node.lineno <= frame.f_lineno
+    ]
+    return max(lines, default=None)
+
+
 class Growing(Rule):
     mistake = "the graph grows from step to step"
 
@@ -129,6 +169,9 @@ class Growing(Rule):
         self.root_before: dict[Any, int] = {}
         self.freed: set[int] = set()  # nodes that the last backward went through and let go of
         self.refused: Pass | None = None  # a backward that goes through some of them
+        # By the number of a node: the line that gave a variable what it made.
+        self.variables: dict[int, Place] = {}
+        self.looked: dict[Any, int] = {}  # by line of a backward: times that variables were noted
 
     def stepping(self, watched: Watched) -> None:
         self.refused = None  # it ran all the same
@@ -138,7 +181,7 @@ class Growing(Rule):
         pass_ = self.refused
         if pass_ is None:
             return
-        place, what = self._carrier(pass_, max(self.freed))
+        place, what = self._carrier(pass_, max(self.freed), self.variables)
         old = len(self.freed.intersection(pass_.sequences))
         self.find(
             place or pass_.place,
@@ -154,6 +197,7 @@ class Growing(Rule):
         self.refused = pass_ if self.freed.intersection(pass_.sequences) else None
         if self.refused is not None:
             return
+        earlier = self.variables
         self.freed = set() if pass_.how == "retaining" else set(pass_.sequences)
         key = pass_.key
         before = self.root_before.get(key, 0)
@@ -161,11 +205,14 @@ class Growing(Rule):
         old = sum(s <= before for s in sequences)
         sizes = self.sizes.setdefault(key, [])
         sizes.append((len(sequences), old, self.run.round))
+        times = self.looked[key] = self.looked.get(key, 0) + 1
+        if times == 1 or (old and times < 2 * CALLS):
+            self.variables = variables_of_rounds()
         self.root_before[key] = pass_.root_sequence
         last = sizes[-4:]
         if len(last) < 4 or any(a[1] >= b[1] for a, b in pairwise(last)):
             return
-        place, what = self._carrier(pass_, before)
+        place, what = self._carrier(pass_, before, earlier)
         self.find(
             place or pass_.place,
             f"backward goes through {', '.join(str(n) for n, _, _ in last)} operations, more in "
@@ -176,8 +223,9 @@ class Growing(Rule):
         )
 
     @staticmethod
-    def _carrier(pass_: Pass, before: int) -> tuple[Place | None, str]:
-        """The latest value of an earlier round that this one uses: what is carried over."""
+    def _carrier(pass_: Pass, before: int, variables: dict[int, Place]) -> tuple[Place | None, str]:
+        """The latest value of an earlier round that this one uses: what is carried over. Its place
+        is that of the variable that carries it, where the loop has one."""
         columns = pass_.columns
         best = None
         for i, ins in enumerate(columns["inputs"]):
@@ -194,7 +242,8 @@ class Growing(Rule):
         at = columns["place"][best[1]]
         place = placed(columns["places"][at]) if at >= 0 else None
         op = columns["op"][best[1]].lstrip("_")
-        return place, f"the result of {op}" + (f" at {place.short}" if place else "")
+        outer = variables.get(best[0])
+        return outer or place, f"the result of {op}" + (f" at {place.short}" if place else "")
 
 
 class Carried(Rule):

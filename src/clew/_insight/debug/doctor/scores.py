@@ -243,6 +243,8 @@ class OutOfReach(Rule):
         share = ((v < reach[0] - self.SLACK) | (v > reach[1] + self.SLACK)).mean()
         if share >= self.SHARE:
             seen[0].add(self.run.round)
+            if by == "Relu":  # which is no last layer's activation where numbers are to be met
+                seen[2] = placed(behind(x.grad_fn)._place) or call.place
             bounds = "0 and more" if by == "Relu" else f"{reach[0]:g} to {reach[1]:g}"
             seen[3] = (
                 f"the output comes from {by.lower()}, which gives {bounds}, and {share:.0%} of the "
