@@ -780,7 +780,7 @@ for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2, worker_init_fn=st
         """
 class Noisy(Dataset):
     def __init__(self):
-        self.random = np.random.RandomState(0)
+        self.random = np.random.RandomState(0)  # here
     def __len__(self):
         return 32
     def __getitem__(self, i):
@@ -789,7 +789,7 @@ class Noisy(Dataset):
         return noise
 net = nn.Linear(8, 1)
 opt = clew.optim.SGD(net.parameters(), lr=0.01)
-for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):  # here
+for inputs in DataLoader(Noisy(), batch_size=4, num_workers=2):
     opt.zero_grad()
     net(inputs).square().mean().backward()
     opt.step()

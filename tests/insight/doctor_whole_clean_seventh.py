@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_clean_eighth import EIGHTH_CLEAN
+
 SEVENTH_CLEAN: dict[str, str] = {
     "steps_by_hand_over_two_batches": """
 w = (torch.randn(6, 1) * 0.3).requires_grad_()
@@ -316,4 +318,5 @@ for i in range(8):
     loss.backward()
     opt.step()
 """,
+    **EIGHTH_CLEAN,
 }

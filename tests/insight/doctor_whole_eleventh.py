@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_twelfth import TWELFTH
+
 ELEVENTH: dict[str, tuple[str, str]] = {
     "schedule_of_an_optimizer_that_was_replaced": (
         "schedule",
@@ -287,4 +289,5 @@ for step in range(10):
     optimizer.step()
 """,
     ),
+    **TWELFTH,
 }

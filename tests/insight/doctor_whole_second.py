@@ -223,13 +223,13 @@ class CNN(nn.Module):
         super().__init__()
         self.conv, self.fc = nn.Conv2d(3, 8, 3), nn.Linear(8, 3)
     def forward(self, x):
-        x = F.relu(self.conv(x))  # here
+        x = F.relu(self.conv(x))
         return self.fc(x.mean((2, 3)))
 net = CNN()
 opt = torch.optim.Adam(net.parameters(), lr=1e-4)
 for epoch in range(2):
     for rows in torch.randperm(60).split(15):
-        loss = F.cross_entropy(net(images[rows].float()), labels[rows])  #-
+        loss = F.cross_entropy(net(images[rows].float()), labels[rows])  #- here
         loss = F.cross_entropy(net(images[rows] / 127.5 - 1), labels[rows])  #+
         opt.zero_grad()
         loss.backward()

@@ -51,6 +51,13 @@ class Place:
         return f"{_provenance.short_path(self.file)}:{self.line}"
 
     @property
+    def source(self) -> str:
+        """The statement that stands there."""
+        from clew._base.statements import text_at
+
+        return text_at(self.file, self.line)
+
+    @property
     def text(self) -> str:
         """``train.py:12 in forward: `...` (module fc1: Linear)``"""
         if self._told is None:

@@ -21,6 +21,7 @@ _ANEW = "the model is made anew, and the optimizer has an old one"
 _SPREAD = "the standard deviation of a single value"
 _INVERTED = "the attention mask is inverted"
 _EMPTY = "a parameter is never initialised"
+_WEIGHTS = "a sampler has weights of classes, not of samples"
 # By mistake, those that it may follow from.
 CAUSES = {
     _EXPLODING: {_RAW, _SCALED, _EMPTY},
@@ -43,7 +44,7 @@ CAUSES = {
         _EMPTY,
     },
     "the schedule steps before the optimizer": {_NO_STEP},
-    "the labels are constant": {_SORTED},
+    "the labels are constant": {_SORTED, _WEIGHTS},
     "labels rise through the batches: sorted data that is not shuffled": {_SORTED},
     _LOSS: {
         "the labels are constant",

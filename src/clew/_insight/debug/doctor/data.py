@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import ast
-import linecache
 import time
-from operator import eq
-from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-import clew
 from clew import Tensor
 from clew._insight.debug.doctor.nodes import span
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Batch, Call, Pass
-from clew._insight.debug.place import Place
+from clew._insight.debug.place import Place, called_from_outside, placed
 
 _BYTES = 2048  # of a sample that tell it from others
 _SAMPLES = 8192  # that are remembered of each loader
@@ -88,177 +83,37 @@ class NotNormalised(Rule):
         if cut is not None and cut[0] != "made":
             return  # a value of the model, not data
         v = values(x)
+        if self._is_divided_twice(v):
+            self.find(
+                called_from_outside() or call.place,
+                f"the input lies in {span(v)}, and all its values are whole multiples of "
+                "1 / 255 / 255: pixels that were divided by 255 twice",
+                "divide once: ToTensor() does it already",
+            )
+            return
         mean, std = float(v.mean()), float(v.std())
         size = (mean * mean + std * std) ** 0.5
         if not size > self.LARGE:
             return
+        first, given = call.place, called_from_outside()
+        apart = given is not None and first is not None and given.line != first.line
         self.find(
-            call.place,
-            f"the input lies in {span(v)}, with mean {mean:.4g} and standard deviation {std:.4g}; "
-            "weights start for inputs around 0 with deviation 1",
+            given or first,
+            f"the input{f' of the first layer, at {first.short},' if apart and first else ''} lies "
+            f"in {span(v)}, with mean {mean:.4g} and standard deviation {std:.4g}; weights "
+            "start for inputs around 0 with deviation 1",
             "subtract the mean and divide by the deviation of the training data "
             "(images: x / 255 first)",
         )
 
-
-class WorkersRepeat(Rule):
-    mistake = "loader workers give the same random data"
-
-    def __init__(self, run: Any) -> None:
-        super().__init__(run)
-        self.seen: dict[int, list[list[int]]] = {}
-
-    def batch(self, batch: Batch) -> None:
-        if batch.loader.num_workers < 2:
-            return
-        if batch.number == 0:
-            self.seen[id(batch.loader)] = []
-        known = self.seen.setdefault(id(batch.loader), [])
-        found = prints(batch)
-        # Workers that draw the same make the same samples in the same order.
-        again, number = max(
-            ((sum(map(eq, found, before)), i) for i, before in enumerate(known)), default=(0, 0)
-        )
-        known.append(found)
-        if found and again >= max(1, len(found) // 2):
-            self.find(
-                batch.place(self.run),
-                f"{again} of {len(found)} samples of batch {batch.number} are those of batch "
-                f"{number}, bit by bit: {batch.loader.num_workers} workers draw the same numbers"
-                + batch.read(),
-                "draw with clew or with a generator seeded from "
-                "clew.utils.data.get_worker_info().seed, or seed in worker_init_fn",
-                id(batch.loader),
-            )
-
-
-class WorkersUnseeded(Rule):
-    """Of a program that was seeded: one that was not may well want other numbers in each run."""
-
-    mistake = "loader workers draw from a source that no seed reaches"
-
-    def __init__(self, run: Any) -> None:
-        super().__init__(run)
-        self.others: set[str] = set()  # modules whose generators were seeded, apart from clew
-
-    def called(self, what: str, subject: Any, place: Place | None) -> None:
-        if what == "seeded":
-            self.others.add(subject)
-
-    def batch(self, batch: Batch) -> None:
-        loader = batch.loader
-        if batch.number or not loader.num_workers:
-            return
-        if clew.initial_seed() >= 1 << 32:  # one of 64 bits: manual_seed() was not called
-            if self.others and loader.generator is None:
-                self._half_seeded(batch)
-            return
-        for function in _run_by_workers(loader):
-            for line, what in unseeded(function.__code__):
-                self.find(
-                    Place(None, function.__code__.co_filename, line),
-                    f"{loader.num_workers} workers run {function.__qualname__}, which calls "
-                    f"{what}: other numbers in each run, though the program's seed is "
-                    f"{clew.initial_seed()}",
-                    "seed it from clew.utils.data.get_worker_info().seed, or draw with "
-                    "clew, random or numpy.random, which are seeded in every worker",
-                )
-
-    def _half_seeded(self, batch: Batch) -> None:
-        for function in _run_by_workers(batch.loader):
-            for line, what in drawing(function.__code__):
-                kind = "random" if what.startswith("random.") else "numpy.random"
-                if kind not in self.others:
-                    continue
-                self.find(
-                    Place(None, function.__code__.co_filename, line),
-                    f"{batch.loader.num_workers} workers run {function.__qualname__}, which calls "
-                    f"{what}; {kind}.seed() was called, but workers are seeded by clew's "
-                    "generator, which was not: other numbers in each run",
-                    "call torch.manual_seed(...) too, or give the loader a seeded generator",
-                    id(batch.loader),
-                )
-
-
-def _run_by_workers(loader: Any) -> list[FunctionType]:
-    """The user's functions: what the loader calls, of its dataset and those in it the methods that
-    make samples, and those that they call."""
-    found: list[Any] = [loader.worker_init_fn, loader.collate_fn]
-    datasets = [loader.dataset]
-    for dataset in datasets:
-        datasets += [getattr(dataset, "dataset", None), *getattr(dataset, "datasets", ())]
-        datasets[:] = [d for d in datasets if d is not None]
-        if len(datasets) > 64:
-            break
-        names = ["__getitem__", "__getitems__", "__iter__", "__next__"]
-        for name in names:
-            method = getattr(type(dataset), name, None)
-            if isinstance(method, FunctionType) and method not in found:
-                found.append(method)
-                names += method.__code__.co_names
-        found.append(getattr(dataset, "transform", None))
-    return [f for f in found if isinstance(f, FunctionType) and not f.__module__.startswith("clew")]
-
-
-# Calls that draw from the system's entropy: those always, these when nothing is given to them.
-_ENTROPY = {"urandom", "SystemRandom", "token_bytes", "randbits"}
-_ENTROPY_ALONE = {"default_rng", "RandomState", "SeedSequence", "Random", "PCG64", "MT19937"}
-# Calls that seed a global generator, and what gives them another seed in each run.
-_SEEDS = ("random.seed", "torch.seed", "clew.seed")
-_CLOCKS = {"time", "time_ns", "perf_counter", "getpid"}
-_GLOBAL = ("random.", "np.random.", "numpy.random.")
-
-
-def unseeded(code: CodeType) -> list[tuple[int, str]]:
-    """The lines of a function that draw from the system's entropy, and what they call."""
-    found = []
-    for node in ast.walk(_tree(code)):
-        if not isinstance(node, ast.Call):
-            continue
-        called = node.func
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        given = [a for a in node.args if not (isinstance(a, ast.Constant) and a.value is None)]
-        alone = not given and not node.keywords
-        text = ast.unparse(called)
-        reseeds = text.endswith(_SEEDS) and (alone or bool(_CLOCKS & _names(node)))
-        if name in _ENTROPY or (name in _ENTROPY_ALONE and alone) or reseeds:
-            found.append((node.lineno, f"{text}()"))
-    return found
-
-
-def drawing(code: CodeType) -> list[tuple[int, str]]:
-    """The lines of a function that draw from Python's or NumPy's generator, and what they call."""
-    return [
-        (node.lineno, f"{text}()")
-        for node in ast.walk(_tree(code))
-        if isinstance(node, ast.Call)
-        and (text := ast.unparse(node.func)).startswith(_GLOBAL)
-        and "(" not in text
-        and not text.endswith((*_SEEDS, *_ENTROPY_ALONE))
-    ]
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-
-
-def _tree(code: CodeType) -> ast.AST:
-    """A function's syntax tree, with the lines of its file; an empty one where it is unknown."""
-    try:
-        whole = ast.parse("".join(linecache.getlines(code.co_filename)))
-    except SyntaxError:  # lines of a notebook, or another language
-        whole = ast.Module([], [])
-    found: list[Any] = []  # of lambdas there may be several in a line
-    for node in ast.walk(whole):
-        if isinstance(node, ast.Lambda):
-            name, first = "<lambda>", node.lineno
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            name, first = node.name, min(d.lineno for d in [node, *node.decorator_list])
-        else:
-            continue
-        if (name, first) == (code.co_name, code.co_firstlineno):
-            found.append(node)
-    return ast.Module(found, [])
+    @staticmethod
+    def _is_divided_twice(v: Any) -> bool:
+        first = v.reshape(-1)[:_BYTES]
+        if not 0 < first.max() <= 1.001 / 255 or first.min() < 0:
+            return False
+        levels = first.astype(np.float64) * 255 * 255
+        many = len(np.unique(np.round(levels))) > _ROWS
+        return many and bool(np.abs(levels - np.round(levels)).max() < 0.01)
 
 
 class Overlap(Rule):
@@ -337,12 +192,18 @@ class Overlap(Rule):
                 if same or few or common < 2 or common < self.SHARE * len(two):
                     continue
                 self.find(
-                    self.places[test].place(self.run),
+                    self._chosen(train, test) or self.places[test].place(self.run),
                     f"{common} of {len(two)} samples looked at that are evaluated on were trained "
                     "on, too" + self.places[test].read(),
                     "split once, by index, before making the two datasets (random_split)",
                     (train, test),
                 )
+
+    def _chosen(self, train: int, test: int) -> Place | None:
+        """Where the part that is evaluated on was chosen, if by itself and not by one split."""
+        whole = [self.loaders[key].dataset for key in (train, test)]
+        one, two = (self.run.made.get(id(each), (None, None))[1] for each in whole)
+        return placed(two) if two is not None and two != one else None
 
 
 class SlowLoader(Rule):

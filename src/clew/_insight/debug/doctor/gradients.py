@@ -88,10 +88,13 @@ class Saturated(Rationed):
     operations = few = ("nn.functional.tanh", "tanh", "nn.functional.sigmoid", "sigmoid")
 
     SHARE = 0.9
+    BOTH = 0.75  # where they lie at both bounds, as with inputs or weights that are too large
+    ONE = 0.05  # of the values that lie at the bound with fewer of them
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.seen: dict[Any, tuple[Place | None, str, list[float], list[Any]]] = {}
+        self.sides: dict[Any, list[float]] = {}  # by line: the share at the bound with fewer
 
     def operation(self, call: Call) -> None:
         out = call.outputs[0]
@@ -101,16 +104,33 @@ class Saturated(Rationed):
             return
         if maker(call.inputs[0]) in ("Mul", "Div"):
             return  # a steep one is made so on purpose
+        if self._is_prior(call.inputs[0].grad_fn):
+            return
         v = values(out)
         name = call.name.removeprefix("nn.functional.")
-        flat = np.abs(v) > 0.99 if name == "tanh" else np.abs(v - 0.5) > 0.49
+        low, high = (v < -0.99, v > 0.99) if name == "tanh" else (v < 0.01, v > 0.99)
         _, _, shares, spans = self.seen.setdefault(call.key, (call.place, name, [], []))
-        shares.append(float(flat.mean()))
+        low, high = float(low.mean()), float(high.mean())
+        shares.append(low + high)
+        self.sides.setdefault(call.key, []).append(min(low, high))
         spans.append(float(np.abs(values(call.inputs[0])).mean()))
 
+    @staticmethod
+    def _is_prior(node: Any) -> bool:
+        """Whether a layer's biases were set to one number, as for classes that are rare."""
+        node = behind(node)
+        for fn, _ in node.next_functions if node is not None else ():
+            leaf = getattr(fn, "variable", None)
+            if isinstance(leaf, Tensor) and leaf.dim() == 1:
+                v = values(leaf)
+                if 1 < abs(v.mean()) < 10 and np.ptp(v) < 0.1 * abs(v.mean()):
+                    return True
+        return False
+
     def finish(self) -> None:
-        for place, name, shares, sizes in self.seen.values():
-            if len(shares) >= _ROUNDS and min(shares) >= self.SHARE:
+        for key, (place, name, shares, sizes) in self.seen.items():
+            least = self.BOTH if min(self.sides[key]) >= self.ONE else self.SHARE
+            if len(shares) >= _ROUNDS and min(shares) >= least:
                 self.find(
                     place,
                     f"{shares[-1]:.0%} of the values of {name} lie within 0.01 of its bounds, in "
@@ -255,7 +275,12 @@ _EDGES: dict[str, tuple[Any, str, str]] = {
 
 class AtTheEdge(Rule):
     mistake = "an expression is differentiated where its slope is infinite"
-    operations = (*_EDGES, "div", "pow")
+    operations = (*_EDGES, "div", "pow", "atan2", "softmax", "log_softmax", "_attention")
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # Since the last backward, of what makes NaN of -inf: its line, and what was seen.
+        self.nothing: tuple[Place | None, str] | None = None
 
     def operation(self, call: Call) -> None:
         x = call.inputs[0]
@@ -267,6 +292,12 @@ class AtTheEdge(Rule):
             return
         if name == "pow":
             self._power(call)
+            return
+        if name == "atan2":
+            self._angle(call)
+            return
+        if name not in _EDGES:
+            self._chosen_of_nothing(call)
             return
         if not x.requires_grad or not x.is_floating_point() or x.numel() == 0:
             return
@@ -295,6 +326,43 @@ class AtTheEdge(Rule):
                 "NaN there",
                 "divide by y + eps, or by y.clamp(min=eps); for a norm use normalize(x, eps=...)",
             )
+
+    def _angle(self, call: Call) -> None:
+        y, x = call.inputs[:2]
+        hits = int(((values(y) == 0) & (values(x) == 0)).sum())
+        if hits:
+            self.find(
+                call.place,
+                f"{hits} of {call.outputs[0].numel()} pairs of atan2 are 0 and 0: its slope is NaN "
+                "there",
+                "keep away from the edge: atan2(y, x + eps)",
+            )
+
+    def _chosen_of_nothing(self, call: Call) -> None:
+        """Of a softmax: rows that are all -inf, as where a mask leaves nothing to choose from."""
+        out = call.outputs[0]
+        if self.nothing is not None or out.dim() == 0 or out.numel() == 0:
+            return
+        first = values(out)[..., 0]
+        hits = int(np.isnan(first).sum())
+        if hits and not any(np.isnan(values(t)).any() for t in call.inputs if self._is_given(t)):
+            self.nothing = (
+                call.place,
+                f"{hits} of {first.size} rows of {call.name.lstrip('_')} are NaN and their inputs "
+                "are not: a mask leaves nothing in them, or all of it is -inf",
+            )
+
+    def backward(self, pass_: Pass) -> None:
+        if self.nothing is not None and not np.isfinite(values(pass_.roots[0])).all():
+            self.find(
+                *self.nothing,
+                "leave something in each row, or mask with a large number (-1e9) instead of -inf",
+            )
+        self.nothing = None  # NaN that was replaced
+
+    @staticmethod
+    def _is_given(t: Any) -> bool:
+        return isinstance(t, Tensor) and t.is_floating_point()
 
     def _power(self, call: Call) -> None:
         x = call.inputs[0]

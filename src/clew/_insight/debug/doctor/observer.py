@@ -16,6 +16,9 @@ from typing import Any
 import clew
 from clew import _C, Tensor
 from clew._insight.debug.doctor import (  # noqa: F401
+    alongside,
+    anew,
+    byhand,
     collapse,
     copies,
     data,
@@ -25,19 +28,26 @@ from clew._insight.debug.doctor import (  # noqa: F401
     habits,
     initial,
     labels,
+    layers,
     loops,
     losses,
     masks,
     modes,
     rates,
     reach,
+    retained,
+    sampling,
     scaling,
+    schedules,
     scores,
     shapes,
     source,
+    sums,
     targets,
     terms,
     training,
+    workers,
+    zeroed,
 )
 from clew._insight.debug.doctor.causes import causes
 from clew._insight.debug.doctor.finding import Finding
@@ -342,6 +352,7 @@ class Observer:
                     self._patches.put(value, "__init__", made)
 
     def _watch_loaders(self) -> None:
+        from clew.utils.data import Subset, WeightedRandomSampler
         from clew.utils.data import dataloader as module
 
         def given(original: Any, batches: Any) -> Any:
@@ -360,7 +371,13 @@ class Observer:
             original(loader, *args, **kwargs)
             self.run.loaders[id(loader)] = (loader, _C._here())
 
+        def noted(original: Any, subject: Any, *args: Any, **kwargs: Any) -> None:
+            original(subject, *args, **kwargs)
+            self.run.made[id(subject)] = (subject, _C._here())
+
         self._patches.put(module._Batches, "__next__", given)
+        self._patches.put(Subset, "__init__", noted)
+        self._patches.put(WeightedRandomSampler, "__init__", noted)
         self._patches.put(module.DataLoader, "__init__", made)
 
     def _watch_seeds(self) -> None:

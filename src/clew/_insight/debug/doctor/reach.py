@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from clew._base import provenance as _provenance
 from clew._insight.debug.doctor.nodes import LOSSES, leaves_of
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
-from clew._insight.debug.doctor.source import overwriting
+from clew._insight.debug.doctor.source import names, overwriting, parsed
 from clew._insight.debug.holders import owner_of
 from clew._insight.debug.place import Place, placed
 
@@ -211,6 +212,45 @@ class LossDoesNotReach(Rule):
             )
 
 
+def is_sifted(place: Place) -> bool:
+    """Whether an optimizer is given what a condition on parameters leaves, and nothing in its file
+    asks for the rest: then the rest is left out on purpose."""
+    tree = parsed(place.file)
+    sifting = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp))
+        and any(part.ifs for part in node.generators)
+        and "parameters()" in ast.unparse(node)
+    ]
+    if len(sifting) != 1:
+        return False
+    lines = [
+        statement
+        for statement in ast.walk(tree)
+        if isinstance(statement, (ast.Assign, ast.Expr))
+        and statement.lineno <= sifting[0].lineno <= (statement.end_lineno or statement.lineno)
+    ]
+    for statement in lines:
+        if statement.lineno <= place.line <= (statement.end_lineno or statement.lineno):
+            return True
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if any(isinstance(t, ast.Name) and t.id in _given_at(tree, place.line) for t in targets):
+            return True
+    return False
+
+
+def _given_at(tree: ast.AST, line: int) -> set[str]:
+    """The variables that calls at a line are given."""
+    return {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or line)
+        for argument in node.args
+        for name in names(argument)
+    }
+
+
 class ParameterRegistration(Rule):
     mistake = "parameters are in no optimizer"
 
@@ -306,6 +346,8 @@ class ParameterRegistration(Rule):
                     key,
                 )
             elif any(id(q) in mine for w in stepping for q in w.params):
+                if any(w.place is not None and is_sifted(w.place) for w in stepping):
+                    continue
                 self._found(
                     stepping[0].place or stepping[0].step_place,
                     self.mistake,

@@ -163,6 +163,7 @@ class Run:
         self.optimizers: dict[int, Watched] = {}
         self.earlier: dict[int, Any] = {}  # those made before, by their parameters
         self.loaders: dict[int, tuple[Any, Any]] = {}  # those made since, and where
+        self.made: dict[int, tuple[Any, Any]] = {}  # parts of datasets and samplers, and where
         self.behind_targets: set[int] = set()  # parameters that only the target of a loss reaches
         self.scaler: Any = None  # an enabled GradScaler that was used
         self.last_root = 0  # the number of the latest node that a backward began at
