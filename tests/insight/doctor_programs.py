@@ -84,10 +84,10 @@ opt = clew.optim.SGD(net.parameters(), lr=0.1)
 y = (x[:, :1] > 0).float()
 criterion = nn.BCEWithLogitsLoss()
 for step in range(6):
-    p = net(x).sigmoid()  #-
+    p = net(x).sigmoid()  #- here
     p = net(x)  #+
     opt.zero_grad()
-    loss = criterion(p, y)  # here
+    loss = criterion(p, y)
     loss.backward()
     opt.step()
 """,

@@ -29,7 +29,7 @@ class Tagger(nn.Module):
     def forward(self, words):
         hidden, _ = self.rnn(self.embed(words))
         scores = self.head(hidden)
-        scores = torch.softmax(scores, dim=-1)  #-
+        scores = torch.softmax(scores, dim=-1)  #- here
         return scores
 
 words = torch.randint(0, 30, (64, 7))
@@ -41,7 +41,7 @@ for epoch in range(2):
     for batch, wanted in DataLoader(TensorDataset(words, tags), batch_size=16, shuffle=True):
         optimizer.zero_grad()
         out = model(batch)
-        loss = criterion(out.transpose(1, 2), wanted)  # here
+        loss = criterion(out.transpose(1, 2), wanted)
         loss.backward()
         optimizer.step()
 """,

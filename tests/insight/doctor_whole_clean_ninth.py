@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_clean_tenth import TENTH_CLEAN
+
 NINTH_CLEAN: dict[str, str] = {
     "rates_and_factors": """
 net = nn.Sequential(nn.Linear(6, 24), nn.ReLU(), nn.Linear(24, 2))
@@ -177,4 +179,5 @@ for step in range(16):
     F.mse_loss(head(h), x[:, :1]).backward()
     opt.step()
 """,
+    **TENTH_CLEAN,
 }

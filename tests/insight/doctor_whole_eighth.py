@@ -12,7 +12,7 @@ class FocalLoss(nn.Module):
         self.gamma, self.alpha = gamma, alpha
 
     def forward(self, pred, target):
-        bce = F.binary_cross_entropy_with_logits(pred, target, reduction="none")  # here
+        bce = F.binary_cross_entropy_with_logits(pred, target, reduction="none")
         pt = torch.exp(-bce)
         weight = self.alpha * target + (1 - self.alpha) * (1 - target)
         return (weight * (1 - pt) ** self.gamma * bce).mean()
@@ -24,7 +24,7 @@ class Detector(nn.Module):
 
     def forward(self, x):
         heat = self.body(x)
-        heat = heat.sigmoid()  #-
+        heat = heat.sigmoid()  #- here
         return {"heat": heat}
 
 model, criterion = Detector(), FocalLoss()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_fourteenth import FOURTEENTH
+
 THIRTEENTH: dict[str, tuple[str, str]] = {
     "workers_seeded_alike": (
         "same random data",
@@ -234,4 +236,5 @@ for _ in range(8):
     opt.step()
 """,
     ),
+    **FOURTEENTH,
 }

@@ -7,7 +7,7 @@ import linecache
 from typing import Any
 
 from clew._insight.debug.doctor.rule import Rule
-from clew._insight.debug.doctor.run import Pass
+from clew._insight.debug.doctor.run import Pass, Watched
 from clew._insight.debug.doctor.source import names, parsed
 from clew._insight.debug.place import Place
 
@@ -58,3 +58,37 @@ class UpdateBoundAnew(Rule):
                 "gives the name to a new tensor: the parameter stays as it was",
                 f"write into it, under no_grad(): {target.id} -= ...",
             )
+
+
+class NeedsNoGrad(Rule):
+    mistake = "the optimizer has a tensor that requires no grad"
+
+    ENOUGH = 3  # steps
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.times: dict[int, list[Any]] = {}  # by tensor: itself, steps, the optimizer
+
+    def stepping(self, watched: Watched) -> None:
+        from clew.nn import Parameter
+
+        for p in watched.params:
+            if isinstance(p, Parameter):
+                continue  # frozen on purpose
+            if p.requires_grad or p.grad is not None:
+                self.times[id(p)] = [p, -(1 << 30), watched]
+            else:
+                self.times.setdefault(id(p), [p, 0, watched])[1] += 1
+
+    def finish(self) -> None:
+        for p, steps, watched in self.times.values():
+            if steps >= self.ENOUGH:
+                self.find(
+                    watched.place or watched.step_place,
+                    f"a tensor of shape {tuple(p.shape)} in this {watched.kind} had "
+                    f"requires_grad=False and no gradient in {steps} steps looked at: it stays as "
+                    "it is",
+                    "make it with requires_grad=True, or call requires_grad_() before the "
+                    "optimizer is made",
+                    id(p),
+                )

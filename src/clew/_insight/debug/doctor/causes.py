@@ -12,6 +12,7 @@ _EDGE = "an expression is differentiated where its slope is infinite"
 _HIDDEN = "where() hides values whose gradient is still computed"
 _RAW = "the inputs are not normalised"
 _RATE = "the learning rate does not fit"
+_NEVER_CLEARED = "gradients are never cleared: they add up over the steps"
 _NO_STEP = "the optimizer never steps"
 _EXPLODING = "gradients vanish or explode from layer to layer"
 _SCALED = "the optimizer steps with gradients that are still scaled"
@@ -20,15 +21,17 @@ _LATE = "gradients are cleared between backward and step"
 _ANEW = "the model is made anew, and the optimizer has an old one"
 _SPREAD = "the standard deviation of a single value"
 _INVERTED = "the attention mask is inverted"
+_ZERO_RATE = "the learning rate is 0"
 _EMPTY = "a parameter is never initialised"
 _WEIGHTS = "a sampler has weights of classes, not of samples"
 # By mistake, those that it may follow from.
 CAUSES = {
     _EXPLODING: {_RAW, _SCALED, _EMPTY},
-    _RATE: {_RAW, _EXPLODING, _SCALED, _EMPTY},
+    _RATE: {_RAW, _EXPLODING, _SCALED, _EMPTY, _ZERO_RATE, _NEVER_CLEARED},
     "all units of a layer are alike": {_EMPTY},
     "dead ReLU": {_EMPTY},
-    "saturated activation": {_EMPTY},
+    "saturated activation": {_EMPTY, _RAW},
+    _NEVER_CLEARED: {_NO_STEP},
     "the optimizer steps without gradients": {
         _CUT,
         _ANEW,

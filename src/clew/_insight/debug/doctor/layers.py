@@ -6,6 +6,8 @@ import ast
 import inspect
 from typing import Any
 
+from clew import _C
+from clew._base import provenance as _provenance
 from clew._insight.debug.doctor.reading import Reading, Recorded
 from clew._insight.debug.doctor.rule import Rule
 from clew._insight.debug.doctor.source import parsed
@@ -117,3 +119,70 @@ def _place_of(kind: type, name: str) -> Place | None:
         )
         return Place(None, code.co_filename, line or node.lineno)
     return None
+
+
+class LayerLeftOut(Rule):
+    """Of a layer that is called twice where one like it stands unused beside it."""
+
+    mistake = "a layer is called twice, and one like it never"
+
+    def finish(self) -> None:
+        known = self.run.optimized()
+        for holder in {id(m): m for model in self.run.models for m in model.modules()}.values():
+            unused = {
+                name: child
+                for name, child in holder._modules.items()
+                if child is not None and self._is_idle(child, known)
+            }
+            if unused:
+                self._judge(holder, unused)
+
+    @staticmethod
+    def _is_idle(child: Any, known: set[int]) -> bool:
+        params = list(child.parameters())
+        return bool(params) and all(
+            id(p) in known and p.grad is None and _C._recorded_use(p) is None for p in params
+        )
+
+    def _judge(self, holder: Any, unused: dict[str, Any]) -> None:
+        code = getattr(vars(type(holder)).get("forward"), "__code__", None)
+        if code is None or code.co_filename.startswith(_provenance._LIBRARY):
+            return
+        tree = parsed(code.co_filename)
+        calls: dict[str, list[int]] = {}
+        for node in _own(tree, code):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if isinstance(node.func.value, ast.Name) and node.func.value.id == "self":
+                    calls.setdefault(node.func.attr, []).append(node.lineno)
+        for name, child in unused.items():
+            for other, lines in calls.items():
+                twin = holder._modules.get(other)
+                if len(lines) != 2 or lines[0] == lines[1] or twin is None:
+                    continue
+                if type(twin) is not type(child) or _shapes(twin) != _shapes(child):
+                    continue
+                count = sum(p.numel() for p in child.parameters())
+                self.find(
+                    Place(None, code.co_filename, max(lines)),
+                    f"self.{other} is called at lines {min(lines)} and {max(lines)}, and "
+                    f"self.{name}, which is like it, nowhere: its {count:,} numbers never got a "
+                    "gradient",
+                    f"call self.{name} here, or leave it out of the module",
+                    (id(holder), name),
+                )
+
+
+def _shapes(module: Any) -> list[tuple[int, ...]]:
+    return [tuple(p.shape) for p in module.parameters()]
+
+
+def _own(tree: ast.AST, code: Any) -> list[ast.AST]:
+    """What stands in a function, without those inside of loops, which call what they call often."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            if node.lineno - 8 < code.co_firstlineno <= node.lineno:
+                return [n for s in node.body if not isinstance(s, _LOOPS) for n in ast.walk(s)]
+    return []
+
+
+_LOOPS = (ast.For, ast.While)

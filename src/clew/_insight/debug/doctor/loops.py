@@ -4,6 +4,7 @@ with the wrong sign."""
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy as np
 from clew import Tensor
 from clew._insight.debug.doctor.reading import recorded
 from clew._insight.debug.doctor.rule import Rule, values
-from clew._insight.debug.doctor.run import Call, Pass
-from clew._insight.debug.doctor.source import names, parsed, statements
+from clew._insight.debug.doctor.run import Call, Pass, Watched
+from clew._insight.debug.doctor.source import SourceRule, names, parsed, statements, within
 from clew._insight.debug.holders import owner_of
 from clew._insight.debug.place import Place
 
@@ -62,6 +63,104 @@ class NeverClearedByHand(Rule):
                     "by hand",
                 )
         self.last = now
+
+
+class NeverClearedInClosure(Rule):
+    """Of a closure that an optimizer calls, perhaps several times in a step."""
+
+    mistake = "gradients are never cleared: they add up over the steps"
+
+    FEW = 4  # parameters that are looked at
+    ENOUGH = 4  # backwards
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.inside: Watched | None = None
+        self.times: dict[int, int] = {}  # by optimizer: backwards that found gradients
+
+    def stepping(self, watched: Watched) -> None:
+        self.inside = watched
+
+    def stepped(self, watched: Watched) -> None:
+        self.inside = None
+
+    def backward(self, pass_: Pass) -> None:
+        watched = self.inside
+        if watched is None or pass_.how == "grad":
+            return
+        reached = {id(leaf) for leaf in pass_.leaves}
+        mine = [p for p in watched.params if id(p) in reached][: self.FEW]
+        held = [p.grad for p in mine if p.grad is not None and values(p.grad).any()]
+        if not mine or not held:
+            self.times[id(watched)] = 0
+            return
+        times = self.times[id(watched)] = self.times.get(id(watched), 0) + 1
+        if times >= self.ENOUGH:
+            self.find(
+                pass_.place,
+                f"{times} times in a row this backward, in a closure that {watched.kind} calls, "
+                "found gradients of the call before, and added to them",
+                "call optimizer.zero_grad() in the closure, before backward",
+                id(watched),
+            )
+
+
+class UsedUp(SourceRule):
+    mistake = "the batches are used up after the first epoch"
+    hint = re.compile(r"= *(zip|map|filter|iter|enumerate)\(|= *\(.* for .* in ")
+
+    ONCE = ("zip", "map", "filter", "iter", "enumerate")
+
+    def look(self, file: str, scope: ast.AST, body: list[ast.AST]) -> None:
+        for outer in body:
+            if not isinstance(outer, (ast.For, ast.While)):
+                continue
+            inside = list(within(outer))
+            given = set().union(*map(_stored, inside))
+            for inner in inside:
+                if not isinstance(inner, ast.For):
+                    continue
+                name = self._gone_through(inner.iter)
+                made = self._made_once(name, body, outer) if name and name not in given else None
+                if made is not None:
+                    self.find(
+                        Place(None, file, made.lineno),
+                        f"{name} is made once and can be gone through once: in the loop at line "
+                        f"{outer.lineno} that of line {inner.lineno} has no batches from the "
+                        "second time on",
+                        f"make it a list: {name} = list(...), or make it anew in each epoch",
+                    )
+
+    @staticmethod
+    def _gone_through(node: ast.expr) -> str:
+        """The variable that a loop goes through, perhaps counted or with a progress bar."""
+        while isinstance(node, ast.Call) and node.args:
+            if ast.unparse(node.func).rpartition(".")[2] not in ("enumerate", "tqdm", "trange"):
+                return ""
+            node = node.args[0]
+        return node.id if isinstance(node, ast.Name) else ""
+
+    def _made_once(self, name: str, body: list[ast.AST], outer: ast.AST) -> ast.Assign | None:
+        """The one statement before a loop that gives a variable its value, if that is used up."""
+        found = [
+            node
+            for node in body
+            if isinstance(node, ast.Assign) and any(name in _stored(n) for n in ast.walk(node))
+        ]
+        if len(found) != 1 or found[0].lineno > getattr(outer, "lineno", 0):
+            return None
+        value = found[0].value
+        once = isinstance(value, ast.GeneratorExp) or (
+            isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Name)
+            and value.func.id in self.ONCE
+        )
+        return found[0] if once and isinstance(found[0].targets[0], ast.Name) else None
+
+
+def _stored(node: ast.AST) -> set[str]:
+    """The variable, if it is one, that gets a value here."""
+    return {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
 
 
 _LIKELIHOODS = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,19 @@ from clew._insight.debug.doctor.nodes import (
 )
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call
+from clew._insight.debug.place import Place, placed
+
+
+def squashed_at(x: Tensor, call: Call) -> tuple[Place | None, str]:
+    """The line to change where a loss gets what a softmax or a sigmoid gave: theirs, where they
+    are written there, else that of the loss. And words about the loss for the evidence."""
+    node = behind(x.grad_fn)
+    made = placed(node._place) if node is not None else None
+    if made is None or call.place is None or made.line == call.place.line:
+        return call.place, ""
+    if not re.search(r"softmax|sigmoid|expit|Softmin", made.source, re.IGNORECASE):
+        return call.place, f"; made at {made.short}"
+    return made, f"; the loss is at {call.place.short}"
 
 
 class SoftmaxBeforeCrossEntropy(Rule):
@@ -42,10 +57,11 @@ class SoftmaxBeforeCrossEntropy(Rule):
             return
         else:
             what, sums = "softmax", ", each row adds up to 1"
+        place, loss = squashed_at(x, call)
         self.find(
-            call.place,
-            f"the scores come from {what}: they lie in {span(values(x))}{sums}; "
-            "cross_entropy takes their softmax again, so that the gradient stays small",
+            place,
+            f"the scores come from {what}: they lie in {span(values(x))}{sums}; cross_entropy "
+            f"takes their softmax again, so that the gradient stays small{loss}",
             f"give the scores themselves: leave the {what} out, cross_entropy applies log_softmax",
         )
 
@@ -119,13 +135,51 @@ class SigmoidBeforeLogits(Rule):
         by_hand = by in ("Div", "Reciprocal", "Pow") and squashed and made_of(x.grad_fn, "Exp")
         if by not in ("Sigmoid", "Softmax") and not by_hand:
             return
+        place, loss = (call.place, "") if by_hand else squashed_at(x, call)
         self.find(
-            call.place,
+            place,
             f"the scores come from {'1 / (1 + exp(-x))' if by_hand else by.lower()} and lie in "
             f"{span(v)}; the loss applies sigmoid again, so that every probability lies between "
-            "0.5 and 0.731",
+            f"0.5 and 0.731{loss}",
             "give the scores themselves: leave the sigmoid out, or use binary_cross_entropy",
         )
+
+
+def pairs(text: str, name: str) -> bool:
+    """Whether a statement gives an operand of a difference or a product a dimension of 1 where it
+    stands, so that each meets each."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return "None]" in text or "unsqueeze(" in text
+    kind = {"sub": ast.Sub, "mul": ast.Mult}[name]
+    for node in ast.walk(tree):
+        operands: list[ast.expr] = []
+        if isinstance(node, ast.BinOp) and isinstance(node.op, kind):
+            operands = [node.left, node.right]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == name:
+                operands = [node.func.value, *node.args]
+        if any(_is_widened(operand) for operand in operands):
+            return True
+    return False
+
+
+def _is_widened(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return _is_widened(node.operand)
+    if isinstance(node, ast.BinOp):
+        return _is_widened(node.left) or _is_widened(node.right)
+    if isinstance(node, ast.Subscript):
+        found = [n for n in ast.walk(node.slice) if isinstance(n, ast.Constant)]
+        return any(n.value is None for n in found) or _is_widened(node.value)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    of_module = isinstance(node.func.value, ast.Name) and node.func.value.id in _MODULES
+    return node.func.attr == "unsqueeze" or (not of_module and _is_widened(node.func.value))
+
+
+_MODULES = {"F", "torch", "clew", "nn", "functional"}
 
 
 class BroadcastLoss(Rule):
@@ -159,8 +213,7 @@ class BroadcastLoss(Rule):
             return
         if tuple(out.shape) in (tuple(one), tuple(two)):
             return
-        text = call.place.text if call.place else ""
-        if call.name in ("sub", "mul") and ("None]" in text or "unsqueeze(" in text):
+        if call.name in ("sub", "mul") and call.place and pairs(call.place.source, call.name):
             return  # each with each, as the line itself says
         paired = np.broadcast_shapes(tuple(one), tuple(two))
         self.find(
@@ -289,10 +342,14 @@ class TargetRequiresGrad(Rule):
             if self._leaves_behind(one, two) or self._leaves_behind(two, one):
                 whose = "the outputs of a model that no optimizer has"
         shape = tuple(call.inputs[1].shape)
+        made = placed(two._place) if two is not None else None
+        apart = ""
+        if made is not None and call.place is not None and made.line != call.place.line:
+            apart = f"; it is made at {made.short}"
         self.find(
             call.place,
             f"the target, of shape {shape}, is computed from {what} {whose}, and its gradient "
-            "flows back through them too",
+            f"flows back through them too{apart}",
             "compute the target under no_grad(), or give target.detach()",
         )
 

@@ -62,7 +62,7 @@ __all__ = ["Observer"]
 FIRST = 6  # rounds that are looked at in full
 LATER = (7, 9, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # and these
 UNSTEPPED = 16  # backwards that are looked at where no optimizer steps; then 32, 64, 128 ...
-FROZEN_EVERY = 4  # rounds after which it is looked for parameters that were frozen since
+FROZEN_EVERY = 4  # rounds after which it is looked for parameters that were frozen, or thawed
 SHARE = 0.2  # of the time so far that looking may take, after the first rounds
 WAKES = 16  # times that looking begins again where something seems to change, at any price
 AWAKE = 3  # rounds that are looked at then
@@ -104,6 +104,7 @@ class Observer:
         self._stepped: set[int] = set()  # optimizers that have stepped in this round
         self._wakes = 0
         self._frozen: dict[int, int] = {}  # of optimizers: parameters that require no grad
+        self._trained = 0  # parameters of models that require grad
         self._until = 0  # the round before which looking goes on
         self._unstepped = 0  # backwards since an optimizer stepped
 
@@ -213,7 +214,7 @@ class Observer:
         self._unstepped = 0
         if at >= FIRST and at >= self._until:
             self._look(at in LATER and self._may_spend(SHARE))
-        if at % FROZEN_EVERY == 0 and self._froze(optimizer):
+        if at % FROZEN_EVERY == 0 and (self._froze(optimizer) or self._unfroze()):
             self._wake()
 
     def _froze(self, optimizer: Any) -> bool:
@@ -222,6 +223,13 @@ class Observer:
         now = sum(not p.requires_grad for group in groups for p in group["params"])
         before = self._frozen.get(id(optimizer), now)
         self._frozen[id(optimizer)] = now
+        return now > before
+
+    def _unfroze(self) -> bool:
+        """Whether more of the models' parameters require grad than when they were counted before,
+        be they in an optimizer or not."""
+        now = sum(p.requires_grad for model in self.run.models for p in model.parameters())
+        before, self._trained = self._trained or now, now
         return now > before
 
     # Hooks ------------------------------------------------------------------------------------
@@ -250,7 +258,9 @@ class Observer:
         if not failed:
             self._tell("finish")
         found = [finding for rule in self.rules for finding in rule.findings.values()]
-        unique = {(f.mistake, f.file, f.line): f for f in causes(found)}
+        unique: dict[Any, Finding] = {}
+        for f in causes(found):
+            unique.setdefault((f.mistake, f.file, f.line), f)
         return sorted(unique.values(), key=lambda f: (f.file, f.line))
 
     def _watch_optimizers(self) -> None:

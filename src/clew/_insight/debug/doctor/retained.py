@@ -21,7 +21,7 @@ _DEPTH = 3  # functions of the user's that are looked into
 class KeptInLists(Rule):
     mistake = "losses or outputs are kept with their graphs"
 
-    FIRST = 6  # the round that is looked at first
+    FIRST = 5  # the round that is looked at first: the last one that is so for sure
     TIMES = 4  # rounds that are looked at
     ROUNDS = 5  # of which something must be kept
     MANY = 32  # entries that are looked at

@@ -167,9 +167,13 @@ class UnscaledAccumulation(Rule):
         super().__init__(run)
         self.calls: dict[Any, list[Any]] = {}
         self.history: dict[Any, list[int]] = {}
+        self.inside = False  # of a step, whose closure may run backward several times
+
+    def stepping(self, watched: Watched) -> None:
+        self.inside = True
 
     def backward(self, pass_: Pass) -> None:
-        if pass_.how == "grad" or len(pass_.roots) != 1:
+        if pass_.how == "grad" or len(pass_.roots) != 1 or self.inside:
             return
         root = pass_.roots[0]
         node = root.grad_fn
@@ -206,6 +210,7 @@ class UnscaledAccumulation(Rule):
         return kind in ("mean", True)
 
     def stepped(self, watched: Watched) -> None:
+        self.inside = False
         for key, (count, plain, place, _) in self.calls.items():
             history = self.history.setdefault(key, [])
             history.append(count if plain == count else 0)

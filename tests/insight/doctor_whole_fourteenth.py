@@ -1,0 +1,183 @@
+"""A fourteenth set of whole programs with a silent mistake; see doctor_whole.py."""
+
+from __future__ import annotations
+
+FOURTEENTH: dict[str, tuple[str, str]] = {
+    "closure_without_zero": (
+        "never cleared",
+        """
+x = torch.linspace(-2, 2, 60).unsqueeze(1)
+y = torch.sin(2 * x)
+net = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=5)
+
+def closure():
+    opt.zero_grad()  #+
+    loss = F.mse_loss(net(x), y)
+    loss.backward()  # here
+    return loss
+
+for _ in range(8):
+    opt.step(closure)
+""",
+    ),
+    "batches_used_up": (
+        "used up after the first epoch",
+        """
+x = torch.randn(160, 6)
+y = (x[:, 0] > 0).long()
+net = nn.Linear(6, 2)
+opt = torch.optim.Adam(net.parameters(), 1e-2)
+batches = zip(x.split(16), y.split(16))  #- here
+batches = list(zip(x.split(16), y.split(16)))  #+
+for epoch in range(5):
+    for a, b in batches:
+        opt.zero_grad()
+        loss = F.cross_entropy(net(a), b)
+        loss.backward()
+        opt.step()
+    print(epoch, loss.item())
+""",
+    ),
+    "second_layer_forgotten": (
+        "called twice, and one like it never",
+        """
+class MLP(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inp = nn.Linear(8, 32)
+        self.fc1 = nn.Linear(32, 32)
+        self.fc2 = nn.Linear(32, 32)
+        self.out = nn.Linear(32, 3)
+
+    def forward(self, x):
+        x = F.relu(self.inp(x))
+        x = F.relu(self.fc1(x))
+        x = F.relu(self.fc1(x))  #- here
+        x = F.relu(self.fc2(x))  #+
+        return self.out(x)
+
+net = MLP()
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+for _ in range(10):
+    x = torch.randn(32, 8)
+    opt.zero_grad()
+    F.cross_entropy(net(x), x[:, :3].argmax(1)).backward()
+    opt.step()
+""",
+    ),
+    "weights_without_grad": (
+        "requires no grad",
+        """
+W1 = torch.randn(6, 16) * 0.3
+W2 = torch.randn(16, 2) * 0.3  #-
+W2 = (torch.randn(16, 2) * 0.3).requires_grad_()  #+
+W1.requires_grad_()
+opt = torch.optim.SGD([W1, W2], lr=0.1)  # here
+for _ in range(10):
+    x = torch.randn(32, 6)
+    loss = F.cross_entropy(torch.relu(x @ W1) @ W2, (x[:, 0] > 0).long())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "accuracy_with_column": (
+        "broadcast against each other",
+        """
+net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
+opt = torch.optim.Adam(net.parameters(), 1e-3)
+bce = nn.BCEWithLogitsLoss(reduction="none")
+for _ in range(8):
+    x = torch.randn(32, 6)
+    y = (x[:, 0] > 0).float()
+    out = net(x)
+    weight = torch.where(y > 0, 2.0, 1.0)
+    weight = weight[:, None]  #+
+    loss = (weight * bce(out, y[:, None])).mean()  # here
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "trainer_softmax": (
+        "softmax before cross_entropy",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
+
+    def forward(self, x):
+        return torch.softmax(self.body(x), dim=-1)  #- here
+        return self.body(x)  #+
+
+class Trainer:
+    def __init__(self, net):
+        self.net, self.loss = net, nn.CrossEntropyLoss(label_smoothing=0.05)
+        self.opt = torch.optim.AdamW(net.parameters(), 1e-3)
+
+    def step(self, x, y):
+        loss = self.loss(self.net(x), y)
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+        return loss.item()
+
+t = Trainer(Net())
+for _ in range(8):
+    x = torch.randn(32, 8)
+    t.step(x, x[:, :4].argmax(1))
+""",
+    ),
+    "wrong_optimizer_steps": (
+        "never steps",
+        """
+G = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+D = nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+g_optim = torch.optim.Adam(G.parameters(), 1e-3)  # here
+d_optim = torch.optim.Adam(D.parameters(), 1e-3)
+for step in range(12):
+    real, z = torch.randn(32, 2) + 2, torch.randn(32, 4)
+    d_optim.zero_grad()
+    d_loss = F.softplus(-D(real)).mean() + F.softplus(D(G(z).detach())).mean()
+    d_loss.backward()
+    d_optim.step()
+    g_optim.zero_grad()
+    g_loss = F.softplus(-D(G(z))).mean()
+    g_loss.backward()
+    d_optim.step()  #-
+    g_optim.step()  #+
+""",
+    ),
+    "unfrozen_too_late": (
+        "in no optimizer",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(8, 32), nn.ReLU())
+        self.head = nn.Linear(32, 3)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+def loop(n):
+    for _ in range(n):
+        x = torch.randn(32, 8)
+        opt.zero_grad()
+        F.cross_entropy(net(x), x[:, :3].argmax(1)).backward()
+        opt.step()
+
+net = Net()
+for p in net.body.parameters():
+    p.requires_grad = False
+opt = torch.optim.Adam(filter(lambda p: p.requires_grad, net.parameters()), lr=1e-3)  # here
+loop(5)
+for p in net.body.parameters():
+    p.requires_grad = True
+opt.add_param_group({"params": list(net.body.parameters()), "lr": 1e-4})  #+
+loop(8)
+""",
+    ),
+}
