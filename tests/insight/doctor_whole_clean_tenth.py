@@ -308,4 +308,77 @@ for _ in range(10):
     F.cross_entropy(net(x), x[:, :3].argmax(1)).backward()
     opt.step()
 """,
+    "stepped_and_run_backward_again_on_purpose": """
+class Lookahead:
+    def __init__(self, base, k=3):
+        self.base, self.k, self.n = base, k, 0
+        self.slow = [p.detach().clone() for g in base.param_groups for p in g["params"]]
+
+    def step(self):
+        self.base.step()
+        self.n += 1
+        if self.n % self.k == 0:
+            with torch.no_grad():
+                mine = [p for g in self.base.param_groups for p in g["params"]]
+                for s, p in zip(self.slow, mine):
+                    s.lerp_(p, 0.5)
+                    p.copy_(s)
+
+class Rate(torch.optim.SGD):
+    def step(self, closure=None):
+        return super().step(closure)
+
+net = nn.Sequential(nn.Linear(6, 24), nn.ReLU(), nn.Linear(24, 2))
+one, two = Lookahead(Rate(net[0].parameters(), lr=0.05)), Rate(net[2].parameters(), lr=0.05)
+for _ in range(10):
+    x = torch.randn(32, 6)
+    loss = F.cross_entropy(net(x), (x[:, 0] > 0).long())
+    net.zero_grad()
+    loss.backward(retain_graph=True)
+    sizes = [p.grad.norm() for p in net.parameters()]
+    net.zero_grad()
+    (loss / (1 + max(sizes).item())).backward()
+    one.step()
+    two.step()
+""",
+    "backwards_for_parts": """
+G = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+D = nn.Sequential(nn.Linear(2, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+og, od = torch.optim.SGD(G.parameters(), 0.01), torch.optim.SGD(D.parameters(), 0.01)
+for _ in range(10):
+    out = D(G(torch.randn(32, 4)))
+    loss = F.softplus(out).mean()
+    og.zero_grad()
+    od.zero_grad()
+    loss.backward(inputs=list(D.parameters()), retain_graph=True)
+    loss.backward(inputs=list(G.parameters()))
+    for p in G.parameters():
+        p.grad.neg_()
+    og.step()
+    od.step()
+""",
+    "own_optimizer_with_a_rate": """
+class Plain(torch.optim.Optimizer):
+    def __init__(self, params, lr):
+        super().__init__(params, {})
+        self.lr = lr
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    p.sub_(self.lr * p.grad)
+
+net = nn.Linear(6, 2)
+opt = Plain(net.parameters(), 0.1)
+for i in range(10):
+    if i == 5:
+        opt.lr = 0.05
+    x = torch.randn(32, 6)
+    opt.zero_grad()
+    F.cross_entropy(net(x), (x[:, 0] > 0).long()).backward()
+    opt.step()
+net.training == False
+""",
 }

@@ -178,7 +178,7 @@ fit(Net(), DataLoader(TensorDataset(x, x[:, :3].argmax(1)), 16, shuffle=True), 3
 """,
     ),
     "eval_without_parentheses": (
-        "evaluated in training mode",
+        "a method is named, not called",
         """
 class Evaluator:
     def __init__(self, model, loader):
@@ -186,11 +186,11 @@ class Evaluator:
 
     @torch.inference_mode()
     def run(self):
-        self.model.eval  #-
+        self.model.eval  #- here
         self.model.eval()  #+
         right = seen = 0
         for batch in self.loader:
-            pred = self.model(batch["x"]).argmax(-1)  # here
+            pred = self.model(batch["x"]).argmax(-1)
             right += (pred == batch["y"]).sum().item()
             seen += len(pred)
         return right / seen

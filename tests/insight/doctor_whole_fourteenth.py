@@ -180,4 +180,100 @@ opt.add_param_group({"params": list(net.body.parameters()), "lr": 1e-4})  #+
 loop(8)
 """,
     ),
+    "scaler_and_optimizer_step": (
+        "steps twice",
+        """
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+for _ in range(10):
+    x = torch.randn(32, 8)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = F.cross_entropy(net(x).float(), x[:, :3].argmax(1))
+    opt.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(opt)
+    scaler.update()
+    opt.step()  #- here
+""",
+    ),
+    "backward_twice_the_same": (
+        "backward runs twice",
+        """
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for _ in range(10):
+    x = torch.randn(32, 8)
+    loss = F.cross_entropy(net(x), x[:, :3].argmax(1))
+    opt.zero_grad()
+    loss.backward(retain_graph=True)  #-
+    loss.backward()  # here
+    opt.step()
+""",
+    ),
+    "rate_set_as_attribute": (
+        "attribute of an optimizer",
+        """
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for epoch in range(4):
+    if epoch == 2:
+        opt.lr = 0.005  #- here
+        for g in opt.param_groups:  #+
+            g["lr"] = 0.005  #+
+    for _ in range(4):
+        x = torch.randn(32, 8)
+        loss = F.cross_entropy(net(x), x[:, :3].argmax(1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+""",
+    ),
+    "compared_not_set": (
+        "compared where it was to be set",
+        """
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
+for p in net[0].parameters():
+    p.requires_grad == False  #- here
+    p.requires_grad = False  #+
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for _ in range(8):
+    x = torch.randn(32, 8)
+    loss = F.cross_entropy(net(x), x[:, :3].argmax(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "no_whole_batch": (
+        "gives no batches",
+        """
+x = torch.randn(50, 6)
+y = (x[:, 0] > 0).long()
+net = nn.Linear(6, 2)
+opt = torch.optim.Adam(net.parameters(), 1e-2)
+loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True, drop_last=True)  #- here
+loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True, drop_last=True)  #+
+for epoch in range(3):
+    for a, b in loader:
+        opt.zero_grad()
+        F.cross_entropy(net(a), b).backward()
+        opt.step()
+""",
+    ),
+    "step_not_called": (
+        "named, not called",
+        """
+net = nn.Linear(6, 2)
+opt = torch.optim.Adam(net.parameters(), 1e-2)
+sched = torch.optim.lr_scheduler.StepLR(opt, 4)
+for epoch in range(10):
+    x = torch.randn(32, 6)
+    opt.zero_grad()
+    F.cross_entropy(net(x), (x[:, 0] > 0).long()).backward()
+    opt.step()
+    sched.step  #- here
+    sched.step()  #+
+""",
+    ),
 }

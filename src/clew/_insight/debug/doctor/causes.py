@@ -23,6 +23,7 @@ _SPREAD = "the standard deviation of a single value"
 _INVERTED = "the attention mask is inverted"
 _ZERO_RATE = "the learning rate is 0"
 _EMPTY = "a parameter is never initialised"
+_NAMED = "a method is named, not called"
 _WEIGHTS = "a sampler has weights of classes, not of samples"
 # By mistake, those that it may follow from.
 CAUSES = {
@@ -31,13 +32,18 @@ CAUSES = {
     "all units of a layer are alike": {_EMPTY},
     "dead ReLU": {_EMPTY},
     "saturated activation": {_EMPTY, _RAW},
-    _NEVER_CLEARED: {_NO_STEP},
+    _NEVER_CLEARED: {_NO_STEP, _NAMED},
     "the optimizer steps without gradients": {
         _CUT,
         _ANEW,
         "the optimizer has parameters that were replaced",
         _LATE,
+        _NAMED,
     },
+    _NO_STEP: {_NAMED},
+    "the learning-rate schedule never steps": {_NAMED},
+    "the model is evaluated in training mode": {_NAMED},
+    "training goes on in evaluation mode": {_NAMED},
     "all gradients are zero": {
         "a softmax over a single value",
         _CUT,

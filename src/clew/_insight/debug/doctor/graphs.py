@@ -69,11 +69,12 @@ class LossKept(Rule):
         if not found and alive >= _ROUNDS and alive >= 0.8 * len({at for _, at in before}):
             made = placed(tensor.grad_fn._place) or place
             kept = self._kept([ref for ref, _ in before], made)
+            lines = {at.line for at in (made, kept) if at is not None}
             self.find(
                 kept or made,
                 f"{alive} {what} of earlier rounds are still alive, each with its graph"
                 + (f"; made at {made.short}" if made and kept else "")
-                + (f"; used at {place.short}" if place else ""),
+                + (f"; used at {place.short}" if place and place.line not in lines else ""),
                 "keep numbers: losses.append(loss.item()), outputs.append(output.detach())",
                 (what, key),
             )

@@ -33,6 +33,7 @@ from clew._insight.debug.doctor import (  # noqa: F401
     losses,
     masks,
     modes,
+    nothing,
     rates,
     reach,
     retained,
@@ -46,6 +47,7 @@ from clew._insight.debug.doctor import (  # noqa: F401
     targets,
     terms,
     training,
+    twice,
     workers,
     zeroed,
 )

@@ -202,8 +202,8 @@ class UpdateSize(Rule):
             if size > 0 and p.grad is not None and not is_zero(p.grad):
                 found.append(change / size)
         self.before = []
-        if not found or watched.optimizer is None:
-            return
+        if not found or any("lr" not in g for g in watched.optimizer.param_groups):
+            return  # one of the user's own may keep its rate elsewhere
         self.ratios.setdefault(id(watched), []).append(sorted(found)[len(found) // 2])
         self.rates.setdefault(id(watched), []).append(
             max(float(g["lr"]) for g in watched.optimizer.param_groups)
