@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_clean_eleventh import ELEVENTH_CLEAN
+
 TENTH_CLEAN: dict[str, str] = {
     "iterator_made_in_each_epoch": """
 x = torch.randn(96, 6)
@@ -381,4 +383,5 @@ for i in range(10):
     opt.step()
 net.training == False
 """,
+    **ELEVENTH_CLEAN,
 }

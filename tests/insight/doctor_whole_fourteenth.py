@@ -276,4 +276,91 @@ for epoch in range(10):
     sched.step()  #+
 """,
     ),
+    "annealed_by_whole_numbers": (
+        "integer division",
+        """
+class VAE(nn.Module):
+    def __init__(self, d=20, z=3):
+        super().__init__()
+        self.enc = nn.Sequential(nn.Linear(d, 32), nn.ReLU(), nn.Linear(32, 2 * z))
+        self.dec = nn.Sequential(nn.Linear(z, 32), nn.ReLU(), nn.Linear(32, d))
+
+    def forward(self, x):
+        mu, logvar = self.enc(x).chunk(2, 1)
+        z = mu + torch.randn_like(mu) * (0.5 * logvar).exp()
+        return self.dec(z), mu, logvar
+
+vae = VAE()
+opt = torch.optim.Adam(vae.parameters(), lr=1e-3)
+WARMUP = 20
+for step in range(18):
+    x = torch.randn(32, 20)
+    recon, mu, logvar = vae(x)
+    beta = min(1, step // WARMUP)  #- here
+    beta = min(1.0, step / WARMUP)  #+
+    kl = -0.5 * (1 + logvar - mu ** 2 - logvar.exp()).sum(1).mean()
+    loss = (recon - x).pow(2).sum(1).mean() + beta * kl
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "statistics_keep_losses": (
+        "kept with their graphs",
+        """
+class Meter:
+    def __init__(self):
+        self.values = {}
+
+    def update(self, **kw):
+        for k, v in kw.items():
+            self.values.setdefault(k, []).append(v)  #- here
+            self.values.setdefault(k, []).append(float(v))  #+
+
+meter = Meter()
+gen = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 6))
+opt = torch.optim.Adam(gen.parameters(), lr=1e-3)
+for i in range(12):
+    x = torch.randn(32, 6)
+    out = gen(x)
+    rec = F.l1_loss(out, x)
+    reg = out.pow(2).mean()
+    loss = rec + 0.01 * reg
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    meter.update(loss=loss, rec=rec, reg=reg)
+""",
+    ),
+    "cleared_in_a_helper": (
+        "between backward and step",
+        """
+class Trainer:
+    def __init__(self, model, lr=1e-3):
+        self.model = model
+        self.opt = torch.optim.AdamW(model.parameters(), lr=lr)
+        self.grad_norms = []
+
+    def log_gradients(self):
+        total = sum(p.grad.norm() ** 2 for p in self.model.parameters()) ** 0.5
+        self.grad_norms.append(total.item())
+        self.model.zero_grad()  #- here
+
+    def train_step(self, x, y):
+        self.opt.zero_grad()  #+
+        loss = F.cross_entropy(self.model(x), y)
+        loss.backward()
+        self.log_gradients()
+        self.opt.step()
+        return loss.item()
+
+pool = nn.AdaptiveAvgPool1d(4)
+model = nn.Sequential(nn.Conv1d(1, 8, 5), nn.ReLU(), pool, nn.Flatten(), nn.Linear(32, 3))
+trainer = Trainer(model)
+for i in range(10):
+    y = torch.randint(0, 3, (16,))
+    x = torch.randn(16, 1, 30) + y.view(-1, 1, 1)
+    trainer.train_step(x, y)
+""",
+    ),
 }

@@ -217,9 +217,12 @@ def put_into(kept: Any, file: str) -> Place | None:
             continue
         if into is None:
             continue
+        asked = into.func if isinstance(into, ast.Call) else None
         varies = isinstance(into, ast.Subscript) and not isinstance(into.slice, ast.Constant)
         if isinstance(into, ast.Subscript) and varies:
             found = _last_name(into.value) in outer
+        elif isinstance(asked, ast.Attribute) and asked.attr == "setdefault":
+            found = _last_name(asked.value) in outer
         else:
             found = _last_name(into) in names
         if found:

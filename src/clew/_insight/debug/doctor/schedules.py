@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
 from clew._insight.debug.doctor.rule import Rule
 from clew._insight.debug.doctor.run import Watched
+from clew._insight.debug.doctor.source import SourceRule, names
 from clew._insight.debug.place import Place
 
 
@@ -87,3 +89,54 @@ class PlateauMode(Rule):
     @staticmethod
     def _says(words: re.Pattern[str], text: str) -> bool:
         return any(words.fullmatch(part) for part in re.split(r"[^a-zA-Z0-9]+", text))
+
+
+class AnnealedByWholeNumbers(SourceRule):
+    """Of a weight that rises or falls with the steps, as min(1, step / many) does."""
+
+    mistake = "integer division where a fraction was meant"
+    hint = re.compile(r"\b(min|max)\(.*//")
+
+    def look(self, file: str, scope: ast.AST, body: list[ast.AST]) -> None:
+        products = [n for n in body if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)]
+        for node in body:
+            if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+                continue
+            name, divided = node.targets[0].id, self._bounded(node.value)
+            factor = any(
+                isinstance(side, ast.Name) and side.id == name
+                for product in products
+                for side in (product.left, product.right)
+            )
+            if divided is None or not factor or self._is_index(body, name):
+                continue
+            self.find(
+                Place(None, file, node.lineno),
+                f"{ast.unparse(divided)} divides whole numbers without the rest, and {name}, which "
+                f"something is multiplied with, is bounded by 1: it is 0 or 1 and nothing between",
+                f"divide with /: {ast.unparse(node).replace('//', '/')}",
+            )
+
+    @staticmethod
+    def _bounded(value: ast.expr) -> ast.BinOp | None:
+        """The division in min(1, a // b), or in max(0, 1 - a // b)."""
+        if not isinstance(value, ast.Call) or len(value.args) != 2 or value.keywords:
+            return None
+        called = getattr(value.func, "id", "")
+        bounds = [a.value for a in value.args if isinstance(a, ast.Constant)]
+        others = [a for a in value.args if not isinstance(a, ast.Constant)]
+        if bounds != [{"min": 1, "max": 0}.get(called, object())] or len(others) != 1:
+            return None
+        inner = others[0]
+        if called == "max":
+            if not isinstance(inner, ast.BinOp) or not isinstance(inner.op, ast.Sub):
+                return None
+            if not isinstance(inner.left, ast.Constant) or inner.left.value != 1:
+                return None
+            inner = inner.right
+        divides = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.FloorDiv)
+        return inner if divides and isinstance(inner, ast.BinOp) else None
+
+    @staticmethod
+    def _is_index(body: list[ast.AST], name: str) -> bool:
+        return any(name in names(n.slice) for n in body if isinstance(n, ast.Subscript))
