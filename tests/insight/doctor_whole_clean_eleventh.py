@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_clean_twelfth import TWELFTH_CLEAN
+
 ELEVENTH_CLEAN: dict[str, str] = {
     "a_switch_by_whole_numbers": """
 net = nn.Sequential(nn.Linear(6, 24), nn.ReLU(), nn.Linear(24, 1))
@@ -157,4 +159,5 @@ for update in range(10):
     nn.utils.clip_grad_norm_(ac.parameters(), 0.5)
     opt.step()
 """,
+    **TWELFTH_CLEAN,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_fifteenth import FIFTEENTH
+
 FOURTEENTH: dict[str, tuple[str, str]] = {
     "closure_without_zero": (
         "never cleared",
@@ -363,4 +365,5 @@ for i in range(10):
     trainer.train_step(x, y)
 """,
     ),
+    **FIFTEENTH,
 }

@@ -188,6 +188,8 @@ class Overlap(Rule):
                     continue
                 common = len(one & two)
                 same = self.loaders[train].dataset is self.loaders[test].dataset
+                if same:
+                    self._by_samplers(train, test)
                 few = all(self._repeats(key) and key in self.coarse for key in (train, test))
                 if same or few or common < 2 or common < self.SHARE * len(two):
                     continue
@@ -198,6 +200,23 @@ class Overlap(Rule):
                     "split once, by index, before making the two datasets (random_split)",
                     (train, test),
                 )
+
+    def _by_samplers(self, train: int, test: int) -> None:
+        """Of two loaders over one dataset, whose samplers draw from parts of it."""
+        samplers = [getattr(self.loaders[key], "sampler", None) for key in (train, test)]
+        given = [list(getattr(sampler, "indices", None) or ()) for sampler in samplers]
+        one, two = (set(map(int, part)) for part in given)
+        common = len(one & two)
+        # All of it may be evaluated on, or a part of what was trained on.
+        if not common or two <= one or one <= two:
+            return
+        self.find(
+            self.places[test].place(self.run),
+            f"{common} of {len(two)} indices that are evaluated on were trained on, too"
+            + self.places[test].read(),
+            "give the two samplers parts without a common index",
+            (train, test),
+        )
 
     def _chosen(self, train: int, test: int) -> Place | None:
         """Where the part that is evaluated on was chosen, if by itself and not by one split."""

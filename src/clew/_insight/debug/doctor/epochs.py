@@ -74,7 +74,7 @@ class SameOrder(Rule):
 
         place = placed(batch.read_at)
         self.current = place and (place.file, place.line)
-        if batch.number or place is None or len(batch.loader) < 3:
+        if batch.number or place is None or batch.of < 3:
             return
         if not isinstance(getattr(batch.loader, "sampler", None), RandomSampler):
             return
@@ -117,7 +117,7 @@ class OnlyFirst(Rule):
             seen[0].append(0)
         if seen[0]:
             seen[0][-1] += 1
-        seen[1] = len(batch.loader)
+        seen[1] = batch.of
 
     def finish(self) -> None:
         for passes, length, place, before in self.seen.values():

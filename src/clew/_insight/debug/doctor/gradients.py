@@ -281,10 +281,16 @@ class AtTheEdge(Rule):
         super().__init__(run)
         # Since the last backward, of what makes NaN of -inf: its line, and what was seen.
         self.nothing: tuple[Place | None, str] | None = None
+        # The first division of data that gave NaN.
+        self.spoiled: tuple[Place | None, str, str] | None = None
 
     def operation(self, call: Call) -> None:
         x = call.inputs[0]
-        if not isinstance(x, Tensor) or not call.outputs[0].requires_grad:
+        if not isinstance(x, Tensor):
+            return
+        if not call.outputs[0].requires_grad:
+            if call.name == "div":
+                self._spoiled_data(call)
             return
         name = call.name
         if name == "div":
@@ -352,12 +358,32 @@ class AtTheEdge(Rule):
                 "are not: a mask leaves nothing in them, or all of it is -inf",
             )
 
-    def backward(self, pass_: Pass) -> None:
-        if self.nothing is not None and not np.isfinite(values(pass_.roots[0])).all():
-            self.find(
-                *self.nothing,
-                "leave something in each row, or mask with a large number (-1e9) instead of -inf",
+    def _spoiled_data(self, call: Call) -> None:
+        """Of 0 divided by 0 before anything is learned, as in a column that is always the same."""
+        y = call.inputs[1] if len(call.inputs) > 1 else None
+        if self.spoiled is not None or not isinstance(y, Tensor) or not y.is_floating_point():
+            return
+        hits = int((values(y) == 0).sum())
+        if hits and np.isnan(values(call.outputs[0])).any():
+            self.spoiled = (
+                call.place,
+                f"{hits} of {y.numel()} divisors are 0, and so is what they divide: the quotient "
+                "is NaN, and all that is computed from it",
+                "divide by y + eps, or by y.clamp(min=eps); leave out columns that are constant",
             )
+
+    def backward(self, pass_: Pass) -> None:
+        if self.nothing is None and (self.spoiled is None or self.findings):
+            return
+        if not np.isfinite(values(pass_.roots[0])).all():
+            if self.nothing is not None:
+                self.find(
+                    *self.nothing,
+                    "leave something in each row, or mask with a large number (-1e9) instead of "
+                    "-inf",
+                )
+            elif self.spoiled is not None:
+                self.find(*self.spoiled)
         self.nothing = None  # NaN that was replaced
 
     @staticmethod

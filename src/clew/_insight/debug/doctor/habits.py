@@ -185,11 +185,11 @@ class SameBatch(Rule):
         seen[2] = seen[2] + 1 if mark == seen[1] else 1
         seen[1], seen[3] = mark, self.run.backwards
         place = placed(batch.read_at)
-        if seen[2] >= _IN_A_ROW and len(batch.loader) > 1 and place and "iter(" in place.text:
+        if seen[2] >= _IN_A_ROW and batch.of > 1 and place and "iter(" in place.text:
             self.find(
                 place,
                 f"{seen[2]} times in a row the loader was begun anew, and its first batch was the "
-                f"same, bit by bit; the other {len(batch.loader) - 1} batches are never read",
+                f"same, bit by bit; the other {batch.of - 1} batches are never read",
                 "write for batch in loader: ..., or make the iterator once, before the loop",
                 key,
             )
@@ -412,7 +412,7 @@ class ScheduleInOtherUnit(Rule):
     def batch(self, batch: Batch) -> None:
         if batch.number or not hasattr(batch.loader.dataset, "__len__"):
             return
-        seen = self.loaders.setdefault(id(batch.loader), [batch.loader, 0, len(batch.loader)])
+        seen = self.loaders.setdefault(id(batch.loader), [batch.loader, 0, batch.of])
         seen[1] += 1
 
     def finish(self) -> None:

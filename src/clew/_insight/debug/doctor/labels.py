@@ -27,6 +27,8 @@ class LabelsOutside(Rule):
     )
 
     def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "signs":
+            self._signs(subject[0], subject[1], place)
         if what != "refused":
             return
         outside = re.search(r"target (-?\d+) is out of bounds for (\d+) classes", str(subject))
@@ -53,6 +55,20 @@ class LabelsOutside(Rule):
                 f"targets lie in {span(v)}; the loss wants probabilities between 0 and 1, and has "
                 "no lower bound for others",
                 self._change(v),
+            )
+
+    def _signs(self, name: str, target: Any, place: Place | None) -> None:
+        """Of a loss whose labels are -1 and 1."""
+        if not isinstance(target, Tensor) or target.numel() < 2:
+            return
+        v = values(target)
+        zeros = int((v == 0).sum())
+        if zeros and ((v == 0) | (v == 1)).all():
+            self.find(
+                place,
+                f"{zeros} of {target.numel()} labels are 0 and the others 1; {name} wants -1 and "
+                "1, and 0 tells it nothing, or something else",
+                "map the labels to -1 and 1: 2 * y - 1",
             )
 
     @staticmethod

@@ -340,9 +340,15 @@ class BatchOfOne(Rule):
     mistake = "batch normalisation over a batch of one"
     operations = (BATCH_NORM,)
 
+    MANY = 16  # numbers of a sample that tell it from others
+    ALIKE = 0.95  # their correlation
+
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.seen: dict[Any, list[int]] = {}
+        self.before: dict[Any, Any] = {}  # by line: numbers of the sample before
+        self.alone = False  # whether it is one picture, which the model is made for
+        self.told: dict[Any, tuple[Place | None, str]] = {}
 
     def operation(self, call: Call) -> None:
         x = call.inputs[0]
@@ -354,14 +360,28 @@ class BatchOfOne(Rule):
             return
         counts = self.seen.setdefault(call.key, [0, 0])
         counts[x.shape[0] == 1] += 1
+        if x.shape[0] == 1 and self._is_again(call.key, some(x)):
+            self.alone = True
         if counts[1] >= 2:
-            self.find(
+            self.told[call.key] = (
                 call.place,
                 f"{counts[1]} of {sum(counts)} batches hold one sample, of shape "
                 f"{tuple(x.shape)}: its own mean and variance are taken away from it, and what the "
                 "model learns does not fit the running statistics",
-                "use larger batches (drop_last=True leaves a last one of 1 out), or GroupNorm",
             )
+
+    def finish(self) -> None:
+        for place, seen in () if self.alone else self.told.values():
+            change = "use larger batches (drop_last=True leaves a last one of 1 out), or GroupNorm"
+            self.find(place, seen, change)
+
+    def _is_again(self, key: Any, now: Any) -> bool:
+        """Whether a sample is nearly that of the call before."""
+        before, self.before[key] = self.before.get(key), now.copy()
+        if before is None or before.shape != now.shape or now.size < self.MANY:
+            return False
+        with np.errstate(all="ignore"):
+            return bool(np.corrcoef(before, now)[0, 1] > self.ALIKE)
 
 
 class FrozenInTrainingMode(Rule):

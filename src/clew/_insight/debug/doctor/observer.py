@@ -70,6 +70,13 @@ WAKES = 16  # times that looking begins again where something seems to change, a
 AWAKE = 3  # rounds that are looked at then
 WAKE_SHARE = 0.05  # of the time so far that it may take after that
 SHOWN_BATCHES = 64  # of each pass over a loader
+# Losses whose labels are -1 and 1, and which argument these are.
+_SIGNED = {
+    "cosine_embedding_loss": 2,
+    "hinge_embedding_loss": 1,
+    "margin_ranking_loss": 2,
+    "soft_margin_loss": 1,
+}
 
 
 def _optimizers() -> dict[int, Any]:
@@ -456,6 +463,16 @@ class Observer:
                 self._tell("called", "refused", error, here())
                 raise
 
+        def signed(original: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.run.looking and clew.is_grad_enabled():
+                name = original.__name__
+                at = _SIGNED[name]
+                target = kwargs.get("target", args[at] if len(args) > at else None)
+                self._tell("called", "signs", (name, target), here())
+            return original(*args, **kwargs)
+
+        for name in _SIGNED:
+            self._patches.put(clew.nn.functional, name, signed)
         self._patches.put(module, "_cross_entropy", tried)
         self._patches.put(module, "_nll_loss", tried)
 

@@ -134,6 +134,14 @@ class Batch:
         self.waited = waited
         self.read_at = place
 
+    @cached_property
+    def of(self) -> int:
+        """The batches of a pass over the data; 0 where nobody knows, as of a stream."""
+        try:
+            return len(self.loader)
+        except TypeError:
+            return 0
+
     def place(self, run: Run) -> Place | None:
         """Where the loader was made, if that was seen; else where it is read."""
         made = run.loaders.get(id(self.loader))

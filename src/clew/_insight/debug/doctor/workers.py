@@ -15,7 +15,7 @@ import numpy as np
 import clew
 from clew._insight.debug.doctor.data import prints
 from clew._insight.debug.doctor.rule import Rule
-from clew._insight.debug.doctor.run import Batch
+from clew._insight.debug.doctor.run import Batch, Pass
 from clew._insight.debug.holders import assignment
 from clew._insight.debug.place import Place
 
@@ -81,28 +81,70 @@ class WorkersRepeat(Rule):
         if not isinstance(function, FunctionType):
             return
         tree = _tree(function.__code__)
-        own = set(function.__code__.co_varnames)
         for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or len(node.args) != 1:
-                continue
-            called = ast.unparse(node.func)
-            if not called.endswith(("random.seed", "manual_seed")):
-                continue
-            given = list(ast.walk(node.args[0]))
-            if (
-                any(isinstance(n, ast.Call) for n in given)
-                or {n.id for n in given if isinstance(n, ast.Name)} & own
-            ):
+            told = _constant_seed(node, function.__code__)
+            if not told:
                 continue
             self.find(
-                Place(None, function.__code__.co_filename, node.lineno),
-                f"{batch.loader.num_workers} workers run {called}({ast.unparse(node.args[0])}): "
+                Place(None, function.__code__.co_filename, getattr(node, "lineno", 0)),
+                f"{batch.loader.num_workers} workers run {told}: "
                 "all of them draw the same numbers, and in each epoch the same again"
                 + batch.read(),
                 "leave it out, workers are seeded each its own way; or use "
                 "clew.utils.data.get_worker_info().seed",
                 id(batch.loader),
             )
+
+
+class SeededBySample(Rule):
+    """Of a dataset that seeds with the same number for every sample."""
+
+    mistake = "the same random numbers are drawn in every step"
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.current: int | None = None
+        # By loader: itself, the file, the line and what stands there; no line where there is none.
+        self.lines: dict[int, tuple[Any, str, int, str]] = {}
+
+    def batch(self, batch: Batch) -> None:
+        self.current = id(batch.loader)
+        if batch.number or self.current in self.lines:
+            return
+        self.lines[self.current] = (batch.loader, "", 0, "")
+        for method in (m for part in _parts(batch.loader) for m in _methods(part)):
+            for node in ast.walk(_tree(method.__code__)):
+                told = _constant_seed(node, method.__code__)
+                if told:
+                    line = getattr(node, "lineno", 0)
+                    at = (batch.loader, method.__code__.co_filename, line, told)
+                    self.lines[self.current] = at
+
+    def backward(self, pass_: Pass) -> None:
+        _, file, line, told = self.lines.get(self.current or 0, (None, "", 0, ""))
+        if line:
+            self.find(
+                Place(None, file, line),
+                f"{told} runs for every sample that is made: line {line} starts the generator "
+                "again, so that each sample gets the same numbers, in every epoch",
+                "leave it out and seed once, at the beginning; or add the sample's index to the "
+                "seed",
+            )
+
+
+def _constant_seed(node: ast.AST, code: CodeType) -> str:
+    """A call that seeds with a number that is the same each time; empty for anything else."""
+    if not isinstance(node, ast.Call) or len(node.args) != 1:
+        return ""
+    called = ast.unparse(node.func)
+    if not called.endswith(("random.seed", "torch.manual_seed", "clew.manual_seed")):
+        return ""
+    given = list(ast.walk(node.args[0]))
+    if any(isinstance(n, (ast.Call, ast.Subscript, ast.Attribute)) for n in given):
+        return ""
+    if {n.id for n in given if isinstance(n, ast.Name)} & set(code.co_varnames):
+        return ""
+    return f"{called}({ast.unparse(node.args[0])})"
 
 
 def _parts(loader: Any) -> list[Any]:

@@ -1,0 +1,159 @@
+"""Whole programs without a mistake: one picture alone, seeds for each sample, parts of samplers."""
+
+from __future__ import annotations
+
+TWELFTH_CLEAN: dict[str, str] = {
+    "deep_image_prior": """
+target = torch.rand(1, 1, 16, 16)
+noisy = target + 0.1 * torch.randn_like(target)
+z = torch.randn(1, 4, 16, 16)
+
+def part(a, b):
+    return [nn.Conv2d(a, b, 3, padding=1), nn.BatchNorm2d(b), nn.LeakyReLU(0.1)]
+
+net = nn.Sequential(*part(4, 16), *part(16, 16), nn.Conv2d(16, 1, 1), nn.Sigmoid())
+opt = torch.optim.Adam(net.parameters(), lr=0.01)
+for i in range(15):
+    out = net(z + 0.03 * torch.randn_like(z))
+    loss = F.mse_loss(out, noisy)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "sharded_stream": """
+class Lines(torch.utils.data.IterableDataset):
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        info = torch.utils.data.get_worker_info()
+        rank, world = (info.id, info.num_workers) if info else (0, 1)
+        for i in range(rank, self.n, world):
+            g = torch.Generator().manual_seed(i)
+            x = torch.randn(6, generator=g)
+            yield x, int(x[0] > 0)
+
+net = nn.Linear(6, 2)
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+for epoch in range(2):
+    for x, y in DataLoader(Lines(96), batch_size=8, num_workers=2):
+        opt.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        opt.step()
+""",
+    "tabular_q": """
+S, A = 12, 3
+Q = nn.Embedding(S, A)
+nn.init.zeros_(Q.weight)
+opt = torch.optim.SGD(Q.parameters(), lr=0.5)
+s = 0
+for t in range(120):
+    a = random.randrange(A) if random.random() < 0.5 else int(Q.weight[s].argmax())
+    n = max(0, min(S - 1, s + (a - 1)))
+    r = 1.0 if n == S - 1 else 0.0
+    with torch.no_grad():
+        target = r + (0.0 if r else 0.9 * Q(torch.tensor([n])).max().item())
+    q = Q(torch.tensor([s]))[0, a]
+    loss = 0.5 * (q - target) ** 2
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    s = 0 if r else n
+""",
+    "rare_positives": """
+x = torch.randn(600, 10)
+y = (x[:, 0] + 0.3 * torch.randn(600) > 2.2).float()
+net = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 1))
+net[-1].bias.data.fill_(math.log(0.02 / 0.98))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+loader = DataLoader(TensorDataset(x, y), batch_size=30, shuffle=True)
+for epoch in range(2):
+    for a, b in loader:
+        logit = net(a).squeeze(-1)
+        loss = F.binary_cross_entropy_with_logits(logit, b, pos_weight=torch.tensor(20.0))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+with torch.no_grad():
+    p = net(x).sigmoid().squeeze(-1)
+    print(((p > 0.5).float() == y).float().mean())
+""",
+    "checkpointed": """
+from clew.utils.checkpoint import checkpoint
+
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inp = nn.Linear(8, 32)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.LayerNorm(32), nn.Linear(32, 32), nn.GELU(), nn.Dropout(0.1))
+            for _ in range(4)
+        )
+        self.out = nn.Linear(32, 2)
+
+    def forward(self, x):
+        h = self.inp(x)
+        for b in self.blocks:
+            h = h + checkpoint(b, h, use_reentrant=False)
+        return self.out(h)
+
+net = Deep()
+opt = torch.optim.AdamW(net.parameters(), lr=1e-3)
+for _ in range(10):
+    x = torch.randn(32, 8)
+    opt.zero_grad()
+    F.cross_entropy(net(x), (x[:, 0] > x[:, 1]).long()).backward()
+    opt.step()
+""",
+    "anomaly_autoencoder": """
+normal = torch.randn(200, 12) @ torch.randn(12, 12) * 0.3
+odd = torch.randn(40, 12) * 2
+train, held = normal[:160], normal[160:]
+enc, dec = [nn.Linear(12, 6), nn.ELU(), nn.Linear(6, 3)], [nn.Linear(3, 6), nn.ELU()]
+ae = nn.Sequential(*enc, nn.ELU(), *dec, nn.Linear(6, 12))
+opt = torch.optim.Adam(ae.parameters(), lr=2e-3, weight_decay=1e-5)
+for epoch in range(4):
+    ae.train()
+    for (batch,) in DataLoader(TensorDataset(train), batch_size=32, shuffle=True):
+        loss = F.mse_loss(ae(batch), batch)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+ae.eval()
+with torch.no_grad():
+    err = lambda x: (ae(x) - x).pow(2).mean(1)
+    limit = err(held).quantile(0.95)
+    print((err(odd) > limit).float().mean().item())
+""",
+    "seeds_and_samplers_on_purpose": """
+class Points(Dataset):
+    def __init__(self, base):
+        self.base = base
+        self.x = torch.randn(60, 5)
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        np.random.seed(self.base + i)
+        noise = torch.from_numpy(np.random.randn(5).astype(np.float32))
+        return self.x[i] + 0.1 * noise, 2 * (self.x[i, 0] > 0).float() - 1
+
+Sampler = torch.utils.data.SubsetRandomSampler
+data = Points(7)
+train = DataLoader(data, 10, sampler=Sampler(range(40)))
+fit = DataLoader(data, 10, sampler=Sampler(range(20)))
+test = DataLoader(data, 10, sampler=Sampler(range(40, 60)))
+net = nn.Linear(5, 1)
+opt = torch.optim.SGD(net.parameters(), 0.05)
+loss_fn = nn.SoftMarginLoss()
+for epoch in range(3):
+    for x, y in train:
+        opt.zero_grad()
+        loss_fn(net(x).squeeze(1), y).backward()
+        opt.step()
+    with torch.no_grad():
+        for loader in (fit, test):
+            print(sum(loss_fn(net(x).squeeze(1), y).item() for x, y in loader))
+""",
+}
