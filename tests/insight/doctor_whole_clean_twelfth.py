@@ -156,4 +156,81 @@ for epoch in range(3):
         for loader in (fit, test):
             print(sum(loss_fn(net(x).squeeze(1), y).item() for x, y in loader))
 """,
+    "pruned_by_masks": """
+net = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 3))
+masks = {}
+with torch.no_grad():
+    for n, p in net.named_parameters():
+        if p.dim() > 1:
+            masks[n] = (p.abs() > p.abs().quantile(0.5)).float()
+            p.mul_(masks[n])
+opt = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
+for step in range(10):
+    x = torch.randn(32, 8)
+    loss = F.cross_entropy(net(x), x[:, :3].argmax(1))
+    opt.zero_grad()
+    loss.backward()
+    for n, p in net.named_parameters():
+        if n in masks:
+            p.grad *= masks[n]
+    opt.step()
+""",
+    "dreaming_through_a_model": """
+world = nn.Sequential(nn.Linear(5, 32), nn.Tanh(), nn.Linear(32, 4))
+policy = nn.Sequential(nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 1), nn.Tanh())
+ow, op = torch.optim.Adam(world.parameters(), 3e-3), torch.optim.Adam(policy.parameters(), 1e-3)
+for it in range(12):
+    s, a = torch.randn(64, 4), torch.rand(64, 1) * 2 - 1
+    nxt = 0.9 * s + 0.2 * a
+    ow.zero_grad()
+    F.mse_loss(world(torch.cat([s, a], 1)), nxt).backward()
+    ow.step()
+    world.requires_grad_(False)
+    s = torch.randn(64, 4)
+    ret = 0
+    for t in range(6):
+        s = world(torch.cat([s, policy(s)], 1))
+        ret = ret - 0.95**t * s.pow(2).mean()
+    op.zero_grad()
+    (-ret).backward()
+    op.step()
+    world.requires_grad_(True)
+""",
+    "attention_pooling_over_time": """
+class Pool(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(6, 24, 3, padding=1)
+        self.att = nn.Conv1d(24, 1, 1)
+        self.fc = nn.Linear(24, 4)
+
+    def forward(self, x, lengths):
+        h = F.relu(self.conv(x))
+        a = self.att(h).squeeze(1)
+        a = a.masked_fill(torch.arange(x.size(2)) >= lengths[:, None], float("-inf"))
+        w = a.softmax(dim=1)
+        return self.fc(torch.einsum("bct,bt->bc", h, w))
+
+net = Pool()
+opt = torch.optim.Adam(net.parameters(), lr=2e-3)
+for _ in range(10):
+    x = torch.randn(16, 6, 20)
+    lengths = torch.randint(5, 21, (16,))
+    loss = F.cross_entropy(net(x, lengths), x[:, :4, :5].mean(2).argmax(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "gradients_cleaned": """
+words, out = nn.Embedding(40, 8), nn.Linear(8, 3)
+opt = torch.optim.AdamW([*words.parameters(), *out.parameters()], lr=1e-2)
+for step in range(8):
+    ids = torch.randint(0, 20, (16,))
+    opt.zero_grad()
+    F.cross_entropy(out(words(ids)), ids % 3).backward()
+    for p in words.parameters():
+        p.grad[torch.isnan(p.grad)] = 0
+        p.grad[p.grad.abs() < 1e-6] = 0.0
+    opt.step()
+""",
 }

@@ -121,4 +121,73 @@ for epoch in range(4):
             optimizer.zero_grad()
 """,
     ),
+    "one_block_many_times": (
+        "two modules are one",
+        """
+class Mixer(nn.Module):
+    def __init__(self, depth=4, d=16):
+        super().__init__()
+        block = nn.Sequential(nn.LayerNorm(d), nn.Linear(d, d), nn.GELU())
+        self.blocks = nn.ModuleList()
+        for _ in range(depth):
+            block = nn.Sequential(nn.LayerNorm(d), nn.Linear(d, d), nn.GELU())  #+
+            self.blocks.append(block)  # here
+        self.head = nn.Linear(d, 2)
+
+    def forward(self, x):
+        for b in self.blocks:
+            x = x + b(x)
+        return self.head(x)
+
+net = Mixer()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(8):
+    x = torch.randn(32, 16)
+    loss = F.cross_entropy(net(x), (x[:, 0] * x[:, 1] > 0).long())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    ),
+    "kept_in_the_buffer": (
+        "kept with their graphs",
+        """
+class Replay:
+    def __init__(self, size=500):
+        self.items = deque(maxlen=size)
+
+    def push(self, *item):
+        self.items.append(item)  #- here
+        self.items.append([t.detach() if torch.is_tensor(t) else t for t in item])  #+
+
+world = nn.GRUCell(3, 12)
+head = nn.Linear(12, 3)
+opt = torch.optim.Adam([*world.parameters(), *head.parameters()], lr=1e-3)
+replay = Replay()
+for t in range(40):
+    obs, nxt = torch.randn(8, 3), torch.randn(8, 3)
+    h = world(obs)
+    loss = F.mse_loss(head(h), nxt)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    replay.push(obs, h, nxt)
+""",
+    ),
+    "rows_of_a_gradient_zeroed": (
+        "a frozen parameter is changed",
+        """
+words, out = nn.Embedding(20, 8), nn.Linear(8, 3)
+opt = torch.optim.AdamW([*words.parameters(), *out.parameters()], lr=1e-2, weight_decay=0.1)
+kept = words.weight[:10].detach().clone()
+for step in range(8):
+    ids = torch.randint(0, 20, (64,))
+    opt.zero_grad()
+    F.cross_entropy(out(words(ids)), ids % 3).backward()
+    words.weight.grad[:10] = 0  # here
+    nn.utils.clip_grad_norm_(words.parameters(), 0.01)
+    opt.step()
+    words.weight.data[:10] = kept  #+
+""",
+    ),
 }

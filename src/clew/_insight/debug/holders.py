@@ -230,6 +230,21 @@ def put_into(kept: Any, file: str) -> Place | None:
     return Place(None, file, lines.pop()) if len(lines) == 1 else None
 
 
+def appended(file: str, attribute: str) -> Place | None:
+    """The one line of a file that appends to what an attribute of self holds."""
+    tree = _tree_of(file)
+    lines = {
+        node.lineno
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "append"
+        and isinstance(node.func.value, ast.Attribute)
+        and node.func.value.attr == attribute
+    }
+    return Place(None, file, lines.pop()) if len(lines) == 1 else None
+
+
 def _tree_of(file: str) -> ast.Module | None:
     try:
         return ast.parse("".join(linecache.getlines(file)))

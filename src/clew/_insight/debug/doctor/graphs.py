@@ -15,7 +15,7 @@ from clew._insight.debug.doctor.nodes import LOSSES
 from clew._insight.debug.doctor.rule import CALLS, Rule
 from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.doctor.source import parsed
-from clew._insight.debug.holders import assignment, holder_of, put_into, repetition
+from clew._insight.debug.holders import appended, assignment, holder_of, put_into, repetition
 from clew._insight.debug.place import Place, placed
 
 _ROUNDS = 3
@@ -349,6 +349,7 @@ class SharedByAccident(Rule):
                     if child is holder:
                         path = name
                         place = place or assignment(type(owner), name)
+                        place = (place and appended(place.file, name)) or place
             child = holder._modules[same[0]]
             count = sum(p.numel() for p in child.parameters())
             use = next((u for p in child.parameters() if (u := _C._recorded_use(p))), None)

@@ -23,9 +23,14 @@ class ZeroedNotFrozen(Rule):
 
     mistake = "a frozen parameter is changed by the optimizer"
 
-    ZEROING = re.compile(
-        r"\.grad\b.*(\.zero_\(\)|\.(fill|mul)_\(0[.0]*\)|[^=!<>]=\s*0[.0]*\s*(#|$)|"
-        r"(\*=|\.mul_\().*mask)"
+    # All of a gradient, and rows of it by their numbers. Where a condition or a mask chooses, as
+    # for gradients that are small or NaN, other rows may be 0 by themselves.
+    WHOLE = re.compile(
+        r"\.grad(\.data)?(\.zero_\(\)|\.(fill|mul)_\(0[.0]*\)|\s*\*=\s*0[.0]*\s*(#|$))"
+    )
+    ROWS = re.compile(
+        r"\.grad(\.data)?\[(\d+|[\w.+ -]*:[\w.+ -]*)\]"
+        r"(\.zero_\(\)|\.fill_\(0[.0]*\)|\s*\*?=\s*0[.0]*\s*(#|$))"
     )
 
     def __init__(self, run: Any) -> None:
@@ -33,7 +38,8 @@ class ZeroedNotFrozen(Rule):
         self.fed: set[int] = set()  # parameters that a backward reached since the last step
         # By parameter: itself, its rows without gradient, the line that took it away.
         self.zeroed: dict[int, tuple[Tensor, Any, Place]] = {}
-        self.before: list[tuple[Tensor, Any, Any, Place]] = []
+        # By optimizer: such parameters, their rows, these before the step, the line.
+        self.before: dict[int, list[tuple[Tensor, Any, Any, Place]]] = {}
         self.times: dict[tuple[str, int], int] = {}
 
     def backward(self, pass_: Pass) -> None:
@@ -51,27 +57,37 @@ class ZeroedNotFrozen(Rule):
             return
         raw = _C._place_of_write(grad)
         place = placed(raw) if raw is not None else None
-        if place is None or not self.ZEROING.search(place.source):
+        if place is None:
+            return
+        whole, part = (bool(r.search(place.source)) for r in (self.WHOLE, self.ROWS))
+        if not (whole or part):
             return
         v = values(grad)
         rows = ~v.reshape(len(v), -1).any(1)
-        if rows.any():
+        if rows.all() if whole else rows.any():
             self.zeroed[id(p)] = (p, rows, place)
 
     def stepping(self, watched: Watched) -> None:
-        self.before = []
+        self._judge(watched)
+        mine = self.before[id(watched)] = []
         for group in watched.optimizer.param_groups:
             if any(group.get(k) for k in ("weight_decay", "momentum", "betas")):
                 for p in group["params"]:
                     self._look_at(p)
                     if id(p) in self.zeroed:
                         _, rows, place = self.zeroed.pop(id(p))
-                        self.before.append((p, rows, values(p)[rows].copy(), place))
+                        mine.append((p, rows, values(p)[rows].copy(), place))
 
     def stepped(self, watched: Watched) -> None:
         self.fed -= {id(p) for p in watched.params}
-        for p, rows, old, place in self.before:
-            change = float(np.abs(values(p)[rows] - old).max()) if old.size else 0.0
+
+    def _judge(self, watched: Watched) -> None:
+        """What the step before did, unless the values were written back since."""
+        for p, rows, old, place in self.before.get(id(watched), ()):
+            now = values(p)
+            if len(now) != len(rows) or now[rows].shape != old.shape:
+                continue
+            change = float(np.abs(now[rows] - old).max()) if old.size else 0.0
             if not change > 0:
                 continue
             key = (place.file, place.line)
@@ -79,7 +95,7 @@ class ZeroedNotFrozen(Rule):
             if times < _IN_A_ROW:
                 continue
             group = next(
-                g for g in watched.optimizer.param_groups if any(q is p for q in g["params"])
+                (g for g in watched.optimizer.param_groups if any(q is p for q in g["params"])), {}
             )
             why = [f"{k}={group[k]}" for k in ("weight_decay", "momentum", "betas") if group.get(k)]
             all_rows = "" if rows.all() else f"{int(rows.sum())} of {len(rows)} rows of "
@@ -91,7 +107,6 @@ class ZeroedNotFrozen(Rule):
                 "give the optimizer only what is trained, or set requires_grad=False and "
                 "p.grad = None; of single rows, write their values back after step()",
             )
-        self.before = []
 
 
 class ClearedByTheNext(Rule):
