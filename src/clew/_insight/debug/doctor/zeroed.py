@@ -10,10 +10,10 @@ import numpy as np
 
 from clew import _C, Tensor
 from clew._insight.debug.doctor.rule import Rule, values
-from clew._insight.debug.doctor.run import Pass, Watched
+from clew._insight.debug.doctor.run import Pass, Watched, call_key
 from clew._insight.debug.doctor.source import parsed
 from clew._insight.debug.doctor.training import is_zero
-from clew._insight.debug.place import Place, placed
+from clew._insight.debug.place import Place
 
 _IN_A_ROW = 3  # times that something must happen to be no accident
 
@@ -29,7 +29,7 @@ class ZeroedNotFrozen(Rule):
         r"\.grad(\.data)?(\.zero_\(\)|\.(fill|mul)_\(0[.0]*\)|\s*\*=\s*0[.0]*\s*(#|$))"
     )
     ROWS = re.compile(
-        r"\.grad(\.data)?\[(\d+|[\w.+ -]*:[\w.+ -]*)\]"
+        r"\.grad(\.data)?\[(?P<first>-?\d*) ?(?P<colon>:?) ?(?P<end>-?\d*)\]"
         r"(\.zero_\(\)|\.fill_\(0[.0]*\)|\s*\*?=\s*0[.0]*\s*(#|$))"
     )
 
@@ -41,6 +41,7 @@ class ZeroedNotFrozen(Rule):
         # By optimizer: such parameters, their rows, these before the step, the line.
         self.before: dict[int, list[tuple[Tensor, Any, Any, Place]]] = {}
         self.times: dict[tuple[str, int], int] = {}
+        self.lines: dict[Any, tuple[Any, ...]] = {}  # that write gradients, and what they say
 
     def backward(self, pass_: Pass) -> None:
         if pass_.how != "grad":
@@ -56,14 +57,25 @@ class ZeroedNotFrozen(Rule):
         if grad is None or grad.is_sparse or grad.dim() == 0 or id(p) not in self.fed:
             return
         raw = _C._place_of_write(grad)
-        place = placed(raw) if raw is not None else None
-        if place is None:
+        if raw is None:
             return
-        whole, part = (bool(r.search(place.source)) for r in (self.WHOLE, self.ROWS))
+        key = call_key(raw)
+        if key not in self.lines:
+            place = Place(raw)
+            told = (r.search(place.source) for r in (self.WHOLE, self.ROWS))
+            self.lines[key] = (place, *told)
+        place, whole, part = self.lines[key]
         if not (whole or part):
             return
         v = values(grad)
         rows = ~v.reshape(len(v), -1).any(1)
+        if part is not None:  # others may be 0 by themselves
+            first, end = (int(part[k]) if part[k] else None for k in ("first", "end"))
+            if not part["colon"]:
+                end = None if first == -1 else (first or 0) + 1
+            chosen = np.zeros_like(rows)
+            chosen[first:end] = True
+            rows &= chosen
         if rows.all() if whole else rows.any():
             self.zeroed[id(p)] = (p, rows, place)
 
@@ -94,7 +106,7 @@ class ZeroedNotFrozen(Rule):
             times = self.times[key] = self.times.get(key, 0) + 1
             if times < _IN_A_ROW:
                 continue
-            group = next(
+            group: dict[str, Any] = next(
                 (g for g in watched.optimizer.param_groups if any(q is p for q in g["params"])), {}
             )
             why = [f"{k}={group[k]}" for k in ("weight_decay", "momentum", "betas") if group.get(k)]
