@@ -54,7 +54,9 @@ class ZeroedNotFrozen(Rule):
 
     def _look_at(self, p: Any) -> None:
         grad = p.grad
-        if grad is None or grad.is_sparse or grad.dim() == 0 or id(p) not in self.fed:
+        if grad is None or not grad._version:  # nothing has written to it
+            return
+        if grad.is_sparse or grad.dim() == 0 or id(p) not in self.fed:
             return
         raw = _C._place_of_write(grad)
         if raw is None:
