@@ -132,3 +132,57 @@ def test_products_of_samples_have_the_dtype_asked_for():
     assert [g.dtype for g in got] == [clew.int64, clew.float32]
     assert [g.tolist() for g in got] == [[2, 12], [2.0, 12.0]]
     assert vmap(lambda a: (a > 1).prod())(x).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda v: nn.functional.glu(v, -1),
+        lambda v: nn.functional.adaptive_avg_pool1d(v, 2),
+        lambda v: nn.functional.adaptive_max_pool1d(v, 2),
+        lambda v: nn.functional.interpolate(v, 3, mode="area"),
+    ],
+)
+def test_samples_along_any_dimension_keep_their_layout_to_themselves(function, dim):
+    x = normal(4, 4, 4, 4)
+    want = clew.stack([function(v) for v in x.unbind(dim)])
+    close(vmap(function, in_dims=dim)(x), want)
+
+
+def test_losses_that_check_their_targets_are_batched():
+    x, y = normal(3, 5).sigmoid(), normal(3, 5, seed=1).sigmoid()
+    classes = clew.tensor([[0, -1, 1, 1, 0], [3, 2, -1, 0, 0], [4, 1, 0, -1, 2]])
+    for function, *given in (
+        (nn.functional.binary_cross_entropy, x, y),
+        (nn.functional.multi_margin_loss, x, clew.tensor([0, 4, 2])),
+        (nn.functional.multilabel_margin_loss, x, classes),
+    ):
+        want = clew.stack([function(*row) for row in zip(*given)])
+        close(vmap(function)(*given), want)
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        vmap(nn.functional.multi_margin_loss)(x, clew.tensor([0, 9, 2]))
+
+
+def test_unpooling_is_batched():
+    x = normal(3, 2, 6, 6)
+    y, at = nn.functional.max_pool2d(x, 2, return_indices=True)
+    want = clew.stack([nn.functional.max_unpool2d(a, b, 2) for a, b in zip(y, at)])
+    close(vmap(lambda a, b: nn.functional.max_unpool2d(a, b, 2))(y, at), want)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda s: clew.select_scatter(clew.zeros(2, 4).double(), s, 0, 1),
+        lambda s: clew.slice_scatter(clew.zeros(8).double(), s, 0, 2, 6),
+        lambda s: clew.diagonal_scatter(clew.zeros(4, 4).double(), s),
+    ],
+)
+def test_samples_are_scattered_into_one_input(function):
+    x = normal(3, 4)
+    close(vmap(function)(x), clew.stack([function(row) for row in x]))
+    close(
+        vmap(grad(lambda s: function(s).pow(2).sum()))(x),
+        2 * x,
+    )

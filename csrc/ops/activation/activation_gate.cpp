@@ -61,7 +61,8 @@ void glu_shape(const Call& c, OutSpecs& out) {
   Dims sizes = x.sizes();
   sizes[dim] /= 2;
   OutSpec& spec = out.add(x.dtype(), sizes);
-  if (!x.is_contiguous()) spec.strides = kept_strides(alias(x, sizes, x.strides(), 0));
+  if (!x.is_contiguous() && !is_batched(x))
+    spec.strides = kept_strides(alias(x, sizes, x.strides(), 0));
 }
 void glu_cpu(const Call& c, Tensors& outs) {
   const Tensor &x = c.in[0], &y = outs[0];

@@ -3,12 +3,13 @@
 // Invariant: every window that is made holds at least one place of the padded image.
 #include "ops/pooling/pooling_windows.h"
 
+#include "graph/batch.h"
 #include "tensor/layout.h"
 
 namespace clew::pooling {
 
 std::optional<Dims> pooled_strides(const Tensor& x, const Dims& sizes) {
-  if (x.is_contiguous() || x.ndim() != 3 || x.ndim() != sizes.size())
+  if (x.is_contiguous() || is_batched(x) || x.ndim() != 3 || x.ndim() != sizes.size())
     return format_strides(x, sizes);
   Dims image = x.sizes(), steps = x.strides();
   image.insert(2, 1);

@@ -376,6 +376,9 @@ def _index_reduce_(
 
 def _scattered(name: str, input: Tensor, src: Tensor, pick: Callable[[Tensor], Tensor]) -> Tensor:
     out = input.clone()
+    if _C._vmap_depth():
+        # Samples of src need a copy each, even if they share the input.
+        out = _ops.where(src.detach().isnan().any(), out, out)
     part = pick(out)
     if part.shape != src.shape:
         raise RuntimeError(f"{name}: src must have shape {list(part.shape)}; got {list(src.shape)}")

@@ -313,7 +313,8 @@ def _unpool(
         total *= s
     lead = input.shape[:-n]
     flat_index = indices.flatten(-n)
-    if flat_index.numel():
+    # Under vmap scatter refuses what is out of bounds.
+    if flat_index.numel() and not clew._C._vmap_depth():
         high, low = flat_index.max().item(), flat_index.min().item()
         if low < 0 or high >= total:
             raise RuntimeError(
