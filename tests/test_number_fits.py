@@ -149,3 +149,33 @@ def test_writing_nowhere_overlaps_nothing() -> None:
     x = clew.zeros(3, 0).t()
     x[[]] = -1
     assert x.shape == (0, 3)
+
+
+BOUNDS: dict[str, Put] = {
+    "clamp min": lambda x, v: x.clamp(min=v),
+    "clamp max": lambda x, v: x.clamp(max=v),
+    "clamp_": lambda x, v: x.clone().clamp_(max=v),
+    "clamp_max": lambda x, v: clew.clamp_max(x, v),
+    "clamp_min": lambda x, v: clew.clamp_min(x, v),
+    "hardtanh": lambda x, v: clew.nn.functional.hardtanh(x, 0, v),
+    "threshold": lambda x, v: clew.nn.functional.threshold(x, 0, v),
+    "threshold's bound": lambda x, v: clew.nn.functional.threshold(x, v, 0),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("dtype", [clew.uint8, clew.int8])
+def test_a_bound_fits_the_elements(name: str, dtype: clew.dtype) -> None:
+    x = clew.tensor([0, 5, 100], dtype=dtype)
+    assert BOUNDS[name](x, 100).dtype is dtype
+    with pytest.raises(RuntimeError, match="without overflow"):
+        BOUNDS[name](x, 300)
+
+
+def test_thresholds_of_integers_lose_their_fractions() -> None:
+    x = clew.tensor([-3, 0, 5])
+    assert clew.nn.functional.threshold(x, 0.5, -7.9).tolist() == [-7, -7, 5]
+    assert clew.nn.Threshold(0.5, 2.5, inplace=True)(x.clone()).tolist() == [2, 2, 5]
+    assert clew.addcmul(x, x, x, value=0.5).tolist() == [-3, 0, 5]
+    with pytest.raises(RuntimeError, match="fraction"):
+        clew.add(x, x, alpha=0.5)

@@ -41,7 +41,7 @@ void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
 // Cheap operations on rows of bfloat16, without blocks of float in between.
 template <int P, class F>
 [[gnu::flatten]] void bf16_rows(char* const* p, int64_t n, const Scalar* params) {
-  const Params<float, P> c(params);
+  const Params<float, P, 1> c(params);
   auto* o = reinterpret_cast<uint16_t*>(p[0]);
   auto* a = reinterpret_cast<const uint16_t*>(p[1]);
   auto* b = reinterpret_cast<const uint16_t*>(p[2]);

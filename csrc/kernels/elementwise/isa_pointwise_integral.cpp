@@ -119,17 +119,14 @@ template <class T> T shifted_right(T a, T count) {
   return in_width(count) ? shifted : a < 0 ? T(-1) : T(0);
 }
 
-// A clamp bound converted to T. A bound outside T's range becomes the nearest end of the range.
+// A clamp bound converted to T. A negative bound of an unsigned type becomes 0; others outside T's
+// range are refused.
 template <class T> T bound(const Scalar& s, T otherwise) {
   using limits = std::numeric_limits<T>;
   if (!s.has_value()) return otherwise;
-  if (s.is_big()) return std::is_same_v<T, uint64_t> ? s.to<T>() : limits::max();
-  if (s.is_integral()) {
-    if (std::cmp_less_equal(s.i, limits::lowest())) return limits::lowest();
-    return std::cmp_greater_equal(s.i, limits::max()) ? limits::max() : static_cast<T>(s.i);
-  }
-  if (s.to_double() <= static_cast<double>(limits::lowest())) return limits::lowest();
-  if (s.to_double() >= static_cast<double>(limits::max())) return limits::max();
+  require_fits("bound", s, dtype_of<T>());
+  if (s.is_integral() && !s.is_big())
+    return std::cmp_less(s.i, limits::lowest()) ? limits::lowest() : static_cast<T>(s.i);
   return s.to<T>();
 }
 template <class T>

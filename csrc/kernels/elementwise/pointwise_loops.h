@@ -5,6 +5,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/fits.h"
 #include "base/ndview.h"
 #ifdef __F16C__
 #include <immintrin.h>
@@ -55,8 +56,9 @@ template <class T> inline const T& read(const char* p, int64_t offset) {
   return *reinterpret_cast<const T*>(p + offset);
 }
 
-// The op's scalar parameters, converted once a row.
-template <class T, int P> struct Params {
+// The op's scalar parameters, converted once a row. Integral elements take the whole part of a
+// fraction, but not as the factor (alpha) of a binary op.
+template <class T, int P, int operands> struct Params {
   T value[P == 0 ? 1 : P] = {};
   explicit Params(const Scalar* p) {
     for (int i = 0; i < P; ++i) {
@@ -64,9 +66,12 @@ template <class T, int P> struct Params {
         require(!p[i].is_complex(), "a complex argument does not fit ", dtype_of<T>(), " tensors");
       }
       if constexpr (std::is_integral_v<T>) {
-        require(!p[i].is_float() || p[i].re == std::floor(p[i].re),
-                "for integral input tensors, a scalar argument must not be a fraction; got ",
-                p[i].re);
+        if constexpr (operands == 2) {
+          require(!p[i].is_float() || p[i].re == std::floor(p[i].re),
+                  "for integral input tensors, a scalar argument must not be a fraction; got ",
+                  p[i].re);
+        }
+        require_fits("scalar argument", p[i], dtype_of<T>());
       }
       value[i] = p[i].to<T>();
     }
@@ -155,7 +160,7 @@ template <int N, class H, class T, class R, bool numbers = false>
 template <class T, class F, int P>
 [[gnu::flatten]] void unary_rows(char* const* p, int64_t n, const Scalar* params) {
   using R = typename result_of<T, F, P, 1>::type;
-  const Params<T, P> c(params);
+  const Params<T, P, 1> c(params);
   auto* o = reinterpret_cast<R*>(p[0]);
   auto* a = reinterpret_cast<const T*>(p[1]);
 #pragma GCC ivdep
@@ -174,7 +179,7 @@ void unary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
 template <class T, class F, int P, int single>
 [[gnu::flatten]] void binary_rows(char* const* p, int64_t n, const Scalar* params) {
   using R = typename result_of<T, F, P, 2>::type;
-  const Params<T, P> c(params);
+  const Params<T, P, 2> c(params);
   auto* o = reinterpret_cast<R*>(p[0]);
   auto* a = reinterpret_cast<const T*>(p[1]);
   auto* b = reinterpret_cast<const T*>(p[2]);
@@ -209,7 +214,7 @@ void binary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* para
 template <class T, class F, int P, bool single>
 [[gnu::flatten]] void ternary_rows(char* const* p, int64_t n, const Scalar* params) {
   using R = typename result_of<T, F, P, 3>::type;
-  const Params<T, P> c(params);
+  const Params<T, P, 3> c(params);
   auto* o = reinterpret_cast<R*>(p[0]);
   auto* x = reinterpret_cast<const T*>(p[1]);
   auto* y = reinterpret_cast<const T*>(p[2]);

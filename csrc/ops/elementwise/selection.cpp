@@ -323,6 +323,9 @@ constexpr OpDef clamp_op = composite({
     .out_memory = OutMemory::aligned,
 });
 
+void check_bound(int, const Scalar& bound, DType compute) {
+  if (is_integral(compute)) require_fits("bound", bound, compute);
+}
 // Unlike maximum: at a tie the gradient is input's alone.
 void clamp_min_vjp(Vjp& c) {
   Tensor below = lt(c.in(0), c.in(1));
@@ -350,6 +353,7 @@ Returns:
 tensor([0., 2.])
 )",
     .loops = &table::maximum,
+    .check_number = check_bound,
     .saves = both_saved,
     .vjp = clamp_min_vjp,
 });
@@ -369,6 +373,7 @@ Returns:
 tensor([-1.,  0.])
 )",
     .loops = &table::minimum,
+    .check_number = check_bound,
     .saves = both_saved,
     .vjp = clamp_max_vjp,
 });
