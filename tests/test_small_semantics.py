@@ -287,3 +287,77 @@ def test_pairs_are_written_over_one_of_them(name: str) -> None:
     assert clew.equal(a, want)
     with pytest.raises(RuntimeError, match="single memory location"):
         function(a[1:], b[1:], out=a[:2])
+
+
+def test_what_changes_nothing_gives_its_input_back() -> None:
+    x = clew.ones(2, 3, requires_grad=True)
+    other = clew.zeros(2, 3)
+    same = clew.broadcast_tensors(x, other)
+    assert same[0] is x and same[1] is other
+    assert clew.broadcast_tensors(x, clew.ones(4, 1, 3))[0].shape == (4, 2, 3)
+    assert x.sum_to_size(2, 3) is x and x.sum_to_size(1, 3).shape == (1, 3)
+    assert clew.asarray(x) is x  # in its graph, unless something else is asked for
+    assert not clew.asarray(x, requires_grad=False).requires_grad
+    assert clew.asarray(other, requires_grad=True).requires_grad and not other.requires_grad
+    d = clew.distributions.Normal(x, clew.ones(2, 3))
+    assert d.loc is x
+
+
+def test_a_tensor_without_dimensions_has_none_to_name() -> None:
+    x = clew.tensor(3.0)
+    for call in (
+        lambda: x.stride(0),
+        lambda: x.stride(-1),
+        lambda: clew.unique(x, dim=0),
+        lambda: clew.unique_consecutive(x, dim=-1),
+    ):
+        with pytest.raises(IndexError, match="no dimensions"):
+            call()
+    assert x.stride() == () and clew.unique(x).tolist() == [3.0]
+
+
+def test_real_results_are_not_written_over_complex_numbers() -> None:
+    z = clew.tensor([3 + 4j])
+    with pytest.raises(RuntimeError, match="abs_: in place"):
+        z.abs_()
+    assert z.tolist() == [3 + 4j] and clew.tensor([-2.0]).abs_().tolist() == [2.0]
+
+
+def test_float_power_writes_only_over_double_precision() -> None:
+    for base, exponent in (
+        (clew.ones(2), 2),
+        (clew.ones(2, dtype=clew.int64), 2),
+        (clew.ones(2, dtype=clew.complex64), 2),
+        (clew.ones(2, dtype=clew.float64), 1j),
+    ):
+        with pytest.raises(RuntimeError, match="float_power_: the base has dtype"):
+            base.float_power_(exponent)
+    x = clew.tensor([2.0, 3.0], dtype=clew.float64, requires_grad=True)
+    y = x.clone()
+    assert y.float_power_(clew.tensor(3)) is y
+    y.sum().backward()
+    assert y.tolist() == [8.0, 27.0] and x.grad.tolist() == [12.0, 27.0]
+
+
+def test_masks_are_added_at_indices() -> None:
+    x, at, true = clew.zeros(3, dtype=clew.bool), clew.tensor([1]), clew.tensor([True])
+    assert x.index_add(0, at, true, alpha=2).tolist() == [False, True, False]
+    assert not x.index_add(0, at, true, alpha=0).any()
+
+
+def test_samples_of_nothing_keep_their_dtype_when_summed() -> None:
+    y = clew.zeros(2, 0, dtype=clew.int64)
+    got = clew.trapezoid(y)
+    assert got.dtype is clew.int64 and got.tolist() == [0, 0]
+    assert clew.trapezoid(clew.zeros(0, 3), dim=0).tolist() == [0.0] * 3
+
+
+def test_histogram_has_a_hundred_bins_by_default() -> None:
+    hist, edges = clew.histogram(clew.arange(4.0))
+    assert hist.shape == (100,) and edges.shape == (101,) and hist.sum() == 4
+
+
+@pytest.mark.parametrize("dtype", [clew.uint8, clew.bool, clew.float32, clew.int16])
+def test_rows_are_reduced_by_whole_indices_only(dtype: clew.dtype) -> None:
+    with pytest.raises(RuntimeError, match="int64 or int32"):
+        clew.zeros(3).index_reduce(0, clew.zeros(1, dtype=dtype), clew.ones(1), "amax")

@@ -540,6 +540,8 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   WatchedWrite watched(op, args, attrs);
   if (op.kind == OpKind::Elementwise) {
     OutputTypes types = elementwise_types(op, args);
+    if (op.result == Result::real && self.is_complex())
+      fail(name, ": in place it is not for complex tensors: the result is real; got ", self);
     if (!can_cast(types.output, self.dtype()))
       fail(name, ": result type ", types.output, " can't be cast to the desired output type ",
            self.dtype());

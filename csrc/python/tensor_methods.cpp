@@ -48,6 +48,9 @@ PyObject* method_stride(PyObject* o, PyObject* const* args, Py_ssize_t nargs, Py
     if (dim && dim != Py_None) {
       if (!is_int(dim))
         fail_type("stride(): argument 'dim' must be int, not ", Py_TYPE(dim)->tp_name);
+      if (strides.empty())
+        fail_index("stride: dimension specified as ", int_from(dim),
+                   " but tensor has no dimensions");
       return PyLong_FromLongLong(strides[wrap_dim(int_from(dim), strides.size(), "stride")]);
     }
     PyObject* tuple = checked(PyTuple_New(strides.size()));

@@ -490,6 +490,14 @@ void float_power_run(const Call& c, Tensors& outs) {
   DType d = c.in[0].is_complex() || c.in[1].is_complex() ? DType::Complex128 : DType::Float64;
   outs.push_back(pow(to_dtype(c.in[0], d), to_dtype(c.in[1], d)));
 }
+// The result is not cast back to the base's dtype.
+void float_power_write(const Call& c) {
+  const Tensor& base = c.in[0];
+  const DType d = base.is_complex() || c.in[1].is_complex() ? DType::Complex128 : DType::Float64;
+  require(base.dtype() == d, "float_power_: the base has dtype ", base.dtype(),
+          ", but the result needs ", d, "; use float_power()");
+  apply_inplace(pow_op, std::array{base, to_dtype(c.in[1], d)}, nullptr);
+}
 constexpr OpDef float_power_op = composite({
     .signature = "float_power(Tensor input, Operand exponent) -> Tensor",
     .doc = R"(Raises input to a power in double precision.
@@ -506,6 +514,7 @@ Returns:
 tensor([0.5000, 0.3333], dtype=clew.float64)
 )",
     .run = float_power_run,
+    .write = float_power_write,
     .inplace = true,
 });
 

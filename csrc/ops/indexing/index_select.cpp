@@ -125,7 +125,8 @@ Tensor scaled_source(const Call& c) {
   if (!a.alpha.equals(1)) {
     require(!(is_integral(source.dtype()) && !a.alpha.is_integral()), c.name(),
             ": alpha must be an integer for integer tensors");
-    source = mul(source, number(a.alpha));
+    source = source.dtype() == DType::Bool ? logical_and(source, number(a.alpha))
+                                           : mul(source, number(a.alpha));
   }
   return source;
 }

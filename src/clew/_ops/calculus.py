@@ -92,6 +92,8 @@ def trapezoid(
     tensor(28.5000)
     """
     sums, steps, axis = _samples("trapezoid", y, x, dx, dim)
+    if y.shape[axis] == 0:
+        return y.new_zeros([n for d, n in enumerate(y.shape, -y.ndim) if d != axis])
     return _as_given((sums * steps).sum(axis) / 2, y, x)
 
 

@@ -101,7 +101,7 @@ def asarray(
     dtype: _C.dtype | None = None,
     device: Any = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """Makes a tensor of a tensor, array, buffer, DLPack object, number or nested sequences.
 
@@ -111,7 +111,7 @@ def asarray(
         device: where the tensor is to be.
         copy: True always copies, False raises where memory cannot be shared, None shares
             where it can.
-        requires_grad: whether a result that does not come from a tensor asks for a gradient.
+        requires_grad: whether the result asks for a gradient; that of obj when not given.
 
     Returns:
         A tensor that shares memory with obj where that is possible and wanted.
@@ -143,7 +143,7 @@ def asarray(
     if source is None:
         if copy is False:
             raise ValueError(f"asarray: can't make a tensor of {type(obj).__name__} without a copy")
-        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+        return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     same = (dtype is None or dtype == source.dtype) and (
         device is None or _C.device(device) == source.device
     )
@@ -158,9 +158,11 @@ def asarray(
         out = source.clone()
     if isinstance(obj, Tensor):
         # PyTorch: the flag decides whether the result stays in obj's graph.
-        if not requires_grad and out.requires_grad:
+        if requires_grad is None or requires_grad == out.requires_grad:
+            return out
+        if not requires_grad:
             out = out.detach()
-        elif requires_grad and not out.requires_grad:
+        else:
             out = (out.detach() if out is obj else out).requires_grad_()
         return out
     return out.requires_grad_() if requires_grad else out

@@ -202,7 +202,7 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
 
 @asks_classes
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors expanded to the shape they broadcast to.
+    """The tensors expanded to the shape they broadcast to; all are given back where none grows.
 
     >>> [t.shape for t in clew.broadcast_tensors(clew.ones(2, 1), clew.ones(3))]
     [clew.Size([2, 3]), clew.Size([2, 3])]
@@ -210,7 +210,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     shape = broadcast_shapes(*(t.shape for t in tensors))
-    return tuple(t.expand(shape) for t in tensors)
+    return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)
 
 
 @asks_classes
@@ -391,6 +391,8 @@ def unique(
     """
     if dim is None:
         found = _C.ops._unique(input, sorted, return_inverse, return_counts)
+    elif input.ndim == 0:
+        raise _without_dims("unique", dim)
     else:
         found = _C.ops._unique_dim(input, dim, sorted, return_inverse, return_counts)
     return _selected(found, return_inverse, return_counts)
@@ -414,11 +416,17 @@ def unique_consecutive(
     >>> clew.unique_consecutive(clew.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
+    if dim is not None and input.ndim == 0:
+        raise _without_dims("unique_consecutive", dim)
     return _selected(
         _C.ops._unique_consecutive(input, return_inverse, return_counts, dim),
         return_inverse,
         return_counts,
     )
+
+
+def _without_dims(function: str, dim: int) -> IndexError:
+    return IndexError(f"{function}: dimension specified as {dim} but tensor has no dimensions")
 
 
 def _selected(found: Any, inverse: bool, counts: bool) -> Any:

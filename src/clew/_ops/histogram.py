@@ -215,7 +215,7 @@ def _histogram(
 @asks_classes
 def histogram(
     input: Tensor,
-    bins: Any,
+    bins: Any = 100,
     *,
     range: Any = None,
     weight: Tensor | None = None,

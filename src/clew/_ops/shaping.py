@@ -350,8 +350,10 @@ def _rows_to_reduce(dim: int, index: Tensor, source: Tensor, reduce: str) -> Ten
     """The index of every element of the source."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"index_reduce: reduce must be one of {_REDUCTIONS}; got {reduce!r}")
-    if index.ndim > 1 or index.is_floating_point() or index.is_complex():
-        raise IndexError("index_reduce: index must be a vector of int64 or int32")
+    if index.ndim > 1:
+        raise IndexError("index_reduce: index must be a vector")
+    if index.dtype not in (_dtypes.int64, _dtypes.int32):
+        raise RuntimeError(f"index_reduce: index must be int64 or int32; got {index.dtype}")
     shape = [-1 if d == dim % max(source.ndim, 1) else 1 for d in range(source.ndim)]
     return index.long().reshape(shape).expand(source.shape)
 

@@ -416,7 +416,9 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
             f"sum_to_size: size {wanted} is not expandable to size {list(self.shape)}."
         )
     dims = [d for d in range(self.ndim) if d < extra or wanted[d - extra] != self.shape[d]]
-    return (self.sum(dims, keepdim=True) if dims else self).reshape(wanted)
+    if not dims:
+        return self
+    return self.sum(dims, keepdim=True).reshape(wanted)
 
 
 def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
