@@ -532,3 +532,47 @@ def test_identity_grids_are_rounded_as_in_pytorch(size):
     want = line * np.float32(size - 1) / np.float32(size)
     got = F.affine_grid(theta, (1, 1, size, size), align_corners=False).numpy()
     assert np.array_equal(got[0, 0, :, 0], want) and np.array_equal(got[0, :, 0, 1], want)
+
+
+def test_the_infinite_norm_pools_the_greatest_size():
+    x = clew.tensor([[-3.0, 1.0, 2.0, -5.0]], requires_grad=True)
+    inf = float("inf")
+    assert F.lp_pool1d(x, inf, 2).tolist() == [[3.0, 5.0]]
+    assert F.lp_pool1d(x, -inf, 2).tolist() == [[1.0, 2.0]]
+    image = clew.randn(1, 2, 5, 5)
+    want = F.max_pool2d(image.abs(), 2, 1, ceil_mode=True)
+    assert clew.equal(clew.nn.LPPool2d(inf, 2, 1, ceil_mode=True)(image), want)
+    F.lp_pool1d(x, inf, 2).sum().backward()
+    assert x.grad.tolist() == [[-1.0, 0.0, 0.0, -1.0]]
+
+
+def test_cosines_of_mixed_dtypes():
+    x, y = clew.tensor([[1.0, 2.0]]), clew.tensor([[2, 4]], dtype=clew.uint8)
+    got = F.cosine_similarity(x, y)
+    assert got.dtype is clew.float32 and got.tolist() == pytest.approx([1.0])
+    assert F.cosine_similarity(x, y.double()).dtype is clew.float64
+
+
+def test_a_weight_of_more_dims_keeps_the_dim_of_the_classes():
+    x, y = clew.tensor([0.5, -1.0]), clew.tensor([1.0, 0.0])
+    got = F.multilabel_soft_margin_loss(x, y, clew.full((1, 2), 2.0), reduction="none")
+    one = F.multilabel_soft_margin_loss(x.reshape(2, 1), y.reshape(2, 1), reduction="none")
+    assert clew.allclose(got, one)  # summed over the weight's own dim, divided by two classes
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 4), (2, 3, 4), (2, 3, 4, 2, 2, 2)])
+def test_dropout3d_reads_other_ranks_as_one_sample(shape):
+    x = clew.ones(shape)
+    with pytest.warns(UserWarning, match="dropout3d"):
+        y = F.dropout3d(x, 0.5)
+    rows = y.reshape(shape[0], -1)
+    assert all(row.unique().numel() == 1 for row in rows) and set(y.unique().tolist()) <= {0.0, 2.0}
+
+
+def test_feature_dropout_of_few_dims_where_nothing_is_drawn():
+    x = clew.tensor(3.0, requires_grad=True)
+    assert F.dropout2d(x, 0.0) is x and F.dropout2d(x, 0.5, training=False) is x
+    y = F.dropout2d(x, 1.0)
+    assert y.item() == 0.0 and clew.autograd.grad(y, x)[0].item() == 0.0
+    with pytest.raises(RuntimeError, match="at least 2 dims"):
+        F.dropout2d(x, 0.5)

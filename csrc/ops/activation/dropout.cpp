@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "graph/inplace.h"
 #include "graph/modes.h"
+#include "graph/warning.h"
 #include "kernels/random/random.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/random.h"
@@ -178,7 +179,7 @@ Tensor run(const Tensor& x, const char* name, const DropoutAttrs& a, bool featur
   MaskAttrs m;
   m.keep = 1 - a.p;
   m.scale = a.p == 1 ? 0 : 1 / m.keep;
-  m.feature = feature;
+  m.feature = feature && x.ndim() >= 2;  // fewer dims only where everything is dropped
   m.masked = modes.vmap || is_batched(x) || (modes.grad && x.requires_grad());
   if (alpha) {
     // Keeps mean 0 and variance 1 of a SELU's output: dropped elements take its lower limit.
@@ -202,7 +203,8 @@ Tensor run_channels(const Tensor& x, const char* name, const DropoutAttrs& a, in
   return squeeze(run(unsqueeze(x, 0), name, a, true, false), {0});
 }
 Tensor run_feature(const Tensor& x, const char* name, const DropoutAttrs& a, bool alpha) {
-  require(x.ndim() >= 2 || !a.training, name, ": input must have at least 2 dims; got ", x);
+  require(x.ndim() >= 2 || a.p == 1 || leaves(x, a), name,
+          ": input must have at least 2 dims; got ", x);
   return run(x, name, a, true, alpha);
 }
 
@@ -226,7 +228,14 @@ void dropout2d_run(const Call& c, Tensors& outs) {
   outs.push_back(run_feature(c.in[0], "dropout2d", c.as<DropoutAttrs>(), false));
 }
 void dropout3d_run(const Call& c, Tensors& outs) {
-  outs.push_back(run_channels(c.in[0], "dropout3d", c.as<DropoutAttrs>(), 5));
+  const Tensor& x = c.in[0];
+  const auto& a = c.as<DropoutAttrs>();
+  if (x.ndim() == 5) return outs.push_back(run(x, "dropout3d", a, true, false));
+  if (x.ndim() != 4)
+    warn(concat("dropout3d: received a ", x.ndim(),
+                "-D input, which is read as a sample without a batch dimension; give 4 or 5 "
+                "dimensions"));
+  outs.push_back(squeeze(run_feature(unsqueeze(x, 0), "dropout3d", a, false), {0}));
 }
 
 // In place. If dropout changes nothing, x is not written, so x may be a leaf.

@@ -334,6 +334,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> clew
         >>> clew.nn.functional.cosine_similarity(x, x).tolist()
         [1.0]
     """
+    if x1.dtype is not x2.dtype:
+        common = clew.promote_types(x1.dtype, x2.dtype)
+        x1, x2 = x1.to(common), x2.to(common)
     if x1.shape != x2.shape:
         x1, x2 = clew.broadcast_tensors(x1, x2)
     # Each vector is divided by its own length, so that the product of two small lengths cannot
@@ -506,4 +509,6 @@ def multilabel_soft_margin_loss(
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return _reduced(loss.mean(-1), reduction)
+    # A weight with more dimensions than the scores does not move the dim of the classes.
+    dim = input.dim() - 1
+    return _reduced(loss.sum(dim) / input.shape[dim] if input.dim() else loss, reduction)

@@ -433,7 +433,7 @@ def max_unpool3d(
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 3)
 
 
-def _lp_pool(n: int, pool: Any) -> Any:
+def _lp_pool(n: int, pool: Any, most: Any) -> Any:
     def lp_pool(
         input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Any:
@@ -441,7 +441,7 @@ def _lp_pool(n: int, pool: Any) -> Any:
 
         Args:
             input: (N, C, {space}) or (C, {space}), floating point.
-            norm_type: p, not 0.
+            norm_type: p, not 0; inf takes the greatest size.
             kernel_size: the window's size, an int or one for each dim.
             stride: the distance of windows, an int or one for each dim; None is kernel_size.
             ceil_mode: round the size up, so that windows may begin within and end outside.
@@ -460,6 +460,9 @@ def _lp_pool(n: int, pool: Any) -> Any:
             count *= k
         if stride is None:
             stride = kernel_size
+        if norm_type in (float("inf"), -float("inf")):
+            sign = 1 if norm_type > 0 else -1
+            return most(input.abs() * sign, kernel_size, stride, ceil_mode=ceil_mode) * sign
         mean = pool(input**norm_type, kernel_size, stride, 0, ceil_mode)
         return (mean.sign() * mean.abs().relu() * count) ** (1.0 / norm_type)
 
@@ -467,9 +470,9 @@ def _lp_pool(n: int, pool: Any) -> Any:
     return lp_pool
 
 
-lp_pool1d = asks_classes(_lp_pool(1, avg_pool1d))
-lp_pool2d = asks_classes(_lp_pool(2, avg_pool2d))
-lp_pool3d = asks_classes(_lp_pool(3, avg_pool3d))
+lp_pool1d = asks_classes(_lp_pool(1, avg_pool1d, max_pool1d))
+lp_pool2d = asks_classes(_lp_pool(2, avg_pool2d, max_pool2d))
+lp_pool3d = asks_classes(_lp_pool(3, avg_pool3d, max_pool3d))
 
 
 def _fractional(n: int) -> Any:
