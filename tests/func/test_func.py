@@ -635,3 +635,11 @@ def test_jacobians_of_numbers():
         close(jacobian(clew.sin)(x), x.cos())
         close(vmap(jacobian(clew.sin))(normal(3)), normal(3).cos())
     close(hessian(clew.sin)(x), -x.sin())
+
+
+@pytest.mark.parametrize("function", [lambda x: x > 0, lambda x: (x, x.long()), lambda x: x.int()])
+def test_products_with_the_jacobian_need_outputs_that_have_one(function):
+    x = normal(3)
+    for transform in (clew.func.jacrev(function), lambda x: clew.func.vjp(function, x)):
+        with pytest.raises(RuntimeError, match="floating point or complex"):
+            transform(x)

@@ -276,6 +276,15 @@ def test_warm_restarts_between_epochs():
         schedule.step(-1)
 
 
+def test_warm_restarts_resume_in_a_later_cycle():
+    opt = sgd(lr=1.0)
+    for group in opt.param_groups:
+        group["initial_lr"] = 1.0
+    L.CosineAnnealingWarmRestarts(opt, 3, last_epoch=7)
+    # Epoch 8 of cycles of 3 is the last of its cycle.
+    assert opt.param_groups[0]["lr"] == pytest.approx((1 + math.cos(math.pi * 2 / 3)) / 2)
+
+
 @pytest.mark.parametrize(
     ("make", "error"),
     [

@@ -217,6 +217,12 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         inner = fresh(given, "vjp")
         output, aux = split_aux(func(*tree_unflatten(inner, spec)), has_aux, "vjp(f, *primals)")
         outs, out_spec = check_tensors(output, "vjp(f, *primals)")
+        for o in outs:
+            if not (o.is_floating_point() or o.is_complex()):
+                raise RuntimeError(
+                    f"vjp(f, *primals): all outputs of f must be floating point or complex; got "
+                    f"{o.dtype}"
+                )
         keep = outer and connected(outs, inner, given)
 
     def vjp_fn(
