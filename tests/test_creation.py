@@ -594,7 +594,7 @@ def test_asarray():
     with pytest.raises(ValueError):
         clew.asarray(array, dtype=clew.float32, copy=False)
     w = clew.ones(2, requires_grad=True)
-    assert not clew.asarray(w).requires_grad
+    assert clew.asarray(w) is w and not clew.asarray(w, requires_grad=False).requires_grad
     assert clew.asarray(w, requires_grad=True) is w
 
 

@@ -361,3 +361,14 @@ def test_histogram_has_a_hundred_bins_by_default() -> None:
 def test_rows_are_reduced_by_whole_indices_only(dtype: clew.dtype) -> None:
     with pytest.raises(RuntimeError, match="int64 or int32"):
         clew.zeros(3).index_reduce(0, clew.zeros(1, dtype=dtype), clew.ones(1), "amax")
+
+
+def test_no_differences_are_a_copy() -> None:
+    x = clew.arange(3.0)
+    y = clew.diff(x, 0)
+    assert y is not x and y.data_ptr() != x.data_ptr() and clew.equal(x, y)
+
+
+def test_stirlings_term_keeps_the_dtype_of_the_loss() -> None:
+    x, counts = clew.ones(2, dtype=clew.float16), clew.tensor([1, 3])
+    assert F.poisson_nll_loss(x, counts, full=True, reduction="none").dtype is clew.float16

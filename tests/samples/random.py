@@ -162,12 +162,10 @@ for name in (
 ):
     errors = list(BAD_P)
     shape = SHAPES.get(name, (2, 3, 4))
-    if name in ("nn.functional.dropout1d", "nn.functional.dropout3d"):
+    if name == "nn.functional.dropout1d":
         errors = [E(S(np.ones(2), 0.5, True), RuntimeError, "dims")]
     elif "feature" in name:
         errors = [*BAD_P, E(S(np.ones(3), 0.5, True), RuntimeError, "at least 2 dims")]
-    elif name == "nn.functional.dropout2d":
-        errors = [*BAD_P]
     OPS.append(
         Op(
             name,

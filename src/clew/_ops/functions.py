@@ -477,6 +477,8 @@ def diff(
         raise RuntimeError("diff: expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"diff: order must be non-negative but got {n}")
+    if n == 0 and out is None:
+        return input.clone()
     parts = [t for t in (prepend, input, append) if t is not None]
     if n > 0 and len(parts) > 1:
         input = _C.functions["cat"](parts, dim)

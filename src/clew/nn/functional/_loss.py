@@ -487,7 +487,7 @@ def poisson_nll_loss(
         few = target <= 1
         many = clew.where(few, 1.0, target)  # no logarithm of 0: nan_watch would tell of it
         stirling = many * many.log() - many + 0.5 * (2 * math.pi * many).log()
-        loss = loss + clew.where(few, 0.0, stirling)
+        loss = loss + clew.where(few, 0.0, stirling).to(loss.dtype)
     return reduced(loss, reduction)
 
 
