@@ -9,6 +9,7 @@ from scipy.stats import qmc
 import clew
 import clew.distributed as dist
 from clew import nn
+from clew._torch import _more
 
 
 @pytest.fixture
@@ -34,6 +35,12 @@ def test_collectives_of_one(group):
         dist.send(x, 1)
     with pytest.raises(ValueError, match="twice"):
         dist.init_process_group("gloo")
+
+
+def test_the_earlier_name_of_a_global_rank(group):
+    earlier = _more.find("distributed.distributed_c10d", "_get_global_rank")
+    with pytest.warns(FutureWarning, match="use get_global_rank"):
+        assert earlier(dist.group.WORLD, 0) == 0
 
 
 def test_more_processes_raise():

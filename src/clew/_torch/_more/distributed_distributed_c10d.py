@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+from clew._base.provenance import user_level
 from clew._torch._more.distributed import _rank_not_in_group as _rank_not_in_group
 
 
 def is_xccl_available() -> bool:
     """Whether Intel's library is there: no."""
     return False
+
+
+def _get_global_rank(group: Any, rank: int) -> int:
+    """The earlier name of :func:`get_global_rank`."""
+    from clew.distributed import get_global_rank
+
+    warnings.warn(
+        "torch.distributed.distributed_c10d._get_global_rank is deprecated; use get_global_rank",
+        FutureWarning,
+        stacklevel=user_level(),
+    )
+    return get_global_rank(group, rank)
 
 
 def __getattr__(name: str) -> Any:
