@@ -109,6 +109,7 @@ torch-optimizer=torch_optimizer
 torch-pruning=torch_pruning
 torchaudio
 torchcde
+torchdata=torchdata.stateful_dataloader
 torchdiffeq
 torchinfo
 torchio

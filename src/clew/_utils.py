@@ -32,6 +32,13 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     return tuple(part.view(t.shape) for part, t in zip(parts, tensors))
 
 
+class _Message(str):
+    """The text of a KeyError, which would otherwise be shown with its line breaks escaped."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class ExceptionWrapper:
     """An exception of another thread or process, to be raised again here.
 
@@ -49,6 +56,8 @@ class ExceptionWrapper:
     def reraise(self) -> None:
         """Raises an exception of the same type with the other's traceback in its text."""
         text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if issubclass(self.exc_type, KeyError):
+            text = _Message(text)
         try:
             made = self.exc_type(text)
         except Exception:

@@ -328,7 +328,8 @@ def test_optimizer_and_loader_are_marked():
     count = {row.key: row.count for row in prof.key_averages()}
     assert count["Optimizer.step#SGD.step"] == 2
     assert count["Optimizer.zero_grad#SGD.zero_grad"] == 2
-    assert count["enumerate(DataLoader)#_InProcess.__next__"] == 3  # the last finds nothing
+    passes = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    assert count[passes] == 3  # the last finds nothing
     assert count["_fused_sgd"] == 2
 
 

@@ -28,7 +28,7 @@ NAMES: dict[str, str] = {
             "_mkldnn hspmm "
             "has_mps has_cuda has_cudnn has_mkldnn cond classes _is_functional_tensor "
             "fork wait is_distributed StorageBase legacy_contiguous_format while_loop "
-            "eig lstsq matrix_rank solve symeig dsmm spmm _check_tensor_all_with "
+            "eig lstsq matrix_rank set_vital solve symeig dsmm spmm _check_tensor_all_with "
             "_cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long "
             "_cast_Short _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo "
             "_standard_gamma _grouped_mm _scaled_mm _make_per_tensor_quantized_tensor"

@@ -161,6 +161,15 @@ def _removed(name: str, instead: str) -> Callable[..., NoReturn]:
     return call
 
 
+def set_vital(*args: Any) -> None:
+    """Does nothing; PyTorch deprecated it."""
+    import warnings
+
+    from clew._base.provenance import user_level
+
+    warnings.warn("set_vital is deprecated and does nothing", stacklevel=user_level())
+
+
 eig = _removed("eig", "torch.linalg.eig")
 lstsq = _removed("lstsq", "torch.linalg.lstsq, whose arguments are in the other order")
 matrix_rank = _removed("matrix_rank", "torch.linalg.matrix_rank")

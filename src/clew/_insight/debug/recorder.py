@@ -120,7 +120,7 @@ class record:
         self._patches.put(GradScaler, "update", self._scaler_updated)
         hook = optimizer.register_optimizer_step_post_hook(self._optimizer_stepped)
         self._patches.undo.append(hook.remove)
-        self._patches.put(dataloader._Batches, "__next__", self._batch_given)
+        self._patches.put(dataloader._BaseDataLoaderIter, "__next__", self._batch_given)
         hook = _global.register_module_forward_pre_hook(self._model_entered)
         self._patches.undo.append(hook.remove)
         hook = _global.register_module_forward_hook(self._model_left, always_call=True)

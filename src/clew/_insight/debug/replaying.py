@@ -115,7 +115,7 @@ class Crash:
         self._mode = Data()
         self._mode.__enter__()
         self._patches.put(Optimizer, "__init__", made)
-        self._patches.put(dataloader._Batches, "__next__", given)
+        self._patches.put(dataloader._BaseDataLoaderIter, "__next__", given)
         self._patches.undo.append(_global.register_module_forward_pre_hook(called).remove)
         self._observation = Observation(self._shown, ())
         Crash.open = self

@@ -15,10 +15,10 @@ from clew._base.provenance import user_level
 
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import (
-    EndOfIterable,
     ExceptionWrapper,
     Fetcher,
     WorkerInfo,
+    _IterableDatasetStopIteration,
     get_worker_info,
     run,
 )
@@ -34,8 +34,17 @@ class _DatasetKind:
     Map = 0
     Iterable = 1
 
+    @staticmethod
+    def create_fetcher(
+        kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool
+    ) -> Fetcher:
+        """What makes batches of a dataset of a kind."""
+        return Fetcher(
+            dataset, kind == _DatasetKind.Iterable, auto_collation, collate_fn, drop_last
+        )
 
-class _Endless(Sampler[None]):
+
+class _InfiniteConstantSampler(Sampler[None]):
     """Keys for a dataset that is iterated: there are none, so None for ever."""
 
     def __iter__(self) -> Iterator[None]:
@@ -80,7 +89,7 @@ class DataLoader(Generic[T_co]):
     timeout: float
     sampler: Any
     prefetch_factor: int | None
-    _initialized = False
+    __initialized = False  # of PyTorch's name, which subclasses set
 
     def __init__(
         self,
@@ -159,7 +168,7 @@ class DataLoader(Generic[T_co]):
         keys: Any = sampler
         if keys is None:
             if self._dataset_kind == _DatasetKind.Iterable:
-                keys = _Endless()
+                keys = _InfiniteConstantSampler()
             elif shuffle:
                 keys = RandomSampler(self.dataset, generator=generator)
             else:
@@ -176,11 +185,12 @@ class DataLoader(Generic[T_co]):
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
         self._IterableDataset_len_called: int | None = None
-        self._iterator: _Workers | None = None
-        self._check_worker_count()
-        self._initialized = True
+        self._iterator: _BaseDataLoaderIter | None = None
+        self.check_worker_number_rationality()
+        self.__initialized = True
 
-    def _check_worker_count(self) -> None:
+    def check_worker_number_rationality(self) -> None:
+        """Warns of more workers than there are processors."""
         if self.num_workers == 0:
             return
         try:
@@ -197,7 +207,7 @@ class DataLoader(Generic[T_co]):
     @property
     def multiprocessing_context(self) -> Any:
         """How worker processes are started."""
-        return self._context
+        return self.__multiprocessing_context
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, context: Any) -> None:
@@ -218,10 +228,10 @@ class DataLoader(Generic[T_co]):
                     "DataLoader: multiprocessing_context must be a context or the name of a start "
                     f"method; got {context!r}"
                 )
-        self._context = context
+        self.__multiprocessing_context = context
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._initialized and name in (
+        if self.__initialized and name in (
             "batch_size",
             "batch_sampler",
             "sampler",
@@ -240,15 +250,19 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    def __iter__(self) -> Iterator[Any]:
+    def _get_iterator(self) -> _BaseDataLoaderIter:
+        """A pass over the data, of the kind that the number of workers asks for."""
         if self.num_workers == 0:
-            return _InProcess(self)
-        if not self.persistent_workers:
-            return _Workers(self)
-        if self._iterator is None or self._iterator._pool.closed:
-            self._iterator = _Workers(self)
+            return _SingleProcessDataLoaderIter(self)
+        return _MultiProcessingDataLoaderIter(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.num_workers == 0 or not self.persistent_workers:
+            return self._get_iterator()
+        if self._iterator is None or self._iterator._closed:
+            self._iterator = self._get_iterator()
         else:
-            self._iterator.restart()
+            self._iterator._reset(self)
         return self._iterator
 
     def __len__(self) -> int:
@@ -267,30 +281,74 @@ def _require(ok: bool, text: str) -> None:
         raise ValueError(f"DataLoader: {text}")
 
 
-class _Batches:
-    """One pass over the data; what both kinds of passes share."""
+class _BaseDataLoaderIter:
+    """One pass over the data; what both kinds of passes share.
+
+    Loaders of other libraries derive passes from it: attributes and methods have PyTorch's names.
+    """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = loader
-        self._iterable = loader._dataset_kind == _DatasetKind.Iterable
-        self._keys = iter(loader._index_sampler)
-        if self._iterable and hasattr(type(loader.dataset), "_pipe_seed"):
-            loader.dataset._pipe_seed(loader.generator)
+        self._dataset = loader.dataset
+        self._dataset_kind = loader._dataset_kind
+        self._auto_collation = loader._auto_collation
+        self._collate_fn = loader.collate_fn
+        self._drop_last = loader.drop_last
+        self._index_sampler = loader._index_sampler
+        self._num_workers = loader.num_workers
+        self._persistent_workers = loader.persistent_workers
+        self._timeout = loader.timeout
+        # Memory of this device needs no pinning.
+        self._pin_memory, self._pin_memory_device = False, None
+        self._shared_seed: int | None = None
+        _BaseDataLoaderIter._reset(self, loader, first_iter=True)
         # Drawn before the sampler's own draws, as PyTorch does: equal seeds give equal orders.
         self._base_seed = _draw_seed(loader.generator)
+
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+        """Begins a pass, the first or another of the same loader."""
+        self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._warned = False
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
+        if self._iterable and hasattr(type(self._dataset), "_pipe_seed"):
+            self._shared_seed = self._dataset._pipe_seed(loader.generator)
+
+    @property
+    def _closed(self) -> bool:
+        return False
+
+    @property
+    def _iterable(self) -> bool:
+        return self._dataset_kind == _DatasetKind.Iterable
+
+    @property
+    def _world_size(self) -> int:
+        import clew.distributed as dist
+
+        return dist.get_world_size() if dist.is_initialized() else 1
+
+    @property
+    def _rank(self) -> int:
+        import clew.distributed as dist
+
+        return dist.get_rank() if dist.is_initialized() else 0
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __len__(self) -> int:
-        return len(self._loader._index_sampler)
+        return len(self._index_sampler)
 
     def __getstate__(self) -> Any:
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
 
-    def _next_batch(self) -> Any:
+    def _next_index(self) -> Any:
+        """The keys of the next batch; StopIteration after the last."""
+        return next(self._sampler_iter)
+
+    def _next_data(self) -> Any:
+        """The next batch; StopIteration after the last."""
         raise NotImplementedError
 
     def __next__(self) -> Any:
@@ -298,11 +356,11 @@ class _Batches:
             from clew.autograd.profiler import record_function
 
             with record_function(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
-                batch = self._next_batch()
+                batch = self._next_data()
         else:
-            batch = self._next_batch()
+            batch = self._next_data()
         self._num_yielded += 1
-        length = self._loader._IterableDataset_len_called
+        length = self._IterableDataset_len_called
         if self._iterable and length is not None and not self._warned:
             size = self._loader.batch_size
             expected = length if size is None else -(-length // size)
@@ -316,7 +374,7 @@ class _Batches:
         return batch
 
 
-class _InProcess(_Batches):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Batches made in this process."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -326,16 +384,16 @@ class _InProcess(_Batches):
                 f"got {loader.timeout}"
             )
         super().__init__(loader)
-        self._fetcher = Fetcher(
-            loader.dataset,
-            self._iterable,
-            loader._auto_collation,
-            loader.collate_fn,
-            loader.drop_last,
+        self._dataset_fetcher = _DatasetKind.create_fetcher(
+            self._dataset_kind,
+            self._dataset,
+            self._auto_collation,
+            self._collate_fn,
+            self._drop_last,
         )
 
-    def _next_batch(self) -> Any:
-        return self._fetcher.fetch(next(self._keys))
+    def _next_data(self) -> Any:
+        return self._dataset_fetcher.fetch(self._next_index())
 
 
 class _Pool:
@@ -379,7 +437,7 @@ class _Pool:
             connection.close()
 
 
-class _Workers(_Batches):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Batches made in worker processes.
 
     Batch number i is asked of the workers in turn; `_waiting[i]` is the worker it was asked of,
@@ -392,7 +450,6 @@ class _Workers(_Batches):
         import multiprocessing
 
         context = loader.multiprocessing_context or multiprocessing.get_context()
-        self._timeout = loader.timeout
         self._in_order = loader.in_order
         self._epoch = 0
         self._pool = pool = _Pool()
@@ -449,11 +506,13 @@ class _Workers(_Batches):
         for _ in range((self._loader.prefetch_factor or 1) * len(self._processes)):
             self._ask()
 
-    def restart(self) -> None:
+    @property
+    def _closed(self) -> bool:
+        return self._pool.closed
+
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         """Begins the next epoch with the same workers."""
-        self._keys = iter(self._loader._index_sampler)
-        self._num_yielded = 0
-        self._warned = False
+        super()._reset(loader, first_iter)
         self._epoch += 1
         for request in self._requests:
             self._send(request, (self._epoch,))
@@ -475,7 +534,7 @@ class _Workers(_Batches):
         else:
             return
         try:
-            keys = next(self._keys)
+            keys = self._next_index()
         except StopIteration:
             return
         self._waiting[self._asked] = worker
@@ -538,7 +597,7 @@ class _Workers(_Batches):
             return None
         return number, self._arrived.pop(number)
 
-    def _next_batch(self) -> Any:
+    def _next_data(self) -> Any:
         while self._waiting and not self._pool.closed:
             taken = self._take()
             if taken is None:
@@ -546,7 +605,7 @@ class _Workers(_Batches):
                 continue
             number, batch = taken
             worker = self._waiting.pop(number)
-            if isinstance(batch, EndOfIterable):
+            if isinstance(batch, _IterableDatasetStopIteration):
                 self._active[worker] = False
                 self._ask()
                 continue
@@ -559,9 +618,6 @@ class _Workers(_Batches):
         raise StopIteration
 
 
-# PyTorch's names for the iterators and for what users may give.
-_BaseDataLoaderIter = _Batches
-_SingleProcessDataLoaderIter = _InProcess
-_MultiProcessingDataLoaderIter = _Workers
+# PyTorch's names for what users may give.
 _collate_fn_t = Callable[[list[Any]], Any]
 _worker_init_fn_t = Callable[[int], None]

@@ -394,7 +394,7 @@ class Observer:
             original(subject, *args, **kwargs)
             self.run.made[id(subject)] = (subject, _C._here())
 
-        self._patches.put(module._Batches, "__next__", given)
+        self._patches.put(module._BaseDataLoaderIter, "__next__", given)
         self._patches.put(Subset, "__init__", noted)
         self._patches.put(WeightedRandomSampler, "__init__", noted)
         self._patches.put(module.DataLoader, "__init__", made)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import random
 import sys
 import threading
-import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from clew._utils import ExceptionWrapper
 
 __all__ = ["ExceptionWrapper", "WorkerInfo", "get_worker_info"]
 
@@ -47,44 +49,29 @@ def get_worker_info() -> WorkerInfo | None:
     return _worker_info
 
 
-class _Message(str):
-    """The text of a KeyError, which would otherwise be shown with its line breaks escaped."""
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
+    """Says that a worker's copy of an iterable dataset has no more samples."""
 
-    def __repr__(self) -> str:
-        return str(self)
-
-
-class ExceptionWrapper:
-    """An exception with its traceback as text, to be raised again in another process."""
-
-    def __init__(self, exception: BaseException, where: str) -> None:
-        self.exc_type = type(exception)
-        self.exc_msg = "".join(traceback.format_exception(exception))
-        self.where = where
-
-    def __reduce__(self) -> Any:
-        return (_wrapper, (self.exc_type, self.exc_msg, self.where))
-
-    def reraise(self) -> None:
-        """Raises an exception of the same type, if one can be made from a text alone."""
-        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
-        if issubclass(self.exc_type, KeyError):
-            raise self.exc_type(_Message(text))
-        try:
-            exception = self.exc_type(text)
-        except Exception:
-            raise RuntimeError(text) from None
-        raise exception
+    worker_id: int
 
 
-def _wrapper(exc_type: type[BaseException], exc_msg: str, where: str) -> ExceptionWrapper:
-    self = ExceptionWrapper.__new__(ExceptionWrapper)
-    self.exc_type, self.exc_msg, self.where = exc_type, exc_msg, where
-    return self
+@dataclass(frozen=True)
+class _ResumeIteration:
+    """Asks a worker to begin anew; with the seed of a data pipe."""
+
+    seed: int | None = None
 
 
-class EndOfIterable:
-    """Says that this worker's copy of an iterable dataset has no more samples."""
+class ManagerWatchdog:
+    """Tells a worker whether the process that started it is there still."""
+
+    def __init__(self) -> None:
+        self.manager_pid = os.getppid()
+
+    def is_alive(self) -> bool:
+        """Whether the parent is the process that it was."""
+        return os.getppid() == self.manager_pid
 
 
 class Fetcher:
@@ -94,7 +81,7 @@ class Fetcher:
         self, dataset: Any, iterable: bool, auto_collation: bool, collate_fn: Any, drop_last: bool
     ) -> None:
         self.dataset = dataset
-        self.samples: Iterator[Any] | None = iter(dataset) if iterable else None
+        self.dataset_iter: Iterator[Any] | None = iter(dataset) if iterable else None
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
         self.drop_last = drop_last
@@ -102,7 +89,7 @@ class Fetcher:
 
     def fetch(self, keys: Any) -> Any:
         """The collated batch; StopIteration once an iterable dataset is exhausted."""
-        if self.samples is not None:
+        if self.dataset_iter is not None:
             return self.collate_fn(self._next(keys))
         try:
             if not self.auto_collation:
@@ -116,21 +103,25 @@ class Fetcher:
             raise RuntimeError("DataLoader: the dataset raised StopIteration") from stop
 
     def _next(self, keys: Any) -> Any:
-        assert self.samples is not None
+        assert self.dataset_iter is not None
         if self.ended:
             raise StopIteration
         if not self.auto_collation:
-            return next(self.samples)
+            return next(self.dataset_iter)
         data = []
         for _ in keys:
             try:
-                data.append(next(self.samples))
+                data.append(next(self.dataset_iter))
             except StopIteration:
                 self.ended = True
                 break
         if not data or (self.drop_last and len(data) < len(keys)):
             raise StopIteration
         return data
+
+
+def _wrapped(error: BaseException, where: str) -> ExceptionWrapper:
+    return ExceptionWrapper((type(error), error, error.__traceback__), where)
 
 
 def _seed(base_seed: int, worker_id: int) -> int:
@@ -173,7 +164,8 @@ def run(
     """The life of a worker.
 
     Requests are `(epoch, number, keys)`, `(epoch,)` to begin an epoch anew, or None to end.
-    Results are `(epoch, number, batch)`; a batch may be an ExceptionWrapper or EndOfIterable.
+    Results are `(epoch, number, batch)`; a batch may be an ExceptionWrapper, or say that an
+    iterable dataset ended.
     A thread sends them, so that the next batch is made while the last one waits to be read.
     """
     import multiprocessing
@@ -194,7 +186,7 @@ def run(
         try:
             payload = pack((epoch, number, batch))
         except Exception as error:
-            payload = pack((epoch, number, ExceptionWrapper(error, where)))
+            payload = pack((epoch, number, _wrapped(error, where)))
         outgoing.put(payload)
 
     clew.set_num_threads(1)
@@ -214,7 +206,7 @@ def run(
                 init_fn(worker_id)
             fetcher = begin()
         except Exception as error:
-            failure = ExceptionWrapper(error, where)
+            failure = _wrapped(error, where)
 
         parent = multiprocessing.parent_process()
         sentinel = [] if parent is None else [parent.sentinel]
@@ -233,7 +225,7 @@ def run(
                     try:
                         fetcher = begin()
                     except Exception as error:
-                        failure = ExceptionWrapper(error, where)
+                        failure = _wrapped(error, where)
                 continue
             epoch, number, keys = request
             if failure is not None:
@@ -244,9 +236,10 @@ def run(
                 assert fetcher is not None
                 batch = fetcher.fetch(keys)
             except StopIteration as stop:
-                batch = EndOfIterable() if iterable else ExceptionWrapper(stop, where)
+                end = _IterableDatasetStopIteration(worker_id)
+                batch = end if iterable else _wrapped(stop, where)
             except Exception as error:
-                batch = ExceptionWrapper(error, where)
+                batch = _wrapped(error, where)
             send(epoch, number, batch)
             del batch, keys, request
     except KeyboardInterrupt:

@@ -77,13 +77,15 @@ class _Pipe:
             pipe.set_shuffle(shuffle)
         return made
 
-    def _pipe_seed(self, generator: Any) -> None:
-        """Seeds the pipes that draw, from one number of a generator."""
+    def _pipe_seed(self, generator: Any) -> int:
+        """Seeds the pipes that draw, from one number of a generator, and gives the number."""
         own = clew.Generator()
-        own.manual_seed(_drawn(generator))
+        seed = _drawn(generator)
+        own.manual_seed(seed)
         for pipe in pipes_of(self):
             if hasattr(pipe, "set_seed"):
                 pipe.set_seed(_drawn(own))
+        return seed
 
     def _pipe_share(self, shares: int, number: int) -> None:
         """Leaves one of several shares to this process."""
@@ -113,6 +115,26 @@ class MapDataPipe(_Pipe, Dataset[Any]):
     """A data pipe that is asked for samples by key, and has a length."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]] = {}
+
+
+class _DataPipeSerializationWrapper:
+    """A pipe around another, which loaders send to their workers."""
+
+    def __init__(self, datapipe: Any) -> None:
+        self._datapipe = datapipe
+
+    def __len__(self) -> int:
+        return len(self._datapipe)
+
+
+class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe):
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._datapipe)
+
+
+class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe):
+    def __getitem__(self, index: Any) -> Any:
+        return self._datapipe[index]
 
 
 class DataChunk(list[Any]):
