@@ -179,6 +179,9 @@ class UntypedStorage:
 
     size = nbytes
 
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
+
     def element_size(self) -> int:
         """1: an element is a byte."""
         return 1
@@ -504,6 +507,9 @@ class TypedStorage(metaclass=_Kind):
         return self._untyped_storage.nbytes()
 
     _nbytes = nbytes
+
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
 
     def element_size(self) -> int:
         """How many bytes an element has."""

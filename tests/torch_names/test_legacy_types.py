@@ -1,6 +1,7 @@
 """FloatTensor and the like, storages, and the types of graph nodes."""
 
 import inspect
+import sys
 
 import numpy as np
 import pytest
@@ -90,6 +91,13 @@ def test_typed_storages(tmp_path):
     assert np.fromfile(tmp_path / "x", np.float32).tolist() == [0, 1, 2, 9]
     with pytest.raises(RuntimeError, match="bytes"):
         clew.from_file(str(tmp_path / "x"), size=100)
+
+
+def test_the_size_of_a_storage_counts_its_bytes():
+    x = clew.zeros(4, 3)
+    for s in (x.untyped_storage(), x[:, :1].untyped_storage(), x.storage()):
+        empty = type(s)(0) if isinstance(s, clew.UntypedStorage) else clew.zeros(0).storage()
+        assert sys.getsizeof(s) - sys.getsizeof(empty) == s.nbytes() == 48
 
 
 def test_a_module_has_a_signature():
