@@ -3,6 +3,7 @@
 import pytest
 
 import clew
+from clew._torch import _more
 from clew.utils.checkpoint import (
     CheckpointError,
     checkpoint,
@@ -33,6 +34,39 @@ def test_same_values_and_gradients(reentrant):
     out = checkpoint(f, x, use_reentrant=reentrant)
     out.sum().backward()
     assert clew.equal(out.detach(), y) and clew.equal(x.grad, g)
+
+
+def test_the_older_form_fills_no_grad_that_was_not_asked_for():
+    x, w = value(), value(seed=1)
+    y = checkpoint(lambda t: t * w, x, use_reentrant=True).sum()
+    with pytest.raises(RuntimeError, match="use_reentrant=False"):
+        clew.autograd.grad(y, x, retain_graph=True)
+    with pytest.raises(RuntimeError, match="use_reentrant=False"):
+        y.backward(inputs=[x], retain_graph=True)
+    assert x.grad is None and w.grad is None
+    y.backward()
+    assert clew.equal(x.grad, w) and clew.equal(w.grad, x)
+
+
+def test_backwards_tell_whether_they_may_compute_again():
+    class Asks(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            told.append(_more.find("autograd", "_is_checkpoint_valid")())
+            if len(told) == 2:  # within a backward to given inputs
+                with clew.enable_grad():
+                    Asks.apply(y).sum().backward()
+            return grad
+
+    x, y, told = value(), value(), []
+    Asks.apply(x).sum().backward()
+    clew.autograd.grad(Asks.apply(x).sum(), x)
+    Asks.apply(x).sum().backward()
+    assert told == [True, False, False, True]
 
 
 @pytest.mark.parametrize("reentrant", [False, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,24 @@ from clew.autograd._edges import tensors_of
 from clew.autograd.grad_mode import set_grad_enabled
 
 __all__ = ["backward", "grad"]
+
+
+class _Chosen(threading.local):
+    depth = 0  # backwards of this thread, one in the other, that go to given tensors only
+
+
+chosen = _Chosen()
+
+
+def _to_chosen(
+    roots: Sequence[Tensor], seeds: Sequence[Tensor], keep: bool, create: bool, wanted: Any
+) -> Any:
+    """The gradients of `wanted` alone."""
+    chosen.depth += 1
+    try:
+        return _C._run_backward(tuple(roots), tuple(seeds), keep, create, wanted)
+    finally:
+        chosen.depth -= 1
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
@@ -137,7 +156,7 @@ def backward(
     for t in wanted:
         if not t.is_leaf:
             t.retain_grad()
-    found = _C._run_backward(roots, seeds, keep, create_graph, wanted)
+    found = _to_chosen(roots, seeds, keep, create_graph, wanted)
     with set_grad_enabled(create_graph):
         for t, g in zip(wanted, found):
             if g is None or not t.is_leaf:  # what is no leaf has kept its gradient
@@ -219,7 +238,7 @@ def grad(
     if _C._vmap_depth():
         found = _grad_of_samples(roots, seeds, keep, create_graph, wanted)
     else:
-        found = _C._run_backward(roots, seeds, keep, create_graph, wanted)
+        found = _to_chosen(roots, seeds, keep, create_graph, wanted)
     unused = [] if allow_unused else [i for i, g in enumerate(found) if g is None]
     if unused:
         from clew._insight import explain as _explain
@@ -327,7 +346,7 @@ def _grad_of_samples(
     the levels that they have; a seed may be batched at others.
     """
     levels = [_C._levels(r) for r in roots]
-    found = _C._run_backward(
+    found = _to_chosen(
         tuple(_C._show_levels(r, own) for r, own in zip(roots, levels)),
         tuple(_C._show_levels(s, own) for s, own in zip(seeds, levels)),
         keep,

@@ -149,8 +149,10 @@ class Engine:
         )
 
     def is_checkpoint_valid(self) -> bool:
-        """True: a backward may compute again what was not kept."""
-        return True
+        """Whether a backward that runs now may run another one, which fills the ``.grad`` of
+        leaves: not while one goes to given inputs only.
+        """
+        return _backward.chosen.depth == 0
 
 
 engine = Engine()

@@ -19,6 +19,7 @@ import clew
 from clew import _C, Tensor
 from clew._base.provenance import describe, user_level
 from clew.autograd import Function
+from clew.autograd._backward import chosen
 from clew.autograd.graph import saved_tensors_hooks
 
 __all__ = [
@@ -208,6 +209,12 @@ class CheckpointFunction(Function):
         Returns:
             The gradients of forward's arguments; None for the function and the random state.
         """
+        if chosen.depth:
+            raise RuntimeError(
+                "checkpoint: use_reentrant=True is incompatible with autograd.grad() and with "
+                "inputs= of backward(): it would fill the .grad of other leaves; pass "
+                "use_reentrant=False"
+            )
         args = list(ctx.others)
         for i, tensor in zip(ctx.places, ctx.saved_tensors):
             args[i] = tensor

@@ -16,3 +16,10 @@ def _disable_profiler() -> None:
     if not _C._trace_running():
         raise RuntimeError("_disable_profiler: no profiler is running")
     _C._trace_abandon()
+
+
+def _is_checkpoint_valid() -> bool:
+    """Whether a backward that runs now may run another one; see the engine's."""
+    from clew.autograd._ends import engine
+
+    return engine.is_checkpoint_valid()
