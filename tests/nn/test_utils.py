@@ -342,6 +342,21 @@ def test_fusion_and_skip_init():
     assert not m.weight.is_meta and m.weight.shape == (2, 3)
 
 
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        *((n, ()) for n in ("ones_", "zeros_", "uniform_", "normal_", "trunc_normal_", "eye_")),
+        *((f"{n}_{d}_", ()) for n in ("xavier", "kaiming") for d in ("uniform", "normal")),
+        *(("orthogonal_", ()), ("constant_", (2.0,))),
+    ],
+)
+def test_what_has_no_values_is_begun_all_the_same(name, args):
+    t = clew.empty(6, 4, device="meta")
+    state = clew.get_rng_state()
+    assert getattr(init, name)(t, *args) is t and t.is_meta
+    assert clew.equal(clew.get_rng_state(), state)
+
+
 def test_init_distributions():
     w = clew.empty(200, 300)
     bound = math.sqrt(6 / 300)

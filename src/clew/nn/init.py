@@ -163,6 +163,9 @@ def trunc_normal_(
             stacklevel=user_level(),
         )
 
+    if tensor.is_meta:  # no values to draw, nor to look at
+        return tensor
+
     def cdf(x: float) -> float:
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
@@ -467,7 +470,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> clew.Ten
     """
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor.numel() == 0:
+    if tensor.numel() == 0 or tensor.is_meta:
         return tensor
     rows = tensor.shape[0]
     cols = tensor.numel() // rows
