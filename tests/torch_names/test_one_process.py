@@ -60,6 +60,10 @@ def test_parallel_modules_of_one(group):
     with model.no_sync():
         model(clew.ones(1, 2)).sum().backward()
     assert inner.weight.grad.tolist() == [[1, 1]] and "module.weight" in model.state_dict()
+    told = model._get_ddp_logging_data()
+    assert (told["backend_name"], told["world_size"], told["rank"]) == ("gloo", 1, 0)
+    assert (told["module_name"], told["num_parameter_tensors"]) == ("Linear", 2)
+    assert told["total_parameter_size_bytes"] == 12 and not told.get("can_set_static_graph")
 
 
 def test_futures():

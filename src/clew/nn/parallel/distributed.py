@@ -127,6 +127,24 @@ class DistributedDataParallel(Module):
         """Says that all passes use the same parameters, which need not be known here."""
         self.static_graph = True
 
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """What PyTorch records of the module, as far as it is known here."""
+        from clew.distributed import distributed_c10d as c10d
+
+        parameters = _trained(self.module, self._ignored)
+        return {
+            "backend_name": c10d.get_backend(self.process_group),
+            "world_size": self.process_group.size(),
+            "rank": self.process_group.rank(),
+            "module_name": type(self.module).__name__,
+            "bucket_cap_bytes": self._cap,
+            "num_parameter_tensors": len(parameters),
+            "total_parameter_size_bytes": sum(p.numel() * p.element_size() for p in parameters),
+            "broadcast_buffers": int(self.broadcast_buffers),
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
+        }
+
     def _compare(self, module: Any, ignored: set[str]) -> None:
         from clew.distributed import distributed_c10d as c10d
 
