@@ -287,6 +287,6 @@ def test_without_large_tensors_there_are_no_threads():
     w = clew.ones(3, requires_grad=True)
     with clew.offload():
         y = (w * 2).exp().sum()
-        assert threading.active_count() == before
+        assert threading.active_count() <= before  # one of another test may end meanwhile
     y.backward()
     assert clew.allclose(w.grad, 2 * clew.full((3,), 2.0).exp())

@@ -42,3 +42,12 @@ def test_equal_names_of_two_modules_that_are_gone_differ():
         "Linear.bias": (4,),
     }
     assert clew.graph(y, params={}).parameters == {}
+
+
+def test_models_of_other_graphs_take_no_names():
+    others = [nn.Linear(2, n) for n in (3, 4, 5)]
+    for other in others:
+        other(clew.ones(1, 2))
+    y = nn.Linear(2, 3)(clew.ones(1, 2)).sum()
+    gc.collect()
+    assert set(clew.graph(y).parameters) == {"weight", "bias"}

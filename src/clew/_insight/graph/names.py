@@ -51,9 +51,10 @@ class Names:
         """
         wanted = {id(tensor) for tensor in leaves.values()}
         found = {id(tensor): index for index, tensor in leaves.items()}
-        tables = sorted(
-            self.tables, key=lambda table: -len(wanted & {id(t) for t in table[1].values()})
-        )
+        known = {i: len(wanted & {id(t) for t in t[1].values()}) for i, t in enumerate(self.tables)}
+        # A model that was called for another graph takes no name from this one's leaves.
+        order = sorted(known, key=lambda i: -known[i])
+        tables = [self.tables[i] for i in order if known[i] or self.given]
         labels: dict[int, str] = {}
         named: set[int] = set()
         for kind, table in tables:
