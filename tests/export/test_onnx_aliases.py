@@ -52,6 +52,18 @@ def in_the_first_round(x):
     return h, y
 
 
+def what_any_round_made(x):
+    a = x * 1
+    b = a
+    for row in x:
+        if row.sum() > 0:
+            b = a
+        elif row[0] > 0:
+            a = a * 0.5
+        a += row
+    return a, b
+
+
 def behind_a_loop(x):
     y = x * 1
     h = y
@@ -63,7 +75,7 @@ def behind_a_loop(x):
 
 SHARED = [
     written_after_a_choice, the_other_is_written, a_part_is_written, an_element_of_a_list,
-    in_the_first_round, behind_a_loop,
+    in_the_first_round, what_any_round_made, behind_a_loop,
 ]  # fmt: skip
 
 
@@ -99,6 +111,46 @@ def written_before(x):
     return d, e
 
 
+def centres(x):
+    """k-means: the variable is what a round began with, or a copy that the round has written to."""
+    c = x[:2].clone()
+    for i in range(20):
+        nearest = (x[:, None] - c).norm(dim=-1).argmin(1)
+        new = c.clone()
+        for k in range(2):
+            chosen = nearest == k
+            if chosen.any():
+                new[k] = x[chosen].mean(0)
+        if clew.allclose(new, c):
+            break
+        c = new
+    return c, nearest, i
+
+
+def centres_in_place(x):
+    c = x[:2].clone()
+    shift = clew.tensor(1.0)
+    while shift > 1e-4:
+        nearest = (x[:, None] - c).norm(dim=-1).argmin(1)
+        old = c.clone()
+        for k, row in enumerate(c):
+            chosen = x[nearest == k]
+            if len(chosen) > 0:
+                row.copy_(chosen.mean(0))
+        shift = (c - old).norm()
+    return c
+
+
+def what_the_round_before_made(x):
+    a = x * 1
+    before = a
+    for row in x:
+        before = a
+        a = before * 0.5
+        a += row
+    return a, before
+
+
 def read_in_the_other_branch(x):
     b = x * 1
     h = b if x.sum() > 0 else b * 2
@@ -115,6 +167,9 @@ APART = [
     made_in_the_branch,
     new_in_each_round,
     written_before,
+    centres,
+    centres_in_place,
+    what_the_round_before_made,
     read_in_the_other_branch,
 ]
 SHAPES = ({0: Dim("n", min=2)},)
