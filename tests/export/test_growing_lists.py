@@ -164,6 +164,38 @@ def test_elements_are_replaced_and_taken_from_a_list_that_a_loop_filled():
     kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
 
 
+def test_a_path_that_is_traced_back_and_reversed():
+    def f(x):
+        score, back = x[0], []
+        for t in range(1, len(x)):
+            score, i = (score[:, None] + x[t]).max(0)
+            back.append(i)
+        last = score.argmax()
+        path = [last]
+        for i in reversed(back):
+            last = i[last]
+            path.append(last)
+        path.reverse()
+        path.append(last)
+        return clew.stack(path), len(path), score.max()
+
+    kept(f, (clew.randn(4, 3),), OTHERS, ROWS)
+
+
+def test_a_list_of_different_sizes_is_not_reversed_in_place():
+    def f(x, lengths):
+        parts, start = [], 0
+        for n in lengths.tolist():
+            parts.append(x[start : start + n])
+            start += n
+        parts.reverse()
+        return clew.cat(parts)
+
+    lengths = clew.tensor([1, 3])
+    with pytest.raises(ExportError, match=r"another way.*\.reverse\(\)"):
+        export(Net(f), (clew.randn(4, 3), lengths), dynamic_shapes=(ROWS[0], {0: Dim("n")}))
+
+
 def test_the_last_element_is_replaced_in_the_loop():
     def f(x):
         xs, count = [x[0]], clew.zeros(())

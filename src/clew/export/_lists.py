@@ -480,6 +480,11 @@ class ScanList(list):
         self._become(rest)
         return last
 
+    def reverse(self) -> None:
+        """The elements in the other order."""
+        self.may_change()
+        self._become(self.all_rows().flip(0))
+
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
             self._refused()
@@ -553,7 +558,7 @@ class ScanList(list):
             f"to add, to stack or in a `for` statement, at {here()}"
         )
 
-    insert = remove = clear = reverse = sort = index = count = copy = _refused
+    insert = remove = clear = sort = index = count = copy = _refused
     __contains__ = __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = _refused
     __mul__ = __rmul__ = __imul__ = __delitem__ = __reversed__ = _refused
     __hash__ = None

@@ -290,6 +290,9 @@ class RaggedList(ScanList):
     def pop(self, index: Any = -1) -> Any:
         self._refused()
 
+    def reverse(self) -> None:
+        self._refused()
+
     def __setitem__(self, index: Any, value: Any) -> None:
         self._refused()
 
