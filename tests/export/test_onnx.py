@@ -448,6 +448,39 @@ def test_names_opset_and_axes():
             exported(model, clew.ones(4, 3), opset_version=opset)
 
 
+class Cell(nn.Module):
+    def forward(self, x, state, mask=None):
+        h, c = state
+        y = (x + h) * c
+        return y if mask is None else y * mask
+
+
+def test_dynamic_axes_of_named_and_of_nested_arguments():
+    def args(n):
+        return clew.randn(n, 3), (clew.randn(n, 3), clew.randn(n, 3)), clew.ones(n, 3)
+
+    names = ["x", "h", "c", "mask"]
+    axes = {n: {0: "batch"} for n in (*names, "y")}
+    x, state, mask = args(2)
+    for given in (
+        {"input_names": names},
+        {"input_names": ["p", "q", "r", "s"], "dynamic_axes": {n: [0] for n in "pqrs"}},
+        {"dynamic_axes": {n: {0: "b"} for n in ("x", "state_0", "state_1", "mask")}},
+    ):
+        wanted = {"dynamic_axes": axes, "output_names": ["y"], "kwargs": {"mask": mask}, **given}
+        data = exported(Cell(), (x, state), **wanted)
+        x5, state5, mask5 = args(5)
+        agree(Cell()(x5, state5, mask5), run(data, [x5, *state5, mask5]))
+
+
+def test_dynamic_axes_of_no_input_or_output_are_named():
+    with pytest.warns(UserWarning, match=r"dynamic_axes.*'batches'.*\['x'\].*\['y'\]"):
+        exported(
+            nn.Linear(3, 2), clew.ones(4, 3), input_names=["x"], output_names=["y"],
+            dynamic_axes={"batches": {0: "b"}, "x": {0: "b"}, "y": {0: "b"}},
+        )  # fmt: skip
+
+
 def test_what_onnx_lacks_names_operation_and_line():
     with pytest.raises(ExportError, match=r"digamma[\s\S]*test_onnx.py"):
         exported(models.Net(lambda x: clew.digamma(x)), clew.ones(2))

@@ -114,7 +114,7 @@ def written_before(x):
 def centres(x):
     """k-means: the variable is what a round began with, or a copy that the round has written to."""
     c = x[:2].clone()
-    for i in range(20):
+    for _ in range(20):
         nearest = (x[:, None] - c).norm(dim=-1).argmin(1)
         new = c.clone()
         for k in range(2):
@@ -124,7 +124,7 @@ def centres(x):
         if clew.allclose(new, c):
             break
         c = new
-    return c, nearest, i
+    return c, nearest
 
 
 def centres_in_place(x):

@@ -197,6 +197,7 @@ def export(
             raise OnnxExporterError(f"onnx.export: {name} must be {wanted}")
     if training is not None and int(training) == 2:
         raise OnnxExporterError("onnx.export: training files are not written")
+    axes: dict[str, Any] = {}
     opset = 20 if opset_version is None else opset_version
     newest = onnx.defs.onnx_opset_version()
     if not isinstance(opset, int) or not _LEAST <= opset <= newest:
@@ -219,11 +220,18 @@ def export(
         if dynamic_axes is not None:
             if dynamic_shapes is not None:
                 raise OnnxExporterError("onnx.export: give dynamic_shapes or dynamic_axes")
-            dynamic_shapes = _from_axes(dynamic_axes, model, args, input_names)
+            dynamic_shapes, axes = _from_axes(dynamic_axes, model, args, kwargs, input_names)
         program = record(model, args, kwargs, dynamic_shapes, keep_added=False)
     check_aliases(program._program)
     builder = _lower.Builder(program._program, opset)
     written = builder.model(input_names, output_names, str(program))
+    inputs, outputs = ([v.name for v in vs] for vs in (written.graph.input, written.graph.output))
+    if unknown := sorted(axes.keys() - {*outputs}):
+        warnings.warn(
+            f"onnx.export: dynamic_axes: {', '.join(map(repr, unknown))} are no inputs or outputs "
+            f"and make no size vary; the inputs are {inputs}, the outputs {outputs}",
+            stacklevel=user_level(),
+        )
     try:
         onnx.checker.check_model(written)
     except onnx.checker.ValidationError as e:
@@ -269,19 +277,34 @@ def _constants(spec: Any) -> list[Any]:
     return [x for part in parts for x in _constants(part)]
 
 
-def _from_axes(axes: Any, model: Any, args: Any, names: Any) -> Any:
+def _from_axes(
+    axes: Any, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], names: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """PyTorch's older form of dynamic_shapes, which names tensors as the file does.
+
+    Returns:
+        dynamic_shapes, and what is left of ``axes``: of outputs, and of nothing.
+    """
     own = run_names(model.forward if isinstance(model, Module) else model)
-    listed = list(names or own)
-    shapes: list[Any] = [None] * len(args)
-    for name, dims in axes.items():
-        at = listed.index(name) if name in listed else own.index(name) if name in own else None
-        if at is None or at >= len(args):
-            continue  # an output's
-        if isinstance(dims, dict):
-            shapes[at] = {d: str(n) for d, n in dims.items()}
-        else:
-            shapes[at] = {d: f"{name}_dim_{d}" for d in dims}
-    return tuple(shapes)
+    own += [f"arg{i}" for i in range(len(own), len(args))]
+    left, listed = dict(axes), iter(names or ())
+
+    def shape(x: Any, name: str) -> Any:
+        if isinstance(x, dict):
+            return {k: shape(v, f"{name}_{k}") for k, v in x.items()}
+        if isinstance(x, (tuple, list)):
+            return [shape(v, f"{name}_{i}") for i, v in enumerate(x)]
+        if not isinstance(x, Tensor):
+            return None
+        given = next(listed, name)
+        dims = left.pop(given, None)
+        dims = left.pop(name, None) if dims is None else dims
+        if dims is None or isinstance(dims, dict):
+            return dims and {d: str(n) for d, n in dims.items()}
+        return {d: f"{given}_dim_{d}" for d in dims}
+
+    shapes = {n: shape(x, n) for n, x in (*zip(own, args), *kwargs.items())}
+    return shapes, left
 
 
 def _verify(model: Any, program: ExportedProgram, state: list[str]) -> None:
