@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import operator
 
 import export_models as models
 import numpy as np
@@ -486,3 +488,32 @@ def test_transformer_with_a_mask_of_its_length():
 
     shapes = {0: B, 1: Dim("n", min=1)}, {0: B, 1: Dim("m", min=1)}
     kept(f, inputs(2, 5, 4), [inputs(1, 3, 7), inputs(3, 8, 1)], shapes)
+
+
+@pytest.mark.parametrize("name", ["frexp", "special.modified_bessel_k0", "special.bessel_j0"])
+def test_functions_written_in_python_that_an_attribute_holds(name):
+    function = operator.attrgetter(name)(clew)
+
+    class Holder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.f, self.table, self.make = function, {"f": function}, clew.zeros
+
+        def forward(self, x):
+            made = self.make(len(x), 3)
+            return self.f(x), self.table["f"](x + 1), made + 1
+
+    program = export(Holder(), (clew.rand(4, 3) + 0.5,), dynamic_shapes=({0: Dim("n")},))
+    for n in (2, 7):
+        x = clew.rand(n, 3) + 0.5
+        agree(leaves(Holder()(x)), leaves(program.module()(x)))
+
+
+def test_what_only_recording_raises_names_the_line_and_a_way_round():
+    def f(x):
+        return x * json.loads(json.dumps(x.sum().item()))
+
+    with pytest.raises(
+        ExportError, match=r"(?s)cannot be recorded: TypeError: .*JSON.*loads\(json.*operations of"
+    ):
+        export(models.Net(f), (clew.rand(3),))

@@ -388,7 +388,7 @@ def test_lists_that_grow_behind_their_loop():
 
 def test_other_uses_of_a_list_that_grew():
     uses = (
-        lambda outs: outs.pop(0), lambda outs: outs.reverse(), lambda outs: outs * 2,
+        lambda outs: outs.pop(0), lambda outs: outs.clear(), lambda outs: outs * 2,
         lambda outs: outs == [1], lambda outs: outs.copy(), lambda outs: outs.insert(0, 1),
     )  # fmt: skip
     for use in uses:

@@ -78,6 +78,7 @@ class Control(Cells, Statements):
         return not is_library(inner.__code__.co_filename)
 
     def _called(self, function: Any, args: Any, kwargs: Any) -> Any:
+        function = self.rec.stand_ins.get(id(function), function)
         kind = type(function)
         if kind is types.FunctionType:
             if function is pad_sequence:

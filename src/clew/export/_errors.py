@@ -8,7 +8,7 @@ from typing import Any
 
 from clew._base import overriding as _overriding
 
-__all__ = ["ExportError", "Place", "here"]
+__all__ = ["ExportError", "Place", "here", "raised_at"]
 
 _LIBRARY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _STANDARD = tuple({p + "/lib/python" for p in (sys.base_prefix, sys.prefix)})
@@ -61,7 +61,21 @@ def here() -> Place:
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and not _of_user(frame.f_code.co_filename):
         frame = frame.f_back
-    file, line = frame.f_code.co_filename, frame.f_lineno
+    return _place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def raised_at(error: BaseException) -> Place:
+    """The innermost line outside of this library at which an exception was raised."""
+    found, trace = Place(), error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if _of_user(file):
+            found = _place(file, trace.tb_lineno)
+        trace = trace.tb_next
+    return found
+
+
+def _place(file: str, line: int) -> Place:
     text = _texts.get((file, line))
     if text is None:
         from clew._base.statements import text_at

@@ -16,7 +16,7 @@ from clew import Tensor
 from clew._scripted import leaves_of
 from clew.export import _tree
 from clew.export._control import Control
-from clew.export._errors import ExportError, is_library
+from clew.export._errors import ExportError, is_library, raised_at
 from clew.export._generators import deciding
 from clew.export._inline import inlined, program_of
 from clew.export._ir import Program, prune, values_in, written
@@ -435,7 +435,9 @@ def _record_listing(runner: _Runner, first: list[Tensor], second: list[Tensor]) 
                 # What reads the generator may need one: then the first error says more.
                 if before is not None and not isinstance(e, ExportError):
                     raise before from e
-                raise
+                if isinstance(e, (ExportError, MemoryError)):
+                    raise
+                raise _met_stand_in(e) from e
             before = before or e  # type: ignore[assignment]
             listed |= {code}
 
@@ -482,6 +484,17 @@ def _record_once(
         rec.program.body.results = [rec.stored(x) for x in leaves]
     restore()
     return rec.program
+
+
+def _met_stand_in(error: Exception) -> ExportError:
+    """What a model raises only while it is recorded."""
+    said = str(error).partition("\n")[0]
+    return ExportError(
+        f"export: the model runs, and cannot be recorded: {type(error).__name__}: {said}, at "
+        f"{raised_at(error)}\n  A number or a size of data is given there to code that takes "
+        f"nothing but Python's own, or a branch that no example takes fails: write it with "
+        f"operations of the tensors."
+    )
 
 
 @contextmanager

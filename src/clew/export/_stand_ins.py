@@ -36,6 +36,7 @@ class StandIns:
     record: Any
     shape: Any
     _patched: list[tuple[dict[str, Any], str, Any]]
+    stand_ins: dict[int, Any]  # by the id of the function, which a model may hold in an attribute
 
     def start(self) -> None:
         """Puts the stand-ins of sizes and of functions that make tensors in place."""
@@ -62,6 +63,7 @@ class StandIns:
         replaced = {k: self._creation(n, f) for k, (n, f) in stand_ins.items()}
         replaced |= {id(f): self._of_data(n, f) for n, f in _made_of_data()}
         replaced |= {id(f): self._refused(f) for f in _of_gradients()}
+        self.stand_ins = dict(replaced)
         replaced[id(_C._autocast_lower)] = self._casting(_C._autocast_lower, clew.float32)
         replaced[id(_C._autocast_float32)] = self._casting(_C._autocast_float32, None)
         replaced[id(_C.Size)] = _symbols.size_of
