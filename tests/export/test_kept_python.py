@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import operator
@@ -517,3 +518,46 @@ def test_what_only_recording_raises_names_the_line_and_a_way_round():
         ExportError, match=r"(?s)cannot be recorded: TypeError: .*JSON.*loads\(json.*operations of"
     ):
         export(models.Net(f), (clew.rand(3),))
+
+
+def try_an_index(x):
+    try:
+        y = x[50]
+    except IndexError:
+        y = x[0]
+    return y
+
+
+def suppress_an_index(x):
+    y = x[0]
+    with contextlib.suppress(IndexError):
+        y = x[50]
+    return y
+
+
+def try_an_element(x):
+    rows = [r * 2 for r in x]
+    try:
+        y = rows[50]
+    except Exception:
+        y = rows[-1]
+    return y
+
+
+def try_a_shape(x):
+    try:
+        return x.reshape(-1, 20).sum()
+    except RuntimeError:
+        return x.sum() * 2
+
+
+@pytest.mark.parametrize("function", [try_an_index, suppress_an_index, try_an_element, try_a_shape])
+def test_exceptions_that_a_varying_size_decides_are_refused(function):
+    """All sizes that are compared fail alike: the handler would be the program of all sizes."""
+    with pytest.raises(ExportError, match=r"(?s)Error is raised at .*the `try` at.*an `if`"):
+        export(models.Net(function), (clew.randn(4, 3),), dynamic_shapes=({0: B},))
+
+
+def test_exceptions_of_fixed_sizes_may_be_caught():
+    kept(try_an_index, (clew.randn(4, 3),), [(clew.randn(4, 3),)])
+    kept(try_a_shape, (clew.randn(4, 3),), [(clew.randn(4, 3),)])

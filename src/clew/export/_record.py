@@ -19,7 +19,7 @@ from clew import _C, Tensor
 from clew._base.overriding import PartsMode
 from clew.export import _symbols
 from clew.export._errors import ExportError, Place, here
-from clew.export._ir import Block, Node, Program, Value
+from clew.export._ir import Block, Node, Program, Value, values_in
 from clew.export._lists import SPLITS, SymIter, has_maybe, joined, split_by
 from clew.export._names import (
     added,
@@ -234,6 +234,19 @@ class Recorder(StandIns, PartsMode):
                     f"  Exceptions are not kept: ask for the condition in an `if` instead."
                 )
 
+    @staticmethod
+    def _may_succeed(error: BaseException, *given: Any) -> bool:
+        """Whether a call that fails here may not fail for other sizes, or for other indices."""
+        if isinstance(error, (TypeError, NotImplementedError)):
+            return False
+        places = isinstance(error, IndexError)
+        return any(
+            v.kind != "tensor"
+            or None in v.sizes
+            or (places and v.data and v.dtype in (clew.int64, clew.int32))
+            for v in values_in(given)
+        )
+
     # ---- calls ----
 
     def __torch_function__(self, func: Any, types_: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -341,6 +354,8 @@ class Recorder(StandIns, PartsMode):
                             f"example's: {e}\n  A constant that was taken from a size or made in "
                             f"advance is the usual reason."
                         ) from e
+                    if self.tries and self._may_succeed(e, stored, named):
+                        self.may_fail(e)
                     raise
         finally:
             self.inside = before
