@@ -210,7 +210,9 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     shape = broadcast_shapes(*(t.shape for t in tensors))
-    return tuple(t if t.shape == shape else t.expand(shape) for t in tensors)
+    # Ranks first: export takes the comparison of two sizes for a decision.
+    fits = (t.dim() == len(shape) and t.shape == shape for t in tensors)
+    return tuple(t if there else t.expand(shape) for t, there in zip(tensors, fits, strict=True))
 
 
 @asks_classes
