@@ -15,6 +15,7 @@ import clew
 from clew import Tensor
 from clew._scripted import leaves_of
 from clew.export import _tree
+from clew.export._changing import refuse_changing
 from clew.export._control import Control
 from clew.export._errors import ExportError, is_library, raised_at
 from clew.export._generators import deciding
@@ -143,6 +144,9 @@ def record(
         name_values(program)
         made = ExportedProgram(program, (tuple(args), dict(kwargs)))
         made._examples = list(prove(runner, program, first, second, sizes))
+        again = _record_listing(runner, first, second)
+        prune(again)
+        refuse_changing(program, again)
     return made
 
 
