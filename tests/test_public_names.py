@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import subprocess
 import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -90,3 +92,15 @@ def test_a_mistyped_attribute_is_answered_with_the_nearest(code: str, near: str)
         [sys.executable, "-c", f"import clew; {code}"], capture_output=True, text=True
     )
     assert f"Did you mean: '{near}'?" in done.stderr
+
+
+def test_asking_for_a_name_does_not_look_for_the_nearest(monkeypatch):
+    asked = []
+    monkeypatch.setattr(_namespace, "nearest_name", lambda *a: asked.append(a) or "relu")
+    assert not hasattr(clew, "no_such_name") and not asked
+    with pytest.raises(AttributeError, match="the nearest name is 'relu'") as found:
+        clew.rellu  # noqa: B018
+    assert asked and "".join(traceback.format_exception(found.value)).splitlines()[-1].startswith(
+        "AttributeError: module 'clew' has no attribute 'rellu'"
+    )
+    assert "nearest" in str(pickle.loads(pickle.dumps(found.value)))

@@ -142,13 +142,35 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     return lower[near[0]] if near else None
 
 
+class _MissingName(AttributeError):
+    """Looks for the nearest name only when its text is read: `hasattr()` never does."""
+
+    def __init__(self, module: str, name: str, known: Callable[[], Iterable[str]]) -> None:
+        super().__init__(f"module '{module}' has no attribute '{name}': clew does not have it")
+        self._missing, self._known = name, known
+
+    def __str__(self) -> str:
+        near = nearest_name(self._missing, self._known())
+        return f"{self.args[0]}; the nearest name is '{near}'" if near else str(self.args[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AttributeError, (str(self),)
+
+
+# Tracebacks call it what it is to a program.
+_MissingName.__name__ = _MissingName.__qualname__ = "AttributeError"
+_MissingName.__module__ = "builtins"
+
+
 def missing_name(module: str, name: str, known: Any) -> AttributeError:
-    """The error for a name that clew lacks, naming the nearest that exists."""
-    near = nearest_name(name, known)
-    hint = f"; the nearest name is '{near}'" if near else ""
-    return AttributeError(
-        f"module '{module}' has no attribute '{name}': clew does not have it{hint}"
-    )
+    """The error for a name that clew lacks, naming the nearest that exists.
+
+    Args:
+        module: where it was looked for.
+        name: what was looked for.
+        known: the names that are there, or a function that gives them.
+    """
+    return _MissingName(module, name, known if callable(known) else lambda: known)
 
 
 def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], Any]:
@@ -168,7 +190,7 @@ def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], An
             except ModuleNotFoundError as e:
                 if e.name != _LAZY_MODULES[name]:
                     raise
-                raise missing_name(module, name, known()) from None
+                raise missing_name(module, name, known) from None
             namespace[name] = found
             return found
         if module == "clew" and name in _LAZY_NAMES:
@@ -177,7 +199,7 @@ def module_getattr(module: str, namespace: dict[str, Any]) -> Callable[[str], An
             return found
         if name.startswith("__"):
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        raise missing_name(module, name, known())
+        raise missing_name(module, name, known)
 
     return __getattr__
 
