@@ -31,10 +31,26 @@ class Counter(nn.Module):
         return x + next(self.numbers) * 1e-7
 
 
-@pytest.mark.parametrize("model", [Clock, ClockInATensor, Counter])
+class ClockInABranch(nn.Module):
+    def forward(self, x):
+        scale = time.time() if x.sum() > 0 else 1.0
+        return x * scale
+
+
+class Stamped(nn.Module):
+    def forward(self, x):
+        return x * 2, {"at": time.time()}
+
+
+@pytest.mark.parametrize("model", [Clock, ClockInATensor, ClockInABranch, Counter])
 def test_a_value_that_changes_is_told_with_its_line(model):
     with pytest.raises(ExportError, match=r"differs from run to run.*test_changing_values\.py:\d+"):
         export(model(), X)
+
+
+def test_a_result_that_changes_is_told():
+    with pytest.raises(ExportError, match="differs from run to run.*in what the model returns"):
+        export(Stamped(), X)
 
 
 def test_what_stays_is_kept():

@@ -10,7 +10,7 @@ from typing import Any
 
 from clew import Tensor
 from clew.export._errors import ExportError
-from clew.export._ir import Program, Value
+from clew.export._ir import Node, Program, Value
 
 __all__ = ["refuse_changing"]
 
@@ -25,13 +25,24 @@ def refuse_changing(first: Program, second: Program) -> None:
     for a, b in zip(first.walk(), second.walk()):
         if a.op != b.op:
             return  # what an earlier run left behind, a cache, can make other calls
-        for x, y in zip(_leaves((a.args, a.kwargs)), _leaves((b.args, b.kwargs))):
-            if not _equal(x, y, tables):
-                raise ExportError(
-                    f"export: a value of Python differs from run to run ({_shown(x)}, then "
-                    f"{_shown(y)}), so the program cannot keep it; give it as an argument, or make "
-                    f"it before the export; at {a.place}"
-                )
+        _compare(_parts(a), _parts(b), tables, f"at {a.place}")
+    ends = [(p.out_tree, p.body.results) for p in (first, second)]
+    _compare(ends[0], ends[1], tables, "in what the model returns")
+
+
+def _parts(node: Node) -> tuple[Any, ...]:
+    """What a call reads, and what its branches and loop bodies give."""
+    return node.args, node.kwargs, [block.results for block in node.blocks]
+
+
+def _compare(first: Any, second: Any, tables: list[dict[str, Any]], where: str) -> None:
+    for x, y in zip(_leaves(first), _leaves(second)):
+        if not _equal(x, y, tables):
+            raise ExportError(
+                f"export: a value of Python differs from run to run ({_shown(x)}, then "
+                f"{_shown(y)}), so the program cannot keep it; give it as an argument, or make it "
+                f"before the export; {where}"
+            )
 
 
 def _leaves(tree: Any) -> Iterator[Any]:
@@ -57,13 +68,13 @@ def _equal(x: Any, y: Any, tables: list[dict[str, Any]]) -> bool:
         a, b = tables[0].get(x.source[1]), tables[1].get(y.source[1])
         if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
             return True
-        return a.shape == b.shape and a.dtype == b.dtype and bool(a.equal(b) or _nan_apart(a, b))
+        return a.shape == b.shape and a.dtype == b.dtype and _same_elements(a, b)
     return type(x) is type(y) and repr(x) == repr(y)
 
 
-def _nan_apart(a: Tensor, b: Tensor) -> bool:
-    """Whether the elements are equal where NaN is equal to NaN."""
-    return bool(((a == b) | ((a != a) & (b != b))).all())
+def _same_elements(a: Tensor, b: Tensor) -> bool:
+    """Whether they are equal, NaN to NaN, too."""
+    return a.equal(b) or bool(((a == b) | ((a != a) & (b != b))).all())
 
 
 def _shown(x: Any) -> str:
