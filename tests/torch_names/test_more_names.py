@@ -473,3 +473,23 @@ def test_a_hybrid_product():
     assert made.to_dense().tolist() == [[6.0, 8.0], [0.0, 0.0], [6.0, 10.0]]
     with pytest.raises(RuntimeError, match="sparse_coo"):
         names.hspmm(a, a)
+
+
+def test_hooks_of_a_tensor_as_a_dict():
+    x, y = clew.ones(2, requires_grad=True), clew.ones(2, requires_grad=True)
+    assert x._backward_hooks is None and clew.ones(2)._backward_hooks is None
+    handle = x.register_hook(lambda g: g * 3)
+    assert len(x._backward_hooks) == 1
+    y._backward_hooks = x._backward_hooks
+    y.sum().backward()
+    assert y.grad.tolist() == [3.0, 3.0]
+    y._backward_hooks = None
+    handle.remove()
+    assert x._backward_hooks is None and y._backward_hooks is None
+    clew.ones(2)._backward_hooks = {}  # as files of PyTorch's tensors say
+    with pytest.raises(RuntimeError, match="doesn't require gradient"):
+        clew.ones(2)._backward_hooks = {0: lambda g: g}
+
+
+def test_gradients_of_convolutions_are_in_functional_too():
+    assert clew.nn.functional.grad is clew.nn.grad

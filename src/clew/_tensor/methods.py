@@ -340,6 +340,20 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
     return attach_hook(self._hooks_dict(), hook)
 
 
+def _get_backward_hooks(self: Tensor) -> Any:
+    hooks = self._hooks_dict() if self.requires_grad else None
+    return hooks or None
+
+
+def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
+    if not hooks and not self.requires_grad:
+        return
+    own = self._hooks_dict()
+    new = list((hooks or {}).items())  # they may be the same dict
+    own.clear()
+    own.update(new)
+
+
 def register_post_accumulate_grad_hook(
     self: Tensor, hook: Callable[[Tensor], None]
 ) -> RemovableHandle:
@@ -713,6 +727,7 @@ def install() -> None:
         "real": property(_real, _set_real),
         "imag": property(_imag, _set_imag),
         "layout": property(lambda self: _dtypes.strided, doc="How elements lie in memory."),
+        "_backward_hooks": property(_get_backward_hooks, _set_backward_hooks),
         "is_sparse_csr": False,
         "_cdata": property(id),  # a number that names the tensor, as PyTorch's address does
         "__module__": "clew",

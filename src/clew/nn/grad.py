@@ -7,8 +7,6 @@ from typing import Any
 
 import clew
 
-from . import functional as F
-
 
 def _both(conv: Any, input: Any, weight: Any, grad_output: Any, which: int, *args: Any) -> Any:
     with clew.enable_grad():
@@ -24,7 +22,7 @@ def _both(conv: Any, input: Any, weight: Any, grad_output: Any, which: int, *arg
 
 
 def _input(n: int) -> Callable[..., clew.Tensor]:
-    conv = (F.conv1d, F.conv2d, F.conv3d)[n - 1]
+    conv = (clew.conv1d, clew.conv2d, clew.conv3d)[n - 1]
 
     def conv_input(
         input_size: Any,
@@ -58,7 +56,7 @@ def _input(n: int) -> Callable[..., clew.Tensor]:
 
 
 def _weight(n: int) -> Callable[..., clew.Tensor]:
-    conv = (F.conv1d, F.conv2d, F.conv3d)[n - 1]
+    conv = (clew.conv1d, clew.conv2d, clew.conv3d)[n - 1]
 
     def conv_weight(
         input: Any,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import clew
 from clew import _namespace
 from clew._ops.distances import pdist as pdist
+from clew.nn import grad as grad
 
 from ._attention import multi_head_attention_forward as multi_head_attention_forward
 from ._core import *  # noqa: F403
