@@ -44,7 +44,7 @@ class Stamped(nn.Module):
 
 @pytest.mark.parametrize("model", [Clock, ClockInATensor, ClockInABranch, Counter])
 def test_a_value_that_changes_is_told_with_its_line(model):
-    with pytest.raises(ExportError, match=r"differs from run to run.*test_changing_values\.py:\d+"):
+    with pytest.raises(ExportError, match=r"differs from run to run.*test_differs_by_run\.py:\d+"):
         export(model(), X)
 
 
