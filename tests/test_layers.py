@@ -180,6 +180,11 @@ def test_this_tree(checker: ModuleType) -> None:
     assert not found, "\n".join(found)
 
 
+def test_no_two_test_files_have_one_name():
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))  # pytest imports one module of a name
+
+
 def test_thread_local_variables_of_the_module_are_few():
     """The loader has room for some 1600 bytes of them, for all libraries of a process together."""
     data = Path(clew._C.__file__).read_bytes()
