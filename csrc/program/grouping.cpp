@@ -114,10 +114,11 @@ int64_t Group::columns_of(const Shape& s) const {
   return columns;
 }
 
-// Whether o, broadcast to `result`, has one value for each of the group's rows.
+// Whether o, broadcast to `result`, has one value for each of the group's rows. It may be expanded
+// already, as the gradient of a mean is.
 bool Group::is_a_value_a_row(const Operand& o, const Shape& result) const {
   const Shape& own = *o.shape;
-  if (!columns_ || own.numel != rows() || !own.contiguous) return false;
+  if (!columns_) return false;
   const Dims spread = broadcast_strides(own.sizes, own.strides, result.sizes);
   int64_t expected = 1, columns = 1;
   for (int d = result.sizes.size() - 1; d >= 0; --d) {

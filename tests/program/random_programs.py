@@ -137,8 +137,10 @@ class Machine:
         elif form == 3 and x.is_contiguous():
             self.keep(x.view(-1))
         elif form == 4:
-            self.keep(x.expand(self.shape) if x.shape in ((self.shape[1],), (1,)) else x.flip(0)
-                      if x.dim() else x)  # fmt: skip
+            if x.shape in ((self.shape[1],), (self.shape[0], 1), (1,)):
+                self.keep(x.expand(self.shape))
+            else:
+                self.keep(x.flip(0) if x.dim() else x)
         else:
             self.keep(x.unsqueeze(self.random.randrange(x.dim() + 1)))
 

@@ -155,6 +155,21 @@ def test_the_report_says_why_a_pass_ended():
     assert clew.compile(lambda: clew.ones(3) + 1).explain().passes == ()
 
 
+def test_gradients_of_means_and_sums_over_rows_stay_in_the_pass():
+    x, w = clew.randn(300, 512, requires_grad=True), clew.randn(512, requires_grad=True)
+
+    def step():
+        x.grad = w.grad = None
+        layer_norm(x, w).mul(x.detach()).sum().backward()
+        return x.grad
+
+    at_once = [step(), w.grad]
+    report = clew.compile(step).explain()
+    assert len(report.passes) == 2 and all(p.fused for p in report.passes)
+    for before, after in zip(at_once, [x.grad, w.grad], strict=True):
+        assert before.equal(after)
+
+
 def test_the_last_region_is_reported():
     with clew.deferred():
         y = clew.randn(100_000) * 2
