@@ -377,6 +377,23 @@ def test_small_products(dtype, layout):
                 np.testing.assert_allclose(out.numpy(), a @ b, **tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64", "bfloat16", "complex64"])
+@pytest.mark.parametrize("m", [4, 9, 64, 513])
+@pytest.mark.parametrize("k", [2, 17, 300, 1025])
+def test_narrow_products_of_all_layouts(m, k, dtype):
+    """Results of few columns go by their rows, or transposed, as the factors lie."""
+    for n in range(1, 9):
+        a, b = whole(n, m, k), whole(n + 9, k, n)
+        want = a @ b
+        of = clew.tensor(want).to(getattr(clew, dtype))
+        x, w = (clew.tensor(v).to(of.dtype) for v in (a, b))
+        for left in (x, x.t().contiguous().t()):
+            for right in (w, w.t().contiguous().t(), w.repeat(1, 2)[:, :n]):
+                assert (left @ right).equal(of)
+                if of.dtype != clew.int32:
+                    assert clew.mm(left, right, out=clew.empty(n, m, dtype=of.dtype).t()).equal(of)
+
+
 @pytest.mark.parametrize("dtype", ["int64", "float32", "float64", "complex64"])
 @pytest.mark.parametrize("m, k, n", [(7, 8, 8), (64, 20, 16), (64, 300, 32), (3, 5, 2)])
 def test_rows_that_are_one_and_the_same(m, k, n, dtype):

@@ -1,6 +1,7 @@
 // The blocked matrix product: rows of C over threads, which pack B's panels as they need them.
 // May include: kernels/matmul/gemm_isa.h, kernels/matmul/gemm_micro.h, base/guided.h.
 // Invariant: internal functions only: code for one instruction set never leaks into another's.
+#include <array>
 #include <thread>
 
 #include "base/guided.h"
@@ -666,8 +667,20 @@ template <class T> void run(const GemmTask& t) {
   // Vectors run along the rows of C: a column-major C, or one much narrower than a vector, is
   // computed transposed.
   const bool columns = p.c_rs == 1 && p.c_cs != 1 && p.m > 1 && p.n > 1;
-  bool narrow = p.n < lanes<S> / 2 && p.n < p.m && (p.c_cs != 1 || p.n == 1);
+  const bool much_narrower = p.n < lanes<S> / 2 && p.n < p.m;
+  // So is one whose A lies in columns, as in the gradient of a layer with few inputs.
+  const bool by_columns = p.a_rs == 1 && p.a_cs != 1 && p.m >= 2 * p.n;
+  bool narrow = much_narrower && (p.c_cs != 1 || p.n == 1 || by_columns);
+  constexpr int64_t most_copied = 2048;
+  alignas(64) std::array<S, most_copied> copied;
   if constexpr (Element<T>::planes == 1 && sizeof(T) == sizeof(S)) {
+    // A small B is copied where that makes both operands contiguous along k.
+    if (much_narrower && p.a_cs == 1 && p.b_rs != 1 && p.n * 8 <= p.k && p.n * p.k <= most_copied) {
+      for (int64_t j = 0; j < p.n; ++j)
+        for (int64_t l = 0; l < p.k; ++l)
+          copied[static_cast<size_t>(j * p.k + l)] = p.b[l * p.b_rs + j * p.b_cs];
+      p.b = copied.data(), p.b_rs = 1, p.b_cs = p.k;
+    }
     // A narrow C whose operands are contiguous along k (the last layer of a model with few classes)
     // is computed transposed as well.
     if (p.a_cs == 1 && p.b_rs == 1 && p.n <= 16 && p.n * 8 <= p.k && p.n < p.m) {
