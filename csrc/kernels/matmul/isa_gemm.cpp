@@ -628,8 +628,10 @@ template <class T> void blocked(const Problem<T>& p) {
     const int64_t count = panels.count();
     const int64_t n_packed = (count - 1) * panels.width + panels.packed(count - 1);
     // Rows that are one and the same are packed: to sweep() a distance of 0 says that they are.
-    const bool as_it_is =
-        p.b_cs == 1 && p.b_rs != 0 && n_packed == p.n && p.k * p.n <= 2 * small_elements;
+    // For few rows of A, which read B once, packing would take longer than the product.
+    constexpr int64_t read_once = 8;
+    const bool as_it_is = p.b_cs == 1 && p.b_rs != 0 && n_packed == p.n &&
+                          (p.k * p.n <= 2 * small_elements || p.m <= read_once);
     if (!threads && p.k <= 512 && (as_it_is || n_packed * p.k <= small_elements)) {
       // Small: B is read where it is or from a buffer on the stack, A where it is.
       alignas(64) S packed[small_elements];
