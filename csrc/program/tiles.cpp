@@ -19,7 +19,7 @@ namespace {
 
 using Extent = Source::Extent;
 
-constexpr int64_t tile_bytes = 192 * 1024;  // what a tile of all operands may take
+constexpr int64_t tile_bytes = 160 * 1024;  // what a tile of all operands may take
 
 const LocalScratch tile_scratch;
 
