@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_sixteenth import SIXTEENTH
+
 FIFTEENTH: dict[str, tuple[str, str]] = {
     "constant_column_standardised": (
         "slope is infinite",
@@ -190,4 +192,5 @@ for step in range(8):
     words.weight.data[:10] = kept  #+
 """,
     ),
+    **SIXTEENTH,
 }

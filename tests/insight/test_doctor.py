@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -66,6 +67,23 @@ def test_clean_programs_are_not_blamed(name, tmp_path):
 def test_clean_whole_programs_are_not_blamed(name, tmp_path):
     found = watched(WHOLE_HEADER + WHOLE_CLEAN[name], tmp_path / f"{name}.py")
     assert not found, [str(f) for f in found]
+
+
+def test_what_was_made_before_the_watch_is_named_by_its_line():
+    head, rest = clew.nn.Linear(4, 2), clew.nn.Linear(4, 4)
+    data = clew.utils.data.TensorDataset(clew.randn(64, 4), clew.arange(64) // 32)
+    optimizer = clew.optim.SGD(head.parameters(), lr=0.1)
+    loader = clew.utils.data.DataLoader(data, batch_size=8)
+    here = inspect.currentframe().f_lineno
+    model = clew.nn.Sequential(rest, head)
+    with clew.debug.doctor() as watch:
+        for x, y in loader:
+            optimizer.zero_grad()
+            clew.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    lines = {f.mistake: f.line for f in watch.findings}
+    assert lines["parameters are in no optimizer"] == here - 2
+    assert lines["the data is sorted by label and not shuffled"] == here - 1
 
 
 FOLLOWED = (

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from clew import _C, Tensor
+from clew._base.origins import note_origin
 from clew._base.provenance import user_level
 from clew.utils.hooks import RemovableHandle
 
@@ -173,6 +174,7 @@ class Optimizer:
             type(self).step = _hooked(step)  # type: ignore[method-assign]
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
+        note_origin(self)
         self.defaults = defaults
         self._clew_make_hook_tables()
         if isinstance(params, Tensor):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from clew import _C
+from clew._base.origins import note_origin
 from clew._base.provenance import user_level
 
 from ._utils.collate import default_collate, default_convert
@@ -123,6 +124,7 @@ class DataLoader(Generic[T_co]):
             prefetch_factor is None or prefetch_factor > 0,
             f"prefetch_factor must be positive; got {prefetch_factor}",
         )
+        note_origin(self)
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor = prefetch_factor

@@ -59,6 +59,7 @@ CAUSES = {
         "the labels are constant",
         _EDGE,
         _HIDDEN,
+        "integer division where a fraction was meant",
         _RATE,
         _EXPLODING,
         _SCALED,

@@ -228,8 +228,8 @@ class Overlap(Rule):
 class SlowLoader(Rule):
     mistake = "the model waits for the data"
 
-    LONG = 0.01  # seconds a batch
-    TIMES = 3.0  # what the rest of a round takes
+    # Seconds a batch, and how many times what the rest of a round takes.
+    LONG = ((0.01, 3.0), (0.003, 10.0))
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -261,7 +261,7 @@ class SlowLoader(Rule):
             if len(waits) < 6 or len(works) < 6:
                 continue
             wait, work = waits[len(waits) // 2], works[len(works) // 2]
-            if wait > self.LONG and wait > self.TIMES * work:
+            if any(wait > long and wait > times * work for long, times in self.LONG):
                 workers = self.loaders[key].num_workers
                 self.find(
                     self.places[key].place(self.run),
@@ -320,6 +320,8 @@ class SortedDataset(Rule):
         labels = data.tensors[-1] if isinstance(data, TensorDataset) else None
         if labels is None:
             labels = getattr(data, "targets", getattr(data, "labels", None))
+        if labels is None:
+            labels = self._paired(data, batch)
         found = np.asarray(values(labels) if isinstance(labels, Tensor) else labels)
         if found.ndim != 1 or found.size < 16 or found.dtype.kind not in "iu":
             return
@@ -330,6 +332,20 @@ class SortedDataset(Rule):
                 f"{found[-1]}, {kinds} classes, and are read in this order"
             )
             self.sorted[self.current] = (loader, batch.place(self.run), seen + batch.read())
+
+    @staticmethod
+    def _paired(data: Any, batch: Batch) -> Any:
+        """The labels of a list of pairs, as long as the dataset, if the batch holds its first."""
+        given = [values(t).tolist() for t in batch.tensors if t.dim() == 1]
+        for pairs in getattr(data, "__dict__", {}).values():
+            if not isinstance(pairs, list) or len(pairs) < 16 or len(pairs) != len(data):
+                continue
+            if not all(isinstance(p, tuple) and p and isinstance(p[-1], int) for p in pairs):
+                continue
+            labels = [p[-1] for p in pairs]
+            if any(labels[: len(g)] == g for g in given):
+                return labels
+        return None
 
     def backward(self, pass_: Pass) -> None:
         if self.current in self.sorted:

@@ -202,6 +202,7 @@ class IntegerDivision(Rule):
     )
     few = ("add", "sub", "mul", "div", "select")  # it looks at integers alone
 
+    DROPPED = 0.1  # of a quotient
     LOST = 0.95  # share of the quotients that are 0 although what was divided was not
 
     def __init__(self, run: Any) -> None:
@@ -250,6 +251,7 @@ class IntegerDivision(Rule):
         doubtful = w.size > 16 and v.max() >= 16 and 0 <= w.min() and w.max() <= 1
         doubtful = doubtful and (w == 0).mean() > self.LOST
         doubtful = (doubtful or not w.any()) and (v != 0).mean() > 0.5
+        doubtful = doubtful or self._loses_shares(call)
         if not fraction and not pixels and not doubtful:
             return
         seen = (
@@ -265,6 +267,17 @@ class IntegerDivision(Rule):
     def _is_period(call: Call) -> bool:
         """Whether the line divides by a number that it names, as who counts periods does."""
         return call.place is not None and bool(re.search(r"//\s*\d", call.place.text))
+
+    @classmethod
+    def _loses_shares(cls, call: Call) -> bool:
+        """Whether one number is divided by each of several, as for the weights of classes, and
+        much of a quotient is dropped."""
+        x, y = call.inputs[0], call.inputs[1] if len(call.inputs) > 1 else None
+        if not isinstance(y, Tensor) or x.numel() != 1 or y.numel() < 2 or not values(y).all():
+            return False
+        exact = values(x).reshape(-1)[0] / values(y)
+        dropped = np.abs(exact - values(call.outputs[0]).reshape(exact.shape))
+        return bool((dropped > cls.DROPPED * np.abs(exact)).any())
 
     @staticmethod
     def _is_share(call: Call) -> bool:

@@ -71,8 +71,11 @@ class LossDoesNotReach(Rule):
 
             cut = _C._cut_of(root)
             made = cut is not None and cut[0] != "made"
+            at = placed(cut[2]) if cut is not None else None
+            if at is not None and not made and "requires_grad" not in at.source:
+                at = None  # of what it was computed from without a graph
             self.find(
-                placed(cut[2]) if cut is not None else pass_.place,
+                at or pass_.place,
                 f"backward begins at a tensor that no operation made, with value "
                 f"{float(values(root).reshape(-1)[0]):.4g}, and ends there"
                 + (f": its history was cut off {cut_text(cut)}" if made else "")

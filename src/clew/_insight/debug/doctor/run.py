@@ -10,6 +10,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
+from clew._base.origins import origin_of
 from clew._insight.debug.observing import Observation
 from clew._insight.debug.place import Place, placed
 
@@ -113,7 +114,7 @@ class Watched:
     def __init__(self, optimizer: Any, place: Place | None) -> None:
         self.optimizer = optimizer  # kept until the report: the program may let go of it before
         self.kind = type(optimizer).__name__
-        self.place = place  # where it was made, if that was seen
+        self.place = place  # where it was made, if that is known
         self.step_place: Place | None = None
         self.steps = 0
         self.earlier = False  # whether it was made before the watch began
@@ -143,9 +144,9 @@ class Batch:
             return 0
 
     def place(self, run: Run) -> Place | None:
-        """Where the loader was made, if that was seen; else where it is read."""
+        """Where the loader was made, if that is known; else where it is read."""
         made = run.loaders.get(id(self.loader))
-        return placed(made[1] if made is not None else self.read_at)
+        return placed(made[1] if made is not None else origin_of(self.loader) or self.read_at)
 
     def read(self) -> str:
         """A few words about where it is read."""
@@ -194,6 +195,7 @@ class Run:
         """What is known of an optimizer."""
         known = self.optimizers.get(id(optimizer))
         if known is None:
+            place = place or placed(origin_of(optimizer))
             known = self.optimizers[id(optimizer)] = Watched(optimizer, place)
         return known
 
