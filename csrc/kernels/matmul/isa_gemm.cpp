@@ -25,6 +25,7 @@ constexpr int64_t b_block_bytes = 640 << 10;  // packed B at a time: the second-
 constexpr int64_t b_group_bytes = 2 << 20;    // packed at once, block by block
 constexpr int64_t copied_steps = 16;          // steps of A read before the next tile's turn
 constexpr int64_t shared_rows = 192;          // from so many on threads share packed panels
+constexpr int64_t second_cache = 1 << 20;     // bytes that stay near a core
 constexpr int64_t parallel_work = 3 << 19;    // multiply-adds from which threads pay
 constexpr int64_t parallel_dots = 1 << 19;    // the same for sums along the depth
 static_assert(row_work < parallel_dots && row_work < parallel_work);
@@ -628,11 +629,12 @@ template <class T> void blocked(const Problem<T>& p) {
     const int64_t count = panels.count();
     const int64_t n_packed = (count - 1) * panels.width + panels.packed(count - 1);
     // Rows that are one and the same are packed: to sweep() a distance of 0 says that they are.
-    // For few rows of A, which read B once, packing would take longer than the product.
-    constexpr int64_t read_once = 8;
-    const bool as_it_is = p.b_cs == 1 && p.b_rs != 0 && n_packed == p.n &&
-                          (p.k * p.n <= 2 * small_elements || p.m <= read_once);
-    if (!threads && p.k <= 512 && (as_it_is || n_packed * p.k <= small_elements)) {
+    const bool readable = p.b_cs == 1 && p.b_rs != 0 && n_packed == p.n && p.k <= 512;
+    // For few rows of A, which read B few times, packing would take longer than the product.
+    const bool in_cache = p.k * p.n * static_cast<int64_t>(sizeof(S)) <= second_cache;
+    const bool few = readable && p.m <= (in_cache ? 64 : 16);
+    const bool as_it_is = few || (readable && p.k * p.n <= 2 * small_elements);
+    if (few || (!threads && p.k <= 512 && (as_it_is || n_packed * p.k <= small_elements))) {
       // Small: B is read where it is or from a buffer on the stack, A where it is.
       alignas(64) S packed[small_elements];
       if (!as_it_is) {
@@ -647,9 +649,11 @@ template <class T> void blocked(const Problem<T>& p) {
       to.rs = p.c_rs;
       to.bias = reinterpret_cast<const S*>(p.bias);
       to.kind = p.beta_kind;
-      sweep<T, S>(p, p.m, panels, 0, count, p.k, reinterpret_cast<const S*>(p.a), nullptr,
-                  as_it_is ? reinterpret_cast<const S*>(p.b) : packed, as_it_is ? p.b_rs : 0, to);
-      return;
+      const S* b = as_it_is ? reinterpret_cast<const S*>(p.b) : packed;
+      return parallel_for(count, threads ? 1 : count, [&](int64_t begin, int64_t end) {
+        sweep<T, S>(p, p.m, panels, begin, end, p.k, reinterpret_cast<const S*>(p.a), nullptr, b,
+                    as_it_is ? p.b_rs : 0, to);
+      });
     }
   }
   packed_product<T, S>(p, threads);
