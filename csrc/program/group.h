@@ -82,7 +82,7 @@ class Group {
   std::vector<std::unique_ptr<std::array<Scalar, most_operands>>> numbers_;
   std::vector<std::unique_ptr<std::array<char, 16>>> constants_;
   int sums_ = 0;    // over rows
-  int totals_ = 0;  // sums of everything, which go through the elements in another order
+  int totals_ = 0;  // sums of everything, which may go through the elements in another order
   DType total_dtype_ = DType::Float32;
   // What is left of the dims when neighbours are merged, innermost first.
   int ndim_ = 0;
@@ -99,6 +99,7 @@ class Group {
   bool takes_reduction(const Call& c);
   bool takes_total(const Call& c, const Passes& passes);
   bool totals_fit(int64_t columns, DType d) const;
+  bool totals_go_by_rows(int64_t columns, DType d) const;
   bool is_still() const;
   bool begins_with(const Shape& s);
   bool is_full(const Shape& s) const;
@@ -124,6 +125,7 @@ class Group {
   void run_lines(int64_t tile);
   void run_totals(int64_t tile);
   void run_rows(int64_t tile);
+  void finish_totals(std::vector<Scratch>& parts) const;
 };
 
 }  // namespace clew::program

@@ -91,6 +91,13 @@ bool Group::totals_fit(int64_t columns, DType d) const {
   return true;
 }
 
+// Whether the same pieces of rows, read in their order, give sums over rows and sums of everything.
+bool Group::totals_go_by_rows(int64_t columns, DType d) const {
+  const int64_t pieces = kernels::TotalSum::pieces(numel_);
+  if (pieces != kernels::ColumnSums::pieces(numel_ / columns, columns)) return false;
+  return kernels::TotalSum::cut(d, (numel_ + pieces - 1) / pieces).places == 1;
+}
+
 // Whether what is broadcast is one number throughout.
 bool Group::is_still() const {
   return std::all_of(sources_.begin(), sources_.end(), [&](const Source& s) {
@@ -314,10 +321,10 @@ bool Group::takes_reduction(const Call& c) {
   const Dims& dims = from.shape->sizes;
   for (int d = dims.size() - passes.dims; d < dims.size(); ++d) columns *= dims[d];
   const bool over_rows = passes.over == Passes::Over::rows;
-  if (over_rows &&
-      (columns > most_summed_columns || !kernels::ColumnSums::adds(from.dtype) || totals_))
+  if (over_rows && (columns > most_summed_columns || !kernels::ColumnSums::adds(from.dtype)))
     return false;
   if (!works_on_rows(columns)) return false;
+  if (over_rows && totals_ && !totals_go_by_rows(columns, total_dtype_)) return false;
   const Extent extent = over_rows ? Extent::spread : Extent::row;
   if (!may_write(result, extent) || find(result, extent) >= 0) return false;
   const int known = find(from, Extent::full);
@@ -342,7 +349,8 @@ bool Group::takes_reduction(const Call& c) {
 bool Group::takes_total(const Call& c, const Passes& passes) {
   const Operand& from = p_.inputs(c)[0];
   const Operand& result = p_.results(c)[0];
-  if (!kernels::TotalSum::adds(from.dtype) || sums_ || numel_ <= least_reduced) return false;
+  if (!kernels::TotalSum::adds(from.dtype) || numel_ <= least_reduced) return false;
+  if (sums_ && !totals_go_by_rows(columns_, from.dtype)) return false;
   if (totals_ && from.dtype != total_dtype_) return false;
   if (!may_write(result, Extent::spread) || find(result, Extent::spread) >= 0) return false;
   const int known = find(from, Extent::full);

@@ -195,12 +195,28 @@ void Group::run_lines(int64_t tile) {
                });
 }
 
+// Joins the sums of everything that the threads have, in order.
+void Group::finish_totals(std::vector<Scratch>& parts) const {
+  for (const Step& step : steps_) {
+    if (step.passes.over != Passes::Over::all) continue;
+    kernels::TotalSum& total = parts[0].totals[static_cast<size_t>(step.sum)];
+    for (size_t k = 1; k < parts.size(); ++k)
+      total.join(parts[k].totals[static_cast<size_t>(step.sum)]);
+    const double divisor = step.passes.mean ? static_cast<double>(numel_) : 0;
+    total.finish(sources_[static_cast<size_t>(step.source[0])].data, divisor);
+  }
+}
+
 // Tiles of whole rows. Sums over rows are cut among the threads as the reduction alone would be.
 void Group::run_rows(int64_t tile) {
   const int64_t rows = this->rows();
   constexpr int64_t batch = kernels::ColumnSums::batch;
-  int64_t height = std::max<int64_t>(1, tile / columns_);
-  if (sums_) height = std::max<int64_t>(1, height / batch) * batch;
+  int64_t height = std::max<int64_t>(1, tile / columns_), unit = batch;
+  if (totals_) {
+    const int64_t rest = kernels::TotalSum::cut(total_dtype_, numel_).rest;
+    unit = std::lcm(batch, std::lcm(columns_, rest) / columns_);
+  }
+  if (sums_) height = std::max<int64_t>(1, height / unit) * unit;
   size_scratch(height * columns_);
   const auto run = [&](int64_t begin, int64_t end, Scratch& at) {
     at.take(*this);
@@ -220,16 +236,19 @@ void Group::run_rows(int64_t tile) {
   }
   const int64_t pieces = kernels::ColumnSums::pieces(rows, columns_);
   std::vector<Scratch> parts(static_cast<size_t>(pieces));
-  for (Scratch& part : parts)
+  for (Scratch& part : parts) {
     for (const Step& step : steps_)
-      if (step.sum >= 0)
+      if (step.passes.over == Passes::Over::rows)
         part.sums.emplace_back(sources_[static_cast<size_t>(step.source[1])].of->dtype, columns_);
+    for (int k = 0; k < totals_; ++k) part.totals.emplace_back(total_dtype_);
+  }
   parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k)
       run(k * rows / pieces, (k + 1) * rows / pieces, parts[static_cast<size_t>(k)]);
   });
+  finish_totals(parts);
   for (const Step& step : steps_) {
-    if (step.sum < 0) continue;
+    if (step.passes.over != Passes::Over::rows) continue;
     kernels::ColumnSums& sum = parts[0].sums[static_cast<size_t>(step.sum)];
     for (size_t k = 1; k < parts.size(); ++k)
       sum.join(parts[k].sums[static_cast<size_t>(step.sum)]);
@@ -285,14 +304,7 @@ void Group::run_totals(int64_t tile) {
       run_piece(k * numel_ / pieces, (k + 1) * numel_ / pieces, tile, at);
     }
   });
-  for (const Step& step : steps_) {
-    if (step.passes.over != Passes::Over::all) continue;
-    kernels::TotalSum& total = parts[0].totals[static_cast<size_t>(step.sum)];
-    for (size_t k = 1; k < parts.size(); ++k)
-      total.join(parts[k].totals[static_cast<size_t>(step.sum)]);
-    const double divisor = step.passes.mean ? static_cast<double>(numel_) : 0;
-    total.finish(sources_[static_cast<size_t>(step.source[0])].data, divisor);
-  }
+  finish_totals(parts);
 }
 
 // Scratch for tiles of so many elements.
@@ -314,7 +326,7 @@ void Group::run() {
       bytes += s.item;
   const int64_t tile =
       std::clamp<int64_t>(tile_bytes / std::max<int64_t>(bytes, 1) / 64 * 64, 512, 65536);
-  if (totals_)
+  if (totals_ && !sums_)
     run_totals(tile);
   else if (columns_)
     run_rows(tile);

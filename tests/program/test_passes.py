@@ -38,12 +38,18 @@ def totals(x: clew.Tensor, w: clew.Tensor) -> clew.Tensor:
     return y * 2 + y.sum() * 1e-6 + y.mean()
 
 
+def totals_and_columns(x: clew.Tensor, w: clew.Tensor) -> clew.Tensor:
+    y = (x * w).tanh()
+    whole, columns, mean = y.sum(), y.sum(0), (y * y).mean()
+    return y * 2 + columns * 1e-3 + whole * 1e-6 - mean
+
+
 def blocks(x: clew.Tensor, w: clew.Tensor) -> clew.Tensor:
     a, b = x[..., ::2].contiguous(), x[..., 1::2].contiguous()
     return clew.cat([a * w[::2] - b, a + b * w[1::2]], -1) if x.shape[-1] % 2 == 0 else x * w
 
 
-PROGRAMS = [layer_norm, softmax, without_keepdim, columns, totals, blocks]
+PROGRAMS = [layer_norm, softmax, without_keepdim, columns, totals, totals_and_columns, blocks]
 SHAPES = [
     (300, 64),
     (1000, 100),
@@ -165,7 +171,7 @@ def test_gradients_of_means_and_sums_over_rows_stay_in_the_pass():
 
     at_once = [step(), w.grad]
     report = clew.compile(step).explain()
-    assert len(report.passes) == 2 and all(p.fused for p in report.passes)
+    assert len(report.passes) <= 2 and all(p.fused for p in report.passes)
     for before, after in zip(at_once, [x.grad, w.grad], strict=True):
         assert before.equal(after)
 
