@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 import clew
-from clew._cli.check import CALLED, NEEDED, OPTIONAL, _Reader
+from clew._cli._read_names import CALLED, NEEDED, OPTIONAL, _Reader
 
 ENVIRONMENT = {
     **os.environ,

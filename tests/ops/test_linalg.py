@@ -1,44 +1,16 @@
-"""Linear algebra: factors multiply back, singular input, gradients of functions that do not depend
-on phases or on the triangle that is not read.
-"""
+"""Linear algebra: factors multiply back, systems, singular input, forms of the results."""
 
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from matrices import DTYPES, EYE, close, positive
 from numeric import check_gradients, normal
 
 import clew
 from clew import linalg as la
-
-DTYPES = ["float64", "complex128"]
-EYE = np.eye(3)
-
-
-def positive(seed: int, *shape: int, dtype: str = "float64") -> np.ndarray:
-    a = normal(seed, *shape, dtype=dtype)
-    return a @ np.swapaxes(a, -1, -2).conj() + np.eye(shape[-1])
-
-
-def close(got, want, tolerance=1e-10):
-    got = got.detach().numpy() if isinstance(got, clew.Tensor) else got
-    want = want.detach().numpy() if isinstance(want, clew.Tensor) else want
-    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
-
-
-def hermitian(a):
-    """The positive definite a a^H + 1: what reads one triangle sees both move."""
-    return a @ a.mH + clew.eye(a.shape[-1], dtype=a.dtype)
-
-
-def skewed(a):
-    """A hermitian matrix with well separated eigenvalues."""
-    return a + a.mH + clew.diag(clew.arange(a.shape[-1]) * 4.0)
-
 
 # Factors multiply back.
 
@@ -336,99 +308,7 @@ def test_lobpcg(largest, generalized):
     close(values, want, 1e-6)
 
 
-def test_lobpcg_gradient():
-    a = normal(34, 6, 6)
-    check_gradients(lambda a: clew.lobpcg(a + a.mT, 2)[0], a, order=1)
-    with pytest.raises(RuntimeError, match="rows"):
-        clew.lobpcg(clew.eye(6), X=clew.ones(5, 1))
-
-
-# Gradients.
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("upper", [False, True])
-def test_cholesky_gradient(dtype, upper):
-    check_gradients(
-        lambda a: la.cholesky(hermitian(a), upper=upper), normal(11, 2, 3, 3, dtype=dtype)
-    )
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_eigh_gradient(dtype):
-    a = normal(12, 3, 3, dtype=dtype)
-    check_gradients(lambda a: la.eigvalsh(skewed(a)), a)
-    check_gradients(lambda a: la.eigh(skewed(a), UPLO="U").eigenvalues, a)
-
-    def invariant(a):
-        values, v = la.eigh(skewed(a))
-        return (v * values.exp().unsqueeze(-2)) @ v.mH + v.abs()[..., :1]
-
-    check_gradients(invariant, a * 0.3)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_eig_gradient(dtype):
-    a = normal(13, 3, 3, dtype=dtype)
-    check_gradients(lambda a: la.eig(a).eigenvectors.abs(), a)
-
-    def invariant(a):
-        values, v = la.eig(a)
-        return (v * values.exp().unsqueeze(-2)) @ la.inv(v)
-
-    check_gradients(invariant, a * 0.5)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
-@pytest.mark.parametrize("full", [False, True])
-def test_svd_gradient(dtype, shape, full):
-    k = min(shape)
-
-    def invariant(a):
-        u, s, vh = la.svd(a, full_matrices=full)
-        u, vh = u[..., :k], vh[..., :k, :]
-        return (u * s.square().unsqueeze(-2)) @ vh
-
-    def vectors(a):
-        u, _, vh = la.svd(a, full_matrices=full)
-        return u.abs()[..., 0].sum() + vh.abs()[..., 1, :].prod()
-
-    a = normal(14, *shape, dtype=dtype)
-    check_gradients(invariant, a)
-    check_gradients(vectors, a)
-
-
-@pytest.mark.parametrize(
-    "loss, name",
-    [
-        (lambda a: la.svd(a).U.real.sum(), "svd_backward"),
-        (lambda a: la.eigh(a + a.mH).eigenvectors.real.sum(), "linalg_eigh_backward"),
-        (lambda a: la.eig(a).eigenvectors.imag.sum(), "linalg_eig_backward"),
-    ],
-)
-def test_losses_that_depend_on_phases_are_refused(loss, name):
-    a = clew.tensor(normal(15, 3, 3, dtype="complex128"), requires_grad=True)
-    with pytest.raises(RuntimeError, match=f"{name}.*ill-defined"):
-        loss(a).backward()
-
-
-def test_repeated_values_have_no_vectors_derivative():
-    a = clew.eye(3, dtype=clew.float64).requires_grad_()
-    (g,) = clew.autograd.grad(la.eigh(a).eigenvectors.sum(), a)
-    assert not g.isfinite().all()
-    (g,) = clew.autograd.grad(la.eigh(a).eigenvalues.sum(), a)
-    close(g, EYE)
-    (g,) = clew.autograd.grad(la.svdvals(a).sum(), a)
-    close(g, EYE)
-
-
-def test_qr_refusals():
-    a = clew.ones(3, 2, requires_grad=True)
-    with pytest.raises(RuntimeError, match="complete"):
-        la.qr(a, "complete").Q.sum().backward()
-    with pytest.raises(RuntimeError, match="mode='r'"):
-        la.qr(a, "r").R.sum().backward()
+# Determinants, pseudo-inverses, exponentials.
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -448,28 +328,6 @@ def test_det_of_large_singular_matrices():
     ones = clew.ones(4, 4, dtype=clew.float64).requires_grad_()
     (g,) = clew.autograd.grad(la.det(ones), ones)
     assert g.abs().max() < 1e-12
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_slogdet_gradient(dtype):
-    a = normal(19, 2, 3, 3, dtype=dtype)
-    check_gradients(lambda a: la.slogdet(a).logabsdet, a)
-    check_gradients(lambda a: la.slogdet(a).sign * (a**2).sum(), a)
-    sign, log = la.slogdet(clew.zeros(2, 2))
-    assert sign == 0 and log == -float("inf")
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(4, 2), (2, 4)])
-def test_pinv_of_constant_rank(dtype, shape):
-    m, n = shape
-    left, right = normal(20, m, 1, dtype=dtype), normal(21, 1, n, dtype=dtype)
-    check_gradients(lambda a, b: la.pinv(a @ b), left, right)
-    a = clew.tensor(left @ right)
-    p = la.pinv(a)
-    close(a @ p @ a, a)
-    close(p @ a @ p, p)
-    close((a @ p).mH, a @ p)
 
 
 def test_pinv_tolerances():
@@ -528,12 +386,6 @@ def test_matrix_exp_of_every_size(dtype):
     mixed[0, 1, 2] = clew.inf
     assert la.matrix_exp(mixed)[0].isnan().all()
     assert clew.equal(la.matrix_exp(mixed)[1], clew.eye(3, dtype=dtype))
-
-
-def test_second_slopes_of_matrix_exp():
-    a = clew.tensor(normal(23, 2, 3, 3)).requires_grad_()
-    assert clew.autograd.gradcheck(la.matrix_exp, (a,))
-    assert clew.autograd.gradgradcheck(la.matrix_exp, (a * 0.5,))
 
 
 def test_condition_of_singular_matrices():
@@ -632,103 +484,6 @@ def test_methods_are_the_functions():
     close(reflections.orgqr(tau), a.qr().Q)
     close(reflections.ormqr(tau, a, transpose=True), a.qr().R)
     assert type(a.svd())._fields == ("U", "S", "V")
-
-
-# What is not finite ends at once: nan raises, infinities give nan.
-
-
-NOT_FINITE = """
-import math, sys
-import clew
-from clew import linalg as la
-
-n = int(sys.argv[1])
-clew.manual_seed(0)
-plain = clew.randn(n, n) + n * clew.eye(n)
-plain = plain + plain.mT
-for value in (math.inf, -math.inf, math.nan):
-    a = plain.clone()
-    a[n // 2, 1] = a[1, n // 2] = value
-    pair = clew.stack([plain, a])
-    calls = {
-        "svd": lambda x: la.svd(x).S,
-        "svdvals": la.svdvals,
-        "pinv": la.pinv,
-        "cond": la.cond,
-        "norm": lambda x: la.matrix_norm(x, 2),
-        "nuc": lambda x: la.matrix_norm(x, "nuc"),
-        "eigh": lambda x: la.eigh(x).eigenvalues,
-        "eigvalsh": la.eigvalsh,
-    }
-    for name, call in calls.items():
-        if math.isnan(value):
-            try:
-                call(pair)
-            except la.LinAlgError as e:
-                assert "(Batch element 1)" in str(e), e
-            else:
-                raise AssertionError(name)
-        else:
-            made = call(pair)
-            assert made[0].isfinite().all() and made[1].isnan().all(), name
-    for call in (la.eig, la.eigvals):
-        try:
-            call(pair)
-        except RuntimeError as e:
-            assert "infs or NaNs" in str(e)
-        else:
-            raise AssertionError("eig")
-    b = clew.ones(2, n, 1)
-    for driver in ("gels", "gelsy", "gelsd", "gelss"):
-        try:
-            la.lstsq(pair, b, driver=driver)
-            assert not math.isnan(value)
-        except la.LinAlgError as e:
-            assert "(Batch element 1)" in str(e)
-            assert math.isnan(value) or driver in ("gels", "gelsd")
-    if not math.isnan(value):
-        assert la.matrix_rank(pair).tolist() == [n, 0]
-    for call in (la.inv, la.det, la.slogdet, la.lu_factor, la.qr, la.ldl_factor_ex, la.cholesky_ex):
-        call(pair)
-    try:
-        clew.lobpcg(a, k=1, niter=3)
-    except la.LinAlgError:
-        pass
-"""
-
-
-@pytest.mark.parametrize("n", [9, 70])
-def test_what_is_not_finite_ends(n):
-    subprocess.run([sys.executable, "-c", NOT_FINITE, str(n)], check=True, timeout=60)
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 0)])
-def test_whole_bases_of_matrices_without_elements(shape: tuple[int, ...]):
-    clew.ones(64).fill_(7.0)  # what fresh memory may hold
-    u, s, vh = clew.linalg.svd(clew.zeros(shape))
-    for basis, n in ((u, shape[-2]), (vh, shape[-1])):
-        np.testing.assert_array_equal(
-            basis.numpy(), np.broadcast_to(np.eye(n, dtype=np.float32), (*shape[:-2], n, n))
-        )
-    assert s.shape == (*shape[:-2], 0)
-
-
-# Norms and products at the edges.
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
-@pytest.mark.parametrize("order", [1, 2, float("inf")])
-def test_the_norm_of_a_matrix_without_elements_is_zero(shape, order):
-    empty = clew.empty(shape)
-    assert la.matrix_norm(empty, order).tolist() == 0
-    assert la.norm(empty, order).tolist() == 0
-    batch = la.matrix_norm(clew.empty(2, *shape), order, keepdim=True)
-    assert batch.shape == (2, 1, 1) and batch.sum() == 0
-
-
-def test_the_least_singular_value_of_none_raises():
-    with pytest.raises(IndexError, match="non-zero size"):
-        la.matrix_norm(clew.empty(0, 3), -2)
 
 
 @pytest.mark.parametrize("dims", [(), (0, 1, 2)])

@@ -1,8 +1,8 @@
 """Samples of linear algebra.
 
 What reads one triangle of its matrix (cholesky, eigh) or has vectors of arbitrary phase (eig) is
-differentiated in tests/ops/test_linalg.py, of symmetric matrices and of functions that do not
-depend on phases.
+differentiated in tests/ops/test_linalg_gradients.py, of symmetric matrices and of functions that
+do not depend on phases.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from samples import COMPLEX, FLOATS_32_64, INTS, E, Op, S
 
 MIXED = (*FLOATS_32_64, *COMPLEX)
-ONE_TRIANGLE = "reads one triangle: derivatives are in test_linalg.py"
+ONE_TRIANGLE = "reads one triangle: derivatives are in test_linalg_gradients.py"
 FULL_FACTOR = "the unread triangle has a gradient: derivatives are in test_linalg.py"
 ANY_PHASE = "the vectors' phases are arbitrary: values are checked in test_linalg.py"
 

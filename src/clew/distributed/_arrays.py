@@ -71,7 +71,7 @@ def room(tensors: Any) -> tuple[Any, Callable[[], Any] | None]:
 
 def operation(name: str, op: Any) -> tuple[str, float | None]:
     """The name of a ReduceOp, and a factor that comes before it."""
-    from clew.distributed._groups import ReduceOp
+    from clew.distributed._process_group import ReduceOp
 
     factor = getattr(op, "factor", None)
     kind = ReduceOp(op)
@@ -97,7 +97,7 @@ def combining(
     Returns:
         The source's array, the target's, the name of the operation for MPI, what is left to do.
     """
-    from clew.distributed._groups import ReduceOp
+    from clew.distributed._process_group import ReduceOp
 
     kind, factor = operation(name, op)
     floating = source.dtype.is_floating_point or source.dtype.is_complex

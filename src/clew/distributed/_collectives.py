@@ -8,7 +8,8 @@ import numpy as np
 
 from clew._C import Tensor
 from clew.distributed import _arrays
-from clew.distributed._groups import ProcessGroup, ReduceOp, _of, begin, get_group_rank
+from clew.distributed._groups import _of, get_group_rank
+from clew.distributed._process_group import ProcessGroup, ReduceOp, begin
 from clew.distributed._work import Work, wait_for
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from clew._C import Tensor
 from clew.distributed import _arrays
 from clew.distributed._collectives import _check, _root
-from clew.distributed._groups import ProcessGroup, _get_default_group, _of, begin
+from clew.distributed._groups import _get_default_group, _of
+from clew.distributed._process_group import ProcessGroup, begin
 from clew.distributed._work import Work
 
 

@@ -22,10 +22,7 @@ from clew.distributed._collectives import (
     scatter,
 )
 from clew.distributed._groups import (
-    Backend,
     GroupMember,
-    ProcessGroup,
-    ReduceOp,
     _get_default_group,
     _get_default_store,
     _of,
@@ -44,11 +41,6 @@ from clew.distributed._groups import (
     group,
     init_process_group,
     is_initialized,
-    new_group,
-    new_subgroups,
-    new_subgroups_by_enumeration,
-    reduce_op,
-    split_group,
 )
 from clew.distributed._messages import (
     P2POp,
@@ -65,6 +57,13 @@ from clew.distributed._messages import (
     send,
     send_object_list,
 )
+from clew.distributed._new_groups import (
+    new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
+    split_group,
+)
+from clew.distributed._process_group import Backend, ProcessGroup, ReduceOp, reduce_op
 from clew.distributed._stores import (
     DistBackendError,
     DistError,

@@ -84,7 +84,7 @@ def check(func: Any, made: Any, inputs: Any, tolerance: float) -> None:
     """
     from clew.autograd.grad_mode import no_grad
     from clew.export._errors import ExportError
-    from clew.export._export import difference_of
+    from clew.export._prove import difference_of
 
     for args in inputs:
         args = args if isinstance(args, (tuple, list)) else (args,)

@@ -11,10 +11,11 @@ import numpy as np
 import clew
 from clew import Tensor
 from clew._base.provenance import user_level
-from clew.export._export import difference_of, record
+from clew.export._export import record
 from clew.export._ir import Value
 from clew.export._module import ProgramModule, run_names
 from clew.export._program import ExportedProgram
+from clew.export._prove import difference_of
 from clew.nn import Module
 from clew.onnx._aliases import check_aliases
 from clew.onnx._errors import OnnxExporterError

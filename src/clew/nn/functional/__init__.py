@@ -11,6 +11,9 @@ from clew.nn import grad as grad
 
 from ._attention import multi_head_attention_forward as multi_head_attention_forward
 from ._core import *  # noqa: F403
+from ._cross_entropy import cross_entropy as cross_entropy
+from ._cross_entropy import linear_cross_entropy as linear_cross_entropy
+from ._cross_entropy import nll_loss as nll_loss
 from ._ctc import ctc_loss as ctc_loss
 from ._distance_loss import huber_loss as huber_loss
 from ._distance_loss import l1_loss as l1_loss
@@ -19,15 +22,13 @@ from ._distance_loss import smooth_l1_loss as smooth_l1_loss
 from ._embedding import embedding as embedding
 from ._embedding import embedding_bag as embedding_bag
 from ._embedding import embedding_renorm_ as embedding_renorm_
+from ._fractional_pool import *  # noqa: F403
 from ._grid import affine_grid as affine_grid
 from ._grid import grid_sample as grid_sample
 from ._loss import binary_cross_entropy as binary_cross_entropy
 from ._loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-from ._loss import cross_entropy as cross_entropy
 from ._loss import gaussian_nll_loss as gaussian_nll_loss
 from ._loss import kl_div as kl_div
-from ._loss import linear_cross_entropy as linear_cross_entropy
-from ._loss import nll_loss as nll_loss
 from ._loss import poisson_nll_loss as poisson_nll_loss
 from ._margin import cosine_embedding_loss as cosine_embedding_loss
 from ._margin import cosine_similarity as cosine_similarity
@@ -41,6 +42,7 @@ from ._margin import soft_margin_loss as soft_margin_loss
 from ._margin import triplet_margin_loss as triplet_margin_loss
 from ._margin import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from ._pool import *  # noqa: F403
+from ._shuffle import *  # noqa: F403
 from ._vision import *  # noqa: F403
 
 Tensor = clew.Tensor

@@ -1,4 +1,4 @@
-"""Resampling and rearranging of images: interpolate, upsample, shuffles."""
+"""Resampling of images: interpolate, upsample."""
 
 from __future__ import annotations
 
@@ -17,136 +17,6 @@ from ._core import private
 _resample_line = private("_resample")
 
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
-
-
-def _channels_last(x: Any) -> bool:
-    """Whether images or volumes lie with their channels last, which results keep."""
-    formats = {4: clew.channels_last, 5: clew.channels_last_3d}
-    if x.dim() not in formats or x.is_contiguous():
-        return False
-    return bool(x.is_contiguous(memory_format=formats[x.dim()]))
-
-
-@asks_classes
-def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
-    """Moves channels into space: (..., C r^2, H, W) becomes (..., C, H r, W r).
-
-    Shi and others, Real-time single image and video super-resolution using an efficient sub-pixel
-    convolutional neural network, 2016.
-
-    Args:
-        input: the images, (..., C r^2, H, W), of any dtype.
-        upscale_factor: r, above 0.
-
-    Returns:
-        the larger images, (..., C, H r, W r).
-
-    Example:
-        >>> x = clew.tensor([1, 2, 3, 4]).reshape(1, 4, 1, 1)
-        >>> clew.nn.functional.pixel_shuffle(x, 2).tolist()
-        [[[[1, 2], [3, 4]]]]
-    """
-    r = upscale_factor
-    need_tensors("pixel_shuffle", input=input)
-    if input.dim() < 3:
-        raise RuntimeError(f"pixel_shuffle: input must have at least 3 dims; got {input.dim()}")
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
-    *lead, c, h, w = input.shape
-    if c % (r * r):
-        raise RuntimeError(
-            f"pixel_shuffle: channels must be divisible by the square of upscale_factor; got {c} "
-            f"and {r}"
-        )
-    if _channels_last(input):
-        x = input.permute(0, 2, 3, 1).reshape(*lead, h, w, c // (r * r), r, r)
-        x = x.permute(0, 1, 4, 2, 5, 3).reshape(*lead, h * r, w * r, c // (r * r))
-        return x.permute(0, 3, 1, 2)
-    k = len(lead)
-    x = input.reshape(*lead, c // (r * r), r, r, h, w)
-    x = x.permute(*range(k), k, k + 3, k + 1, k + 4, k + 2)
-    return x.reshape(*lead, c // (r * r), h * r, w * r)
-
-
-@asks_classes
-def pixel_unshuffle(input: Any, downscale_factor: int) -> clew.Tensor:
-    """Moves space into channels: (..., C, H r, W r) becomes (..., C r^2, H, W).
-
-    Args:
-        input: the images, (..., C, H r, W r), of any dtype.
-        downscale_factor: r, above 0.
-
-    Returns:
-        the smaller images, (..., C r^2, H, W).
-
-    Example:
-        >>> x = clew.tensor([[1, 2], [3, 4]]).reshape(1, 1, 2, 2)
-        >>> clew.nn.functional.pixel_unshuffle(x, 2).flatten().tolist()
-        [1, 2, 3, 4]
-    """
-    r = downscale_factor
-    need_tensors("pixel_unshuffle", input=input)
-    if input.dim() < 3:
-        raise RuntimeError(f"pixel_unshuffle: input must have at least 3 dims; got {input.dim()}")
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    *lead, c, h, w = input.shape
-    if h % r or w % r:
-        raise RuntimeError(
-            f"pixel_unshuffle: height and width must be divisible by downscale_factor; got {h}, "
-            f"{w} and {r}"
-        )
-    if _channels_last(input):
-        x = input.permute(0, 2, 3, 1).reshape(*lead, h // r, r, w // r, r, c)
-        x = x.permute(0, 1, 3, 5, 2, 4).reshape(*lead, h // r, w // r, c * r * r)
-        return x.permute(0, 3, 1, 2)
-    k = len(lead)
-    x = input.reshape(*lead, c, h // r, r, w // r, r)
-    x = x.permute(*range(k), k, k + 2, k + 4, k + 1, k + 3)
-    return x.reshape(*lead, c * r * r, h // r, w // r)
-
-
-@asks_classes
-def channel_shuffle(input: Any, groups: int) -> clew.Tensor:
-    """Takes channels in turn from each of several groups.
-
-    Zhang and others, ShuffleNet, 2017, section 3.1: (groups, C / groups) is transposed.
-
-    Args:
-        input: (N, C, ...), of any dtype.
-        groups: how many groups; divides C.
-
-    Returns:
-        a tensor of input's shape.
-
-    Example:
-        >>> x = clew.arange(4).reshape(1, 4, 1)
-        >>> clew.nn.functional.channel_shuffle(x, 2).flatten().tolist()
-        [0, 2, 1, 3]
-    """
-    need_tensors("channel_shuffle", input=input)
-    if input.dim() < 3:
-        raise RuntimeError(
-            "channel_shuffle expects input with > 2 dims, but got input with sizes "
-            f"{list(input.shape)}"
-        )
-    if groups <= 0:
-        raise RuntimeError(
-            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
-        )
-    n, c, *rest = input.shape
-    if c % groups:
-        raise RuntimeError(
-            f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
-        )
-    if _channels_last(input):
-        x = input.movedim(1, -1).reshape(n, *rest, groups, c // groups)
-        return x.transpose(-1, -2).contiguous().reshape(n, *rest, c).movedim(-1, 1)
-    x = input.reshape(n, groups, c // groups, *rest).transpose(1, 2).contiguous()
-    return x.reshape(input.shape)
-
-
-native_channel_shuffle = channel_shuffle
 
 
 def _source(out: int, size: int, scale: float | None, align_corners: bool) -> list[float]:
@@ -599,11 +469,7 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
 
 
 __all__ = [
-    "channel_shuffle",
     "interpolate",
-    "native_channel_shuffle",
-    "pixel_shuffle",
-    "pixel_unshuffle",
     "upsample",
     "upsample_bilinear",
     "upsample_nearest",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._writer import FileWriter as FileWriter
+from ._file_writer import FileWriter as FileWriter
 from ._writer import SummaryWriter as SummaryWriter
 
 __all__ = ["FileWriter", "SummaryWriter"]

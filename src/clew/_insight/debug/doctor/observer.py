@@ -454,7 +454,7 @@ class Observer:
                         self._patches.put(kind, name, around)
 
     def _watch_losses(self) -> None:
-        from clew.nn.functional import _loss as module
+        from clew.nn.functional import _cross_entropy as module
 
         def tried(original: Any, *args: Any, **kwargs: Any) -> Any:
             try:

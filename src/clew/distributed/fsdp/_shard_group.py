@@ -1,0 +1,243 @@
+"""The parameters that a module puts together at once, and the operation that does it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import clew
+from clew.autograd.function import once_differentiable
+from clew.distributed import distributed_c10d as c10d
+from clew.distributed.fsdp import _reduce
+from clew.distributed.tensor import DTensor
+from clew.distributed.tensor._api import part_of
+
+if TYPE_CHECKING:
+    from clew.distributed.fsdp._fully_shard import MixedPrecisionPolicy
+
+
+class _Member:
+    """One parameter: its part, and where it is an attribute."""
+
+    def __init__(self, sharded: Any, places: list[tuple[Any, str]]) -> None:
+        self.sharded, self.places = sharded, places
+        self.sizes = tuple(sharded._sizes)
+
+
+class _Group:
+    """The parameters that are put together when one module is called."""
+
+    def __init__(
+        self, mesh: Any, members: list[_Member], policy: MixedPrecisionPolicy, reshard: Any
+    ) -> None:
+        self.members, self.policy, self.reshard_after_forward = members, policy, reshard
+        self.across = mesh.get_group(mesh.ndim - 1)
+        self.copies = mesh.get_group(0) if mesh.ndim == 2 else None
+        self.sync = self.all_reduce = self.reshard_after_backward = True
+        self.divide: float | None = None
+        self.whole: list[Any] | None = None  # recorded, while the module has them
+        self.values: tuple[list[Any], list[int]] | None = None  # what it shows, of which versions
+        self.again: tuple[list[Any], list[int]] | None = None  # the same, for backward
+        self.pending: Any = None
+        self.calls = 0  # of the module that are running: it may call itself
+        self.unsynced: list[Any] = [None] * len(members)
+        self.uncombined: list[Any] = [None] * len(members)  # added up, but not over the copies
+        self.after: Any = None  # weak: the group that was used after this one
+        self.before: Any = None
+        self.given: set[str] = set()  # which of the two the user set
+
+    # ---- putting together ----
+
+    def renew(self) -> None:
+        """Takes parameters that were put in place of the parts since: by `to_empty` after the
+        model was made without data, by `load_state_dict(assign=True)`.
+        """
+        if self.whole is not None:
+            return
+        for m in self.members:
+            owner, name = m.places[0]
+            now = owner._parameters[name]
+            if now is m.sharded:
+                continue
+            if not isinstance(now, DTensor) or tuple(now._sizes) != m.sizes:
+                raise RuntimeError(
+                    f"fully_shard: parameter {name!r} was replaced by what is not a part of a "
+                    f"distributed tensor of sizes {m.sizes}"
+                )
+            m.sharded = now
+            for owner, name in m.places[1:]:
+                owner._parameters[name] = now
+            self.values = self.again = None
+            if self.pending is not None:
+                for work in self.pending[1]:
+                    work.wait()
+                self.pending = None
+
+    def _begin(self) -> tuple[list[tuple[Any, Any]], list[Any], Any]:
+        """What is being filled, as (ranks' rows, sizes); works; the versions of the parts."""
+        n = self.across.size()
+        made: list[Any] = [None] * len(self.members)
+        works = []
+        locals_ = []
+        for m in self.members:
+            local = part_of(m.sharded).detach()
+            if self.policy.param_dtype is not None and local.is_floating_point():
+                local = local.to(self.policy.param_dtype)
+            rows = -(-m.sizes[0] // n)
+            if local.shape[0] != rows:
+                padded = clew.zeros(rows, *m.sizes[1:], dtype=local.dtype)
+                padded[: local.shape[0]] = local
+                local = padded
+            locals_.append(local)
+        for together in _reduce.bundles(locals_):
+            own = [locals_[i].reshape(-1) for i in together]
+            flat = own[0] if len(own) == 1 else clew.cat(own)
+            full = clew.empty(n, flat.numel(), dtype=flat.dtype)
+            works.append(c10d.all_gather_into_tensor(full, flat, group=self.across, async_op=True))
+            at = 0
+            for i, one in zip(together, own):
+                made[i] = full[:, at : at + one.numel()], self.members[i].sizes
+                at += one.numel()
+        return made, works, self._versions()
+
+    def _versions(self) -> list[int]:
+        return [part_of(m.sharded)._version for m in self.members]
+
+    def gathered(self) -> tuple[list[Any], list[int]]:
+        """Whole tensors, without a record, and the versions of the parts they are made of."""
+        with clew.no_grad():
+            pending, self.pending = self.pending, None
+            if pending is None or pending[2] != self._versions():
+                if pending is not None:
+                    for work in pending[1]:
+                        work.wait()
+                pending = self._begin()
+            for work in pending[1]:
+                work.wait()
+            return [_rows(full, sizes) for full, sizes in pending[0]], pending[2]
+
+    def ahead(self, other: Any) -> None:
+        """Begins to put another group together, if it is known which is next."""
+        group = other() if other is not None else None
+        if group is None or group is self or group.pending or group.whole or group.again:
+            return
+        group.renew()
+        with clew.no_grad():
+            group.pending = group._begin()
+
+    def unshard(self) -> None:
+        """The module's attributes are whole tensors from now on, with a record of their own."""
+        self.renew()
+        if self.values is None or self.values[1] != self._versions():
+            self.values = self.gathered()
+        self.again = None
+        self.whole = list(_Unshard.apply(self, *(part_of(m.sharded) for m in self.members)))
+        for m, full in zip(self.members, self.whole):
+            for owner, name in m.places:
+                owner._parameters[name] = full
+
+    def reshard(self, keep: bool = False) -> None:
+        """The module's attributes are the parts from now on.
+
+        Args:
+            keep: the whole values, for the next use, as long as the parts do not change.
+        """
+        if not keep:
+            self.values = None
+        if self.whole is None or self.calls:
+            return
+        self.whole = None
+        for m in self.members:
+            for owner, name in m.places:
+                owner._parameters[name] = m.sharded
+
+    def hooks(self) -> Any:
+        """A context in which what is saved of whole tensors is not kept."""
+        assert self.whole is not None
+        known = {t.untyped_storage().data_ptr(): i for i, t in enumerate(self.whole) if t.numel()}
+        versions = self._versions()
+
+        def pack(t: Any) -> Any:
+            i = known.get(t.untyped_storage().data_ptr()) if t.numel() else None
+            if i is None:
+                # Not t itself: what an operation made would keep itself alive through its node.
+                return t.detach(), t._version
+            return i, t.shape, t.stride(), t.storage_offset()
+
+        def unpack(kept: Any) -> Any:
+            if len(kept) == 2:
+                if kept[0]._version != kept[1]:
+                    raise RuntimeError(
+                        "fully_shard: a tensor needed for gradient computation has been modified "
+                        f"by an inplace operation: {kept[0].dtype}{list(kept[0].shape)} is at "
+                        f"version {kept[0]._version}; expected version {kept[1]}"
+                    )
+                return kept[0]
+            i, shape, stride, offset = kept
+            if self._versions() != versions:
+                raise RuntimeError(
+                    "fully_shard: parameters needed for gradient computation have been modified "
+                    "by an inplace operation since forward, and their old values were not kept; "
+                    "call backward() before the optimizer's step()"
+                )
+            if self.again is None or self.again[1] != versions:
+                self.again = self.gathered()
+                self.ahead(self.before)
+            return self.again[0][i].as_strided(shape, stride, offset)
+
+        return clew.autograd.graph.saved_tensors_hooks(pack, unpack)
+
+    # ---- gradients ----
+
+    def reduced(self, grads: Any) -> list[Any]:
+        """Each parameter's part of the gradients' mean; None where nothing is added up yet."""
+        n = self.across.size()
+        total = self.divide or n * (self.copies.size() if self.copies is not None else 1)
+        with clew.no_grad():
+            if not self.sync:
+                for i, grad in enumerate(grads):
+                    before = self.unsynced[i]
+                    self.unsynced[i] = grad.detach() if before is None else grad + before
+                return [None] * len(self.members)
+            for i, before in enumerate(self.unsynced):
+                if before is not None:
+                    grads = [*grads[:i], grads[i] + before, *grads[i + 1 :]]
+                    self.unsynced[i] = None
+            kinds = [self.policy.reduce_dtype or grad.dtype for grad in grads]
+            sums = _reduce.cut_sums(self.across, grads, kinds, total)
+            made: list[Any] = []
+            for i, (m, one) in enumerate(zip(self.members, sums)):
+                if self.copies is not None:
+                    before = self.uncombined[i]
+                    one = one if before is None else one + before
+                    self.uncombined[i] = None if self.all_reduce else one.clone()
+                    if not self.all_reduce:
+                        made.append(None)
+                        continue
+                    c10d.all_reduce(one, group=self.copies)
+                own = part_of(m.sharded)
+                made.append(one[: own.numel()].view(own.shape).to(own.dtype))
+        return made
+
+
+def _rows(columns: Any, sizes: tuple[int, ...]) -> Any:
+    """A whole tensor of the ranks' rows."""
+    n, inner = columns.shape[0], math.prod(sizes[1:])
+    rows = columns.shape[1] // inner if inner else -(-sizes[0] // n)
+    whole = columns.reshape(n * rows, *sizes[1:])
+    return whole[: sizes[0]] if n * rows != sizes[0] else whole
+
+
+class _Unshard(clew.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, *locals_: Any) -> Any:
+        ctx.group = group
+        return tuple(t.detach() for t in group.values[0])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Any) -> Any:
+        group = ctx.group
+        group.again = None
+        group.reshard(keep=not group.reshard_after_backward)
+        return None, *group.reduced(grads)

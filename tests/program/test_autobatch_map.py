@@ -1,0 +1,213 @@
+"""autobatch.map: samples in turn, each of which goes on when what it waits for is computed."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from plain_and_batched import assert_close
+
+import clew
+from clew import nn
+from clew._program import autobatch
+
+
+@pytest.fixture(autouse=True)
+def no_history():
+    """Regions of one line in helpers belong to many tests."""
+    autobatch._history.clear()
+
+
+def ponder(cell, halt):
+    """Adaptive computation time: steps until a sum of probabilities passes 1."""
+
+    def run(x):
+        h, total, steps = clew.zeros(4), 0.0, 0
+        while total < 1 and steps < 20:
+            h = cell(x, h)
+            total += halt(h).sigmoid().item() * (0.3 + 0.2 * x[0].item() ** 2)
+            steps += 1
+        return h, steps
+
+    return run
+
+
+def test_map_goes_on_across_observations():
+    pytest.importorskip("greenlet")
+    clew.manual_seed(0)
+    cell, halt = nn.GRUCell(3, 4), nn.Linear(4, 1)
+    samples = list(clew.randn(16, 3))
+    run = ponder(cell, halt)
+    plain = [run(x) for x in samples]
+    batched = clew.autobatch.map(run, samples)
+    assert [s for _, s in batched] == [s for _, s in plain]
+    assert len({s for _, s in plain}) > 1
+    for (got, _), (want, _) in zip(batched, plain):
+        assert_close(got.detach(), want.detach())
+    report = clew.autobatch.report()
+    assert len(report.groups) < report.calls / 3
+    sum(h.sum() for h, _ in batched).backward()
+    got = cell.weight_hh.grad.clone()
+    cell.zero_grad()
+    sum(h.sum() for h, _ in plain).backward()
+    assert_close(got, cell.weight_hh.grad, 1e-5)
+
+
+def test_map_keeps_modes_and_generators_of_tasks_apart():
+    pytest.importorskip("greenlet")
+    w = clew.ones(2, requires_grad=True)
+
+    def steps(i):
+        for k in range(2):
+            yield (w * i).sum().item() + k
+
+    def run(i):
+        seen = []
+        with clew.set_grad_enabled(i % 2 == 0):
+            for value in steps(i):
+                seen.append((value, clew.is_grad_enabled(), (w * 2).requires_grad))
+        return seen
+
+    assert clew.autobatch.map(run, range(4)) == [run(i) for i in range(4)]
+    assert clew.is_grad_enabled()
+
+
+def test_map_raises_for_a_sample_and_closes_the_others():
+    pytest.importorskip("greenlet")
+    closed = []
+
+    def run(i):
+        try:
+            if (clew.ones(2) * i).sum().item() == 4:
+                raise ValueError("no")
+            (clew.ones(2) * i).sum().item()
+            return i
+        finally:
+            closed.append(i)
+
+    with pytest.raises(ValueError, match="no") as caught:
+        clew.autobatch.map(run, range(5))
+    assert any("sample 2" in note for note in caught.value.__notes__)
+    assert sorted(closed) == list(range(5))
+    assert clew.autobatch.map(lambda i: (clew.ones(1) * i).item(), range(3)) == [0, 1, 2]
+
+
+def test_map_an_error_of_values_is_its_samples():
+    pytest.importorskip("greenlet")
+    table = nn.Embedding(4, 3)
+
+    def run(i):
+        try:
+            return table(clew.tensor(i)).sum().item()
+        except IndexError:
+            return None
+
+    got = clew.autobatch.map(run, [1, 9, 2])
+    assert got[1] is None and got[0] == pytest.approx(table.weight[1].sum().item(), rel=1e-5)
+
+
+def test_map_without_samples_nested_and_with_print(capsys):
+    pytest.importorskip("greenlet")
+    assert clew.autobatch.map(abs, []) == []
+    inner = lambda x: clew.autobatch.map(lambda k: (x * k).sum().item(), range(3))
+    assert clew.autobatch.map(inner, [clew.ones(2), clew.ones(1)]) == [[0, 2, 4], [0, 1, 2]]
+    clew.autobatch.map(lambda x: print(x * 2), [clew.ones(1), clew.zeros(1)])
+    assert capsys.readouterr().out == "tensor([2.])\ntensor([0.])\n"
+
+
+def test_map_names_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "greenlet", None)
+    with pytest.raises(ImportError, match="pip install greenlet"):
+        clew.autobatch.map(abs, [1])
+
+
+def test_map_parks_inside_of_modules():
+    pytest.importorskip("greenlet")
+    clew.manual_seed(0)
+
+    class Inner(clew.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.halt = clew.nn.GRUCell(4, 8), clew.nn.Linear(8, 1)
+
+        def forward(self, x, state):
+            state = self.cell(x, state)
+            return state, self.halt(state).sigmoid().item()  # parks two module calls deep
+
+    class Outer(clew.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.start = Inner(), clew.nn.Parameter(clew.zeros(8))
+
+        def forward(self, x):
+            state, total, steps = self.start, 0.0, 0
+            while total < 2.2 and steps < 12:
+                state, p = self.inner(x, state)
+                total, steps = total + p * x[0].abs().item(), steps + 1
+            return state, steps
+
+    model = Outer()
+    for _ in range(3):
+        rows = clew.randn(24, 4).unbind()
+        expected = [model(r) for r in rows]
+        got = clew.autobatch.map(model, rows)
+        assert [s for _, s in got] == [s for _, s in expected] and len({s for _, s in got}) > 1
+        for (a, _), (b, _) in zip(got, expected, strict=True):
+            np.testing.assert_allclose(a.detach(), b.detach(), rtol=1e-5, atol=1e-6)
+        # Every call knows its own module, also those after the value came.
+        paths = {n.module for n in clew.graph(clew.stack([s for s, _ in got]).sum()) if n.module}
+        assert paths == {"inner.cell"}
+
+    def failing(x):
+        if x[0].item() > 0:
+            raise ZeroDivisionError
+        return model(x)
+
+    with pytest.raises(ZeroDivisionError):
+        clew.autobatch.map(failing, clew.ones(3, 4).unbind())
+    model(rows[0])  # the calls in progress are this task's
+
+
+def test_map_keeps_what_autocast_was_asked_for():
+    pytest.importorskip("greenlet")
+    x = clew.randn(4, 4)
+
+    def f(kind):
+        with clew.autocast("cpu", dtype=kind):
+            first = (x @ x).sum().item()
+            return (x @ x).dtype, first
+
+    kinds = [clew.bfloat16, clew.float16, clew.bfloat16]
+    assert [d for d, _ in clew.autobatch.map(f, kinds)] == kinds
+
+
+@pytest.mark.parametrize("wrap", [lambda r: r, lambda r: {"rows": [r, None]}])
+def test_map_names_the_sample_whose_result_cannot_be_computed(wrap):
+    pytest.importorskip("greenlet")
+    table = clew.ones(3, 2)
+
+    def run(i):
+        return wrap(nn.functional.embedding(clew.tensor(i), table))
+
+    with pytest.raises(IndexError, match="made at") as caught:
+        clew.autobatch.map(run, [0, 1, 7, 2, 8])
+    assert caught.value.__notes__ == ["in sample 2 of autobatch.map"]
+
+
+def test_map_draws_alike_for_the_same_seed():
+    pytest.importorskip("greenlet")
+
+    def run(x):
+        steps = 0
+        while steps < 3 and (nn.functional.dropout(x, 0.5).sum() + clew.rand(())).item() > 0.5:
+            steps += 1
+        return clew.rand(2), steps
+
+    def once():
+        clew.manual_seed(3)
+        return [(r.tolist(), n) for r, n in clew.autobatch.map(run, [clew.ones(2)] * 6)]
+
+    first = once()
+    assert first == once()
+    assert len({n for _, n in first}) > 1

@@ -1,0 +1,203 @@
+"""clew.memory_budget: what a limit may be, where it holds, and what too small a one is told."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import numpy as np
+import pytest
+from budgeted_steps import deep, peak_of, same, stepping
+
+import clew
+
+
+def test_too_small_a_budget_says_what_would_do():
+    model = deep(6)
+    x = clew.randn(512, 64)
+    gc.collect()
+    floor = clew._C._memory_stats()["live_bytes"]
+    with pytest.raises(clew.OutOfMemoryError, match="memory_budget: .* at least") as info:
+        with clew.memory_budget(floor + 1000):
+            model(x)
+    assert "what holds memory now" in str(info.value)
+
+
+def test_a_fraction_of_the_first_round():
+    model, x = deep(16), clew.randn(512, 64)
+    reports = []
+    for _ in range(3):
+        with clew.memory_budget(0.9) as budget:
+            stepping(model, x)()
+        reports.append(budget.report())
+    assert reports[0].limit is None
+    assert reports[1].limit == int(0.9 * reports[0].peak)
+    assert reports[2].given_up > 0
+    assert all(r.peak <= r.limit for r in reports[1:])
+
+
+@pytest.mark.parametrize("rows, most", [(64, 600), (4, 600), (512, 40)])
+def test_a_round_that_takes_more_than_those_before(rows, most):
+    """Those before needed no more than the limit, and hardly a call of theirs was noted."""
+    w, x = clew.randn(64, 64, requires_grad=True), clew.randn(rows, 64)
+    with clew.no_grad():
+        w.mul_(0.1)
+
+    def step(layers):
+        w.grad = None
+        h = x
+        for _ in range(layers):
+            h = clew.tanh(h @ w)
+        h.sum().backward()
+        return w.grad.clone()
+
+    few = most * 2 // 3
+    _, floor, peak = peak_of(lambda: step(few))
+    want = step(most)
+    limit, noted = peak + (peak - floor) // 50 + 50_000, []
+    for layers in (few, few, few, most, most, few):
+        gc.collect()  # what other tests left
+        before = clew._C._budget_counts()[8]
+        with clew.memory_budget(limit) as budget:
+            got = step(layers)
+        noted.append(clew._C._budget_counts()[8] - before)
+        assert budget.report().peak <= limit
+        if layers == most:
+            assert same(got, want) and budget.report().given_up > 0
+    assert max(noted[1:3]) < noted[0]
+
+
+def test_a_decorator():
+    model, x = deep(16), clew.randn(512, 64)
+    _, floor, peak = peak_of(stepping(model, x))
+    budget = clew.memory_budget(int(floor + 0.7 * (peak - floor)))
+    step = budget(stepping(model, x))
+    assert len(step()) == 32
+    assert budget.report().given_up > 0
+
+
+def test_as_a_decorator_of_what_runs_in_steps():
+    x = clew.ones(300, 300)
+
+    @clew.memory_budget("400 kB")
+    def generator():
+        yield (x * 2).sum().item()
+
+    @clew.memory_budget("400 kB")
+    async def coroutine():
+        await asyncio.sleep(0)
+        return (x * 2).sum().item()
+
+    @clew.memory_budget("400 kB")
+    async def both():
+        yield (x * 2).sum().item()
+
+    async def first():
+        return await anext(both())
+
+    for run in (lambda: next(generator()), lambda: asyncio.run(coroutine()), first):
+        with pytest.raises(clew.OutOfMemoryError, match="400 kB|400000"):
+            asyncio.run(run()) if run is first else run()
+
+
+def test_a_fraction_of_the_first_round_of_a_coroutine():
+    gc.collect()  # what another test left must not go between the rounds
+    budget = clew.memory_budget(0.9)
+
+    @budget
+    async def round_of_training():
+        return clew.ones(1000).sum().item()
+
+    assert asyncio.run(round_of_training()) == 1000
+    assert budget.report().limit is None
+    with pytest.raises(clew.OutOfMemoryError):  # 0.9 of what the first round took
+        asyncio.run(round_of_training())
+
+
+def test_offload_to_a_directory(tmp_path):
+    model, x = deep(12), clew.randn(1024, 64)
+    step = stepping(model, x)
+    want, floor, peak = peak_of(step)
+    want = [g.clone() for g in want]
+    limit = int(floor + 0.4 * (peak - floor)) + sum(4 * g.numel() for g in want)
+    with clew.memory_budget(limit, offload=tmp_path) as budget:
+        got = step()
+    assert same(want, got)
+    assert budget.report().peak <= limit
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_made_again_goes_to_the_directory(tmp_path):
+    """Constants that only saved tensors hold: without a directory there is no room for them."""
+    w = clew.ones((), requires_grad=True)
+
+    def step():
+        total = 0
+        for k in range(20):
+            shared = clew.from_numpy(np.full(50_000, k, np.float32))
+            # Made of memory that NumPy shares, so that no recipe can be trusted.
+            total = total + (w * (shared + 1)).sum()
+        return clew.autograd.grad(total, [w])
+
+    want, floor, _ = peak_of(step)
+    with pytest.raises(clew.OutOfMemoryError), clew.memory_budget(floor + 1_500_000):
+        step()
+    with clew.memory_budget(floor + 1_500_000, offload=tmp_path) as budget:
+        assert same(want, step())
+    assert budget.report().written > 0
+
+
+@pytest.mark.parametrize("bad", [0, -5, "-3 MB", "much", "", "5 XB", float("nan"), 1.5, "iB"])
+def test_limits_that_are_none(bad):
+    with pytest.raises(ValueError, match="memory_budget"):
+        clew.memory_budget(bad)
+
+
+def test_other_bad_arguments(tmp_path):
+    for bad in (True, [], 1j):
+        with pytest.raises(TypeError, match="memory_budget"):
+            clew.memory_budget(bad)
+    with pytest.raises(NotADirectoryError, match="memory_budget"):
+        clew.memory_budget("1 MB", offload=tmp_path / "none")
+    budget = clew.memory_budget("1 GB")
+    with pytest.raises(RuntimeError, match="memory_budget"):
+        budget.report()
+    with budget, pytest.raises(RuntimeError, match="memory_budget"), budget:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("600 MB", 600_000_000), ("1.5GiB", 3 << 29), ("10k", 10_000), ("7", 7)]
+)
+def test_sizes_as_text(text, value):
+    with pytest.MonkeyPatch.context() as patch:
+        limits = []
+        real = clew._C._begin_budget
+        patch.setattr(
+            clew._C, "_begin_budget", lambda n, *rest: (limits.append(n), real(1 << 40, *rest))[1]
+        )
+        with clew.memory_budget(text):
+            pass
+    assert limits == [value]
+
+
+def test_the_least_of_nested_limits_holds():
+    model, x = deep(16), clew.randn(512, 64)
+    step = stepping(model, x)
+    _, floor, peak = peak_of(step)
+    inner = int(floor + 0.7 * (peak - floor))
+    with clew.memory_budget(10 * peak) as outside:
+        with clew.memory_budget(inner) as budget:
+            step()
+        assert budget.report().given_up > 0
+        before = outside.report().given_up
+        step()
+        assert outside.report().given_up == before
+
+
+def test_a_budget_that_is_never_reached_gives_nothing_up():
+    model, x = deep(4), clew.randn(64, 64)
+    for _ in range(3):
+        with clew.memory_budget("10 GB") as budget:
+            stepping(model, x)()
+        assert budget.report().given_up == 0
