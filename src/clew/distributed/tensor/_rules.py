@@ -36,11 +36,11 @@ _POINTWISE = (
     | set(
         """
     truediv true_divide floordiv floor_divide mod relu6 gelu elu celu selu leaky_relu clip isreal
-    clamp clamp_min clamp_max nan_to_num where masked_fill bfloat16 half int long bool type zeros_like ones_like
-    empty_like full_like rtruediv rpow rfloordiv rmod type_as threshold hardshrink softshrink
-    invert and or xor lshift rshift rand ror rxor conj conj_physical resolve_conj resolve_neg
-    igamma igammac gammainc gammaincc polygamma mvlgamma multigammaln logit ldexp swish softsign
-    tanhshrink
+    clamp clamp_min clamp_max nan_to_num where masked_fill bfloat16 half int long bool type
+    zeros_like ones_like empty_like full_like rtruediv rpow rfloordiv rmod type_as threshold
+    hardshrink softshrink invert and or xor lshift rshift rand ror rxor conj conj_physical
+    resolve_conj resolve_neg igamma igammac gammainc gammaincc polygamma mvlgamma multigammaln
+    logit ldexp swish softsign tanhshrink
     """.split()
     )
 )
