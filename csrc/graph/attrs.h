@@ -18,14 +18,17 @@ namespace clew {
 
 struct Generator;
 
-// A short text argument ("mean", "trunc"), kept by value.
+// A short text argument ("mean", "trunc"), kept by value. An empty one that was given ends in a
+// mark, which tells it from none.
 struct Str {
   char text[24] = {};
   Str() = default;
   Str(std::string_view s) {
-    if (s.size() >= sizeof text) fail_value("string argument is too long: ", s);
+    if (s.size() + 1 >= sizeof text) fail_value("string argument is too long: ", s);
     std::memcpy(text, s.data(), s.size());
+    if (s.empty()) text[sizeof text - 1] = 1;
   }
+  bool given() const { return text[0] || text[sizeof text - 1]; }
   Str(const char* s) : Str(std::string_view(s)) {}
   operator std::string_view() const { return text; }
   bool operator==(std::string_view s) const { return std::string_view(text) == s; }

@@ -120,27 +120,21 @@ Arguments::Arguments(const char* function, std::span<const char* const> names, i
 Dims Arguments::size(int i) const {
   PyObject* v = need(i, "size");
   Dims d;
+  auto refuse = [&](PyObject* const* items, Py_ssize_t n) {
+    Py_ssize_t k = 0;
+    while (k + 1 < n && read_as_ints(items, k + 1)) ++k;
+    fail_type(fn, "(): argument 'size' must be tuple of ints, but found element of type ",
+              Py_TYPE(items[k])->tp_name, " at pos ", k);
+  };
   if (rest) {
-    for (Py_ssize_t k = 0; k < rest_count; ++k) {
-      if (!is_int(rest[k])) {
-        fail_type(fn, "(): argument 'size' must be tuple of ints, but found element of type ",
-                  Py_TYPE(rest[k])->tp_name, " at pos ", k);
-      }
-      d.push_back(int_from(rest[k]));
-    }
+    if (!read_as_ints(rest, rest_count)) refuse(rest, rest_count);
+    for (Py_ssize_t k = 0; k < rest_count; ++k) d.push_back(int_from(rest[k]));
   } else if (is_int_sequence(v)) {
     d = ints_from(v);
   } else if (is_int(v)) {
     d.push_back(int_from(v));
   } else if (PyTuple_Check(v) || PyList_Check(v)) {
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(v);
-    for (Py_ssize_t k = 0; k < n; ++k) {
-      PyObject* x = PySequence_Fast_GET_ITEM(v, k);
-      if (!is_int(x)) {
-        fail_type(fn, "(): argument 'size' must be tuple of ints, but found element of type ",
-                  Py_TYPE(x)->tp_name, " at pos ", k);
-      }
-    }
+    refuse(PySequence_Fast_ITEMS(v), PySequence_Fast_GET_SIZE(v));
   } else {
     fail_type(fn, "(): argument 'size' (position ", i + 1, ") must be tuple of ints, not ",
               Py_TYPE(v)->tp_name);

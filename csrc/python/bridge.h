@@ -42,7 +42,9 @@ bool scalar_from(PyObject* o, Scalar& out);
 // op and argument.
 bool is_int(PyObject* o);
 int64_t int_from(PyObject* o);
-// A tuple, list or Size of ints.
+// Whether every item is an int; behind the first one bools, too, which count as 0 and 1.
+bool read_as_ints(PyObject* const* items, Py_ssize_t n);
+// A tuple, list or Size of such items.
 bool is_int_sequence(PyObject* o);
 Dims ints_from(PyObject* o);
 bool is_dtype(PyObject* o);

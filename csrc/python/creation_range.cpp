@@ -4,8 +4,12 @@
 // Invariant: all arguments are read and checked before memory is allocated.
 #include <cmath>
 
+#include "graph/batch.h"
+#include "graph/inplace.h"
 #include "kernels/core/range.h"
+#include "ops/calls/arithmetic.h"
 #include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"
@@ -146,11 +150,37 @@ int64_t steps_of(const Arguments& a) {
   return n;
 }
 
+// Inside vmap, ends that differ from sample to sample.
+bool differs(const Arguments& a, int i) {
+  return a.has(i) && is_tensor(a.value[i]) && is_batched(borrow(a.value[i]));
+}
+Tensor spaced_by_sample(const Arguments& a) {
+  require(!a.out, a.fn, ": out= is shared by all samples of a vmap, whose results differ");
+  auto end_of = [&](int i, const char* name) {
+    if (!differs(a, i)) {
+      const Scalar v = a.number(i, name);
+      return scalar_tensor(v, v.dtype(), true);
+    }
+    Tensor t = detach(borrow(a.value[i]));
+    require(t.ndim() == 0, a.fn, ": argument '", name, "' must have no dims; got ", t);
+    return t;
+  };
+  const Tensor start = end_of(0, "start"), end = end_of(1, "end");
+  const DType promoted =
+      start.is_complex() || end.is_complex() ? complex_of(default_dtype()) : default_dtype();
+  const DType d = a.dtype_or(promoted);
+  const Tensor part = empty({steps_of(a)}, is_floating(d) ? d : default_dtype());
+  if (part.numel() > 0) kernels::linspace(part.nd(), Scalar(0.0), Scalar(1.0));
+  const Tensor rest = sub(scalar_tensor(Scalar(1), DType::Int64, true), part);
+  return to_dtype(add(mul(start, rest), mul(end, part)), d);
+}
+
 PyObject* linspace(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
     static constexpr const char* params[] = {"start", "end", "steps"};
     Arguments a("linspace", params, -1, range_options, args, nargs, names);
     need_ends(a);
+    if (differs(a, 0) || differs(a, 1)) return a.finish(spaced_by_sample(a));
     Scalar start = a.number(0, "start"), end = a.number(1, "end");
     return filled(a, empty({steps_of(a)}, spaced_dtype(a, start, end), a.where()),
                   [&](const kernels::NdView& to) { kernels::linspace(to, start, end); });
@@ -161,6 +191,10 @@ PyObject* logspace(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     static constexpr const char* params[] = {"start", "end", "steps", "base"};
     Arguments a("logspace", params, -1, range_options, args, nargs, names);
     need_ends(a);
+    if (differs(a, 0) || differs(a, 1)) {
+      const Tensor base = scalar_tensor(a.real_or(3, "base", 10.0), DType::Float64, true);
+      return a.finish(pow(base, spaced_by_sample(a)));
+    }
     Scalar start = a.number(0, "start"), end = a.number(1, "end");
     double base = a.real_or(3, "base", 10.0);
     return filled(a, empty({steps_of(a)}, spaced_dtype(a, start, end), a.where()),

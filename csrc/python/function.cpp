@@ -192,13 +192,14 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
     const Param& p = o.params[static_cast<size_t>(i)];
     if (p.keyword_only) break;
     if (p.varargs && (nargs - used > 1 || is_int(args[used]))) {
-      for (Py_ssize_t k = used; k < nargs; ++k)
-        if (!is_int(args[k])) {
-          if (why)
-            *why = concat(shown_name(e), "(): argument '", p.name, "' must be ints; got ",
-                          Py_TYPE(args[k])->tp_name);
-          return false;
-        }
+      if (!read_as_ints(args + used, nargs - used)) {
+        Py_ssize_t k = used;
+        while (k + 1 < nargs && read_as_ints(args + used, k + 1 - used)) ++k;
+        if (why)
+          *why = concat(shown_name(e), "(): argument '", p.name, "' must be ints; got ",
+                        Py_TYPE(args[k])->tp_name);
+        return false;
+      }
       b.varargs = args + used;
       b.varargs_count = nargs - used;
       b.value[static_cast<size_t>(i)] = Py_None;

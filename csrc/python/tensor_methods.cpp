@@ -618,13 +618,11 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
         made = borrow(t.get());
       }
     } else {
-      Dims sizes;
-      for (Py_ssize_t i = 0; i < n; ++i) {
-        PyObject* s = PyTuple_GET_ITEM(args, i);
-        if (!is_int(s)) fail_type("Tensor(): sizes must be ints; got ", Py_TYPE(s)->tp_name);
-        sizes.push_back(int_from(s));
-      }
-      made = empty(n ? sizes : Dims{0}, default_dtype());
+      for (Py_ssize_t i = 0; i < n; ++i)
+        if (!read_as_ints(PySequence_Fast_ITEMS(args), i + 1))
+          fail_type("Tensor(): sizes must be ints; got ",
+                    Py_TYPE(PyTuple_GET_ITEM(args, i))->tp_name);
+      made = empty(n ? ints_from(args) : Dims{0}, default_dtype());
     }
     return wrap(type == tensor_type ? alias(made) : make_subclass_instance(type, made));
   });

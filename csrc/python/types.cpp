@@ -523,13 +523,15 @@ int64_t int_from(PyObject* o) {
   return int_from(index.get());
 }
 
+bool read_as_ints(PyObject* const* items, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; i < n; ++i)
+    if (!is_int(items[i]) && (i == 0 || !PyBool_Check(items[i]))) return false;
+  return true;
+}
+
 bool is_int_sequence(PyObject* o) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  PyObject** items = PySequence_Fast_ITEMS(o);
-  for (Py_ssize_t i = 0; i < n; ++i)
-    if (!is_int(items[i])) return false;
-  return true;
+  return read_as_ints(PySequence_Fast_ITEMS(o), PySequence_Fast_GET_SIZE(o));
 }
 
 Dims ints_from(PyObject* o) {

@@ -232,6 +232,40 @@ for text, bad in [
     else:
         raise AssertionError(text)
 
+# What an exception in forward leaves behind: parts, and nothing that is on its way.
+class Odd(Block):
+    failing = False
+
+    def forward(self, x):
+        if self.failing:
+            raise ValueError("odd")
+        return super().forward(x)
+
+
+torch.manual_seed(0)
+plain = nn.Sequential(nn.Linear(7, 10), *(Odd(10) for _ in range(3)), nn.Linear(10, 3)).double()
+ours = shard(copy.deepcopy(plain))
+whole, part = batch(0)
+(ours(part) ** 2).mean().backward()  # the order of the modules is known from now on
+want = [p.grad.full_tensor().clone() for p in ours.parameters()]
+for outermost_keeps in (None, False):
+    ours.set_reshard_after_forward(outermost_keeps, recurse=False)
+    ours[2].failing = True
+    try:
+        ours(part)
+    except ValueError:
+        pass
+    else:
+        raise AssertionError("forward did not fail")
+    groups = [m._fsdp_group for m in ours.modules() if isinstance(m, FSDPModule)]
+    assert all(isinstance(p, DTensor) for p in ours.parameters())
+    assert all(g.whole is g.values is g.pending is None and g.calls == 0 for g in groups)
+    ours[2].failing = False
+    ours.zero_grad()
+    (ours(part) ** 2).mean().backward()
+    for p, g in zip(ours.parameters(), want):
+        assert torch.allclose(p.grad.full_tensor(), g)
+
 # Every rule steps parts as it steps the whole, with state of its own from the second step on.
 for name, options in [
     ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {"amsgrad": True}),

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import pickle
+import tempfile
 
 import numpy as np
 import torch
@@ -263,6 +265,54 @@ out = parallelize_module(nn.Identity(), mesh, PrepareModuleOutput(
     output_layouts=Shard(0), desired_output_layouts=Replicate()))(torch.ones(2, 3) * r)  # fmt: skip
 assert out.shape == (2 * n, 3) and out[:, 0].tolist() == [float(i) for i in range(n) for _ in "ab"]
 
+
+# Files of each process's own part: with the mesh that is there, and with one that is made anew.
+def parts_in_file(path, where):
+    torch.manual_seed(3)
+    whole = numbers(2 * n + 1, 4)
+    ways = [Shard(0), Shard(1), Replicate()] if where.ndim == 1 else [[Shard(0), Replicate()]]
+    model = nn.Linear(4, 2 * n + 1).double()
+    fully = distribute_module(model, where) if where.ndim == 1 else None
+    saved = {"cut": [distribute_tensor(whole, where, way if isinstance(way, list) else [way])
+                     for way in ways], "model": model.state_dict() if fully else {},
+             "parameter": nn.Parameter(distribute_tensor(whole, where, ways[0] if where.ndim > 1
+                                                         else [ways[0]]))}  # fmt: skip
+    saved["again"] = saved["cut"][0]
+    torch.save(saved, path)
+    return saved
+
+
+def same_parts(a, b):
+    assert type(b) is DTensor and a.placements == b.placements and a.shape == b.shape
+    assert a.device_mesh == b.device_mesh and a.requires_grad == b.requires_grad
+    assert isinstance(a, nn.Parameter) == isinstance(b, nn.Parameter)
+    assert torch.equal(a.to_local(), b.to_local())
+    assert torch.equal(a.detach().full_tensor(), b.detach().full_tensor())
+
+
+with tempfile.TemporaryDirectory() as folder:
+    path = f"{folder}/part.pt"
+    saved = parts_in_file(path, mesh)
+    for anew in (False, True):
+        if anew:
+            dist.barrier()
+            dist.destroy_process_group()
+            dist.init_process_group("mpi")
+        loaded = torch.load(path)
+        if not anew:
+            for kind in (saved, loaded):
+                kind["all"] = [*kind["cut"], kind["parameter"], *kind["model"].values()]
+            for a, b in zip(saved["all"], loaded["all"], strict=True):
+                same_parts(a, b)
+            assert loaded["cut"][0].device_mesh is mesh
+            same_parts(saved["cut"][0], pickle.loads(pickle.dumps(saved["cut"][0])))
+        assert loaded["again"] is loaded["cut"][0]
+        assert loaded["cut"][0].device_mesh is loaded["cut"][1].device_mesh
+        assert torch.equal(loaded["cut"][0].full_tensor(), loaded["cut"][2].to_local())
+        (loaded["parameter"] * 2).sum().full_tensor().backward()
+        assert loaded["parameter"].grad.full_tensor().unique().tolist() == [2.0]
+    mesh = init_device_mesh("cpu", (n,))
+
 # A grid: cut along both of its dims.
 if n == 4:
     grid = init_device_mesh("cpu", (2, 2))
@@ -274,6 +324,10 @@ if n == 4:
         (d @ d.T).sum().full_tensor().backward()
         (leaf @ leaf.T).sum().backward()
         same(d.grad.to_local(), distribute_tensor(leaf.grad, grid, ways2).to_local())
+
+    with tempfile.TemporaryDirectory() as folder:
+        kept = parts_in_file(f"{folder}/part.pt", grid)
+        same_parts(kept["cut"][0], torch.load(f"{folder}/part.pt")["cut"][0])
 
 dist.barrier()
 print(f"rank {r} is through")

@@ -340,7 +340,7 @@ FLOATS = clew.tensor([[0.25, 0.75], [0.5, 1.0]])
         ("mse_loss", INTEGERS, INTEGERS, "must be floating point"),
         ("smooth_l1_loss", INTEGERS, INTEGERS.bool(), "must be floating point"),
         ("huber_loss", INTEGERS, FLOATS, "input must be floating point"),
-        ("hinge_embedding_loss", INTEGERS, FLOATS, "input must be floating point"),
+        ("hinge_embedding_loss", INTEGERS, FLOATS, "must be floating point or complex"),
         ("multi_margin_loss", FLOATS, clew.tensor([0, 1], dtype=clew.int32), "must be int64"),
         ("multi_margin_loss", INTEGERS, clew.tensor([0, 1]), "input must be floating point"),
         ("multilabel_margin_loss", FLOATS, INTEGERS.int(), "must be int64"),

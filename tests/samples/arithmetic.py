@@ -140,7 +140,7 @@ OPS = [
         with_alpha(1),
         alpha_samples,
         dtypes=FLOATS + COMPLEX,
-        errors=[*SHAPES, E(S(np.array([1]), 2, alpha=0.5), RuntimeError, "fraction")],
+        errors=[*SHAPES, E(S(np.array([1]), 2, alpha=0.5), RuntimeError, "alpha must not be")],
     ),
     *also(
         Op(

@@ -175,6 +175,7 @@ OPS = [
     one("square", np.square, complex_too=True, integers=INTS),
     one("reciprocal", lambda x: 1 / x, 0.3, 2.0, complex_too=True),
     # --- complex numbers ---
+    one("_conj_physical", np.conj, complex_too=True, integers=INTS),
     one("conj_physical", np.conj, complex_too=True, integers=INTS),
     one("conj", np.conj, complex_too=True, out=False),
     one("resolve_conj", lambda x: x, complex_too=True, out=False),

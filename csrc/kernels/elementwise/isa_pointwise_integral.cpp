@@ -27,10 +27,13 @@ using AllN = TypeList<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, in
 // a + alpha * b, or a - alpha * b, mostly with an alpha of 1.
 template <class T, class Plain, class Scaled>
 void scaled_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
-  if (params[0].equals(1))
-    binary_loop<T, Plain, 0>(p, s, n, params);
-  else
-    binary_loop<T, Scaled, 1>(p, s, n, params);
+  const Scalar& alpha = params[0];
+  if (alpha.kind == Scalar::Kind::Int && alpha.i == 1)
+    return binary_loop<T, Plain, 0>(p, s, n, params);
+  require(std::is_same_v<T, bool> || alpha.kind != Scalar::Kind::Bool,
+          "argument alpha must be a number for ", dtype_of<T>(),
+          " tensors; a bool is taken for bool results only");
+  binary_loop<T, Scaled, 1>(p, s, n, params);
 }
 template <class Plain, class Scaled, class... T>
 void scaled(LoopTable& table, TypeList<T...>, Plain, Scaled) {

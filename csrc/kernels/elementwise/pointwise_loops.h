@@ -57,7 +57,7 @@ template <class T> inline const T& read(const char* p, int64_t offset) {
 }
 
 // The op's scalar parameters, converted once a row. Integral elements take the whole part of a
-// fraction, but not as the factor (alpha) of a binary op.
+// fraction, but the factor (alpha) of a binary op must be an integer.
 template <class T, int P, int operands> struct Params {
   T value[P == 0 ? 1 : P] = {};
   explicit Params(const Scalar* p) {
@@ -67,9 +67,10 @@ template <class T, int P, int operands> struct Params {
       }
       if constexpr (std::is_integral_v<T>) {
         if constexpr (operands == 2) {
-          require(!p[i].is_float() || p[i].re == std::floor(p[i].re),
-                  "for integral input tensors, a scalar argument must not be a fraction; got ",
-                  p[i].re);
+          require(!p[i].is_float(),
+                  "for integral input tensors, argument alpha must not be a floating point number; "
+                  "got ",
+                  p[i].re, ". Give an int, or convert a tensor first, e.g. with .float()");
         }
         require_fits("scalar argument", p[i], dtype_of<T>());
       }

@@ -228,7 +228,7 @@ struct RoundingAttrs {
 };
 void div_mode_run(const Call& c, Tensors& outs) {
   const Str& mode = c.as<RoundingAttrs>().rounding_mode;
-  if (mode == "")
+  if (!mode.given())
     outs.push_back(div(c.in[0], c.in[1]));
   else if (mode == "trunc")
     outs.push_back(apply(div_trunc_op, {c.in[0], c.in[1]}));

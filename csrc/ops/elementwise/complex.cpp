@@ -19,10 +19,36 @@ namespace table = kernels::table;
 namespace {
 
 void conj_vjp(Vjp& c) { c.set(0, conj(c.grad())); }
-constexpr OpDef conj_physical_op =
-    unary_same<"conj_physical", "The complex conjugate of every element, as a copy.",
-               "real(input) - 1j * imag(input)", "clew.tensor([1 + 2j])", "tensor([1.-2.j])">(
-        {.loops = &table::conj, .vjp = conj_vjp, .out_dtype = OutDtype::own});
+constexpr OpDef conjugate_op = elementwise({
+    .signature = "_conj_physical(Tensor input) -> Tensor",
+    .doc = "The complex conjugate of every element, as a copy.",
+    .loops = &table::conj,
+    .vjp = conj_vjp,
+    .out_dtype = OutDtype::own,
+});
+
+void conj_physical_run(const Call& c, Tensors& outs) { outs.push_back(conj(c.in[0])); }
+void conj_physical_write(const Call& c) { apply_inplace(conjugate_op, c.in, nullptr); }
+constexpr OpDef conj_physical_op = composite({
+    .signature = "conj_physical(Tensor input) -> Tensor",
+    .doc = R"(The complex conjugate of every element, as a copy; a real tensor is returned as it is.
+
+out = real(input) - 1j * imag(input)
+
+Args:
+    input: any shape.
+Returns:
+    a tensor like input.
+
+>>> clew.conj_physical(clew.tensor([1 + 2j]))
+tensor([1.-2.j])
+)",
+    .run = conj_physical_run,
+    .write = conj_physical_write,
+    .inplace = true,
+    .out_dtype = OutDtype::own,
+    .out_memory = OutMemory::aligned,
+});
 
 void conj_run(const Call& c, Tensors& outs) { outs.push_back(shown_conj(c.in[0])); }
 constexpr OpDef conj_op = composite({
@@ -211,7 +237,7 @@ tensor([2.+0.j])
 }  // namespace
 
 Tensor conj(const Tensor& input) {
-  return input.is_complex() ? apply(conj_physical_op, {input}) : input;
+  return input.is_complex() ? apply(conjugate_op, {input}) : input;
 }
 Tensor shown_conj(const Tensor& input) {
   if (!input.is_complex()) return input;
@@ -230,9 +256,9 @@ Tensor imag(const Tensor& input) {
 Tensor angle(const Tensor& input) { return apply(angle_op, {input}); }
 Tensor complex(const Tensor& real, const Tensor& imag) { return apply(complex_op, {real, imag}); }
 
-static constexpr const OpDef* all[] = {&conj_physical_op, &conj_op,         &real_op,
-                                       &imag_op,          &angle_op,        &complex_op,
-                                       &polar_op,         &resolve_conj_op, &resolve_neg_op};
+static constexpr const OpDef* all[] = {&conjugate_op,    &conj_physical_op, &conj_op,    &real_op,
+                                       &imag_op,         &angle_op,         &complex_op, &polar_op,
+                                       &resolve_conj_op, &resolve_neg_op};
 extern const OpList complex_ops;
 const OpList complex_ops = op_list(all);
 

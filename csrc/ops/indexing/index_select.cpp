@@ -103,7 +103,10 @@ Tensor put_along(const Tensor& input, int64_t dim, const Tensor& index, const Te
          ", the input's but for one row along dimension ", d, " for each of the ", index.numel(),
          " indices; got ", source, " for the input ", input);
   }
-  Tensor places = index_vector(index, x.size(d), d, op);
+  // As in PyTorch, nothing is read of the index where there is nothing to add to.
+  const bool nowhere = accumulate && x.numel() == 0;
+  if (nowhere) s = narrow(s, d, 0, 0);
+  Tensor places = index_vector(nowhere ? alias(index, {0}, {1}) : index, x.size(d), d, op);
   if (here) {
     check_written(input, concat(op, "_"),
                   modes.grad && (input.requires_grad() || source.requires_grad()));

@@ -123,6 +123,10 @@ void check_search(const Call& c, const Tensor& sorted, const Tensor& values) {
           sorted);
   require(!sorted.is_complex() && !values.is_complex(), c.name(),
           ": complex numbers have no order");
+  for (const Tensor& t : {sorted, values})
+    if (t.dtype() == DType::Bool && !t.is_wrapped_number())
+      fail(ErrorKind::NotImplemented, c.name(), ": not implemented for bool; got ", sorted, " and ",
+           values, ". Convert it first, e.g. with .long()");
   if (sorted.ndim() == 1) return;
   bool same = sorted.ndim() == values.ndim();
   for (int d = 0; same && d + 1 < sorted.ndim(); ++d) same = sorted.size(d) == values.size(d);
@@ -200,7 +204,7 @@ struct SearchAttrs {
 };
 void searchsorted_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<SearchAttrs>();
-  require(a.side == "" || a.side == "left" || a.side == "right", c.name(),
+  require(!a.side.given() || a.side == "left" || a.side == "right", c.name(),
           ": side must be 'left' or 'right'; got '", std::string_view(a.side), "'");
   require(!(a.right && a.side == "left"), c.name(),
           ": side and right must not contradict each other");

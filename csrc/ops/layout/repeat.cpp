@@ -199,7 +199,7 @@ struct MeshAttrs {
 void meshgrid_run(const Call& c, Tensors& outs) {
   const Str& indexing = c.as<MeshAttrs>().indexing;
   bool xy = indexing == "xy";
-  require(xy || indexing == "ij" || indexing == "", c.name(),
+  require(xy || indexing == "ij" || !indexing.given(), c.name(),
           ": indexing must be 'ij' or 'xy'; got '", std::string_view(indexing), "'");
   require(!c.in.empty(), c.name(), ": expected a non-empty list of tensors");
   Dims sizes;

@@ -386,16 +386,17 @@ void addr_run(const Call& c, Tensors& outs) {
   const Dims sizes{c.in[1].size(0), c.in[2].size(0)};
   require(expandable(c.in[0].sizes(), sizes), "addr: input must broadcast to the product's shape ",
           sizes, "; got ", c.in[0]);
-  require(!is_integral(c.in[0].dtype()) || (p.beta.is_integral() && p.alpha.is_integral()),
+  const DType common = promote(c.in[0].dtype(), promote(c.in[1].dtype(), c.in[2].dtype()));
+  require(!is_integral(common) || (p.beta.is_integral() && p.alpha.is_integral()),
           "addr: beta and alpha must be integers for integer operands; got ", c.in[0]);
-  if (c.in[0].dtype() == DType::Bool && c.in[1].dtype() == DType::Bool &&
-      c.in[2].dtype() == DType::Bool) {
+  if (common == DType::Bool) {
     Tensor product = mul(unsqueeze(c.in[1], 1), unsqueeze(c.in[2], 0));
     if (p.alpha.to_double() == 0) product = logical_and(product, logical_not(product));
     bool kept = p.beta.to_double() != 0;
     return outs.push_back(kept ? logical_or(c.in[0], product) : product);
   }
-  outs.push_back(addmm(c.in[0], unsqueeze(c.in[1], 1), unsqueeze(c.in[2], 0), p.beta, p.alpha));
+  outs.push_back(addmm(to_dtype(c.in[0], common), unsqueeze(to_dtype(c.in[1], common), 1),
+                       unsqueeze(to_dtype(c.in[2], common), 0), p.beta, p.alpha));
 }
 constexpr OpDef addr_op = composite({
     .signature =
@@ -410,7 +411,7 @@ Args:
     alpha: factor of the product.
 
 Returns:
-    The matrix (n, m).
+    The matrix (n, m), of the operands' promoted dtype.
 
 >>> clew.addr(clew.ones(1, 2), clew.tensor([2.]), clew.tensor([3., 4.]))
 tensor([[7., 9.]])

@@ -179,6 +179,8 @@ tensor([4., 3.])
           const Tensor& x = c.in[0];
           int dim = axis_of(a.dim, x.ndim(), c.name());
           require_order(c);
+          require(x.dtype() != DType::Bool, c.name(), ": not supported for bool; got ", x,
+                  ". Convert it first, e.g. with .long()");
           require(a.k >= 0 && a.k <= line_length(x, dim), c.name(),
                   ": selected index k out of range; got k=", a.k, " for ", x, " along dim ", dim);
           Dims sizes = x.sizes();
@@ -208,11 +210,17 @@ tensor([4., 3.])
 // ---- one element of each line
 // -----------------------------------------------------------------------
 
-template <class A> void pick_shape(const Call& c, OutSpecs& out) {
+void refuse_bool(const Call& c) {
+  if (c.in[0].dtype() == DType::Bool)
+    fail(ErrorKind::NotImplemented, c.name(), ": not implemented for bool; got ", c.in[0],
+         ". Convert it first, e.g. with .long()");
+}
+template <class A, kernels::Pick What> void pick_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<A>();
   const Tensor& x = c.in[0];
   DimMask mask = mask_of(Dims{a.dim}, x.ndim(), c.name());
   require_order(c);
+  if (What != kernels::Pick::mode && x.ndim() > 0) refuse_bool(c);
   require_nonempty(x.sizes(), mask, c.name());
   if constexpr (std::is_same_v<A, KthAttrs>) {
     int64_t n = line_length(x, axis_of(a.dim, x.ndim(), c.name()));
@@ -240,7 +248,7 @@ template <class A, kernels::Pick What>
 consteval OpDef picking(const char* signature, const char* doc, OutMemory out_memory) {
   return general({.signature = signature,
                   .doc = doc,
-                  .shape = pick_shape<A>,
+                  .shape = pick_shape<A, What>,
                   .cpu = pick_cpu<A, What>,
                   .saves = {.always = out(1)},
                   .vjp = pick_vjp<A>,
@@ -338,6 +346,7 @@ consteval OpDef median_of_all(const char* signature, const char* doc) {
                   .shape =
                       [](const Call& c, OutSpecs& out) {
                         require_order(c);
+                        if (c.in[0].numel() > 0) refuse_bool(c);
                         out.add(c.in[0].dtype(), Dims{});
                       },
                   .cpu = median_all_cpu<What>,

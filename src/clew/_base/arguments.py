@@ -67,6 +67,24 @@ def need_int(function: str, name: str, value: Any) -> int:
     return found
 
 
+def need_bools(function: str, **arguments: Any) -> None:
+    """Raises TypeError unless every argument is a bool; NumPy's counts as one."""
+    for name, value in arguments.items():
+        if value is not True and value is not False and not isinstance(value, np.bool_):
+            raise TypeError(
+                f"{function}(): argument '{name}' must be bool, not {type(value).__name__}"
+            )
+
+
+def whole_tuple(value: Any) -> tuple[int, ...] | None:
+    """The items of a tuple or list as ints; None if one is none.
+
+    Behind the first item a bool counts as 0 or 1, as for PyTorch.
+    """
+    found = tuple(int(n) if k and isinstance(n, bool) else whole(n) for k, n in enumerate(value))
+    return None if None in found else found  # type: ignore[return-value]
+
+
 def need_number(function: str, name: str, value: Any, *, may_be_complex: bool = False) -> Any:
     """The value as a Python number; TypeError unless it is one or holds one.
 

@@ -214,6 +214,15 @@ def _layout(name: Any) -> Any:
     return getattr(clew, name.removeprefix("torch."))
 
 
+def _rebuild_distributed(*parts: Any) -> Tensor:
+    """A process's part of a DTensor, on a mesh of the processes that saved it."""
+    from clew.distributed.tensor._saving import rebuilt
+
+    if len(parts) != 7:
+        fail("the parts of a distributed tensor are incomplete")
+    return rebuilt(*parts)
+
+
 def _rebuild_sparse(layout: Any, data: Any) -> Tensor:
     """Of the parts that the public constructors take, which check them."""
     if not isinstance(data, tuple) or not 3 <= len(data) <= 4:
@@ -428,6 +437,7 @@ def _make_names() -> dict[str, Name]:
         "torch._utils._rebuild_sparse_tensor": _rebuild_sparse,
         "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
         "clew._tensor.pickling._rebuild": _rebuild_own,
+        "clew.distributed.tensor._saving.rebuilt": _rebuild_distributed,
         "clew.nn.parameter._rebuild_parameter": _rebuild_own_parameter,
         _OWN_PARAMETER: None,
         _OWN_BUFFER: None,

@@ -10,7 +10,7 @@ import codecs
 import pickle
 import struct
 from collections import Counter, OrderedDict, defaultdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -340,6 +340,14 @@ class Encoder:
 
     def _tensor(self, value: Tensor) -> None:
         kind = type(value)
+        if hasattr(kind, "_distributed_parts"):
+            self._call(
+                "clew.distributed.tensor._saving",
+                "rebuilt",
+                cast(Any, value)._distributed_parts(),
+            )
+            self._memoize(value)
+            return
         if not hasattr(kind, "_saved_parts"):
             settle(value)  # else its storage would seem to be another one's
         if kind is Tensor:

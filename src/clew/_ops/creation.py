@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
-from clew._base.arguments import need_tensors
+from clew._base.arguments import need_int, need_tensors
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -336,7 +336,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     need_tensors("vander", x=x)
     if x.dim() != 1:
         raise RuntimeError(f"vander: x must be one-dimensional; got {x.dim()} dims")
-    count = x.numel() if N is None else N
+    count = x.numel() if N is None else need_int("vander", "N", N)
     if count < 0:
         raise RuntimeError(f"vander: N must not be negative; got {count}")
     powers = arange(count, device=x.device)

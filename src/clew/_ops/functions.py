@@ -397,7 +397,7 @@ def unique(
         raise _without_dims("unique", dim)
     else:
         found = _C.ops._unique_dim(input, dim, sorted, return_inverse, return_counts)
-    return _selected(found, return_inverse, return_counts)
+    return _selected("unique", input, found, return_inverse, return_counts)
 
 
 @asks_classes
@@ -421,6 +421,8 @@ def unique_consecutive(
     if dim is not None and input.ndim == 0:
         raise _without_dims("unique_consecutive", dim)
     return _selected(
+        "unique_consecutive",
+        input,
         _C.ops._unique_consecutive(input, return_inverse, return_counts, dim),
         return_inverse,
         return_counts,
@@ -431,8 +433,13 @@ def _without_dims(function: str, dim: int) -> IndexError:
     return IndexError(f"{function}: dimension specified as {dim} but tensor has no dimensions")
 
 
-def _selected(found: Any, inverse: bool, counts: bool) -> Any:
-    chosen = (found[0], *((found[1],) if inverse else ()), *((found[2],) if counts else ()))
+def _selected(name: str, input: Tensor, found: Any, inverse: bool, counts: bool) -> Any:
+    values = found[0]
+    if input.requires_grad:
+        from clew._ops.primitive import without_derivative
+
+        (values,) = without_derivative(name, [values], input)
+    chosen = (values, *((found[1],) if inverse else ()), *((found[2],) if counts else ()))
     return chosen if len(chosen) > 1 else chosen[0]
 
 

@@ -12,7 +12,7 @@ from clew._base.arguments import need_int, need_number, need_tensors, whole
 from clew._base.overriding import asks_classes
 from clew._base.results import shown_as
 from clew._C import Tensor
-from clew._ops.primitive import loops_in_vmap, write_out
+from clew._ops.primitive import loops_in_vmap, without_derivative, write_out
 
 __all__ = ["histc", "histogram", "histogramdd"]
 
@@ -213,6 +213,7 @@ def _histogram(
 
 
 @asks_classes
+@loops_in_vmap
 def histogram(
     input: Tensor,
     bins: Any = 100,
@@ -233,7 +234,7 @@ def histogram(
         out: two tensors that receive the results.
 
     Returns:
-        a named tuple (hist, bin_edges); it has no gradient.
+        a named tuple (hist, bin_edges); there is no derivative.
 
     >>> clew.histogram(clew.tensor([1.0, 2.0, 1.0]), bins=4, range=(0.0, 3.0)).hist
     tensor([0., 2., 1., 0.])
@@ -244,7 +245,8 @@ def histogram(
             f"histogram(): argument 'bins' must be int or Tensor, not {type(bins).__name__}"
         )
     hist, edges = _histogram("histogram", input.unsqueeze(-1), bins, range, weight, density)
-    return write_out("histogram", histogram_result(hist, edges[0]), out)
+    made = without_derivative("histogram", (hist, edges[0]), input, bins, weight)
+    return write_out("histogram", histogram_result(*made), out)
 
 
 def histogramdd(
@@ -266,7 +268,8 @@ def histogramdd(
         density: give the density instead, whose integral over the range is 1.
 
     Returns:
-        a named tuple (hist, bin_edges), the latter a tuple of vectors; it has no gradient.
+        a named tuple (hist, bin_edges), the latter a tuple of vectors; there is no
+        derivative.
 
     >>> x = clew.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
     >>> clew.histogramdd(x, bins=[2, 2]).hist.tolist()
@@ -278,4 +281,6 @@ def histogramdd(
             f"histogramdd: input tensor should have at least 2 dimensions; got {list(input.shape)}"
         )
     hist, edges = _histogram("histogramdd", input, bins, range, weight, density)
+    given = bins if isinstance(bins, (list, tuple)) else ()
+    hist, *edges = without_derivative("histogramdd", (hist, *edges), input, weight, *given)
     return histogramdd_result(hist, tuple(edges))

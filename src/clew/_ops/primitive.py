@@ -288,6 +288,35 @@ def in_memory_order(function: Callable[..., Any], *tensors: Tensor, **attrs: Any
     return tuple(t.permute(back) for t in made) if isinstance(made, tuple) else made.permute(back)
 
 
+class _Underived(Function):
+    """Results of an operation without a derivative: a gradient that reaches them is refused."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.name = name
+        return tuple(t.detach() for t in tensors[:count])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise NotImplementedError(
+            f"{ctx.name}: the derivative is not implemented; call it on x.detach() where no "
+            "gradient is meant to flow"
+        )
+
+
+def without_derivative(name: str, made: Sequence[Tensor], *inputs: Any) -> Sequence[Tensor]:
+    """What an operation without a derivative made, requiring a gradient where an input does, so
+    that backward() says what is missing instead of leaving it out.
+    """
+    if not _C.is_grad_enabled():
+        return made
+    wanted = [t for t in inputs if isinstance(t, Tensor) and t.requires_grad]
+    if not wanted:
+        return made
+    given: Sequence[Tensor] = _Underived.apply(name, len(made), *made, *wanted)
+    return given
+
+
 def loops_in_vmap(function: F) -> F:
     """For a function that looks at values: inside vmap it runs sample by sample."""
 

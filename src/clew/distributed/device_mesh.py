@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 import clew
 from clew.distributed import distributed_c10d as c10d
+from clew.distributed._groups import _state
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
+
+
+# The newest mesh of each kind, by its processes and names.
+_live: weakref.WeakValueDictionary[tuple[str, Any], DeviceMesh] = weakref.WeakValueDictionary()
 
 
 class DeviceMesh:
@@ -59,6 +65,7 @@ class DeviceMesh:
         where = (self.mesh == c10d.get_rank()).nonzero()
         self._place = where[0].tolist() if len(where) else None
         self._groups = self._make_groups() if _groups is None else _groups
+        _live[_kind(self.mesh.tolist(), names)] = self
 
     def _make_groups(self) -> list[Any]:
         """A group along each dim; all processes make all groups, in one order."""
@@ -206,6 +213,24 @@ class DeviceMesh:
 
     def __repr__(self) -> str:
         return f"DeviceMesh({self.device_type!r}, {self.mesh.tolist()}, {self.mesh_dim_names})"
+
+
+def _kind(ranks: Any, names: Any) -> tuple[str, Any]:
+    return str(ranks), None if names is None else tuple(names)
+
+
+def live_mesh(ranks: Any, names: Any) -> DeviceMesh | None:
+    """A mesh of these processes whose groups still exist, if there is one.
+
+    Args:
+        ranks: the processes in their places, as nested lists.
+        names: of the dims, or None.
+    """
+    mesh = _live.get(_kind(ranks, names))
+    alive = {id(group) for group in _state.groups}
+    if mesh is None or not all(g is None or id(g) in alive for g in mesh._groups):
+        return None
+    return mesh
 
 
 def init_device_mesh(

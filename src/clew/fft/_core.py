@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew import _C
-from clew._base.arguments import need_int, numpy_names, whole
+from clew._base.arguments import need_int, numpy_names, whole_tuple
 from clew._base.autocast import autocasting, float32
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -105,8 +105,8 @@ def _wrapped(name: str, dim: Any, ndim: int) -> int:
 
 def _integers(name: str, what: str, value: Any) -> tuple[int, ...]:
     values = value if isinstance(value, (tuple, list)) else (value,)
-    found = tuple(n for n in map(whole, values) if n is not None)
-    if len(found) != len(values):
+    found = whole_tuple(values)
+    if found is None:
         raise TypeError(f"{name}(): argument '{what}' must be a tuple of ints; got {value!r}")
     return found
 

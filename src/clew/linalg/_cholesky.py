@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_bools
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -114,6 +115,7 @@ def cholesky_ex(
         tensor(1, dtype=clew.int32)
     """
     check_matrix("linalg.cholesky_ex", input, square=True)
+    need_bools("linalg.cholesky_ex", upper=upper, check_errors=check_errors)
     made = _factor(input, upper=bool(upper), name="linalg.cholesky_ex", check=check_errors)
     return write_out("linalg.cholesky_ex", CholeskyEx(*made), out)
 
@@ -145,6 +147,7 @@ def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -
 
 def _cholesky(name: str, a: Tensor, upper: bool, out: Any) -> Any:
     check_matrix(name, a, square=True)
+    need_bools(name, upper=upper)
     factor, _ = _factor(a, upper=bool(upper), name=name, check=True)
     return write_out(name, factor, out, converts=name == "cholesky")
 
@@ -222,6 +225,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
                 [0.0000, 0.2500]])
     """
     check_matrix("cholesky_inverse", input, "L", square=True)
+    need_bools("cholesky_inverse", upper=upper)
     return write_out("cholesky_inverse", _inverse(input, upper=bool(upper)), out, converts=True)
 
 
@@ -249,6 +253,7 @@ def cholesky_solve(
     check_matrix("cholesky_solve", input, "B")
     check_matrix("cholesky_solve", input2, "L", square=True)
     check_same("cholesky_solve", input, input2)
+    need_bools("cholesky_solve", upper=upper)
     if input.shape[-2] != input2.shape[-1]:
         raise RuntimeError(
             f"cholesky_solve: Incompatible matrix sizes: the rows of B must be as many as L has; "

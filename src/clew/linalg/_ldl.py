@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_bools
 from clew._base.overriding import asks_classes
 from clew._base.results import shown_as
 from clew._C import Tensor
@@ -177,6 +178,7 @@ def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> LD
                 [0.5000, 1.5000]])
     """
     check_matrix("linalg.ldl_factor", input, square=True)
+    need_bools("linalg.ldl_factor", hermitian=hermitian)
     made = _ldl(
         input, hermitian=_is_hermitian(input, hermitian), name="linalg.ldl_factor", check=True
     )
@@ -205,6 +207,7 @@ def ldl_factor_ex(
     """
     name = "linalg.ldl_factor_ex"
     check_matrix(name, input, square=True)
+    need_bools(name, hermitian=hermitian, check_errors=check_errors)
     made = _ldl(input, hermitian=_is_hermitian(input, hermitian), name=name, check=check_errors)
     return write_out(name, LDLFactorEx(*made), out)
 
@@ -300,6 +303,7 @@ def ldl_solve(
     check_matrix(name, B, "B")
     check_tensor(name, "pivots", pivots)
     check_same(name, LD, B)
+    need_bools(name, hermitian=hermitian)
     if LD.shape[-1] != B.shape[-2]:
         raise RuntimeError(
             f"{name}: Incompatible shapes of LD and B for the equation AX = B; got {show(LD)} and "

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_bools
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.results import shown_as
@@ -178,6 +179,7 @@ def permute_rows(x: Tensor, order: Tensor, *, inverse: bool = False) -> Tensor:
 
 def _factored(name: str, a: Any, pivot: bool, check: bool) -> Any:
     check_matrix(name, a)
+    need_bools(name, pivot=pivot, check_errors=check)
     if not pivot:
         raise RuntimeError(f"{name}: LU without pivoting is not implemented on the CPU")
     return _lu(a, name=name, check=check)
@@ -306,6 +308,7 @@ def lu_unpack(
                 [0., 1.]])
     """
     check_matrix("lu_unpack", LU_data, "LU_data")
+    need_bools("lu_unpack", unpack_data=unpack_data, unpack_pivots=unpack_pivots)
     empty = LU_data.new_empty((0,))
     if unpack_pivots:
         _check_pivots("lu_unpack", LU_data, LU_pivots)
@@ -354,6 +357,7 @@ def _solved(
     check_matrix(name, b, "B")
     check_same(name, compact, b)
     _check_pivots(name, compact, pivots)
+    need_bools(name, left=left, adjoint=adjoint)
     if compact.shape[-1] != b.shape[-2 if left else -1]:
         raise RuntimeError(
             f"{name}: Incompatible shapes of A and B for the equation "

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import _C
-from clew._base.arguments import numpy_names, whole
+from clew._base.arguments import numpy_names, whole, whole_tuple
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -60,15 +60,15 @@ def matrix_norm(
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
         raise RuntimeError(f"{name}: dim must be a 2-tuple; got {dim}")
-    for d in dims:
-        if whole(d) is None:
-            raise TypeError(f"{name}(): dim must be a pair of ints; got {dim!r}")
+    if (ints := whole_tuple(dims)) is None:
+        raise TypeError(f"{name}(): dim must be a pair of ints; got {dim!r}")
+    for d in ints:
         if not -input.ndim <= d < input.ndim:
             raise IndexError(
                 f"{name}: Dimension out of range (expected to be in range of [{-input.ndim}, "
                 f"{input.ndim - 1}], but got {d})"
             )
-    first, second = (d % input.ndim for d in dims)
+    first, second = (d % input.ndim for d in ints)
     if first == second:
         raise RuntimeError(f"{name}: dims must be different; got {dim}")
     if dtype is not None:

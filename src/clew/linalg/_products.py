@@ -148,6 +148,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
         x = x.reshape(1)
     if N is None:
         N = x.shape[-1]
+    N = need_int("linalg.vander", "N", N)
     if N < 2:
         raise RuntimeError(f"linalg.vander: N must be greater than 1; got {N}")
     return powers(x, N)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import _C
+from clew._base.arguments import need_bools
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.results import shown_as
@@ -264,6 +265,7 @@ def ormqr(
     """
     _check_reflections("ormqr", input, input2, "input")
     check_matrix("ormqr", input3, "other")
+    need_bools("ormqr", left=left, transpose=transpose)
     check_same("ormqr", input, input3)
     if (
         input3.shape[:-2] != input.shape[:-2]

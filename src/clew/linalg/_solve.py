@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_bools, need_int
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -103,6 +104,7 @@ def _solve_any(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Tens
     check_matrix(name, A, square=True)
     check_tensor(name, "B", B)
     check_same(name, A, B)
+    need_bools(name, left=left, check_errors=check)
     if B.ndim == 0:
         raise RuntimeError(f"{name}: B must have at least 1 dimension; got {show(B)}")
     vector = is_vector(A, B)
@@ -276,6 +278,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> InvEx:
         tensor(1, dtype=clew.int32)
     """
     check_matrix("linalg.inv_ex", A, square=True)
+    need_bools("linalg.inv_ex", check_errors=check_errors)
     made = _inv(A, name="linalg.inv_ex", check=check_errors)
     return write_out("linalg.inv_ex", InvEx(*made), out)
 
@@ -302,6 +305,7 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
         clew.Size([2, 3, 6])
     """
     check_tensor("linalg.tensorinv", "A", input)
+    ind = need_int("linalg.tensorinv", "ind", ind)
     if ind <= 0:
         raise RuntimeError(
             f"linalg.tensorinv: Expected a strictly positive integer for ind; got {ind}"

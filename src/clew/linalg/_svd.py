@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_bools
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -170,6 +171,7 @@ def svd(
         tensor([2., 1.])
     """
     check_matrix("linalg.svd", A)
+    need_bools("linalg.svd", full_matrices=full_matrices)
     _check_driver("linalg.svd", driver)
     made = _svd(A, full=bool(full_matrices), name="linalg.svd")
     return write_out("linalg.svd", SVD(*made), out)
@@ -261,6 +263,7 @@ def matrix_rank(
         tensor(1)
     """
     name = "linalg.matrix_rank"
+    need_bools(name, hermitian=hermitian)
     check_matrix(name, input, square=hermitian)
     input = input.detach()
     if tol is not None:
@@ -359,6 +362,7 @@ def pinv(
 
 
 def _pseudo_inverse(name: str, a: Any, atol: Any, rtol: Any, hermitian: bool, out: Any) -> Any:
+    need_bools(name, hermitian=hermitian)
     check_matrix(name, a, square=hermitian)
     if a.numel() == 0:
         made = a.mH * 1  # keeps the graph

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from clew._base.arguments import need_bools
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.results import shown_as
@@ -224,6 +225,7 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> QR:
         >>> clew.qr(clew.eye(2)).R.shape
         clew.Size([2, 2])
     """
+    need_bools("qr", some=some)
     return _factors("qr", input, "reduced" if some else "complete", out)
 
 
@@ -259,6 +261,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
         tensor([2., 1.])
     """
     check_matrix("svd", input, "input")
+    need_bools("svd", some=some, compute_uv=compute_uv)
     if not compute_uv:
         m, n = input.shape[-2:]
         batch = input.shape[:-2]

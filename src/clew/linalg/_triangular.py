@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import _C
+from clew._base.arguments import need_bools
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.results import shown_as
@@ -122,6 +123,7 @@ def solve_triangular(
                 [2.]])
     """
     name = "linalg.solve_triangular"
+    need_bools(name, upper=upper, left=left, unitriangular=unitriangular)
     check_matrix(name, input, square=True)
     check_matrix(name, B, "B")
     check_same(name, input, B)
@@ -178,6 +180,7 @@ def triangular_solve(
     check_matrix("triangular_solve", input, "b")
     check_matrix("triangular_solve", A, square=True)
     check_same("triangular_solve", input, A)
+    need_bools("triangular_solve", upper=upper, transpose=transpose, unitriangular=unitriangular)
     if A.shape[-1] != input.shape[-2]:
         raise RuntimeError(
             "triangular_solve: the rows of b must be as many as A has; got "

@@ -251,7 +251,7 @@ class LBFGS(Optimizer):
 
     def _clew_step(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]
-        lr = float(group["lr"])
+        lr = group["lr"].item() if isinstance(group["lr"], Tensor) else group["lr"]
         tolerance_grad = group["tolerance_grad"]
         tolerance_change = group["tolerance_change"]
         # The state is kept with the first parameter, so that it is saved.

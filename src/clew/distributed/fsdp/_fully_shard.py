@@ -243,16 +243,20 @@ def _around(module: Any, run: Callable[..., Any], args: Any, kwargs: Any) -> Any
         if "before" not in group.given:
             group.before = weakref.ref(last)
     _order.last = weakref.ref(group)
-    if not group.calls:
-        group.unshard()
-        group.ahead(group.after)
     reshard = group.reshard_after_forward
     reshard = (not outermost) if reshard is None else reshard
     _order.depth += 1
     group.calls += 1
     try:
+        if group.calls == 1:
+            group.unshard()
+            group.ahead(group.after)
         with group.hooks() if reshard and clew.is_grad_enabled() else nullcontext():
             output = run(*args, **kwargs)
+    except BaseException:
+        reshard = True  # no backward follows, which would let go of what is whole
+        group.give_up()
+        raise
     finally:
         _order.depth -= 1
         group.calls -= 1

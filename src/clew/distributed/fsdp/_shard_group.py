@@ -68,10 +68,7 @@ class _Group:
             for owner, name in m.places[1:]:
                 owner._parameters[name] = now
             self.values = self.again = None
-            if self.pending is not None:
-                for work in self.pending[1]:
-                    work.wait()
-                self.pending = None
+            self.forget()
 
     def _begin(self) -> tuple[list[tuple[Any, Any]], list[Any], Any]:
         """What is being filled, as (ranks' rows, sizes); works; the versions of the parts."""
@@ -135,6 +132,18 @@ class _Group:
         for m, full in zip(self.members, self.whole):
             for owner, name in m.places:
                 owner._parameters[name] = full
+
+    def forget(self) -> None:
+        """Lets go of what is on its way; all processes have sent their part of it."""
+        pending, self.pending = self.pending, None
+        for work in pending[1] if pending is not None else ():
+            work.wait()
+
+    def give_up(self) -> None:
+        """Lets go of what was put together ahead of a use that does not come."""
+        following = self.after() if self.after is not None else None
+        if following is not None and not following.calls:
+            following.forget()
 
     def reshard(self, keep: bool = False) -> None:
         """The module's attributes are the parts from now on.

@@ -11,6 +11,7 @@ from clew._C import Tensor
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.device_mesh import DeviceMesh, init_device_mesh
 from clew.distributed.tensor._redistribute import local_sizes, redistribute_local, sum_gradients
+from clew.distributed.tensor._saving import makers, parts_of, rebuilt
 from clew.distributed.tensor.placement_types import (
     Partial,
     Placement,
@@ -253,10 +254,14 @@ class DTensor(Tensor):
         own.grad = part_of(grad).detach()
         return own, parts
 
+    def _distributed_parts(self) -> tuple[Any, ...]:
+        """This process's part and how the whole lies, for a file of this process."""
+        with DisableTorchFunctionSubclass():
+            local = self.as_subclass(Tensor).detach()
+        return parts_of(self, local)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise RuntimeError(
-            "DTensor: saved by clew.distributed.checkpoint; or save full_tensor() or to_local()"
-        )
+        return rebuilt, self._distributed_parts()
 
     def __deepcopy__(self, memo: Any) -> Any:
         with DisableTorchFunctionSubclass():
@@ -273,6 +278,9 @@ class DTensor(Tensor):
         cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         return rules["call"](func, args, kwargs or {})
+
+
+makers["from_local"] = DTensor.from_local
 
 
 def part_of(x: DTensor) -> Tensor:

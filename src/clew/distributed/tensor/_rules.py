@@ -23,18 +23,26 @@ R = Replicate()
 
 # ---- element by element ----
 
-_LINEAR = set("neg clone detach contiguous to positive alias data double float".split())
-_POINTWISE = _LINEAR | set(
-    """
-    add sub mul div truediv true_divide floordiv floor_divide mod remainder fmod pow abs square sqrt
-    rsqrt exp exp2 expm1 log log2 log1p sin cos tan tanh sigmoid relu relu6 gelu silu mish elu celu
-    selu leaky_relu hardtanh hardswish hardsigmoid softplus logsigmoid tanhshrink softsign erf erfc
-    reciprocal sign floor ceil round trunc clamp clamp_min clamp_max maximum minimum where lerp
-    addcmul addcdiv eq ne lt le gt ge logical_not logical_and logical_or logical_xor isnan isinf
-    isfinite nan_to_num masked_fill bfloat16 half int long bool type zeros_like ones_like empty_like
-    full_like rtruediv rpow rfloordiv rmod atan2 logaddexp type_as threshold hardshrink softshrink
-    invert and or xor
+_LINEAR = set("neg negative clone detach contiguous to positive alias data double float".split())
+# The native operations of this kind, and those that are written with others.
+_NATIVE = {
+    name.rpartition(".")[2]
+    for name, kind in clew._C._operation_kinds.items()
+    if kind == "elementwise"
+}
+_POINTWISE = (
+    _LINEAR
+    | {name for name in _NATIVE if not name.startswith("_")}
+    | set(
+        """
+    truediv true_divide floordiv floor_divide mod relu6 gelu elu celu selu leaky_relu clip isreal
+    clamp clamp_min clamp_max nan_to_num where masked_fill bfloat16 half int long bool type
+    zeros_like ones_like empty_like full_like rtruediv rpow rfloordiv rmod type_as threshold
+    hardshrink softshrink invert and or xor lshift rshift rand ror rxor conj conj_physical
+    resolve_conj resolve_neg igamma igammac gammainc gammaincc polygamma mvlgamma multigammaln
+    logit ldexp swish softsign tanhshrink
     """.split()
+    )
 )
 
 
@@ -364,8 +372,8 @@ _PLAIN = set(
 _BY_PARTS = frozenset(("embedding",))
 RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys(_POINTWISE, _pointwise),
-    **dict.fromkeys("add_ sub_ mul_ div_ copy_ zero_ fill_ clamp_ addcmul_ addcdiv_ lerp_ sqrt_ "
-                    "neg_ abs_ pow_ relu_ masked_fill_".split(), _in_place),
+    **dict.fromkeys((f"{name}_" for name in _POINTWISE - _LINEAR | {"neg", "negative"}), _in_place),
+    **dict.fromkeys(["copy_", "zero_", "fill_"], _in_place),
     **dict.fromkeys("normal_ uniform_ trunc_normal_ exponential_ bernoulli_ random_ log_normal_ "
                     "cauchy_ geometric_".split(), _random.in_place),
     "dropout": _dropout,

@@ -9,6 +9,7 @@ from typing import Any
 
 import clew
 from clew._base.autocast import in_float32
+from clew._ops.primitive import loops_in_vmap
 from clew._ops.twofold import twofold
 
 from ._core import private
@@ -71,6 +72,13 @@ def ctc_loss(
     if log_probs.is_meta:
         loss = log_probs.sum((0, 2))  # its shape, its dtype and its graph
         return loss.sum() if reduction != "none" else loss.squeeze(0) if single else loss
+    decisive = (targets, input_lengths, target_lengths)
+    if clew._C._vmap_depth() and any(
+        clew._C._levels(t) for t in decisive if isinstance(t, clew.Tensor)
+    ):
+        if single:
+            log_probs = log_probs.squeeze(1)
+        return loops_in_vmap(ctc_loss)(log_probs, *decisive, blank, reduction, zero_infinity)
     in_lengths = _lengths(input_lengths, batch, "input_lengths")
     t_lengths = _lengths(target_lengths, batch, "target_lengths")
     if max(in_lengths) > steps:

@@ -111,7 +111,7 @@ def binary_cross_entropy(
         the loss: a 0-d tensor, or input's shape with reduction "none".
 
     Raises:
-        RuntimeError: if an element of input is not between 0 and 1.
+        RuntimeError: if an element of input or target is not between 0 and 1.
 
     Example:
         >>> p, y = clew.tensor([0.5, 0.25]), clew.tensor([1., 0.])
@@ -133,13 +133,16 @@ def binary_cross_entropy(
             f"binary_cross_entropy: target must have input's dtype, {input.dtype}; got "
             f"{target.dtype}"
         )
-    if input.numel() and input.device.type != "meta" and not clew._C._vmap_depth():
-        plain = input.detach()
-        # NaN fails too.
-        if not (plain.min().item() >= 0 and plain.max().item() <= 1):
-            raise RuntimeError(
-                "binary_cross_entropy: all elements of input should be between 0 and 1"
-            )
+    if input.numel() and input.device.type != "meta":
+        for name, given in (("input", input), ("target", target)):
+            plain = given.detach()
+            if clew._C._vmap_depth() and (levels := clew._C._levels(plain)):
+                plain = clew._C._show_levels(plain, levels)
+            # NaN fails too.
+            if not (plain.min().item() >= 0 and plain.max().item() <= 1):
+                raise RuntimeError(
+                    f"binary_cross_entropy: all elements of {name} should be between 0 and 1"
+                )
     loss = _binary_cross_entropy(input, target)
     if weight is not None:
         loss = loss * weight

@@ -43,7 +43,7 @@ def hinge_embedding_loss(
     """The input where the target is 1, max(0, margin - input) where it is -1.
 
     Args:
-        input: distances, of any shape, floating point.
+        input: distances, of any shape; the result has its dtype.
         target: 1 or -1, of input's shape.
         margin: wanted distance of unlike pairs.
         size_average: old; see reduction.
@@ -60,10 +60,10 @@ def hinge_embedding_loss(
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     need_tensors("hinge_embedding_loss", input=input, target=target)
-    if not input.is_complex():
-        check_floating("hinge_embedding_loss", input=input)
-    far = clew.where(target != 1, (margin - input).clamp(min=0), 0.0)
-    near = clew.where(target != -1, input, 0.0)
+    whole = not input.is_complex() and not input.is_floating_point()
+    # As in PyTorch, the margin takes the input's dtype.
+    far = clew.where(target != 1, ((int(margin) if whole else margin) - input).clamp(min=0), 0)
+    near = clew.where(target != -1, input, 0)
     return _reduced(far + near, reduction)
 
 
@@ -132,7 +132,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return _reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
+    return _reduced((-target * (input1 - input2) + float(margin)).clamp(min=0), reduction)
 
 
 @in_float32

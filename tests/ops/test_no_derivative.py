@@ -1,0 +1,42 @@
+"""Operations without a derivative say so in backward(), and do not leave a gradient out."""
+
+from __future__ import annotations
+
+import pytest
+
+import clew
+
+X = clew.tensor([1.0, 2.0, 1.0], requires_grad=True)
+EDGES = clew.tensor([0.0, 1.5, 3.0], requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("unique", lambda x: clew.unique(x)),
+        ("unique", lambda x: x.unique(return_inverse=True)[0]),
+        ("unique", lambda x: clew.unique(x, dim=0, return_counts=True)[0]),
+        ("unique_consecutive", lambda x: clew.unique_consecutive(x)),
+        ("unique_consecutive", lambda x: x.unique_consecutive(return_counts=True, dim=0)[0]),
+        ("histogram", lambda x: clew.histogram(x, 2).hist),
+        ("histogram", lambda x: clew.histogram(x, 2).bin_edges),
+        ("histogram", lambda x: clew.histogram(clew.ones(3), 2, weight=x).hist),
+        ("histogram", lambda x: clew.histogram(clew.ones(3), clew.cumsum(x, 0)).hist),
+        ("histogramdd", lambda x: clew.histogramdd(x.reshape(3, 1), [2]).hist),
+    ],
+)
+def test_backward_says_what_has_no_derivative(name, call):
+    made = call(X)
+    assert made.requires_grad
+    with pytest.raises(NotImplementedError, match=f"{name}: the derivative is not implemented"):
+        made.sum().backward()
+    with clew.no_grad():
+        assert not call(X).requires_grad
+    plain = call(X.detach())
+    assert not plain.requires_grad and plain.tolist() == made.tolist()
+
+
+def test_numbers_of_elements_require_no_gradient():
+    _, inverse, counts = clew.unique(X, return_inverse=True, return_counts=True)
+    assert not inverse.requires_grad and not counts.requires_grad
+    assert clew.histogram(clew.ones(3), EDGES).hist.requires_grad
