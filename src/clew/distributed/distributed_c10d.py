@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew.distributed._all_to_all import all_to_all, all_to_all_single
 from clew.distributed._collectives import (
     _all_gather_base,
     _reduce_scatter_base,
     all_gather,
     all_gather_into_tensor,
     all_reduce,
-    all_to_all,
-    all_to_all_single,
     barrier,
     broadcast,
     gather,

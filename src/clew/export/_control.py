@@ -205,42 +205,8 @@ class Control(Cells, Statements):
         sides = []
         try:
             for wanted, function in ((True, then), (False, other)):
-                journal = Journal({})
                 rec.active = [a and t == wanted for a, t in zip(before, takes)]
-                block = Block()
-                rec.blocks.append(block)
-                rec.journals.append(journal)
-                rec.present.append(implied(rec, c.value, wanted))
-                error: BaseException | None = None
-                result = None
-                try:
-                    result = known(function())
-                except ExportError:
-                    raise
-                except Exception as e:
-                    if getattr(e, "_clew_raised", False):
-                        rec.may_fail(e)
-                    if any(rec.active) or not getattr(e, "_clew_raised", False):
-                        if any(rec.active):
-                            raise
-                        raise ExportError(
-                            f"export: the branch at {place} that the example does not take "
-                            f"fails on it: {type(e).__name__}: {e}"
-                        ) from e
-                    error = e
-                finally:
-                    rec.blocks.pop()
-                    rec.journals.pop()
-                    rec.present.pop()
-                journal.swap(_takers(takes, wanted))
-                left_with = {}  # what lists hold that append() has made longer
-                for grown, added in journal.grown():
-                    if type(grown) is list:
-                        left_with[id(grown)] = list(grown)
-                        del grown[len(grown) - len(added) :]
-                    else:
-                        left_with[id(grown)] = grown.left(journal.states[id(grown)])
-                sides.append((block, result, error, journal, left_with))
+                sides.append(self._side(c, wanted, function, takes, place))
         finally:
             rec.active = before
             self._depth -= 1
@@ -272,6 +238,49 @@ class Control(Cells, Statements):
         for target, x in grown:
             self.grow(target, x)
         return merged
+
+    def _side(
+        self, c: SymBool, wanted: bool, function: Any, takes: list[bool], place: Any
+    ) -> tuple[Block, Any, BaseException | None, Journal, dict[int, Any]]:
+        """Records one side of a branch: its calls, its result or what it raised, its changes, and
+        what lists hold that append() has made longer.
+        """
+        rec = self.rec
+        journal = Journal({})
+        block = Block()
+        rec.blocks.append(block)
+        rec.journals.append(journal)
+        rec.present.append(implied(rec, c.value, wanted))
+        error: BaseException | None = None
+        result = None
+        try:
+            result = known(function())
+        except ExportError:
+            raise
+        except Exception as e:
+            if getattr(e, "_clew_raised", False):
+                rec.may_fail(e)
+            if any(rec.active) or not getattr(e, "_clew_raised", False):
+                if any(rec.active):
+                    raise
+                raise ExportError(
+                    f"export: the branch at {place} that the example does not take "
+                    f"fails on it: {type(e).__name__}: {e}"
+                ) from e
+            error = e
+        finally:
+            rec.blocks.pop()
+            rec.journals.pop()
+            rec.present.pop()
+        journal.swap(_takers(takes, wanted))
+        left_with: dict[int, Any] = {}
+        for grown, added in journal.grown():
+            if type(grown) is list:
+                left_with[id(grown)] = list(grown)
+                del grown[len(grown) - len(added) :]
+            else:
+                left_with[id(grown)] = grown.left(journal.states[id(grown)])
+        return block, result, error, journal, left_with
 
     def _merged_growth(
         self, merger: Merger, then: Journal, other: Journal

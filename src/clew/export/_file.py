@@ -49,6 +49,64 @@ _FORMATS = {
 # ---- writing ----
 
 
+def _value(v: Value) -> Any:
+    sizes = list(v.sizes) if v.kind == "tensor" else []
+    return [v.id, v.kind, v.dtype.name if v.dtype is not None else None, sizes, v.name]
+
+
+class _Table:
+    """A program's calls as JSON, and the places and tensors that they refer to by number.
+
+    `shared` has the names, by id, of tensors that stand in the file around this one.
+    """
+
+    def __init__(self, shared: dict[int, str]) -> None:
+        self.shared = shared
+        self.places: list[Any] = []
+        self.tensors: list[Any] = []
+        self.payload: list[bytes] = []
+        self._numbers: dict[Any, int] = {}  # of places
+        self._stored: dict[int, int] = {}  # numbers of tensors, by id
+
+    def place(self, p: Place) -> int:
+        key = (p.file, p.line, p.text, p.module)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.places)
+            self.places.append([os.path.basename(p.file), p.line, p.text, p.module])
+        return self._numbers[key]
+
+    def node(self, n: Node) -> Any:
+        return {
+            "op": n.op,
+            "args": _packed(tuple(n.args)),
+            "kwargs": {k: _packed(v) for k, v in n.kwargs.items()},
+            "outputs": [_value(o) for o in n.outputs],
+            "blocks": [self.block(b) for b in n.blocks],
+            "place": self.place(n.place),
+            "flags": [int(n.shares), int(n.no_grad), int(n.several)],
+        }
+
+    def block(self, b: Block) -> Any:
+        return {
+            "params": [_value(p) for p in b.params],
+            "nodes": [self.node(n) for n in b.nodes],
+            "results": _packed(list(b.results)),
+        }
+
+    def tensor(self, tensor: Tensor) -> int:
+        key = id(tensor)
+        if key not in self._stored:
+            self._stored[key] = len(self.tensors)
+            if key in self.shared:
+                self.tensors.append([self.shared[key]])
+                self.payload.append(b"")
+            else:
+                sizes = [int(n) for n in tensor.shape]
+                self.tensors.append([tensor.dtype.name, sizes, bool(tensor.requires_grad)])
+                self.payload.append(_raw(tensor))
+        return self._stored[key]
+
+
 def to_bytes(
     program: Program,
     extra: dict[str, Any] | None = None,
@@ -63,70 +121,22 @@ def to_bytes(
         methods: further programs of the same module, by name; each is a file in the file.
         shared: names of tensors, by id, that stand in the file around this one.
     """
-    places: list[Any] = []
-    seen: dict[Any, int] = {}
-
-    def place(p: Place) -> int:
-        key = (p.file, p.line, p.text, p.module)
-        if key not in seen:
-            seen[key] = len(places)
-            places.append([os.path.basename(p.file), p.line, p.text, p.module])
-        return seen[key]
-
-    def value(v: Value) -> Any:
-        sizes = list(v.sizes) if v.kind == "tensor" else []
-        return [v.id, v.kind, v.dtype.name if v.dtype is not None else None, sizes, v.name]
-
-    def node(n: Node) -> Any:
-        return {
-            "op": n.op,
-            "args": _packed(tuple(n.args)),
-            "kwargs": {k: _packed(v) for k, v in n.kwargs.items()},
-            "outputs": [value(o) for o in n.outputs],
-            "blocks": [block(b) for b in n.blocks],
-            "place": place(n.place),
-            "flags": [int(n.shares), int(n.no_grad), int(n.several)],
-        }
-
-    def block(b: Block) -> Any:
-        return {
-            "params": [value(p) for p in b.params],
-            "nodes": [node(n) for n in b.nodes],
-            "results": _packed(list(b.results)),
-        }
-
-    tensors: list[Any] = []
-    stored: dict[int, int] = {}
-    payload: list[bytes] = []
-
-    def store(tensor: Tensor) -> int:
-        if id(tensor) in (shared or {}) and id(tensor) not in stored:
-            assert shared is not None
-            stored[id(tensor)] = len(tensors)
-            tensors.append([shared[id(tensor)]])
-            payload.append(b"")
-        elif id(tensor) not in stored:
-            stored[id(tensor)] = len(tensors)
-            tensors.append([tensor.dtype.name, [int(n) for n in tensor.shape],
-                            bool(tensor.requires_grad)])  # fmt: skip
-            payload.append(_raw(tensor))
-        return stored[id(tensor)]
-
+    table = _Table(shared or {})
     kept = []
     for v in program.kept:
         assert v.source is not None
         kind, name = v.source
-        kept.append([value(v), kind, name, store(program.tensors[name])])
-    state = [[kind, name, store(program.tensors[name])] for kind, name in program.state]
+        kept.append([_value(v), kind, name, table.tensor(program.tensors[name])])
+    state = [[kind, name, table.tensor(program.tensors[name])] for kind, name in program.state]
     whole = {
         "format": _FORMAT,
         "version": _VERSION,
-        "inputs": [value(v) for v in program.inputs],
+        "inputs": [_value(v) for v in program.inputs],
         "kept": kept,
         **({"state": state} if state else {}),
         **({"transient": sorted(program.transient)} if program.transient else {}),
-        "tensors": tensors,
-        "body": block(program.body),
+        "tensors": table.tensors,
+        "body": table.block(program.body),
         "in": program.in_tree,
         "out": program.out_tree,
         "names": program.input_names,
@@ -135,12 +145,12 @@ def to_bytes(
         "training": program.training,
         **({"name": program.name} if program.name else {}),
         **({"numbers": True} if program.numbers else {}),
-        "places": places,
+        "places": table.places,
     }
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         _member(archive, "program.json", json.dumps(whole).encode())
-        for i, data in enumerate(payload):
+        for i, data in enumerate(table.payload):
             _member(archive, f"tensors/{i}", data)
         own = {id(t): name for name, t in program.tensors.items()}
         for name, method in (methods or {}).items():

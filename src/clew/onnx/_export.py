@@ -189,13 +189,13 @@ def export(
     from clew.onnx import _lower, _rules
 
     assert _rules.LOADED  # they register what they can write
-    for name, given, wanted in (
-        ("external_data", external_data, False), ("export_params", export_params, True),
-        ("keep_initializers_as_inputs", keep_initializers_as_inputs, False),
-        ("verify", verify, True), ("report", report, False),
-    ):  # fmt: skip
-        if bool(given) is not wanted:
-            raise OnnxExporterError(f"onnx.export: {name} must be {wanted}")
+    _refuse_options(
+        external_data=(external_data, False),
+        export_params=(export_params, True),
+        keep_initializers_as_inputs=(keep_initializers_as_inputs, False),
+        verify=(verify, True),
+        report=(report, False),
+    )
     if training is not None and int(training) == 2:
         raise OnnxExporterError("onnx.export: training files are not written")
     axes: dict[str, Any] = {}
@@ -239,33 +239,44 @@ def export(
         raise OnnxExporterError(f"onnx.export: internal error, the file is not valid: {e}") from e
     _verify(written, program, [v.source[1] for v in carried_state(program._program) if v.source])
     checks = list(dict.fromkeys(builder.guards))
-    if checks:
-        warnings.warn(
-            "onnx.export: the program relies on conditions that an ONNX file cannot check: "
-            + "; ".join(checks),
-            stacklevel=user_level(),
-        )
-    if builder.state:
-        pairs = ", ".join(f"{o} to {i}" for i, o in builder.state.items())
-        warnings.warn(
-            f"onnx.export: forward() changes {', '.join(builder.state)}, and an ONNX file keeps "
-            f"nothing between runs: give the outputs behind the model's own to the next run as "
-            f"inputs ({pairs}), which start with what is stored. clew.onnx.load() does so.",
-            stacklevel=user_level(),
-        )
-    left_out = _constants(program._program.out_tree)
-    if left_out:
-        warnings.warn(
-            f"onnx.export: the model returns the constants {left_out}, which are no outputs of the "
-            f"file: its outputs are the tensors and the numbers that vary, in order",
-            stacklevel=user_level(),
-        )
+    _warn_of_limits(checks, builder.state, _constants(program._program.out_tree))
     made = ONNXProgram(written, program, checks, dict(builder.state))
     if f is not None:
         made.save(f)
     if verbose:
         print(onnx.helper.printable_graph(written.graph))
     return made
+
+
+def _refuse_options(**options: tuple[Any, bool]) -> None:
+    """Refuses options that have another value than the only one there is."""
+    for name, (given, wanted) in options.items():
+        if bool(given) is not wanted:
+            raise OnnxExporterError(f"onnx.export: {name} must be {wanted}")
+
+
+def _warn_of_limits(checks: list[str], state: dict[str, str], left_out: list[Any]) -> None:
+    """Says what the file cannot keep: conditions, values from run to run, constant results."""
+    if checks:
+        warnings.warn(
+            "onnx.export: the program relies on conditions that an ONNX file cannot check: "
+            + "; ".join(checks),
+            stacklevel=user_level(),
+        )
+    if state:
+        pairs = ", ".join(f"{o} to {i}" for i, o in state.items())
+        warnings.warn(
+            f"onnx.export: forward() changes {', '.join(state)}, and an ONNX file keeps "
+            f"nothing between runs: give the outputs behind the model's own to the next run as "
+            f"inputs ({pairs}), which start with what is stored. clew.onnx.load() does so.",
+            stacklevel=user_level(),
+        )
+    if left_out:
+        warnings.warn(
+            f"onnx.export: the model returns the constants {left_out}, which are no outputs of the "
+            f"file: its outputs are the tensors and the numbers that vary, in order",
+            stacklevel=user_level(),
+        )
 
 
 def _constants(spec: Any) -> list[Any]:

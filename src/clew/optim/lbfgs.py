@@ -123,6 +123,45 @@ def _strong_wolfe(
     return value, g, t, evaluations
 
 
+class _Curvature:
+    """An approximate inverse Hessian: y, s and 1 / <y, s> of the remembered iterations."""
+
+    def __init__(self, state: Any) -> None:
+        self.changes, self.steps = state.get("old_dirs"), state.get("old_stps")
+        self.ro, self.scale = state.get("ro"), state.get("H_diag")
+
+    def restart(self) -> None:
+        """Knows nothing: the direction is the negative gradient."""
+        self.changes, self.steps, self.ro, self.scale = [], [], [], 1
+
+    def learn(self, y: Tensor, s: Tensor, most: int) -> None:
+        """Takes in how the gradient changed along a step; of `most` iterations the oldest goes."""
+        ys = y.dot(s)
+        if ys > 1e-10:
+            for known, value in zip((self.changes, self.steps, self.ro), (y, s, 1.0 / ys)):
+                if len(known) == most:
+                    known.pop(0)
+                known.append(value)
+            self.scale = ys / y.dot(y)
+
+    def direction(self, grad: Tensor, alphas: list[Any]) -> Tensor:
+        """The approximate inverse Hessian times the negative gradient, by two loops."""
+        changes, steps, ro = self.changes, self.steps, self.ro
+        q = grad.neg()
+        for i in range(len(changes) - 1, -1, -1):
+            alphas[i] = steps[i].dot(q) * ro[i]
+            q.add_(changes[i] * -alphas[i])
+        r = q.mul(self.scale)
+        for i in range(len(changes)):
+            r.add_(steps[i] * (alphas[i] - changes[i].dot(r) * ro[i]))
+        return r
+
+    def save(self, state: Any) -> None:
+        """Puts it into an optimizer's state, under PyTorch's names."""
+        state["old_dirs"], state["old_stps"] = self.changes, self.steps
+        state["ro"], state["H_diag"] = self.ro, self.scale
+
+
 class LBFGS(Optimizer):
     """Limited-memory BFGS; `step` needs a closure and evaluates it several times.
 
@@ -273,10 +312,7 @@ class LBFGS(Optimizer):
 
         direction = state.get("d")
         t = state.get("t")
-        steps = state.get("old_stps")  # y, s and 1 / <y, s> of the remembered iterations
-        changes = state.get("old_dirs")
-        ro = state.get("ro")
-        scale = state.get("H_diag")
+        curvature = _Curvature(state)
         previous_grad = state.get("prev_flat_grad")
         previous_loss = state.get("prev_loss")
 
@@ -286,16 +322,11 @@ class LBFGS(Optimizer):
             state["n_iter"] += 1
             if state["n_iter"] == 1:
                 direction = grad.neg()
-                changes, steps, ro = [], [], []
-                scale = 1
+                curvature.restart()
             else:
-                y, s = grad.sub(previous_grad), direction.mul(t)
-                ys = y.dot(s)
-                if ys > 1e-10:
-                    _remember((changes, steps, ro), (y, s, 1.0 / ys), group["history_size"])
-                    scale = ys / y.dot(y)
-                alphas = state.setdefault("al", [None] * group["history_size"])
-                direction = _two_loops(grad, changes, steps, ro, scale, alphas)
+                most = group["history_size"]
+                curvature.learn(grad.sub(previous_grad), direction.mul(t), most)
+                direction = curvature.direction(grad, state.setdefault("al", [None] * most))
             if previous_grad is None:
                 previous_grad = grad.clone()
             else:
@@ -345,37 +376,7 @@ class LBFGS(Optimizer):
 
         state["d"] = direction
         state["t"] = clew.tensor(t) if isinstance(group["lr"], Tensor) else t
-        state["old_dirs"] = changes
-        state["old_stps"] = steps
-        state["ro"] = ro
-        state["H_diag"] = scale
+        curvature.save(state)
         state["prev_flat_grad"] = previous_grad
         state["prev_loss"] = previous_loss
         return first_loss
-
-
-def _remember(table: tuple[list[Any], ...], values: tuple[Any, ...], most: int) -> None:
-    """Puts one value behind each list, of which the oldest are given up."""
-    for known, value in zip(table, values):
-        if len(known) == most:
-            known.pop(0)
-        known.append(value)
-
-
-def _two_loops(
-    grad: Tensor,
-    changes: list[Tensor],
-    steps: list[Tensor],
-    ro: list[Tensor],
-    scale: Any,
-    alphas: list[Any],
-) -> Tensor:
-    """The approximate inverse Hessian times the negative gradient."""
-    q = grad.neg()
-    for i in range(len(changes) - 1, -1, -1):
-        alphas[i] = steps[i].dot(q) * ro[i]
-        q.add_(changes[i] * -alphas[i])
-    r = q.mul(scale)
-    for i in range(len(changes)):
-        r.add_(steps[i] * (alphas[i] - changes[i].dot(r) * ro[i]))
-    return r

@@ -328,48 +328,52 @@ class ParameterRegistration(Rule):
                     key,
                 )
                 continue
-            model = owner[0]
-            names = ", ".join(n for q, *_ in group if (n := self.run.name_of(q)))[:120]
-            mine = {id(q) for q in model.parameters()}
-            stale = [
-                w
-                for w in stepping
-                if any(id(q) not in mine and q.grad is None for q in w.params)
-                and (any(id(q) in mine for q in w.params) or len(stepping) == 1)
-            ]
-            if stale:
-                w = stale[0]
-                old = sum(id(q) not in mine for q in w.params)
-                self._found(
-                    w.place or w.step_place,
-                    "the optimizer has parameters that were replaced",
-                    f"{old} parameters of this {w.kind} are no longer in the model and get no "
-                    f"gradients, while {names} get gradients and are in no optimizer",
-                    "make the optimizer after the model is complete",
-                    key,
-                )
-            elif any(id(q) in mine for w in stepping for q in w.params):
-                if any(w.place is not None and is_sifted(w.place) for w in stepping):
-                    continue
-                self._found(
-                    stepping[0].place or stepping[0].step_place,
-                    self.mistake,
-                    f"{many}: {names}",
-                    "give the optimizer all parameters, or freeze the others with "
-                    "requires_grad_(False)",
-                    key,
-                )
-            elif model.training and self._is_left_out(model, [q for q, *_ in group], stepping):
-                w = self._same_again(stepping)
-                self._found(
-                    w.place or w.step_place,
-                    self.mistake,
-                    f"all of {type(model).__name__}, in training mode: {many}, and none has "
-                    f"changed: {names}",
-                    "give the optimizer its parameters too, or freeze them with "
-                    "requires_grad_(False)",
-                    key,
-                )
+            self._tell_of_model(owner[0], [q for q, *_ in group], many, stepping, key)
+
+    def _tell_of_model(
+        self, model: Any, lost: list[Any], many: str, stepping: list[Watched], key: Any
+    ) -> None:
+        """Says which parameters of a model are in no optimizer, and why if that can be seen."""
+        names = ", ".join(n for q in lost if (n := self.run.name_of(q)))[:120]
+        mine = {id(q) for q in model.parameters()}
+        stale = [
+            w
+            for w in stepping
+            if any(id(q) not in mine and q.grad is None for q in w.params)
+            and (any(id(q) in mine for q in w.params) or len(stepping) == 1)
+        ]
+        if stale:
+            w = stale[0]
+            old = sum(id(q) not in mine for q in w.params)
+            self._found(
+                w.place or w.step_place,
+                "the optimizer has parameters that were replaced",
+                f"{old} parameters of this {w.kind} are no longer in the model and get no "
+                f"gradients, while {names} get gradients and are in no optimizer",
+                "make the optimizer after the model is complete",
+                key,
+            )
+        elif any(id(q) in mine for w in stepping for q in w.params):
+            if any(w.place is not None and is_sifted(w.place) for w in stepping):
+                return
+            self._found(
+                stepping[0].place or stepping[0].step_place,
+                self.mistake,
+                f"{many}: {names}",
+                "give the optimizer all parameters, or freeze the others with "
+                "requires_grad_(False)",
+                key,
+            )
+        elif model.training and self._is_left_out(model, lost, stepping):
+            w = self._same_again(stepping)
+            self._found(
+                w.place or w.step_place,
+                self.mistake,
+                f"all of {type(model).__name__}, in training mode: {many}, and none has "
+                f"changed: {names}",
+                "give the optimizer its parameters too, or freeze them with requires_grad_(False)",
+                key,
+            )
 
     @staticmethod
     def _all_replaced(lost: list[Any], stepping: list[Watched]) -> bool:
