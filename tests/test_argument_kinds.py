@@ -53,6 +53,8 @@ def test_and_so_it_does_among_dims():
         lambda: clew.fft.fftn(X, dim=(True, 0)),
         lambda: X.flip(0, 1.0),
         lambda: clew.vander(X[0], True),
+        lambda: clew.combinations(X[0], True),
+        lambda: clew.cov(X, correction=True),
         lambda: clew.linalg.vander(X, N=True),
         lambda: clew.linalg.tensorinv(clew.eye(4).reshape(4, 2, 2), True),
     ],
@@ -150,4 +152,6 @@ def test_truth_values_have_no_places_in_order():
         clew.searchsorted(truth, truth)
     with pytest.raises(NotImplementedError, match="bool"):
         clew.bucketize(truth, truth)
+    with pytest.raises(NotImplementedError, match="bool"):
+        clew.trace(clew.eye(2) > 0)
     assert truth.mode().values.item() is False and truth.sort().values.tolist() == [False, True]

@@ -81,12 +81,18 @@ def test_float32_gradients(width, causal):
 
 
 def test_heads_merge_without_a_copy():
-    q = clew.tensor(normal(1, 2, 3, 5, 8), requires_grad=True)
+    q = clew.tensor(normal(1, 2, 5, 3, 8), requires_grad=True).transpose(1, 2)
     out = attend(q, q, q)
     assert out.stride() == (120, 8, 24, 1)
     assert out.transpose(1, 2).is_contiguous()
     grads = clew.autograd.grad(attend(q, q.clone(), q.clone()).sum(), q)
     assert grads[0].shape == q.shape
+
+
+def test_the_result_lies_in_order_where_the_queries_do():
+    q, x = clew.ones(2, 3, 5, 8), clew.ones(2, 5, 3, 8).transpose(1, 2)
+    assert attend(q, x, x).is_contiguous() and attend(q, q, q, is_causal=True).view(6, 5, 8).sum()
+    assert not attend(x, q, q).is_contiguous()
 
 
 @pytest.mark.parametrize("causal", [False, True])

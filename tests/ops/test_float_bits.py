@@ -198,8 +198,9 @@ def test_gradients(name: str) -> None:
 
 def test_binary_cross_entropy() -> None:
     t = clew.from_numpy(SHARE.copy()).requires_grad_()
-    F.binary_cross_entropy(t, clew.from_numpy(Y), reduction="sum").backward(clew.tensor(1.7))
-    wanted = f4(1.7) * (SHARE - Y) / ((f4(1) - SHARE) * SHARE)
+    wish = SHARE[::-1].copy()
+    F.binary_cross_entropy(t, clew.from_numpy(wish), reduction="sum").backward(clew.tensor(1.7))
+    wanted = f4(1.7) * (SHARE - wish) / ((f4(1) - SHARE) * SHARE)
     assert (t.grad.numpy() == wanted).all()
 
 

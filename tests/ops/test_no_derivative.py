@@ -40,3 +40,13 @@ def test_numbers_of_elements_require_no_gradient():
     _, inverse, counts = clew.unique(X, return_inverse=True, return_counts=True)
     assert not inverse.requires_grad and not counts.requires_grad
     assert clew.histogram(clew.ones(3), EDGES).hist.requires_grad
+
+
+def test_weights_of_bincount_have_a_gradient():
+    at = clew.tensor([1, 3, 1])
+    counts = clew.bincount(at, X, minlength=5)
+    assert counts.tolist() == [0, 2, 0, 2, 0] and counts.dtype is clew.float32
+    (grad,) = clew.autograd.grad((counts * clew.arange(5.0)).sum(), X)
+    assert grad.tolist() == [1, 3, 1]
+    half = X.detach().half().requires_grad_()
+    assert clew.bincount(at, half).dtype is clew.bincount(at, half.detach()).dtype

@@ -4,9 +4,13 @@
 #include <vector>
 
 #include "base/read_once.h"
+#include "graph/modes.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/sort/distinct.h"
+#include "ops/calls/indexing.h"
+#include "ops/calls/shape.h"
 #include "ops/calls/sorting.h"
+#include "ops/calls/unary.h"
 #include "ops/reduction/reduction_dims.h"
 #include "tensor/kernel_frame.h"
 
@@ -229,7 +233,7 @@ out[k] = sum_i weights[i] over the i with input[i] = k
 
 Args:
     input: a vector of integers that are at least 0.
-    weights: what each element counts for.
+    weights: what each element counts for; gradients go to them.
     minlength: the least size of the result.
 Returns:
     an int64 vector, or a float one with weights.
@@ -267,6 +271,11 @@ tensor([0, 2, 0, 1])
           require(largest < INT64_MAX, c.name(), ": input is too large; got ", largest);
           int64_t size = std::max(least, largest + 1);
           bool single = w.defined() && w.dtype() == DType::Float32;
+          if (w.defined() && modes.grad && w.requires_grad()) {
+            const DType d = single ? DType::Float32 : DType::Float64;
+            return outs.push_back(
+                index_add(zero_block({size}, d, Device::CPU), 0, values, to_dtype(w, d)));
+          }
           Tensor out = empty(Dims{size}, !w.defined() ? DType::Int64
                                          : single     ? DType::Float32
                                                       : DType::Float64);

@@ -126,9 +126,10 @@ kernels::AttentionShape fused_shape(const Tensor& q, const Tensor& k, const Tens
   return s;
 }
 // Results of four dims lie as (batch, rows, heads, columns): merging the heads again is a view.
-void add_result(OutSpecs& out, DType dtype, const Dims& sizes) {
+// With queries that lie in order, the output does so, too, as in PyTorch.
+void add_result(OutSpecs& out, DType dtype, const Dims& sizes, bool in_order = false) {
   OutSpec& o = out.add(dtype, sizes);
-  if (sizes.size() != 4) return;
+  if (sizes.size() != 4 || in_order) return;
   const int64_t heads = sizes[1], rows = sizes[2], width = sizes[3];
   o.strides = Dims{rows * heads * width, width, heads * width, 1};
 }
@@ -157,7 +158,7 @@ void fused_rule(const Call& c, OutSpecs& out) {
   Dims sizes = q.sizes(), rows = q.sizes();
   sizes[sizes.size() - 1] = v.size(-1);
   rows[rows.size() - 1] = 2;
-  add_result(out, q.dtype(), sizes);
+  add_result(out, q.dtype(), sizes, q.is_contiguous());
   out.add(q.dtype(), std::move(rows));
 }
 void fused_cpu(const Call& c, Tensors& outs) {

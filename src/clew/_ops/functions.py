@@ -453,6 +453,10 @@ def trace(input: Tensor) -> Tensor:
     """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    if input.dtype is _dtypes.bool:
+        raise NotImplementedError(
+            "trace: not implemented for bool; convert it first, e.g. with .long()"
+        )
     return input.diagonal().sum()
 
 

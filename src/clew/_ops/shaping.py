@@ -11,6 +11,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_bools, need_int
 from clew._base.overriding import asks_classes
 from clew._base.promotion import promote_types, result_type
 from clew._base.settling import settle
@@ -236,6 +237,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(
             f"combinations: input must have one dimension; got shape {list(input.shape)}"
         )
+    r = need_int("combinations", "r", r)
+    need_bools("combinations", with_replacement=with_replacement)
     if r < 0:
         raise RuntimeError(f"combinations: r must not be negative; got {r}")
     _check_combinations(input.shape[0], r, with_replacement)

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_number, need_tensors, numpy_names, wrapped_dim
+from clew._base.arguments import need_int, need_number, need_tensors, numpy_names, wrapped_dim
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
@@ -219,6 +219,7 @@ def cov(
     [[1.0, -1.0], [-1.0, 1.0]]
     """
     need_tensors("cov", input=input)
+    correction = need_int("cov", "correction", correction)
     if input.ndim > 2:
         raise RuntimeError(
             f"cov(): expected input to have two or fewer dimensions but got an input with "

@@ -18,6 +18,7 @@ from clew._tensor.structured import parts_of
 from clew.autograd._backward import grad as autograd_grad
 from clew.autograd._backward import own_input
 from clew.autograd._tangents import nested_level, tangent_of
+from clew.autograd.function import Function
 from clew.autograd.grad_mode import enable_grad
 from clew.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
@@ -43,6 +44,29 @@ def fresh(leaves: list[Any], what: str) -> list[Tensor]:
             t = _C._hide_levels(_C._show_levels(t, levels), levels)
         made.append(own_input(t))
     return made
+
+
+class _Written(Function):
+    """The inputs as results of an operation, in the same memory: a function may write into them."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Tensor) -> tuple[Tensor, ...]:
+        return tuple(t.detach() for t in inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return grads
+
+
+def writable(inner: list[Tensor]) -> list[Tensor]:
+    """What a function gets of its inputs in the forward mode, where it may write into them.
+
+    Inside vmap, where inputs are expanded to all samples, it may not.
+    """
+    if _C._vmap_depth() or not all(type(t) is Tensor and t.is_leaf for t in inner):
+        return inner
+    made: tuple[Tensor, ...] = _Written.apply(*inner)
+    return list(made)
 
 
 def connected(outputs: list[Tensor], inner: list[Tensor], given: list[Tensor]) -> bool:
@@ -313,7 +337,7 @@ def jvp(
     with enable_grad():
         inner = fresh(given, "jvp")
         with nested_level(list(zip(inner, pushed))) as level:
-            output = func(*tree_unflatten(inner, spec))
+            output = func(*tree_unflatten(writable(inner), spec))
             output, aux = split_aux(output, has_aux, "jvp(f, primals, tangents)")
             outs, out_spec = check_tensors(output, "jvp(f, primals, tangents)")
             keep = outer and (connected(outs, inner, given) or any(t.requires_grad for t in pushed))
@@ -338,7 +362,7 @@ def pushforward(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: boo
     with enable_grad():
         given, spec = tree_flatten(primals)
         inner = fresh(given, "linearize")
-        output, aux = split_aux(func(*tree_unflatten(inner, spec)), has_aux, "jacfwd")
+        output, aux = split_aux(func(*tree_unflatten(writable(inner), spec)), has_aux, "jacfwd")
         outs, out_spec = check_tensors(output, "jacfwd")
         keep = outer and connected(outs, inner, given)
         live = [o for o in outs if o.requires_grad]
