@@ -162,6 +162,18 @@ def test_gradients_of_overlapping_maxima_add_up():
     assert x.grad.tolist() == [[[0.0, 2.0, 1.0, 0.0]]]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "complex64"])
+@pytest.mark.parametrize("shape", [(3, 5, 7, 7), (2, 3, 1, 1), (1, 2, 30, 41)])
+def test_gradient_of_the_mean_of_a_whole_plane(dtype, shape):
+    kind = getattr(clew, dtype)
+    x = clew.zeros(shape, dtype=kind, requires_grad=True)
+    g = clew.tensor(normal(1, *shape[:2], 1, 1)).to(kind)
+    (got,) = clew.autograd.grad(ops.adaptive_avg_pool2d(x, 1), x, g)
+    wide = clew.complex128 if kind.is_complex else clew.float64
+    want = (g.to(wide) / (shape[2] * shape[3])).expand(shape)
+    assert (got.to(wide) - want).abs().max() <= clew.finfo(kind).eps * want.abs().max()
+
+
 def test_sixteen_bit_means_accumulate_in_float32():
     x = clew.full((1, 1, 4096), 1.0, dtype=clew.float16)
     x[..., 0] = 2048.0
