@@ -162,6 +162,21 @@ def test_gradients_of_overlapping_maxima_add_up():
     assert x.grad.tolist() == [[[0.0, 2.0, 1.0, 0.0]]]
 
 
+@pytest.mark.parametrize("kernel,stride", [(1, 1), (3, 1), (2, 2), (3, 3), (4, 4), (5, 2), (4, 7)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int16"])
+def test_max_pooling_of_lines(dtype, kernel, stride):
+    x = clew.from_numpy(np.round(normal(1, 2, 3, 301) * 9)).to(getattr(clew, dtype))
+    got, at = ops._max_pool1d(x, kernel, stride)
+    wide = x.double().numpy()
+    if x.is_floating_point():
+        x[0, 1, 100], wide[0, 1, 100] = np.nan, np.nan
+        got, at = ops._max_pool1d(x, kernel, stride)
+    windows = np.lib.stride_tricks.sliding_window_view(wide, kernel, 2)[:, :, ::stride]
+    np.testing.assert_array_equal(got.double().numpy(), windows.max(-1))
+    first = windows.argmax(-1) + np.arange(got.shape[2]) * stride  # a NaN is the greatest here too
+    np.testing.assert_array_equal(at.numpy(), first)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "complex64"])
 @pytest.mark.parametrize("shape", [(3, 5, 7, 7), (2, 3, 1, 1), (1, 2, 30, 41)])
 def test_gradient_of_the_mean_of_a_whole_plane(dtype, shape):

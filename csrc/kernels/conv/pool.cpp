@@ -117,7 +117,9 @@ int64_t corner(const PoolShape& s, int64_t a, int64_t b, int64_t o) {
 
 template <class T> auto line_of() {
   const PoolLoops& chosen = CLEW_CHOSEN(pool_loops);
-  if constexpr (std::is_same_v<T, double>)
+  if constexpr (std::is_same_v<T, float>)
+    return chosen.of_float;
+  else if constexpr (std::is_same_v<T, double>)
     return chosen.of_double;
   else if constexpr (std::is_same_v<T, int64_t>)
     return chosen.of_int64;
