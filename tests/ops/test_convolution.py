@@ -26,6 +26,14 @@ SHAPES = [
     ((2, 6, 50), (6, 1, 5), 2, 2, 1, 6),
     ((2, 5, 40), (7, 5, 9), 2, 4, 1, 1),
     ((1, 4, 6, 7, 8), (8, 4, 3, 3, 3), 1, 1, 1, 1),
+    # One channel a group, along rows: lines and volumes, with strides and dilations.
+    ((2, 6, 70), (6, 1, 5), 1, 2, 1, 6),
+    ((2, 6, 70), (6, 1, 4), 3, 1, 2, 6),
+    ((2, 6, 61), (6, 1, 5), 4, 0, 3, 6),
+    ((2, 4, 5, 6, 19), (4, 1, 3, 3, 3), 1, 1, 1, 4),
+    ((2, 4, 7, 9, 23), (4, 1, 3, 2, 3), 2, (1, 0, 1), 1, 4),
+    ((2, 4, 8, 9, 30), (4, 1, 2, 3, 5), (1, 3, 2), (0, 2, 2), (2, 1, 3), 4),
+    ((1, 3, 9, 4, 40), (3, 1, 4, 1, 2), (3, 1, 4), (1, 0, 0), (1, 1, 5), 3),
 ]
 
 
@@ -154,6 +162,33 @@ def test_gradients_of_overlapping_maxima_add_up():
     assert x.grad.tolist() == [[[0.0, 2.0, 1.0, 0.0]]]
 
 
+@pytest.mark.parametrize("kernel,stride", [(1, 1), (3, 1), (2, 2), (3, 3), (4, 4), (5, 2), (4, 7)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int16"])
+def test_max_pooling_of_lines(dtype, kernel, stride):
+    x = clew.from_numpy(np.round(normal(1, 2, 3, 301) * 9)).to(getattr(clew, dtype))
+    got, at = ops._max_pool1d(x, kernel, stride)
+    wide = x.double().numpy()
+    if x.is_floating_point():
+        x[0, 1, 100], wide[0, 1, 100] = np.nan, np.nan
+        got, at = ops._max_pool1d(x, kernel, stride)
+    windows = np.lib.stride_tricks.sliding_window_view(wide, kernel, 2)[:, :, ::stride]
+    np.testing.assert_array_equal(got.double().numpy(), windows.max(-1))
+    first = windows.argmax(-1) + np.arange(got.shape[2]) * stride  # a NaN is the greatest here too
+    np.testing.assert_array_equal(at.numpy(), first)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "complex64"])
+@pytest.mark.parametrize("shape", [(3, 5, 7, 7), (2, 3, 1, 1), (1, 2, 30, 41)])
+def test_gradient_of_the_mean_of_a_whole_plane(dtype, shape):
+    kind = getattr(clew, dtype)
+    x = clew.zeros(shape, dtype=kind, requires_grad=True)
+    g = clew.tensor(normal(1, *shape[:2], 1, 1)).to(kind)
+    (got,) = clew.autograd.grad(ops.adaptive_avg_pool2d(x, 1), x, g)
+    wide = clew.complex128 if kind.is_complex else clew.float64
+    want = (g.to(wide) / (shape[2] * shape[3])).expand(shape)
+    assert (got.to(wide) - want).abs().max() <= clew.finfo(kind).eps * want.abs().max()
+
+
 def test_sixteen_bit_means_accumulate_in_float32():
     x = clew.full((1, 1, 4096), 1.0, dtype=clew.float16)
     x[..., 0] = 2048.0
@@ -238,6 +273,19 @@ def test_depthwise_maps_of_every_width(channels, size, kernel, pad):
         spoilt = clew.nn.functional.conv2d(*short, padding=pad, groups=channels)
         assert not spoilt[1, 3].isfinite().all() and spoilt[0].isfinite().all()
         assert spoilt[1, :3].isfinite().all() and spoilt[1, 4:].isfinite().all()
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_depthwise_volumes_with_an_infinite_element(stride):
+    # What an infinity spoils is what its windows reach; zeros around a volume spoil nothing more.
+    x, w = clew.tensor(normal(1, 2, 3, 5, 6, 20)), clew.tensor(normal(2, 3, 1, 3, 3, 3))
+    x[1, 2, 0, 0, 0] = w[0, 0, 2, 2, 2] = float("inf")
+    want = clew.nn.functional.conv3d(x, w, stride=stride, padding=1, groups=3)
+    got = clew.nn.functional.conv3d(x.float(), w.float(), stride=stride, padding=1, groups=3)
+    assert clew.equal(got.isnan(), want.isnan()) and clew.equal(got.isinf(), want.isinf())
+    finite = want.isfinite()
+    assert 0 < int(finite.sum()) < want.numel()
+    assert (got[finite] - want[finite]).abs().max() < 1e-4
 
 
 @pytest.mark.parametrize("width", [1, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 47, 64])

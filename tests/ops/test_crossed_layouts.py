@@ -48,6 +48,17 @@ def test_every_size_of_element(dtype):
     assert clew.equal(mixed + a, mixed + plain_a)
 
 
+@pytest.mark.parametrize(
+    "shape", [(64, 64), (65, 130), (300, 257), (1000, 64), (2048, 4096)], ids=str
+)
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64", "complex128"])
+def test_transposed_copies(dtype, shape):
+    x = np.random.default_rng(0).integers(0, 256, shape).astype(dtype)
+    got = clew.from_numpy(x).t().contiguous()
+    assert got.is_contiguous()
+    np.testing.assert_array_equal(got.numpy(), x.T)
+
+
 def test_in_place_reversed_and_broadcast():
     a, plain = turned((400, 300), (1, 0), "float32", 5)
     y = plain.clone()

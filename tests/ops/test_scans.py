@@ -73,3 +73,45 @@ def test_long_sums_keep_their_digits() -> None:
     x = np.random.default_rng(3).random(1 << 20, np.float32)
     want = np.cumsum(x.astype(np.float64)).astype(np.float32)
     np.testing.assert_array_almost_equal_nulp(clew.from_numpy(x).cumsum(0).numpy(), want, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "uint8"])
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_running_extrema(dtype: str, largest: bool, dim: int) -> None:
+    x = clew.from_numpy(np.random.default_rng(1).integers(0, 99, (40, 50))).to(getattr(clew, dtype))
+    if x.is_floating_point():
+        x[7, 9] = x[30, 9] = x[7, 40] = float("nan")
+    values, places = (clew.cummax if largest else clew.cummin)(x, dim)
+    wide = x.double().numpy()
+    run = np.maximum if largest else np.minimum
+    want = run.accumulate(wide, dim)
+    np.testing.assert_array_equal(values.double().numpy(), want)
+    # The last of the places so far that hold the extremum.
+    counts = np.arange(x.shape[dim]).reshape((-1, 1) if dim == 0 else (1, -1))
+    reached = (wide == want) | np.isnan(wide)
+    last = np.maximum.accumulate(np.where(reached, counts, 0), dim)
+    np.testing.assert_array_equal(places.numpy(), last)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "float32", "bool"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_sums_and_extrema_at_indices(dtype: str, dim: int) -> None:
+    rng = np.random.default_rng(2)
+    x, source = (rng.integers(0, 2 if dtype == "bool" else 100, (70, 80)) for _ in range(2))
+    x, source = x.astype(dtype), source.astype(dtype)
+    row = rng.integers(0, x.shape[dim], x.shape[dim])
+    want = x.copy()
+    np.add.at(want, (row,) if dim == 0 else (slice(None), row), source)
+    a, b = clew.from_numpy(x), clew.from_numpy(source)
+    np.testing.assert_array_equal(a.index_add(dim, clew.from_numpy(row), b).numpy(), want)
+    index = rng.integers(0, x.shape[dim], x.shape)
+    places = list(np.ogrid[:70, :80])
+    places[dim] = index
+    for name, function in (("amax", np.maximum), ("amin", np.minimum)):
+        if dtype == "bool":
+            continue
+        want = x.copy()
+        function.at(want, tuple(places), source)
+        got = a.scatter_reduce(dim, clew.from_numpy(index), b, name)
+        np.testing.assert_array_equal(got.numpy(), want)

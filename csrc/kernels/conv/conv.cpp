@@ -20,6 +20,8 @@ constexpr int64_t column_bytes = 1 << 20;  // patches held at once by one thread
 
 // Bytes that one thread keeps between calls.
 const LocalScratch scratch;
+const LocalScratch rooms[4];  // of Widened
+constexpr size_t kept_megabytes = 64;
 
 // A 1x1 kernel with unit stride: the image is its own matrix of columns.
 bool pointwise(const ConvShape& s) {
@@ -187,24 +189,37 @@ void weight_columns(const ConvShape& s, const char* y, const char* x, char* w) {
   });
 }
 
-// Float32 copies of 16-bit operands.
+// Float32 copies of 16-bit operands, in memory that one thread keeps between calls.
 struct Widened {
-  std::vector<float> values;
-  Widened(DType d, const void* p, int64_t count) {
-    if (!p) return;
-    values.resize(static_cast<size_t>(count));
+  enum Role : uint8_t { first, second, bias, result };
+  const LocalScratch* room;
+  int64_t count;
+  float* values = nullptr;
+
+  Widened(Role role, DType d, const void* p, int64_t n) : Widened(role, n) {
+    if (!p) {
+      values = nullptr;
+      return;
+    }
     dispatch(d, TypeList<f16, bf16>{}, [&]<class T> {
       const T* from = static_cast<const T*>(p);
-      for (int64_t i = 0; i < count; ++i)
-        values[static_cast<size_t>(i)] = static_cast<float>(from[i]);
+      float* to = values;
+      parallel_for(count, grain_default, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) to[i] = static_cast<float>(from[i]);
+      });
     });
   }
-  explicit Widened(int64_t count) : values(static_cast<size_t>(count)) {}
-  float* get() { return values.empty() ? nullptr : values.data(); }
+  Widened(Role role, int64_t n) : room(&rooms[role]), count(n), values(room->of<float>(n)) {}
+  ~Widened() { room->trim(kept_megabytes); }
+  Widened(const Widened&) = delete;
+  float* get() const { return values; }
   void narrow_to(DType d, void* p) const {
     dispatch(d, TypeList<f16, bf16>{}, [&]<class T> {
       T* to = static_cast<T*>(p);
-      for (size_t i = 0; i < values.size(); ++i) to[i] = static_cast<T>(values[i]);
+      const float* from = values;
+      parallel_for(count, grain_default, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(from[i]);
+      });
     });
   }
 };
@@ -217,8 +232,10 @@ ConvShape in_float(ConvShape s) {
   s.dtype = DType::Float32;
   return s;
 }
-// oneDNN takes no empty operands; a pointwise float32 map is one plain matrix product.
+// oneDNN takes no empty operands; a pointwise float32 map is one plain matrix product; depthwise
+// maps of 16-bit floats run faster along rows of float32 copies.
 bool ask_onednn(const ConvShape& s) {
+  if (is_half(s.dtype) && runs_along_rows(s)) return false;
   if (x_count(s) == 0 || y_count(s) == 0 || w_count(s) == 0) return false;
   return s.last || !(s.dtype == DType::Float32 && s.groups == 1 && pointwise(s));
 }
@@ -316,8 +333,8 @@ void conv_forward(const ConvShape& s, const void* x, const void* w, const void* 
     return py.back_to(y);
   }
   if (is_half(s.dtype)) {
-    Widened fx(s.dtype, x, x_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.co),
-        fy(y_count(s));
+    Widened fx(Widened::first, s.dtype, x, x_count(s)), fw(Widened::second, s.dtype, w, w_count(s)),
+        fb(Widened::bias, s.dtype, bias, s.co), fy(Widened::result, y_count(s));
     conv_forward(in_float(s), fx.get(), fw.get(), fb.get(), fy.get());
     return fy.narrow_to(s.dtype, y);
   }
@@ -347,8 +364,8 @@ void conv_input(const ConvShape& s, const void* y, const void* w, const void* bi
     return px.back_to(x);
   }
   if (is_half(s.dtype)) {
-    Widened fy(s.dtype, y, y_count(s)), fw(s.dtype, w, w_count(s)), fb(s.dtype, bias, s.ci),
-        fx(x_count(s));
+    Widened fy(Widened::first, s.dtype, y, y_count(s)), fw(Widened::second, s.dtype, w, w_count(s)),
+        fb(Widened::bias, s.dtype, bias, s.ci), fx(Widened::result, x_count(s));
     conv_input(in_float(s), fy.get(), fw.get(), fb.get(), fx.get());
     return fx.narrow_to(s.dtype, x);
   }
@@ -366,7 +383,8 @@ void conv_weight(const ConvShape& s, const void* y, const void* x, void* w) {
     return conv_weight(channels_first(s), py.get(), px.get(), w);
   }
   if (is_half(s.dtype)) {
-    Widened fy(s.dtype, y, y_count(s)), fx(s.dtype, x, x_count(s)), fw(w_count(s));
+    Widened fy(Widened::first, s.dtype, y, y_count(s)), fx(Widened::second, s.dtype, x, x_count(s)),
+        fw(Widened::result, w_count(s));
     conv_weight(in_float(s), fy.get(), fx.get(), fw.get());
     return fw.narrow_to(s.dtype, w);
   }

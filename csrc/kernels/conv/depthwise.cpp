@@ -24,19 +24,22 @@ const Loops& loops() {
   return found;
 }
 
-// One output plane for each input plane, of unit stride (a larger one would pick columns apart,
-// which oneDNN does faster); rows long enough to fill half of a vector; padded planes
-// that a cache holds.
+// One output plane for each input plane (images of unit stride: oneDNN is faster at picking their
+// columns apart); rows long enough to fill half of a vector; padded planes that a cache holds.
 bool suits(const ConvShape& s) {
-  if (s.dtype != DType::Float32 || s.nd > 2 || s.last) return false;
+  if (s.dtype != DType::Float32 || s.last) return false;
   if (s.groups == 1 || s.groups != s.ci || s.groups != s.co || s.n == 0) return false;
   if (s.in_points() == 0 || s.out_points() == 0 || s.kernel_points() == 0) return false;
-  constexpr int64_t far = 1 << 10;
-  for (int d = 1; d < 3; ++d) {
-    if (s.kernel[d] > 64 || s.stride[d] != 1 || s.pad[d] > far || s.dilation[d] > far) return false;
+  constexpr int64_t far = 1 << 10, volume = 1 << 17;
+  const int64_t stride_most = s.nd == 2 ? 1 : 4;
+  int64_t padded = 1;
+  for (int d = 0; d < 3; ++d) {
+    if (s.kernel[d] > 64 || s.stride[d] > stride_most) return false;
+    if (s.pad[d] > far || s.dilation[d] > far) return false;
     if ((s.kernel[d] - 1) * s.dilation[d] > far || s.in[d] > far || s.out[d] > far) return false;
+    padded *= s.in[d] + 2 * s.pad[d];
   }
-  return s.out[2] >= 7;
+  return s.out[2] >= 7 && (s.nd < 3 || padded <= volume);
 }
 
 // oneDNN vectorizes along channels and copies data into that order. It is faster for short rows, if
@@ -69,6 +72,11 @@ bool map(const ConvShape& s, const void* x, const void* w, const void* bias, voi
 
 }  // namespace
 
+bool runs_along_rows(ConvShape s) {
+  s.dtype = DType::Float32;
+  return suits(s);
+}
+
 bool depthwise_forward(const ConvShape& s, const void* x, const void* w, const void* bias,
                        void* y) {
   return suits(s) && map(s, x, w, bias, y, false);
@@ -79,7 +87,7 @@ bool depthwise_input(const ConvShape& s, const void* y, const void* w, const voi
   ConvShape t = s;
   for (int d = 0; d < 3; ++d) {
     t.pad[d] = (s.kernel[d] - 1) * s.dilation[d] - s.pad[d];
-    if (t.pad[d] < 0) return false;
+    if (s.stride[d] != 1 || t.pad[d] < 0) return false;
     std::swap(t.in[d], t.out[d]);
   }
   return suits(t) && map(t, y, w, bias, x, true);

@@ -15,6 +15,8 @@ CLEW_IN_EACH_SET(bool depthwise_map(const ConvShape& s, const float* x, const fl
                  bool depthwise_weight(const ConvShape& s, const float* y, const float* x,
                                        float* w);)
 
+// Whether the map of float32 copies runs along rows.
+bool runs_along_rows(ConvShape s);
 // As conv_forward, conv_input and conv_weight.
 bool depthwise_forward(const ConvShape& s, const void* x, const void* w, const void* bias, void* y);
 bool depthwise_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x);

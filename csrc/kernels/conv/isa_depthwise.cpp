@@ -42,21 +42,44 @@ template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
 // Floats that one thread keeps between calls.
 const LocalScratch scratch;
 
-// A plane with its padding around it, and room for a whole vector after each row.
+// A plane with its padding around it, and room for a whole vector after each row. With a stride
+// along rows, each row is as many parts as that: outputs next to each other read neighbours.
 struct Padded {
-  int64_t rows, row;
+  int64_t planes, rows, part, row;
 
-  explicit Padded(const ConvShape& s)
-      : rows(most(s.out[1] + (s.kernel[1] - 1) * s.dilation[1], s.pad[1] + s.in[1])),
-        row(most(s.out[2] + L + (s.kernel[2] - 1) * s.dilation[2], s.pad[2] + s.in[2])) {}
-  int64_t floats() const { return rows * row; }
-  int64_t tap(const ConvShape& s, int64_t a, int64_t b) const {
-    return a * s.dilation[1] * row + b * s.dilation[2];
+  explicit Padded(const ConvShape& s) : planes(extent(s, 0)), rows(extent(s, 1)) {
+    const int64_t far = (s.kernel[2] - 1) * s.dilation[2], step = s.stride[2];
+    part = most(s.out[2] + L + far / step, (s.pad[2] + s.in[2] - 1) / step + 1);
+    row = part * step;
+  }
+  static int64_t extent(const ConvShape& s, int d) {
+    return most((s.out[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] + 1,
+                s.pad[d] + s.in[d]);
+  }
+  int64_t floats() const { return planes * rows * row; }
+  // Where the windows of a row of outputs begin.
+  int64_t first(const ConvShape& s, int64_t a, int64_t b) const {
+    return (a * s.stride[0] * rows + b * s.stride[1]) * row;
+  }
+  int64_t tap(const ConvShape& s, int64_t a, int64_t b, int64_t c) const {
+    const int64_t along = c * s.dilation[2];
+    return (a * s.dilation[0] * rows + b * s.dilation[1]) * row + along % s.stride[2] * part +
+           along / s.stride[2];
   }
   void fill(const ConvShape& s, const float* plane, float* to) const {
-    for (int64_t i = 0; i < s.in[1]; ++i) {
-      std::memcpy(to + (i + s.pad[1]) * row + s.pad[2], plane + i * s.in[2],
-                  static_cast<size_t>(s.in[2]) * sizeof(float));
+    for (int64_t a = 0; a < s.in[0]; ++a) {
+      for (int64_t b = 0; b < s.in[1]; ++b, plane += s.in[2]) {
+        float* line = to + ((a + s.pad[0]) * rows + b + s.pad[1]) * row;
+        if (s.stride[2] == 1) {
+          std::memcpy(line + s.pad[2], plane, static_cast<size_t>(s.in[2]) * sizeof(float));
+          continue;
+        }
+        for (int64_t k = 0; k < s.stride[2]; ++k) {
+          const int64_t at = k + s.pad[2];
+          float* piece = line + at % s.stride[2] * part + at / s.stride[2];
+          for (int64_t i = k; i < s.in[2]; i += s.stride[2]) *piece++ = plane[i];
+        }
+      }
     }
   }
 };
@@ -127,7 +150,8 @@ bool depthwise_map(const ConvShape& s, const float* x, const float* w, const flo
     auto* tap = reinterpret_cast<int64_t*>(padded + (p.floats() + 1) / 2 * 2);
     float* weight = reinterpret_cast<float*>(tap + taps);
     std::memset(padded, 0, static_cast<size_t>(p.floats()) * sizeof(float));
-    for (int64_t q = 0; q < taps; ++q) tap[q] = p.tap(s, q / s.kernel[2], q % s.kernel[2]);
+    const int64_t rows = s.kernel[1], row = s.kernel[2];
+    for (int64_t q = 0; q < taps; ++q) tap[q] = p.tap(s, q / (rows * row), q / row % rows, q % row);
     Vec poison{};
     for (int64_t plane = begin; plane < end; ++plane) {
       const int64_t c = plane % s.ci;
@@ -135,12 +159,15 @@ bool depthwise_map(const ConvShape& s, const float* x, const float* w, const flo
       p.fill(s, x + plane * s.in_points(), padded);
       float* to = y + plane * s.out_points();
       const float start = bias ? bias[c] : 0.0f;
-      for (int64_t r = 0; r < s.out[1];) {
-        const bool many = s.out[1] - r >= rows_max;
-        (many ? output_rows<rows_max> : output_rows<1>)(padded + r * p.row, p.row, tap, weight,
-                                                        taps, start, s.out[2], to + r * s.out[2],
-                                                        poison);
-        r += many ? rows_max : 1;
+      for (int64_t a = 0; a < s.out[0]; ++a) {
+        for (int64_t r = 0; r < s.out[1];) {
+          const bool many = s.out[1] - r >= rows_max;
+          const int n = many ? rows_max : 1;
+          (many ? output_rows<rows_max> : output_rows<1>)(padded + p.first(s, a, r),
+                                                          s.stride[1] * p.row, tap, weight, taps,
+                                                          start, s.out[2], to, poison);
+          r += n, to += n * s.out[2];
+        }
       }
     }
     if (!(total(poison) == 0)) {
@@ -153,14 +180,14 @@ bool depthwise_map(const ConvShape& s, const float* x, const float* w, const flo
 bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float* w) {
   const Padded p(s);
   const int64_t taps = s.kernel_points();
-  const int64_t y_pitch = (s.out[2] + L - 1) / L * L;
+  const int64_t y_pitch = (s.out[2] + L - 1) / L * L, y_rows = s.out[0] * s.out[1];
   constexpr auto sizes = std::make_integer_sequence<int, taps_max>{};
   std::atomic<bool> finite{true};
   parallel_for(s.ci, most(1, planes_at_once(s) / s.n), [&](int64_t begin, int64_t end) {
-    float* gradients = scratch.of<float>(p.floats() + s.out[1] * y_pitch + taps * L);
-    float* sums = gradients + s.out[1] * y_pitch;
+    float* gradients = scratch.of<float>(p.floats() + y_rows * y_pitch + taps * L);
+    float* sums = gradients + y_rows * y_pitch;
     float* padded = sums + taps * L;
-    std::memset(gradients, 0, static_cast<size_t>(s.out[1] * y_pitch) * sizeof(float));
+    std::memset(gradients, 0, static_cast<size_t>(y_rows * y_pitch) * sizeof(float));
     std::memset(padded, 0, static_cast<size_t>(p.floats()) * sizeof(float));
     float poison = 0;
     for (int64_t c = begin; c < end; ++c) {
@@ -168,17 +195,20 @@ bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float*
       for (int64_t n = 0; n < s.n; ++n) {
         const int64_t plane = n * s.ci + c;
         p.fill(s, x + plane * s.in_points(), padded);
-        for (int64_t r = 0; r < s.out[1]; ++r) {
+        for (int64_t r = 0; r < y_rows; ++r) {
           std::memcpy(gradients + r * y_pitch, y + plane * s.out_points() + r * s.out[2],
                       static_cast<size_t>(s.out[2]) * sizeof(float));
         }
-        for (int64_t a = 0; a < s.kernel[1]; ++a) {
+        for (int64_t a = 0; a < s.kernel[0] * s.kernel[1]; ++a) {
           for (int64_t b = 0; b < s.kernel[2]; b += taps_max) {
             const int64_t count = least(taps_max, s.kernel[2] - b);
             int64_t tap[taps_max];
-            for (int64_t q = 0; q < count; ++q) tap[q] = p.tap(s, a, b + q);
-            tap_sums_of(count, sizes)(padded, p.row, tap, gradients, y_pitch, s.out[1], s.out[2],
-                                      sums + (a * s.kernel[2] + b) * L);
+            for (int64_t q = 0; q < count; ++q)
+              tap[q] = p.tap(s, a / s.kernel[1], a % s.kernel[1], b + q);
+            for (int64_t d = 0; d < s.out[0]; ++d)
+              tap_sums_of(count, sizes)(padded + p.first(s, d, 0), s.stride[1] * p.row, tap,
+                                        gradients + d * s.out[1] * y_pitch, y_pitch, s.out[1],
+                                        s.out[2], sums + (a * s.kernel[2] + b) * L);
           }
         }
       }

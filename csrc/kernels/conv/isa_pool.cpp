@@ -1,4 +1,4 @@
-// Maxima of windows of 64-bit numbers, compiled once for each instruction set.
+// Maxima of windows of floats, doubles and int64, compiled once for each instruction set.
 // May include: kernels/conv/pool_loops.h.
 // Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
 #include "kernels/conv/pool_loops.h"
@@ -10,6 +10,6 @@
 namespace clew::kernels::CLEW_ISA {
 
 extern const PoolLoops pool_loops;
-const PoolLoops pool_loops = {max_line<double>, max_line<int64_t>};
+const PoolLoops pool_loops = {max_line<float>, max_line<double>, max_line<int64_t>};
 
 }  // namespace clew::kernels::CLEW_ISA

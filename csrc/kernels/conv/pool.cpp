@@ -10,6 +10,7 @@
 
 #include "base/parallel.h"
 #include "base/read_once.h"
+#include "base/scratch.h"
 #include "kernels/conv/pool_loops.h"
 #include "kernels/core/instruction_set.h"
 #include "kernels/reduce/reduce_loops.h"
@@ -116,7 +117,9 @@ int64_t corner(const PoolShape& s, int64_t a, int64_t b, int64_t o) {
 
 template <class T> auto line_of() {
   const PoolLoops& chosen = CLEW_CHOSEN(pool_loops);
-  if constexpr (std::is_same_v<T, double>)
+  if constexpr (std::is_same_v<T, float>)
+    return chosen.of_float;
+  else if constexpr (std::is_same_v<T, double>)
     return chosen.of_double;
   else if constexpr (std::is_same_v<T, int64_t>)
     return chosen.of_int64;
@@ -214,6 +217,10 @@ template <class A, class T> A run_sum(const T* x, int64_t begin, int64_t end, in
   return total;
 }
 
+// The sums of a plane, which one thread keeps between calls.
+const LocalScratch sums_scratch;
+constexpr size_t kept_megabytes = 64;
+
 // One window that is the whole plane: the mean of a run.
 bool whole_plane(const PoolShape& s) {
   for (const PoolDim& d : s.dim) {
@@ -254,8 +261,11 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
   using R = decltype(real_part_type<A>());
   const PoolDim& w = s.dim[2];
   // 16-bit floats are summed in float32.
-  std::vector<A> wide(sizeof(A) == sizeof(T) ? 0 : static_cast<size_t>(s.in_points()));
-  A* to = sizeof(A) == sizeof(T) ? reinterpret_cast<A*>(gx) : wide.data();
+  A* to;
+  if constexpr (sizeof(A) == sizeof(T))
+    to = reinterpret_cast<A*>(gx);
+  else
+    to = sums_scratch.of<A>(s.in_points());
   std::fill_n(to, s.in_points(), A(0));
   each_row(s, [&](int64_t a, int64_t b, int64_t begin, int64_t end) {
     const T* from = gy + (a * s.dim[1].out + b) * w.out;
@@ -282,6 +292,7 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
   });
   if constexpr (sizeof(A) != sizeof(T)) {
     for (int64_t i = 0; i < s.in_points(); ++i) gx[i] = static_cast<T>(to[i]);
+    sums_scratch.trim(kept_megabytes);
   }
 }
 
@@ -325,10 +336,18 @@ void mean_pool(const PoolShape& s, const void* x, void* y) {
 }
 
 void mean_pool_backward(const PoolShape& s, const void* gy, void* gx) {
-  const bool rows = by_rows(s);
+  const bool rows = by_rows(s), whole = whole_plane(s);
   const int64_t in = s.in_points(), out = s.out_points();
   dispatch(s.dtype, InexactTypes{}, [&]<class T> {
+    using A = accumulate_t<T>;
+    const auto count =
+        static_cast<decltype(real_part_type<A>())>(whole ? Divisors(s, 0, 0).of(0) : 1);
     each_plane(s, [&](int64_t p) {
+      if (whole) {
+        const A part = A(0) + static_cast<A>(static_cast<const T*>(gy)[p]) / count;
+        std::fill_n(static_cast<T*>(gx) + p * in, in, static_cast<T>(part));
+        return;
+      }
       mean_plane_backward<T>(s, rows, static_cast<const T*>(gy) + p * out,
                              static_cast<T*>(gx) + p * in);
     });

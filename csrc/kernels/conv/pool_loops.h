@@ -33,18 +33,21 @@ void max_line(const T* x, int64_t first, int64_t stride, int64_t n, compute_t<T>
               place_t<T>* place) {
   if (stride == 1) return max_line_by<1>(x, first, 1, n, value, place);
   if (stride == 2) return max_line_by<2>(x, first, 2, n, value, place);
+  if (stride == 3) return max_line_by<3>(x, first, 3, n, value, place);
+  if (stride == 4) return max_line_by<4>(x, first, 4, n, value, place);
   max_line_by<0>(x, first, stride, n, value, place);
 }
 
 }  // namespace
 
-// Of 64-bit numbers: without AVX a vector has two, and no choice between integers. Rows of others
-// are mostly too short for longer vectors.
+// Rows of other types, and of 16-bit floats, are mostly too short for longer vectors.
+template <class T>
+using MaxLine = void (*)(const T* x, int64_t first, int64_t stride, int64_t n, compute_t<T>* value,
+                         place_t<T>* place);
 struct PoolLoops {
-  void (*of_double)(const double* x, int64_t first, int64_t stride, int64_t n, double* value,
-                    int64_t* place);
-  void (*of_int64)(const int64_t* x, int64_t first, int64_t stride, int64_t n, int64_t* value,
-                   int64_t* place);
+  MaxLine<float> of_float;
+  MaxLine<double> of_double;
+  MaxLine<int64_t> of_int64;
 };
 
 }  // namespace clew::kernels

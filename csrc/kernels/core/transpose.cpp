@@ -43,6 +43,8 @@ template <class T> Lane<T> low(Lane<T> a, Lane<T> b) {
     return __builtin_shufflevector(a, b, 0, 2);
   else if constexpr (sizeof(T) == 4)
     return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  else if constexpr (sizeof(T) == 1)
+    return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   else
     return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
 }
@@ -51,6 +53,9 @@ template <class T> Lane<T> high(Lane<T> a, Lane<T> b) {
     return __builtin_shufflevector(a, b, 1, 3);
   else if constexpr (sizeof(T) == 4)
     return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  else if constexpr (sizeof(T) == 1)
+    return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                   31);
   else
     return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
@@ -71,7 +76,7 @@ template <class T, int n> void transpose_lanes(Lane<T> (&v)[n]) {
 // that the nearest cache does not keep their lines, else as the tile is written.
 template <class T, bool by_line>
 void transpose_tile(const char* s, int64_t s_col, T* tile, int64_t step) {
-  if constexpr (sizeof(T) == 1 || sizeof(T) == 16) {
+  if constexpr (sizeof(T) == 16) {
     for (int64_t c = 0; c < side<T>; ++c) {
       const T* column = reinterpret_cast<const T*>(s + c * s_col);
       for (int64_t r = 0; r < side<T>; ++r) tile[r * step + c] = column[r];

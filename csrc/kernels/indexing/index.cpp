@@ -46,7 +46,8 @@ struct Other {
       const auto a = static_cast<compute_t<T>>(at), b = static_cast<compute_t<T>>(v);
       if ((combine == Combine::Max ? b > a : b < a) || b != b) at = v;
     } else if constexpr (!is_complex_v<T>) {
-      if (combine == Combine::Max ? v > at : v < at) at = v;
+      // Chosen and always written: which is greater, no processor predicts.
+      at = combine == Combine::Max ? std::max(at, v) : std::min(at, v);
     }
   }
 };
@@ -399,7 +400,7 @@ bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
     T* from = values.ptr<T>();
     T* to = dst.ptr<T>();
     // Calls f(k, place) for all places as long as they are in range.
-    auto each = [&](auto&& f) {
+    auto each = [places, picks, total](auto&& f) {
 #pragma GCC unroll 4
       for (int64_t k = 0; k < picks; ++k) {
         const int64_t place = read_once(places[k]);
@@ -410,27 +411,34 @@ bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
     };
     if (apart) {
       const int64_t work = std::max<int64_t>(1, picks * block.count);
-      parallel_for(
-          rows, std::max<int64_t>(1, grain_default / work), [&](int64_t begin, int64_t end) {
-            Walk<2> walk(values.sizes, axis, strides);
-            walk.seek(begin);
-            for (int64_t r = begin; r < end; ++r, walk.next()) {
-              T *v = from + walk.offset[0], *d = to + walk.offset[1];
-              for (const PlaceRun& run : runs) {
-                T *at = d + run.place, *some = v + run.first;
-                for (int64_t j = 0; j < run.count; ++j) put(at[j], some[j]);
-              }
-              if (!runs.empty()) continue;
-              const bool all =
-                  block.count == 1
-                      ? each([&](int64_t k, int64_t place) { put(d[place * scale], v[k * step]); })
-                      : each([&](int64_t k, int64_t place) {
-                          block.each(v + k * step, d + place * scale,
-                                     [&](const T& value, T& there) { put(there, value); });
-                        });
-              if (!all) ok = false;
-            }
-          });
+      parallel_for(rows, std::max<int64_t>(1, grain_default / work),
+                   [&](int64_t begin, int64_t end) {
+                     Walk<2> walk(values.sizes, axis, strides);
+                     walk.seek(begin);
+                     // Of this loop alone: a write of bytes may be one to anything that others can
+                     // reach.
+                     const auto each_here = each;
+                     const auto put_here = put;
+                     const int64_t to_step = scale, from_step = step;
+                     for (int64_t r = begin; r < end; ++r, walk.next()) {
+                       T *v = from + walk.offset[0], *d = to + walk.offset[1];
+                       for (const PlaceRun& run : runs) {
+                         T *at = d + run.place, *some = v + run.first;
+                         for (int64_t j = 0; j < run.count; ++j) put(at[j], some[j]);
+                       }
+                       if (!runs.empty()) continue;
+                       const bool all =
+                           block.count == 1
+                               ? each_here([=](int64_t k, int64_t place) {
+                                   put_here(d[place * to_step], v[k * from_step]);
+                                 })
+                               : each([&](int64_t k, int64_t place) {
+                                   block.each(v + k * step, d + place * scale,
+                                              [&](const T& value, T& there) { put(there, value); });
+                                 });
+                       if (!all) ok = false;
+                     }
+                   });
       return;
     }
     parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {

@@ -217,16 +217,22 @@ void cumextremum_of(const NdView& values, const NdView& indices, const NdView& s
   scan_lines(lines, [&](std::array<int64_t, 3> off, int64_t w) {
     if (w == 1) {
       const T* p = in + off[1];
+      T* values_at = out + off[0];
+      int64_t* places_at = where + off[2];
+      const auto [to, from, place_step] = lines.step;
       C top = static_cast<C>(*p);
       int64_t place = 0;
       for (int64_t r = 0; r < n; ++r) {
-        C v = static_cast<C>(p[r * lines.step[1]]);
-        if (v != v || (top == top && (Largest ? v >= top : v <= top))) {
-          top = v;
-          place = r;
+        const C v = static_cast<C>(p[r * from]);
+        // Mostly the top stays, and the next element need not wait for a choice.
+        if (!(Largest ? v < top : v > top)) [[unlikely]] {
+          if (top == top || v != v) {
+            top = v;
+            place = r;
+          }
         }
-        out[off[0] + r * lines.step[0]] = static_cast<T>(top);
-        where[off[2] + r * lines.step[2]] = place;
+        values_at[r * to] = static_cast<T>(top);
+        places_at[r * place_step] = place;
       }
       return;
     }
@@ -236,8 +242,8 @@ void cumextremum_of(const NdView& values, const NdView& indices, const NdView& s
       for (int64_t j = 0; j < w; ++j) {
         auto k = static_cast<size_t>(j);
         C v = static_cast<C>(in[off[1] + r * lines.step[1] + j * lines.spacing(1)]);
-        bool better =
-            r == 0 || v != v || (best[k] == best[k] && (Largest ? v >= best[k] : v <= best[k]));
+        // Nothing compares with a NaN on top.
+        bool better = r == 0 || v != v || (Largest ? v >= best[k] : v <= best[k]);
         if (better) {
           best[k] = v;
           at[k] = r;
