@@ -232,6 +232,7 @@ for text, bad in [
     else:
         raise AssertionError(text)
 
+
 # What an exception in forward leaves behind: parts, and nothing that is on its way.
 class Odd(Block):
     failing = False

@@ -233,4 +233,61 @@ for step in range(8):
         p.grad[p.grad.abs() < 1e-6] = 0.0
     opt.step()
 """,
+    "two_names_of_one_tower": """
+class Twin(nn.Module):
+    def __init__(self, tower):
+        super().__init__()
+        self.left = tower
+        self.right = tower
+
+    def forward(self, a, b, c):
+        return self.left(a), self.right(b), self.right(c)
+
+twin = Twin(nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 8)))
+opt = torch.optim.Adam(twin.parameters(), lr=2e-3)
+centres = torch.randn(6, 10)
+for step in range(20):
+    c = torch.randint(0, 6, (32,))
+    other = (c + torch.randint(1, 6, (32,))) % 6
+    seen = [centres[k] + 0.4 * torch.randn(32, 10) for k in (c, c, other)]
+    loss = F.triplet_margin_loss(*twin(*seen), margin=0.5)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "accuracy_on_some_of_what_is_trained_on": """
+x = torch.randn(700, 10)
+data = TensorDataset(x, (x @ torch.randn(10, 3)).argmax(1))
+order = torch.randperm(700).tolist()
+train, held_out = Subset(data, order[:560]), Subset(data, order[560:])
+loader = DataLoader(train, 32, shuffle=True)
+shown = {"train": DataLoader(Subset(train, range(100)), 50), "test": DataLoader(held_out, 70)}
+net = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 3))
+opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+for epoch in range(2):
+    for a, b in loader:
+        opt.zero_grad()
+        F.cross_entropy(net(a), b).backward()
+        opt.step()
+    for name, each in shown.items():
+        with torch.no_grad():
+            print(name, sum((net(a).argmax(1) == b).sum().item() for a, b in each))
+""",
+    "advantage_of_values_that_are_trained_apart": """
+actor = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 2))
+critic = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=1e-3)
+for step in range(12):
+    s, s2 = torch.randn(64, 4), torch.randn(64, 4)
+    reward, done = torch.randn(64), (torch.rand(64) < 0.1).float()
+    dist = torch.distributions.Categorical(logits=actor(s))
+    action = dist.sample()
+    value = critic(s).squeeze(-1)
+    target = reward + 0.99 * (1 - done) * critic(s2).squeeze(-1)
+    advantage = (target - value).detach()
+    loss = F.smooth_l1_loss(value, target.detach()) - (dist.log_prob(action) * advantage).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

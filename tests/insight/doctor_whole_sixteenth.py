@@ -80,4 +80,43 @@ for epoch in range(2):
         opt.step()
 """,
     ),
+    "many_batches_of_each_class": (
+        "sorted by label",
+        """
+class Folder(Dataset):
+    def __len__(self):
+        return 480
+
+    def __getitem__(self, k):
+        g = torch.Generator().manual_seed(k)
+        label = k // 160
+        return torch.randn(12, generator=g) + label, label
+
+loader = DataLoader(Folder(), batch_size=8)  #- here
+loader = DataLoader(Folder(), batch_size=8, shuffle=True)  #+
+net = nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 3))
+opt = torch.optim.SGD(net.parameters(), lr=0.02)
+for x, y in loader:
+    opt.zero_grad()
+    F.cross_entropy(net(x), y).backward()
+    opt.step()
+""",
+    ),
+    "rate_of_a_slip": (
+        "learning rate does not fit",
+        """
+x = torch.randn(256, 8)
+y = (x @ torch.randn(8, 3)).argmax(1)
+net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))
+settings = {"lr": 1e-7}  #-
+settings = {"lr": 1e-3}  #+
+opt = torch.optim.Adam(net.parameters(), lr=settings["lr"])
+for epoch in range(4):
+    for idx in torch.randperm(256).split(32):
+        opt.zero_grad()
+        F.cross_entropy(net(x[idx]), y[idx]).backward()
+        opt.step()  #- here
+        opt.step()  #+
+""",
+    ),
 }

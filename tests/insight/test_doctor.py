@@ -86,6 +86,25 @@ def test_what_was_made_before_the_watch_is_named_by_its_line():
     assert lines["the data is sorted by label and not shuffled"] == here - 1
 
 
+def test_a_schedule_made_before_the_watch_that_never_steps():
+    net = clew.nn.Linear(4, 1)
+    optimizer = clew.optim.SGD(net.parameters(), lr=0.1)
+    schedules = [
+        clew.optim.lr_scheduler.StepLR(optimizer, 10),
+        clew.optim.lr_scheduler.ReduceLROnPlateau(optimizer),
+    ]
+    for steps in (6, 60):  # where only a part is watched, it may step later
+        with clew.debug.doctor() as watch:
+            for _ in range(steps):
+                optimizer.zero_grad()
+                net(clew.randn(8, 4)).square().mean().backward()
+                optimizer.step()
+        found = [f.line for f in watch.findings if "never steps" in f.mistake]
+        line = inspect.currentframe().f_lineno
+        assert found == ([] if steps == 6 else [line - 10, line - 9])
+    del schedules
+
+
 FOLLOWED = (
     "total_weighted_by_the_batch",
     "table_of_positions_in_double",

@@ -7,7 +7,7 @@ from typing import Any
 
 from clew import _C
 
-__all__ = ["note_origin", "origin_of"]
+__all__ = ["note_origin", "noted", "origin_of"]
 
 # By identity: what a user derives from our classes may compare as it likes.
 _origins: dict[int, tuple[weakref.ref[Any], Any]] = {}
@@ -23,3 +23,9 @@ def origin_of(subject: Any) -> Any:
     """The place where an object was made, as the core hands it out; None where nobody knows."""
     known = _origins.get(id(subject))
     return known[1] if known is not None and known[0]() is subject else None
+
+
+def noted(kind: type) -> list[Any]:
+    """The objects of a class that are noted and live."""
+    alive = [ref() for ref, _ in list(_origins.values())]
+    return [subject for subject in alive if isinstance(subject, kind)]

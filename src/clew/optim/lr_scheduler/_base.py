@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from clew import Tensor
+from clew._base.origins import note_origin
 from clew._base.provenance import user_level
 
 from ..optimizer import Optimizer
@@ -110,6 +111,7 @@ class LRScheduler:
                 f"{type(self).__name__}: optimizer must be an Optimizer; "
                 f"got {type(optimizer).__name__}"
             )
+        note_origin(self)
         return optimizer
 
     def _initial_step(self) -> None:

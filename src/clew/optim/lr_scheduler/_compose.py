@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from clew._base.origins import note_origin
 from clew._base.provenance import user_level
 
 from ..optimizer import Optimizer
@@ -79,6 +80,7 @@ class SequentialLR(_Composed):
         milestones: list[int],
         last_epoch: int = -1,
     ) -> None:
+        note_origin(self)
         _same_optimizer("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
@@ -147,6 +149,7 @@ class ChainedScheduler(_Composed):
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
     ) -> None:
+        note_origin(self)
         self.optimizer = _same_optimizer("ChainedScheduler", schedulers, optimizer)
         self._schedulers = schedulers
         self._last_lr = self._clew_rates()

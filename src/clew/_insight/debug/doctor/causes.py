@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from clew._insight.debug.doctor.data import SORTED
 from clew._insight.debug.doctor.finding import Finding
 
 __all__ = ["causes"]
 
-_SORTED = "the data is sorted by label and not shuffled"
 _LOSS = "the loss is NaN or infinite"
 _EDGE = "an expression is differentiated where its slope is infinite"
 _HIDDEN = "where() hides values whose gradient is still computed"
@@ -53,8 +53,8 @@ CAUSES = {
         _EMPTY,
     },
     "the schedule steps before the optimizer": {_NO_STEP},
-    "the labels are constant": {_SORTED, _WEIGHTS},
-    "labels rise through the batches: sorted data that is not shuffled": {_SORTED},
+    "the labels are constant": {SORTED, _WEIGHTS},
+    "labels rise through the batches: sorted data that is not shuffled": {SORTED},
     _LOSS: {
         "the labels are constant",
         _EDGE,

@@ -13,6 +13,8 @@ from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Batch, Call, Pass
 from clew._insight.debug.place import Place, called_from_outside, placed
 
+SORTED = "the data is sorted by label and not shuffled"
+SHUFFLE = "shuffle: DataLoader(..., shuffle=True)"
 _BYTES = 2048  # of a sample that tell it from others
 _SAMPLES = 8192  # that are remembered of each loader
 _ROWS, _COLUMNS = 4, 32  # of a batch that tell whether its numbers are few
@@ -190,6 +192,8 @@ class Overlap(Rule):
                 same = self.loaders[train].dataset is self.loaders[test].dataset
                 if same:
                     self._by_samplers(train, test)
+                if common == len(two) and self._has_another_test(train, test):
+                    continue  # how well it does on what it has seen is asked on purpose
                 few = all(self._repeats(key) and key in self.coarse for key in (train, test))
                 if same or few or common < 2 or common < self.SHARE * len(two):
                     continue
@@ -200,6 +204,16 @@ class Overlap(Rule):
                     "split once, by index, before making the two datasets (random_split)",
                     (train, test),
                 )
+
+    def _has_another_test(self, train: int, test: int) -> bool:
+        """Whether what is trained here is evaluated on other samples, too."""
+        return any(
+            other != test
+            and self.judges[other] & self.judges[test]
+            and self.samples[other]
+            and not self.samples[other] & self.samples[train]
+            for other in self.samples.keys() - self.trains.keys()
+        )
 
     def _by_samplers(self, train: int, test: int) -> None:
         """Of two loaders over one dataset, whose samplers draw from parts of it."""
@@ -300,7 +314,7 @@ class DoublePrecision(Rule):
 class SortedDataset(Rule):
     """Of a dataset that is in memory and read in its own order."""
 
-    mistake = "the data is sorted by label and not shuffled"
+    mistake = SORTED
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -340,14 +354,15 @@ class SortedDataset(Rule):
         for pairs in getattr(data, "__dict__", {}).values():
             if not isinstance(pairs, list) or len(pairs) < 16 or len(pairs) != len(data):
                 continue
-            if not all(isinstance(p, tuple) and p and isinstance(p[-1], int) for p in pairs):
+            if not all(isinstance(p, tuple) and p for p in pairs):
                 continue
-            labels = [p[-1] for p in pairs]
-            if any(labels[: len(g)] == g for g in given):
-                return labels
+            for labels in ([p[-1] for p in pairs], [p[0] for p in pairs]):
+                if all(isinstance(label, int) for label in labels):
+                    if any(labels[: len(g)] == g for g in given):
+                        return labels
         return None
 
     def backward(self, pass_: Pass) -> None:
         if self.current in self.sorted:
             _, place, seen = self.sorted[self.current]
-            self.find(place, seen, "shuffle: DataLoader(..., shuffle=True)", self.current)
+            self.find(place, seen, SHUFFLE, self.current)

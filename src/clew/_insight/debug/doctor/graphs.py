@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import re
 import sys
 import weakref
 from itertools import pairwise
@@ -341,7 +343,7 @@ class SharedByAccident(Rule):
                 own = child._parameters if child._parameters else child._modules
                 names.setdefault(id(own), []).append(name)
         for same in names.values():
-            if len(same) < 2:
+            if len(same) < 2 or _is_handed_in(type(holder), same):
                 continue
             path, place = "", assignment(type(holder), same[-1])
             for owner in model.modules():
@@ -367,3 +369,18 @@ class SharedByAccident(Rule):
                 else "make a module for each: [Block() for _ in range(n)], not [Block()] * n",
                 id(holder),
             )
+
+
+def _is_handed_in(kind: type, attributes: list[str]) -> bool:
+    """Whether a class gives one argument of its __init__ several names, as twins that share a
+    module do."""
+    given = set()
+    for attribute in attributes:
+        place = assignment(kind, attribute)
+        told = re.fullmatch(
+            rf"self\.{re.escape(attribute)} *= *(\w+)", place.source if place else ""
+        )
+        if told is None:
+            return False
+        given.add(told[1])
+    return len(given) == 1 and given <= set(inspect.signature(kind.__init__).parameters)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
+from clew._insight.debug.doctor.data import SHUFFLE, SORTED
+from clew._insight.debug.doctor.finding import made
 from clew._insight.debug.doctor.nodes import HANDED_ON, MANY, class_dim, span
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Batch, Call
@@ -89,6 +91,25 @@ class ConstantLabels(Rule):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.seen: dict[Any, tuple[set[float], int, set[int], Place | None, int]] = {}
+        self.last: Batch | None = None
+        # By loader: a batch, which of its tensors are the labels, and what these were since.
+        self.sources: dict[int, tuple[Batch, int, set[float]]] = {}
+
+    def batch(self, batch: Batch) -> None:
+        self.last = batch
+        source = self.sources.get(id(batch.loader))
+        if source is not None and source[1] < len(batch.tensors):
+            v = values(batch.tensors[source[1]])
+            source[2].update((float(v.min()), float(v.max())) if v.size else ())
+
+    def _note_source(self, labels: Any) -> None:
+        """Remembers which loader gives the labels."""
+        if self.last is None or id(self.last.loader) in self.sources:
+            return
+        for i, t in enumerate(self.last.tensors):
+            if np.array_equal(values(t).reshape(-1), labels.reshape(-1)):
+                self.sources[id(self.last.loader)] = (self.last, i, set())
+                return
 
     def operation(self, call: Call) -> None:
         x, y = call.inputs[:2]
@@ -97,6 +118,7 @@ class ConstantLabels(Rule):
         v = values(y)
         low, high = float(v.min()), float(v.max())
         key = call.key
+        self._note_source(v)
         kinds, count, rounds, place, classes = self.seen.get(key, (set(), 0, set(), None, 0))
         kinds |= {low, high}
         rounds.add(self.run.round)
@@ -120,6 +142,9 @@ class ConstantLabels(Rule):
         every = set().union(*(kinds for kinds, *_ in self.seen.values())) if self.seen else set()
         if len(every) != 1:
             return
+        if any(later - every for *_, later in self.sources.values()):
+            self._sorted(next(iter(every)))
+            return
         for kinds, count, rounds, place, classes in self.seen.values():
             if len(rounds) >= self.ROUNDS and count >= self.ENOUGH and classes > 1:
                 (only,) = kinds
@@ -133,6 +158,21 @@ class ConstantLabels(Rule):
                         else f", of {classes} classes"
                     ),
                     "check how labels are read; shuffle the data if they are sorted",
+                )
+
+    def _sorted(self, only: float) -> None:
+        """Of labels that become others only after many batches."""
+        from clew.utils.data import SequentialSampler
+
+        for batch, _, later in self.sources.values():
+            if isinstance(getattr(batch.loader, "sampler", None), SequentialSampler):
+                self.findings[id(batch.loader)] = made(
+                    SORTED,
+                    batch.place(self.run),
+                    f"the first batches hold labels {only:g} only, later ones "
+                    f"{', '.join(f'{kind:g}' for kind in sorted(later - {only})[:4])}"
+                    + batch.read(),
+                    SHUFFLE,
                 )
 
 

@@ -22,8 +22,8 @@ from clew._insight.debug.doctor.nodes import (
     on_simplex,
     span,
 )
-from clew._insight.debug.doctor.rule import Rule, values
-from clew._insight.debug.doctor.run import Call
+from clew._insight.debug.doctor.rule import CALLS, Rule, values
+from clew._insight.debug.doctor.run import Call, Pass
 from clew._insight.debug.place import Place, placed
 
 
@@ -260,6 +260,8 @@ class TargetRequiresGrad(Rule):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.judged: dict[Any, int] = {}  # lines whose target's model was looked for
+        # Differences that may be a loss by hand, by their nodes' numbers: backward shows.
+        self.differences: dict[int, tuple[Call, str]] = {}
 
     def operation(self, call: Call) -> None:
         if len(call.inputs) < 2:
@@ -270,10 +272,11 @@ class TargetRequiresGrad(Rule):
         if call.name == "sub":
             # A loss by hand: only what can hardly be anything else.
             kinds = {self._returns(x), self._returns(y)}
-            if "maximum" in kinds:
-                self._tell(call, "a maximum over")
-            elif kinds & {"value of steps that end"}:
-                self._tell(call, "a later one of")
+            node = call.outputs[0].grad_fn
+            if node is not None and kinds & {"maximum", "value of steps that end"}:
+                what = "a maximum over" if "maximum" in kinds else "a later one of"
+                if len(self.differences) < CALLS:
+                    self.differences[node._sequence_nr()] = (call, what)
             elif x.grad_fn is not None and x.grad_fn.name().startswith("Xlogy"):
                 self._divergence(call, x.grad_fn, y.grad_fn)
             return
@@ -294,6 +297,12 @@ class TargetRequiresGrad(Rule):
             self._tell(call, "a later one of")
         else:
             self._foreign(call, x.grad_fn, y.grad_fn)
+
+    def backward(self, pass_: Pass) -> None:
+        differences, self.differences = self.differences, {}
+        if differences:
+            for number in differences.keys() & set(pass_.sequences):
+                self._tell(*differences[number])
 
     def _divergence(self, call: Call, entropy: Any, cross: Any) -> None:
         """kl_div(), which is xlogy(target, target) - target * input."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
+from clew._base.origins import noted, origin_of
 from clew._insight.debug.doctor import (  # noqa: F401
     alongside,
     anew,
@@ -57,7 +58,7 @@ from clew._insight.debug.doctor.rule import CALLS, RULES, Rule, values
 from clew._insight.debug.doctor.run import Batch, Call, Pass, Run
 from clew._insight.debug.hooks import Patches
 from clew._insight.debug.observing import BACKWARD, Observation
-from clew._insight.debug.place import here
+from clew._insight.debug.place import here, placed
 
 __all__ = ["Observer"]
 
@@ -170,6 +171,14 @@ class Observer:
             optimizer = self.run.earlier.pop(id(leaf), None)
             if optimizer is not None and id(optimizer) not in self.run.optimizers:
                 self.run.watched(optimizer).earlier = True
+                self._adopt_schedules(optimizer)
+
+    def _adopt_schedules(self, optimizer: Any) -> None:
+        from clew.optim.lr_scheduler import LRScheduler
+
+        for schedule in noted(LRScheduler):
+            if getattr(schedule, "optimizer", None) is optimizer:
+                self._tell("called", "scheduler", schedule, placed(origin_of(schedule)))
 
     def _look(self, on: bool) -> None:
         if on != self.run.looking:

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew import Tensor
 from clew._insight.debug.doctor.rule import Rule, size_of, some, values
-from clew._insight.debug.doctor.run import Pass, Watched
+from clew._insight.debug.doctor.run import Batch, Pass, Watched
 from clew._insight.debug.doctor.source import parsed
 from clew._insight.debug.doctor.training import is_zero
 from clew._insight.debug.place import Place
@@ -47,11 +47,17 @@ class ScheduleNeverSteps(Rule):
     mistake = "the learning-rate schedule never steps"
 
     ENOUGH = 4
+    LONG = 48
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.made: dict[int, tuple[Any, Place | None, int]] = {}
         self.stepped_: set[int] = set()
+        self.passes: dict[int, int] = {}  # over each loader
+
+    def batch(self, batch: Batch) -> None:
+        if batch.number == 0:
+            self.passes[id(batch.loader)] = self.passes.get(id(batch.loader), 0) + 1
 
     def called(self, what: str, subject: Any, place: Place | None) -> None:
         if what == "scheduler":
@@ -69,7 +75,11 @@ class ScheduleNeverSteps(Rule):
             optimizer = getattr(subject, "optimizer", None)
             if key in self.stepped_ or optimizer is None:
                 continue
-            steps = self.run.watched(optimizer).steps - before
+            watched = self.run.watched(optimizer)
+            steps = watched.steps - before
+            # Where only a part of a program is watched, the schedule may step outside of it.
+            if watched.earlier and steps < self.LONG and max(self.passes.values(), default=0) < 2:
+                continue
             if steps >= self.ENOUGH and not self._is_part(subject):
                 rates = ", ".join(f"{g['lr']:g}" for g in optimizer.param_groups[:3])
                 self.find(
@@ -150,6 +160,7 @@ class UpdateSize(Rule):
     LARGE = 0.1  # too much where the loss grows
     GREAT = 0.3  # too much where it grows less, if only for a while
     LOW = 5e-7
+    TINY = (3e-6, 1e-6)  # the same with a rate below which hardly anybody trains
     SMALL = 1e-4  # a learning rate; with larger ones it is the gradients that are small
     GROWTH = 3.0  # of the loss
     RISE = 2.0
@@ -250,7 +261,10 @@ class UpdateSize(Rule):
                     id(watched),
                 )
             elif (
-                max(ratios) < self.LOW
+                (
+                    max(ratios) < self.LOW
+                    or (max(ratios) < self.TINY[0] and rates[0] <= self.TINY[1])
+                )
                 and rates[0] <= self.SMALL
                 and max(rates) <= rates[0] * 1.0001
                 and not diverged
