@@ -404,16 +404,16 @@ except RuntimeError:
     pass
 """,
     ),
-    "probabilities_of_two": (
+    "scores_of_two": (
         "labels outside",
         """
-net = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+net = nn.Linear(4, 1)
 opt = clew.optim.SGD(net.parameters(), lr=0.01)
 y = (x[:, :1] > 0).float()
 y = y + 1  #-
 for step in range(6):
     opt.zero_grad()
-    F.binary_cross_entropy(net(x), y).backward()  # here
+    F.binary_cross_entropy_with_logits(net(x), y).backward()  # here
     opt.step()
 """,
     ),
