@@ -404,7 +404,7 @@ except RuntimeError:
     pass
 """,
     ),
-    "probabilities_of_two": (
+    "scores_of_two": (
         "labels outside",
         """
 net = nn.Linear(4, 1)
