@@ -383,4 +383,4 @@ def _is_handed_in(kind: type, attributes: list[str]) -> bool:
         if told is None:
             return False
         given.add(told[1])
-    return len(given) == 1 and given <= set(inspect.signature(kind.__init__).parameters)
+    return len(given) == 1 and given <= set(inspect.signature(kind).parameters)
