@@ -81,7 +81,7 @@ for epoch in range(2):
 """,
     ),
     "many_batches_of_each_class": (
-        "sorted by label",
+        "not shuffled",
         """
 class Folder(Dataset):
     def __len__(self):

@@ -82,8 +82,9 @@ class _CallSignature:
         return inspect.Signature([inspect.Parameter(n, k) for n, k in zip(names, kinds)])
 
 
-def _renamed(method: Any, name: str) -> Any:
-    """A function under another name, which errors about its arguments then tell."""
+def _renamed(method: Any, name: str, module: str) -> Any:
+    """A function under the name of a class's own, which errors about its arguments then tell, and
+    by which its description is found."""
     own = FunctionType(
         method.__code__,
         method.__globals__,
@@ -92,7 +93,7 @@ def _renamed(method: Any, name: str) -> Any:
         method.__closure__,
     )
     own.__kwdefaults__, own.__annotations__ = method.__kwdefaults__, method.__annotations__
-    own.__doc__, own.__module__, own.__qualname__ = method.__doc__, method.__module__, name
+    own.__doc__, own.__module__, own.__qualname__ = method.__doc__, module, name
     return own
 
 
@@ -201,7 +202,8 @@ class Module(Conversions, HookMethods, clew._C.ModuleBase):
                     continue
                 # A forward that is one call of the core is known by its function object.
                 if name == "__init__" or method.__qualname__.startswith(("_", "RNNBase.")):
-                    setattr(cls, name, _renamed(method, f"{cls.__qualname__}.{name}"))
+                    own = _renamed(method, f"{cls.__qualname__}.{name}", cls.__module__)
+                    setattr(cls, name, own)
 
     # ---- attributes -------------------------------------------------------------------------
 
