@@ -290,4 +290,34 @@ for step in range(12):
     loss.backward()
     opt.step()
 """,
+    "small_parts_of_a_batch": """
+x = torch.randn(512, 6)
+data = TensorDataset(x, (x[:, :1] - x[:, 1:2]).relu())
+loader = DataLoader(data, batch_size=8, shuffle=True)
+net = nn.Sequential(nn.Linear(6, 24), nn.ReLU(), nn.Linear(24, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.08)
+for epoch in range(3):
+    opt.zero_grad()
+    for i, (a, b) in enumerate(loader):
+        loss = F.mse_loss(net(a), b) / 8
+        loss.backward()
+        if (i + 1) % 8 == 0:
+            opt.step()
+            opt.zero_grad()
+""",
+    "two_tasks_in_turn": """
+trunk = nn.Sequential(nn.Linear(5, 32), nn.ReLU())
+one, two = nn.Linear(32, 1), nn.Linear(32, 3)
+opt = torch.optim.SGD([*trunk.parameters(), *one.parameters(), *two.parameters()], lr=0.05)
+w = torch.randn(5, 3)
+for step in range(60):
+    x = torch.randn(32, 5)
+    if step % 2:
+        loss = F.mse_loss(one(trunk(x)), 3 * x[:, :1])
+    else:
+        loss = 0.1 * F.cross_entropy(two(trunk(x)), (x @ w).argmax(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

@@ -33,6 +33,7 @@ CAUSES = {
     "dead ReLU": {_EMPTY},
     "saturated activation": {_EMPTY, _RAW},
     _NEVER_CLEARED: {_NO_STEP, _NAMED},
+    "gradients of several batches are added up without dividing the loss": {_NEVER_CLEARED},
     "the optimizer steps without gradients": {
         _CUT,
         _ANEW,

@@ -175,14 +175,23 @@ class UpdateSize(Rule):
         self.cosines: dict[int, list[float]] = {}
         self.ratios: dict[int, list[float]] = {}
         self.rates: dict[int, list[float]] = {}
-        self.losses: list[float] = []
-        self.loss_keys: list[Any] = []
+        self.losses: list[float] = []  # of each step the mean: parts of a batch differ
+        self.parts: list[float] = []  # since the last step
+        self.passes = 0
+        self.loss_keys: set[Any] = set()
 
     def backward(self, pass_: Pass) -> None:
         root = pass_.roots[0]
         if pass_.how != "grad" and root.numel() == 1:
-            self.losses.append(float(values(root).reshape(-1)[0]))
-            self.loss_keys.append(pass_.key)
+            self.parts.append(float(values(root).reshape(-1)[0]))
+            self.passes += 1
+            # One line may be given the losses of several tasks.
+            self.loss_keys.add((pass_.key, root.grad_fn and root.grad_fn.name()))
+
+    def _close(self) -> None:
+        if self.parts:
+            self.losses.append(sum(self.parts) / len(self.parts))
+            self.parts.clear()
 
     def stepping(self, watched: Watched) -> None:
         weights = [p for p in watched.params if p.dim() >= 2 and p.grad is not None]
@@ -205,6 +214,7 @@ class UpdateSize(Rule):
             self.cosines.setdefault(id(watched), []).append(cosine)
 
     def stepped(self, watched: Watched) -> None:
+        self._close()
         if not self.before:
             return
         found = []
@@ -221,7 +231,8 @@ class UpdateSize(Rule):
         )
 
     def finish(self) -> None:
-        one_line = len(set(self.loss_keys)) == 1
+        self._close()
+        one_line = len(self.loss_keys) == 1
         for watched in self.run.optimizers.values():
             ratios = self.ratios.get(id(watched), [])
             rates = self.rates.get(id(watched), [])
@@ -234,7 +245,7 @@ class UpdateSize(Rule):
             grew = one_line and last > first > 0 and peak > self.GROWTH * first
             # A step too large may be overcome later: then the loss falls again.
             # Losses of parts of a batch differ by themselves.
-            whole = len(self.losses) < 2 * len(ratios)
+            whole = self.passes < 2 * len(ratios)
             early = sorted(ratios[:6])[len(ratios[:6]) // 2]
             high = self.RISE if whole and early > self.GREAT else self.PEAK
             peaked = one_line and first > 0 and peak > high * first and early > self.LARGE
@@ -265,7 +276,7 @@ class UpdateSize(Rule):
                     max(ratios) < self.LOW
                     or (max(ratios) < self.TINY[0] and rates[0] <= self.TINY[1])
                 )
-                and rates[0] <= self.SMALL
+                and 0 < rates[0] <= self.SMALL
                 and max(rates) <= rates[0] * 1.0001
                 and not diverged
             ):
