@@ -105,6 +105,14 @@ def test_a_schedule_made_before_the_watch_that_never_steps():
     del schedules
 
 
+def test_lines_of_installed_packages_are_not_blamed(tmp_path):
+    source = variants(next(iter(PROGRAMS)))[0]
+    assert watched(source, tmp_path / "train.py")
+    home = tmp_path / "site-packages" / "somebody"
+    home.mkdir(parents=True)
+    assert not watched(source, home / "train.py")
+
+
 FOLLOWED = (
     "total_weighted_by_the_batch",
     "table_of_positions_in_double",

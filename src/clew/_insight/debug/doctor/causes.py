@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from clew._insight.debug.doctor.data import SORTED
 from clew._insight.debug.doctor.finding import Finding
 
@@ -71,8 +73,15 @@ CAUSES = {
 }
 
 
+def _installed(file: str) -> bool:
+    """Whether a file belongs to a package that was installed."""
+    return bool({"site-packages", "dist-packages"} & set(Path(file).parts))
+
+
 def causes(found: list[Finding]) -> list[Finding]:
-    """The findings without those that follow from others."""
+    """The findings without those that follow from others, and without those about the lines of
+    other people's libraries, where the user has nothing to change."""
+    found = [f for f in found if not _installed(f.file)]
     kinds = {finding.mistake for finding in found}
     found = [f for f in found if not kinds & CAUSES.get(f.mistake, set())]
     hidden = {(f.file, f.line) for f in found if f.mistake == _HIDDEN}

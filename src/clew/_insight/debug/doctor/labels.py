@@ -21,6 +21,7 @@ from clew._insight.debug.place import Place
 
 class LabelsOutside(Rule):
     mistake = "labels outside of what the loss is made for"
+    ROUNDING = 1e-4  # as of masks that were interpolated
     operations = (
         "_binary_cross_entropy",
         "_binary_cross_entropy_with_logits",
@@ -51,7 +52,7 @@ class LabelsOutside(Rule):
         if not y.is_floating_point():
             return
         v = values(y)
-        if v.min() < 0 or v.max() > 1:
+        if v.min() < -self.ROUNDING or v.max() > 1 + self.ROUNDING:
             self.find(
                 call.place,
                 f"targets lie in {span(v)}; the loss wants probabilities between 0 and 1, and has "
