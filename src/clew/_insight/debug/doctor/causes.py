@@ -81,8 +81,9 @@ def _installed(file: str) -> bool:
 def causes(found: list[Finding]) -> list[Finding]:
     """The findings without those that follow from others, and without those about the lines of
     other people's libraries, where the user has nothing to change."""
-    found = [f for f in found if not _installed(f.file)]
     kinds = {finding.mistake for finding in found}
     found = [f for f in found if not kinds & CAUSES.get(f.mistake, set())]
+    # Only now: what is told of a library's line may be the cause of what is told elsewhere.
+    found = [f for f in found if not _installed(f.file)]
     hidden = {(f.file, f.line) for f in found if f.mistake == _HIDDEN}
     return [f for f in found if f.mistake != _EDGE or (f.file, f.line) not in hidden]
