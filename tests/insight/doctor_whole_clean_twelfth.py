@@ -320,4 +320,86 @@ for step in range(60):
     loss.backward()
     opt.step()
 """,
+    "wrapper_of_an_optimizer_that_skips_steps": """
+class Gathering(torch.optim.Optimizer):
+    def __init__(self, optimizer, every):
+        self.optimizer, self.every, self.count = optimizer, every, 0
+
+    @property
+    def param_groups(self):
+        return self.optimizer.param_groups
+
+    def step(self, closure=None):
+        self.count += 1
+        if self.count % self.every == 0:
+            self.optimizer.step()
+
+    def zero_grad(self, set_to_none=True):
+        if self.count % self.every == 0:
+            self.optimizer.zero_grad(set_to_none=set_to_none)
+
+net = nn.Linear(6, 2)
+opt = Gathering(torch.optim.AdamW(net.parameters(), lr=1e-2), 2)
+for i in range(24):
+    x = torch.randn(8, 6)
+    loss = F.cross_entropy(net(x), (x[:, 0] > 0).long()) / 2
+    loss.backward()
+    opt.step()
+    opt.zero_grad()
+""",
+    "closure_that_gathers": """
+net = nn.Linear(6, 2)
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+
+def closure(first):
+    x = torch.randn(8, 6)
+    loss = F.cross_entropy(net(x), (x[:, 0] > 0).long()) / 2
+    if first:
+        opt.zero_grad()
+    loss.backward()
+    return loss
+
+for i in range(12):
+    closure(True)
+    opt.step(lambda: closure(False))
+""",
+    "a_wrapper_with_two_names": """
+class Wrapper(nn.Module):
+    def __init__(self, module, original=None):
+        super().__init__()
+        self.inner = module
+        self.original = module if original is None else original
+
+    def forward(self, x):
+        return self.inner(x)
+
+net = Wrapper(nn.Linear(6, 2))
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+for i in range(12):
+    x = torch.randn(8, 6)
+    loss = F.cross_entropy(net(x), (x[:, 0] > 0).long())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "a_second_name_for_a_part": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 8), nn.ReLU())
+        self.features = self.body
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+net = Net()
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+for i in range(12):
+    x = torch.randn(8, 6)
+    loss = F.cross_entropy(net(x), (x[:, 0] > 0).long())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
 }

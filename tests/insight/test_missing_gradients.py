@@ -191,3 +191,23 @@ def test_gradient_of_an_input_without_grad():
     with pytest.raises(RuntimeError, match="does not require grad") as e:
         clew.autograd.grad((y * x).sum(), [x, y])
     tells(e.value, "input 1", "float32[2]", "detach()", at("no input"))
+
+
+def test_a_recorded_use_counts_more_than_an_earlier_one_without_a_graph():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.pool = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x):
+            hidden = self.body(x)
+            return hidden, self.pool(hidden)
+
+    net = Net()
+    x = clew.ones(2, 4)
+    with clew.inference_mode():
+        net(x)
+    hidden, _ = net(x)
+    answer = clew.graph(hidden.sum()).why(net.pool.weight)
+    assert "what was made there did not reach the result" in answer.reason
+    assert "inference_mode" not in answer.reason

@@ -394,3 +394,23 @@ def test_a_loaded_state_of_half_or_complex_parameters_goes_on(kind, dtype):
     steps(resumed, other, 2)
     difference = (w - other).abs().max().item()
     assert difference < (0.02 if dtype is clew.bfloat16 else 1e-6)
+
+
+def test_a_wrapper_that_makes_nothing_of_its_own_is_no_optimizer_to_global_hooks():
+    class Wrapper(clew.optim.Optimizer):
+        def __init__(self, optimizer):
+            self.optimizer = optimizer
+
+        def step(self, closure=None):
+            return self.optimizer.step(closure)
+
+    w = clew.ones(2, requires_grad=True)
+    inner = clew.optim.SGD([w], lr=0.1)
+    seen = []
+    handle = clew.optim.optimizer.register_optimizer_step_post_hook(lambda o, *_: seen.append(o))
+    try:
+        w.sum().backward()
+        Wrapper(inner).step()
+    finally:
+        handle.remove()
+    assert seen == [inner]

@@ -160,21 +160,16 @@ class Optimizer:
     _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
     _optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        step = cls.__dict__.get("step")
-        if step is not None and callable(step) and not getattr(step, "hooked", False):
-            cls.step = _hooked(step)  # type: ignore[method-assign]
-
     def _patch_step_function(self) -> None:
-        # Wrappers of optimizers, which do not call __init__, call this by PyTorch's name. Steps of
-        # subclasses have their hooks; this is for one that was set on the class later.
+        # Has PyTorch's name because wrappers of optimizers call it where they do not call __init__.
+        # Those that call neither are not optimizers to hooks: the wrapped one's step is the step.
         step = type(self).step
         if not getattr(step, "hooked", False):
             type(self).step = _hooked(step)  # type: ignore[method-assign]
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         note_origin(self)
+        self._patch_step_function()
         self.defaults = defaults
         self._clew_make_hook_tables()
         if isinstance(params, Tensor):

@@ -8,6 +8,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import provenance as _provenance
+from clew._base.origins import in_package, program_line
 
 __all__ = ["Place", "called_from_outside", "here", "placed"]
 
@@ -93,11 +94,11 @@ def called_from_outside() -> Place | None:
                 outermost = frame
         frame = frame.f_back
     frame = outermost and outermost.f_back
-    while frame is not None and _in_library(frame.f_code):
+    while frame is not None and (_in_library(frame.f_code) or in_package(frame.f_code.co_filename)):
         frame = frame.f_back
     return None if frame is None else placed((frame.f_code, frame.f_lasti, "", ""))
 
 
 def here() -> Place | None:
-    """The user's line that runs now."""
-    return placed(_C._here())
+    """The program's line that runs now."""
+    return placed(program_line())

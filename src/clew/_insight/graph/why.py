@@ -290,18 +290,18 @@ def _reason(
     if not tensor.requires_grad:
         return "frozen", "its requires_grad is False", None
     use = _C._unrecorded_use(tensor)
+    recorded = _use_in_this_round(graph, tensor)
     owner = name.rpartition(".")[0] if name in graph._names.tensors else None
     if use is not None:
         if any(cut[:3] == use[:3] for cut in cuts):
             return "cut", f"it was used in a part that was cut off: {cut_text(use)}", use[2]
-        if any(cut[0] == use[0] for cut in cuts) or _is_in(use[2][2], owner):
+        if recorded is None and (any(cut[0] == use[0] for cut in cuts) or _is_in(use[2][2], owner)):
             return (
                 "likely cut",
                 "nothing that was recorded uses it; likely this use, which was not recorded, is "
                 f"the reason: {cut_text(use)}",
                 use[2],
             )
-    recorded = _use_in_this_round(graph, tensor)
     read = None if recorded is not None else _read_as_number(graph, name, owner)
     if read is not None:
         how, _, where = read[:3]

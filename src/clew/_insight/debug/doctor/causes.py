@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import sys
 
+from clew._base.origins import in_package
 from clew._insight.debug.doctor.data import SORTED
 from clew._insight.debug.doctor.finding import Finding
 
@@ -73,17 +74,13 @@ CAUSES = {
 }
 
 
-def _installed(file: str) -> bool:
-    """Whether a file belongs to a package that was installed."""
-    return bool({"site-packages", "dist-packages"} & set(Path(file).parts))
-
-
 def causes(found: list[Finding]) -> list[Finding]:
     """The findings without those that follow from others, and without those about the lines of
     other people's libraries, where the user has nothing to change."""
     kinds = {finding.mistake for finding in found}
     found = [f for f in found if not kinds & CAUSES.get(f.mistake, set())]
     # Only now: what is told of a library's line may be the cause of what is told elsewhere.
-    found = [f for f in found if not _installed(f.file)]
+    if not in_package(sys.argv[0]):  # else the program is in a package itself
+        found = [f for f in found if not in_package(f.file)]
     hidden = {(f.file, f.line) for f in found if f.mistake == _HIDDEN}
     return [f for f in found if f.mistake != _EDGE or (f.file, f.line) not in hidden]

@@ -188,21 +188,22 @@ class Overlap(Rule):
                 one, two = self.samples.get(train, set()), self.samples[test]
                 if not one or not two:
                     continue
-                common = len(one & two)
+                common = one & two
                 same = self.loaders[train].dataset is self.loaders[test].dataset
                 if same:
                     self._by_samplers(train, test)
-                if common == len(two) and self._has_another_test(train, test):
+                if common == two and self._has_another_test(train, test):
                     continue  # how well it does on what it has seen is asked on purpose
                 few = all(self._repeats(key) and key in self.coarse for key in (train, test))
-                if same or few or common < 2 or common < self.SHARE * len(two):
+                if same or few or len(common) < max(2, self.SHARE * len(two)):
                     continue
                 self.find(
                     self._chosen(train, test) or self.places[test].place(self.run),
-                    f"{common} of {len(two)} samples looked at that are evaluated on were trained "
-                    "on, too" + self.places[test].read(),
+                    f"{len(common)} of {len(two)} samples looked at that are evaluated on were "
+                    "trained on, too" + self.places[test].read(),
                     "split once, by index, before making the two datasets (random_split)",
-                    (train, test),
+                    # Several loaders may be made for the same data, one after the other.
+                    frozenset(common),
                 )
 
     def _has_another_test(self, train: int, test: int) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import sys
 import weakref
+from collections import Counter
 from itertools import pairwise
 from types import FrameType
 from typing import Any
@@ -14,9 +14,10 @@ from typing import Any
 from clew import _C, Tensor
 from clew._base import provenance as _provenance
 from clew._insight.debug.doctor.nodes import LOSSES
+from clew._insight.debug.doctor.reading import recorded
 from clew._insight.debug.doctor.rule import CALLS, Rule
 from clew._insight.debug.doctor.run import Call, Pass, Watched
-from clew._insight.debug.doctor.source import parsed
+from clew._insight.debug.doctor.source import names, parsed
 from clew._insight.debug.holders import appended, assignment, holder_of, put_into, repetition
 from clew._insight.debug.place import Place, placed
 
@@ -305,6 +306,23 @@ class SharedByAccident(Rule):
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.judged: dict[int, Any] = {}
+        self.uses: dict[int, int] = {}  # of parameters: the most often that a backward met them
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad" or all(id(m) in self.judged for m in self.run.models):
+            return
+        holders = [h for m in self.run.models for h in m.modules()]
+        if not any(len(same) > 1 for holder in holders for same in self._entries(holder)):
+            return
+        graph = recorded(pass_)
+        met = Counter(
+            id(leaf)
+            for i, given in enumerate(graph.inputs)
+            for argument in range(len(given))
+            if (leaf := graph.leaf(i, argument)) is not None
+        )
+        for key, times in met.items():
+            self.uses[key] = max(times, self.uses.get(key, 0))
 
     def stepped(self, watched: Watched) -> None:
         if watched.steps > 2:
@@ -331,19 +349,29 @@ class SharedByAccident(Rule):
                     (id(model), name),
                 )
 
-    def _repeated(self, model: Any, holder: Any, watched: Watched) -> None:
+    @staticmethod
+    def _entries(holder: Any) -> list[list[str]]:
+        """The names of a module's parts, those together that share their parameters."""
         from clew import nn
 
-        names: dict[int, list[str]] = {}
+        found: dict[int, list[str]] = {}
         for name, child in holder._modules.items():
             # Embeddings are shared on purpose.
             shared = isinstance(child, (nn.Embedding, nn.EmbeddingBag))
             if child is not None and not shared and any(True for _ in child.parameters()):
                 # A shallow copy has the same table of parameters, and the same parts.
                 own = child._parameters if child._parameters else child._modules
-                names.setdefault(id(own), []).append(name)
-        for same in names.values():
+                found.setdefault(id(own), []).append(name)
+        return list(found.values())
+
+    def _repeated(self, model: Any, holder: Any, watched: Watched) -> None:
+        for same in self._entries(holder):
             if len(same) < 2 or _is_handed_in(type(holder), same):
+                continue
+            # A second name of what is called once is no second module. Where a graph shows no
+            # use at all, as under checkpoint(), it is not known.
+            used_by = [self.uses.get(id(p), 0) for p in holder._modules[same[0]].parameters()]
+            if 0 < max(used_by) < len(same):
                 continue
             path, place = "", assignment(type(holder), same[-1])
             for owner in model.modules():
@@ -373,14 +401,16 @@ class SharedByAccident(Rule):
 
 def _is_handed_in(kind: type, attributes: list[str]) -> bool:
     """Whether a class gives one argument of its __init__ several names, as twins that share a
-    module do."""
-    given = set()
+    module do, and wrappers."""
+    shared = set(inspect.signature(kind).parameters)
     for attribute in attributes:
         place = assignment(kind, attribute)
-        told = re.fullmatch(
-            rf"self\.{re.escape(attribute)} *= *(\w+)", place.source if place else ""
-        )
-        if told is None:
+        try:
+            tree = ast.parse(place.source if place else "")
+        except SyntaxError:
             return False
-        given.add(told[1])
-    return len(given) == 1 and given <= set(inspect.signature(kind).parameters)
+        set_to = next((n.value for n in ast.walk(tree) if isinstance(n, ast.Assign)), None)
+        if set_to is None or any(isinstance(n, ast.Call) for n in ast.walk(set_to)):
+            return False
+        shared &= names(set_to)
+    return bool(shared)

@@ -86,7 +86,13 @@ class NeverClearedInClosure(Rule):
 
     def backward(self, pass_: Pass) -> None:
         watched = self.inside
-        if watched is None or pass_.how == "grad":
+        if pass_.how == "grad":
+            return
+        if watched is None:
+            # What is added up on purpose begins from nothing, before the step.
+            known = [p for w in self.run.optimizers.values() for p in w.params[: self.FEW]]
+            if all(p.grad is None or not values(p.grad).any() for p in known):
+                self.times.clear()
             return
         reached = {id(leaf) for leaf in pass_.leaves}
         mine = [p for p in watched.params if id(p) in reached][: self.FEW]

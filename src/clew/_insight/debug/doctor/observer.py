@@ -15,7 +15,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
-from clew._base.origins import noted, origin_of
+from clew._base.origins import noted, origin_of, program_line
 from clew._insight.debug.doctor import (  # noqa: F401
     alongside,
     anew,
@@ -294,8 +294,11 @@ class Observer:
                 self._tell("cleared", owner, here())
             original(owner, *args, **kwargs)
 
+        def wraps(optimizer: Any) -> bool:  # the steps are those of the optimizer in it
+            return any(issubclass(type(v), module.Optimizer) for v in vars(optimizer).values())
+
         def before(optimizer: Any, *_: Any) -> None:
-            if not self.run.looking:
+            if not self.run.looking or wraps(optimizer):
                 return
             watched = self.run.watched(optimizer)
             if watched.step_place is None:
@@ -305,6 +308,8 @@ class Observer:
         def after(optimizer: Any, *_: Any) -> None:
             watched = self.run.watched(optimizer)
             watched.steps += 1
+            if wraps(optimizer):
+                return
             if self.run.looking:
                 self._tell("stepped", watched)
             self._end_round(optimizer)
@@ -392,16 +397,16 @@ class Observer:
             begun = time.perf_counter()
             value = original(batches)
             waited = time.perf_counter() - begun
-            self._tell("batch", Batch(batches._loader, number, value, waited, _C._here()))
+            self._tell("batch", Batch(batches._loader, number, value, waited, program_line()))
             return value
 
         def made(original: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
             original(loader, *args, **kwargs)
-            self.run.loaders[id(loader)] = (loader, _C._here())
+            self.run.loaders[id(loader)] = (loader, program_line())
 
         def noted(original: Any, subject: Any, *args: Any, **kwargs: Any) -> None:
             original(subject, *args, **kwargs)
-            self.run.made[id(subject)] = (subject, _C._here())
+            self.run.made[id(subject)] = (subject, program_line())
 
         self._patches.put(module._BaseDataLoaderIter, "__next__", given)
         self._patches.put(Subset, "__init__", noted)

@@ -10,7 +10,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
-from clew._base.origins import origin_of
+from clew._base.origins import origin_of, program_line
 from clew._insight.debug.observing import Observation
 from clew._insight.debug.place import Place, placed
 
@@ -65,11 +65,12 @@ class Pass:
         self.how = how
         self.roots = roots
         self.instruction = _C._here()
+        self._line = program_line()
 
     @cached_property
     def place(self) -> Place | None:
-        """The line that calls it."""
-        return placed(self.instruction)
+        """The program's line that calls it."""
+        return placed(self._line)
 
     @property
     def key(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from clew import Tensor
 from clew._insight.debug.doctor.rule import Rule, size_of, values
 from clew._insight.debug.doctor.run import Pass, Watched
-from clew._insight.debug.place import Place
+from clew._insight.debug.place import Place, placed
 
 _IN_A_ROW = 3  # times that something must happen to be no accident
 
@@ -31,9 +32,9 @@ class ZeroGradForgotten(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        # By parameter: itself, the identity of the gradient that its optimizer's step left, and
-        # whether a backward since has added to it.
-        self.left: dict[int, tuple[Tensor, int, bool]] = {}
+        # By parameter: itself, the gradient that its optimizer's step left, and whether a backward
+        # since has added to it. It is held weakly: another one may be made where it was.
+        self.left: dict[int, tuple[Tensor, weakref.ref[Tensor], bool]] = {}
         self.held: dict[int, tuple[int, float]] = {}  # of optimizers: steps in a row, first norm
         self.place: Place | None = None
 
@@ -42,7 +43,7 @@ class ZeroGradForgotten(Rule):
             return
         ids = {id(leaf) for leaf in pass_.leaves}
         for key, (p, grad, _) in list(self.left.items()):
-            if p.grad is None or id(p.grad) != grad or is_zero(p.grad):
+            if p.grad is None or p.grad is not grad() or is_zero(p.grad):
                 del self.left[key]
             elif key in ids:
                 self.left[key] = (p, grad, True)
@@ -50,15 +51,12 @@ class ZeroGradForgotten(Rule):
 
     def stepping(self, watched: Watched) -> None:
         mine = [p for p in watched.params[: self.FEW] if p.grad is not None]
-        kept = [
-            p.grad
-            for p in mine
-            if p.grad is not None and self.left.get(id(p), (p, 0, False))[1:] == (id(p.grad), True)
-        ]
+        left = [self.left.get(id(p)) for p in mine]
+        kept = [each[0].grad for each in left if each and each[2] and each[0].grad is each[1]()]
         if not kept:
             self.held.pop(id(watched), None)
             return
-        now = norm(kept)
+        now = norm([g for g in kept if g is not None])
         rows, first = self.held.get(id(watched), (0, now))
         self.held[id(watched)] = (rows + 1, first)
         if rows + 1 >= _IN_A_ROW:
@@ -76,7 +74,7 @@ class ZeroGradForgotten(Rule):
         for p in watched.params[: self.FEW]:
             self.left.pop(id(p), None)
             if p.grad is not None:
-                self.left[id(p)] = (p, id(p.grad), False)
+                self.left[id(p)] = (p, weakref.ref(p.grad), False)
 
 
 class ZeroGradAfterBackward(Rule):
@@ -327,7 +325,8 @@ class RetainWithoutNeed(Rule):
                 del self.kept[key]
                 self._count(key, place, len(sequences))
         if pass_.how == "retaining":
-            self.kept[pass_.key] = (nodes, pass_.place)
+            # Of the line that says so, which may be a package's.
+            self.kept[pass_.key] = (nodes, placed(pass_.instruction))
 
     def _count(self, key: Any, place: Place | None, count: int) -> None:
         self.idle[key] = self.idle.get(key, 0) + 1
