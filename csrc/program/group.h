@@ -29,24 +29,41 @@ struct Source {
   bool written = false;    // by a call of the group
   bool temporary = false;  // used only by calls of the group
   bool late = false;       // complete only when the pass is
-  int16_t slot = -1;       // of scratch, among those of its extent
-  int16_t last = -1;       // the last step that uses it
+  bool brief = false;      // temporary, and used in one segment only
+  int16_t slot = -1;       // of scratch, among those of its extent, or of brief ones
+  int16_t last = -1;       // the last segment that uses it
   uint32_t uses = 0;       // of its storage by calls of the group
   int64_t item = 0;
   char* data = nullptr;
   int64_t steps[max_dims] = {};  // bytes along the group's merged dims, innermost first
 };
 
-// One call of a loop for a tile, or of a reduction for its rows.
+// One call of a loop for a chunk of a tile, or of a reduction for its rows.
 struct Step {
   kernels::Loop loop = nullptr;
   const Scalar* params = nullptr;
   int count = 0;
   bool by_rows = false;                // the loop runs over an element a row
+  bool within_rows = false;            // an operand is not the same way through neighbouring rows
   int16_t source[most_operands] = {};  // [0] is written
   Passes passes;                       // of a reduction
   const void* attrs = nullptr;         // likewise
   int sum = -1;                        // the number of the sum over rows or all it adds to
+};
+
+// Steps that go through a tile together. Loops over elements do so chunk by chunk: what one leaves
+// the next finds in the nearest cache, which is too small for a tile of all operands. A reduction
+// takes the tile as a whole, as does a loop over an element a row.
+struct Segment {
+  int16_t first, end;  // steps
+  bool by_chunks;
+  bool within_rows = false;  // one of its steps is
+  bool fetches = false;      // memory ahead of its use
+  int64_t chunk = 0;         // elements
+  struct Move {
+    int16_t source, step, operand;
+  };
+  std::vector<Move> moves = {};  // operands that lie elsewhere for each chunk, by source
 };
 
 class Group {
@@ -65,6 +82,7 @@ class Group {
 
  private:
   struct Scratch;
+  struct Operands;
   // Rows [row, row + rows) of the merged dims, of each the elements [from, from + length).
   struct Band {
     int64_t row, rows, from, length;
@@ -87,9 +105,11 @@ class Group {
   // What is left of the dims when neighbours are merged, innermost first.
   int ndim_ = 0;
   int64_t extent_[max_dims] = {};
-  int slots_ = 0, row_slots_ = 0;
+  std::vector<Segment> segments_;
+  std::vector<int16_t> deferred_;  // sums that add what a tile has left for them at its end
+  int slots_ = 0, row_slots_ = 0, brief_slots_ = 0;
   int64_t widest_ = 1;
-  int64_t slot_bytes_ = 0, row_slot_bytes_ = 0;
+  int64_t slot_bytes_ = 0, row_slot_bytes_ = 0, brief_bytes_ = 0;
   int64_t bytes_saved_ = 0;
   // A write in place cannot be restarted, so such a group is not interrupted by signals.
   bool in_place_ = false;
@@ -115,11 +135,24 @@ class Group {
   void written(Step& step, const Operand& result, Source::Extent extent);
   void merge_dims();
   int64_t rows() const { return numel_ / columns_; }
+  bool is_rewritten(size_t k) const;
+  void cut_segments();
+  void give_slots();
+  void plan_chunks(Segment& g);
+  // Of a band among the rows of its tile.
+  int64_t first_row(const Band& b) const { return b.before ? b.before / columns_ : 0; }
+  int64_t line() const { return columns_ ? columns_ : ndim_ ? extent_[0] : 1; }
   char* place(const Source& s, int64_t row, int64_t from) const;
+  char* part(const Source& s, const Band& band, int64_t row, int64_t from, const Scratch& at) const;
   void run_tile(std::span<const Band> bands, Scratch& at) const;
-  void run_loop(const Step& step, const Band& band, const Scratch& at) const;
+  void run_segment(const Segment& g, const Band& band, Scratch& at) const;
+  void run_chunk(const Segment& g, const Band& band, const Band& chunk, Scratch& at) const;
+  void run_rows_of_chunk(const Step& step, const Band& band, const Band& chunk,
+                         const Operands& at) const;
+  void run_by_rows(const Step& step, const Band& band, const Scratch& at) const;
   void run_reduction(const Step& step, const Band& band, Scratch& at) const;
   void run_total(const Step& step, std::span<const Band> bands, Scratch& at) const;
+  void run_sum(const Step& step, std::span<const Band> bands, Scratch& at) const;
   void run_piece(int64_t begin, int64_t end, int64_t tile, Scratch& at) const;
   void size_scratch(int64_t elements);
   void run_lines(int64_t tile);

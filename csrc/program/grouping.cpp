@@ -23,6 +23,7 @@ constexpr size_t most_calls = 96;
 constexpr int64_t least_columns = 64, most_columns = 65536, most_summed_columns = 2048;
 constexpr int64_t least_reduced = 16384;
 constexpr int64_t most_part = 65536;
+constexpr int64_t most_line = 8192;
 
 // Whether `strides` over dims [from, end) are those of neighbours, or all zero.
 bool is_line(const Dims& sizes, const Dims& strides, int from) {
@@ -358,15 +359,16 @@ bool Group::takes_total(const Call& c, const Passes& passes) {
   if (columns_ || is_still()) {
     if (!totals_fit(std::max<int64_t>(columns_, 1), from.dtype)) return false;
   } else {
-    // Lines along which nothing is broadcast, or all is.
-    int64_t columns = 1;
-    int d = sizes_.size();
-    while (--d > 0) {
+    // Lines along which nothing is broadcast, or all is: the longest that tiles can be made of,
+    // because a call of a loop takes one of them.
+    int64_t columns = 1, longest = 0;
+    for (int d = sizes_.size() - 1; d > 0; --d) {
       columns *= sizes_[d];
-      if (works_on_rows(columns)) break;
+      if (longest > 0 && columns > most_line) break;
+      if (works_on_rows(columns) && totals_fit(columns, from.dtype)) longest = columns;
     }
-    if (d <= 0 || !totals_fit(columns, from.dtype)) return false;
-    columns_ = columns;
+    if (longest == 0) return false;
+    columns_ = longest;
   }
   Step step;
   step.passes = passes;
@@ -411,48 +413,6 @@ const char* Group::why_not(const Call& c) const {
   const Shape& s = *p_.results(c)[0].shape;
   if (!is_full(s) && !columns_of(s)) return "it has another shape";
   return "it needs values that are complete only after the pass, or lies in another order";
-}
-
-// Which results anybody else will see; where they lie; when scratch is free again.
-void Group::place_sources() {
-  for (Source& s : sources_) {
-    if (!s.of || !s.written) continue;
-    // Bytes that are there were there before the group, which writes over them.
-    const int64_t elements = s.extent == Extent::row ? rows() : numel_;
-    s.temporary = !s.late && s.storage->refs == s.uses && !s.storage->data && s.of->offset == 0 &&
-                  s.storage->nbytes == static_cast<size_t>(elements * s.item);
-    if (s.temporary) bytes_saved_ += elements * s.item;
-  }
-  for (size_t k = 0; k < steps_.size(); ++k)
-    for (int j = 0; j < steps_[k].count; ++j)
-      sources_[static_cast<size_t>(steps_[k].source[j])].last = static_cast<int16_t>(k);
-  std::vector<int16_t> idle[2];  // of whole tiles, of rows
-  for (size_t k = 0; k < steps_.size(); ++k) {
-    Source& target = sources_[static_cast<size_t>(steps_[k].source[0])];
-    if (target.temporary && target.slot < 0) {
-      const bool row = target.extent == Extent::row;
-      auto& free = idle[row];
-      if (free.empty()) {
-        target.slot = static_cast<int16_t>((row ? row_slots_ : slots_)++);
-      } else {
-        target.slot = free.back();
-        free.pop_back();
-      }
-    }
-    for (int j = 0; j < steps_[k].count; ++j) {
-      Source& s = sources_[static_cast<size_t>(steps_[k].source[j])];
-      if (s.slot >= 0 && s.last == static_cast<int16_t>(k)) {
-        idle[s.extent == Extent::row].push_back(s.slot);
-        s.last = -1;  // once, though it may be named twice
-      }
-    }
-  }
-  for (Source& s : sources_) {
-    widest_ = std::max(widest_, s.item);
-    if (!s.of || s.temporary) continue;
-    if (s.written) give_bytes(s.storage);
-    s.data = s.storage->at(s.of->offset);
-  }
 }
 
 }  // namespace clew::program

@@ -9,9 +9,8 @@
 
 #include "base/long_work.h"
 #include "base/parallel.h"
-#include "base/scratch.h"
 #include "kernels/reduce/reduce.h"
-#include "program/group.h"
+#include "program/tile_scratch.h"
 
 namespace clew::program {
 
@@ -21,18 +20,7 @@ using Extent = Source::Extent;
 
 constexpr int64_t tile_bytes = 160 * 1024;  // what a tile of all operands may take
 
-const LocalScratch tile_scratch;
-
 }  // namespace
-
-// What one thread works with.
-struct Group::Scratch {
-  char* full = nullptr;
-  char* by_row = nullptr;
-  std::vector<kernels::ColumnSums> sums;
-  std::vector<kernels::TotalSum> totals;
-  void take(const Group& g);
-};
 
 void Group::merge_dims() {
   // Innermost first in the order of the results' memory.
@@ -74,72 +62,14 @@ void Group::merge_dims() {
   }
 }
 
-// Where s has element `from` of a row of the merged dims.
-char* Group::place(const Source& s, int64_t row, int64_t from) const {
-  if (s.extent == Extent::full && columns_) return s.data + row * columns_ * s.item;
-  char* at = s.data + from * s.steps[0];
-  for (int d = 1; d < ndim_; ++d) {
-    at += row % extent_[d] * s.steps[d];
-    row /= extent_[d];
-  }
-  return at;
-}
-
-void Group::run_loop(const Step& step, const Band& band, const Scratch& at) const {
-  char* data[most_operands];
-  int64_t inner[most_operands];
-  int64_t down[most_operands];  // from row to row; of spread ones it differs
-  bool whole = true;
-  for (int j = 0; j < step.count; ++j) {
-    const Source& s = sources_[static_cast<size_t>(step.source[j])];
-    inner[j] = s.item;
-    down[j] = band.length * s.item;
-    switch (s.extent) {
-      case Extent::constant:
-        data[j] = s.data;
-        inner[j] = down[j] = 0;
-        break;
-      case Extent::row:
-        data[j] = s.slot >= 0
-                      ? at.by_row + s.slot * row_slot_bytes_ + band.before / columns_ * s.item
-                      : s.data + band.row * s.item;
-        inner[j] = step.by_rows ? s.item : 0;
-        down[j] = s.item;
-        whole = whole && band.rows == 1;
-        break;
-      case Extent::full:
-        data[j] = s.slot >= 0 ? at.full + s.slot * slot_bytes_ + band.before * s.item
-                              : place(s, band.row, band.from);
-        break;
-      case Extent::spread:
-        data[j] = place(s, band.row, band.from);
-        inner[j] = s.steps[0];
-        down[j] = -1;
-        whole = whole && band.rows == 1;
-        break;
-    }
-  }
-  if (step.by_rows) return step.loop(data, inner, band.rows, step.params);
-  if (whole) return step.loop(data, inner, band.elements(), step.params);
-  for (int64_t r = 0; r < band.rows; ++r) {
-    char* now[most_operands];
-    for (int j = 0; j < step.count; ++j)
-      now[j] = down[j] >= 0
-                   ? data[j] + r * down[j]
-                   : place(sources_[static_cast<size_t>(step.source[j])], band.row + r, band.from);
-    step.loop(now, inner, band.length, step.params);
-  }
-}
-
 void Group::run_reduction(const Step& step, const Band& band, Scratch& at) const {
   const Source& in = sources_[static_cast<size_t>(step.source[1])];
   const Source& out = sources_[static_cast<size_t>(step.source[0])];
   char* from = in.slot >= 0 ? at.full + in.slot * slot_bytes_ + band.before * in.item
                             : in.data + band.row * columns_ * in.item;
   if (step.sum >= 0) return at.sums[static_cast<size_t>(step.sum)].add(from, band.rows);
-  char* to = out.slot >= 0
-                 ? at.by_row + out.slot * row_slot_bytes_ + band.before / columns_ * out.item
-                 : out.data + band.row * out.item;
+  char* to = out.slot >= 0 ? at.by_row + out.slot * row_slot_bytes_ + first_row(band) * out.item
+                           : out.data + band.row * out.item;
   const int64_t sizes[2] = {band.rows, columns_}, strides[2] = {columns_, 1};
   const int64_t out_sizes[2] = {band.rows, 1}, out_strides[2] = {1, 1};
   step.passes.run(step.attrs, {to, out_sizes, out_strides, 2, out.of->dtype},
@@ -159,20 +89,30 @@ void Group::run_total(const Step& step, std::span<const Band> bands, Scratch& at
   total.add_places(from, apart, first.elements());
 }
 
+// Adds a tile to the sum of everything, or of the rows.
+void Group::run_sum(const Step& step, std::span<const Band> bands, Scratch& at) const {
+  if (step.passes.over == Passes::Over::all) return run_total(step, bands, at);
+  for (const Band& band : bands) run_reduction(step, band, at);
+}
+
 void Group::run_tile(std::span<const Band> bands, Scratch& at) const {
   if (!in_place_) stop_point();
-  for (const Step& step : steps_) {
-    if (step.passes.over == Passes::Over::all) {
-      run_total(step, bands, at);
+  for (const Segment& g : segments_) {
+    const Step& step = steps_[static_cast<size_t>(g.first)];
+    if (step.sum >= 0) {
+      run_sum(step, bands, at);
       continue;
     }
     for (const Band& band : bands) {
-      if (step.loop)
-        run_loop(step, band, at);
+      if (g.by_chunks)
+        run_segment(g, band, at);
+      else if (step.loop)
+        run_by_rows(step, band, at);
       else
         run_reduction(step, band, at);
     }
   }
+  for (const int16_t k : deferred_) run_sum(steps_[static_cast<size_t>(k)], bands, at);
 }
 
 // Tiles of elements, whatever rows they are of.
@@ -307,20 +247,11 @@ void Group::run_totals(int64_t tile) {
   finish_totals(parts);
 }
 
-// Scratch for tiles of so many elements.
-void Group::size_scratch(int64_t elements) {
-  slot_bytes_ = (elements * widest_ + 63) / 64 * 64;
-  row_slot_bytes_ = columns_ ? (elements / columns_ * widest_ + 63) / 64 * 64 : 0;
-}
-void Group::Scratch::take(const Group& g) {
-  full = static_cast<char*>(tile_scratch.get(
-      static_cast<size_t>(g.slots_ * g.slot_bytes_ + g.row_slots_ * g.row_slot_bytes_)));
-  by_row = full + g.slots_ * g.slot_bytes_;
-}
-
 void Group::run() {
   merge_dims();
-  int64_t bytes = slots_ * widest_;
+  for (Segment& g : segments_)
+    if (g.by_chunks) plan_chunks(g);
+  int64_t bytes = (slots_ + brief_slots_) * widest_;
   for (const Source& s : sources_)
     if (s.of && !s.temporary && s.extent != Extent::row && !s.late && s.steps[0] != 0)
       bytes += s.item;
