@@ -273,10 +273,11 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
   auto step = static_cast<int64_t>(itemsize(d));
   data[1] = a->address();
   inner[1] = step;
+  const bool number = shape->sizes.empty();  // the others are numbers to the loop, too
   for (size_t i = 1; i < in.size(); ++i) {
     const TensorObj* t = in[i].get();
     data[i + 1] = t->address();
-    if (t->shape == shape && t->dtype == d && t->storage->is_ready()) [[likely]] {
+    if (t->shape == shape && !number && t->dtype == d && t->storage->is_ready()) [[likely]] {
       inner[i + 1] = step;
     } else if (t->shape->sizes.empty() && t->storage->is_ready()) {
       inner[i + 1] = 0;

@@ -185,3 +185,14 @@ def test_the_last_region_is_reported():
     assert [c.operation for c in report.passes[0].calls] == ["mul", "add", "mul"]
     assert report.bytes_saved == 800_000
     assert _C._program_report()[2] is False
+
+
+def test_a_single_number_takes_the_same_way_whether_it_waits_or_not():
+    x = clew.tensor(0.5)
+    at_once = [clew.pow(x * 1, x * 1), clew.pow(x, x)]
+    before = _C._defer(0)
+    try:
+        later = [clew.pow(x * 1, x * 1), clew.pow(x, x)]
+    finally:
+        _C._defer(before)
+    assert [t.item() for t in at_once] == [t.item() for t in later]
