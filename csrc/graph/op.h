@@ -204,11 +204,13 @@ constexpr uint8_t name_size(const char* signature) {
   return static_cast<uint8_t>(std::string_view(signature).find('('));
 }
 
-// How a reduction goes through an input in order, R rows of C elements, a part at a time
+// How a kernel goes through an input in order, R rows of C elements, a part at a time
 // (csrc/program): over columns, `run` makes each row's result of that row alone, [R, 1] of [R, C];
-// over rows, the result is kernels::ColumnSums of all rows; over all, kernels::TotalSum.
+// over rows, the result is kernels::ColumnSums of all rows; over all, kernels::TotalSum. Picked is
+// the element of each row that in[1], int64 [R, 1], counts; placed are rows of the number in[0], to
+// whose element that in[1] counts in[2], [R, 1], is added.
 struct Passes {
-  enum class Over : uint8_t { nothing, columns, rows, all };
+  enum class Over : uint8_t { nothing, columns, rows, all, picked, placed };
   Over over = Over::nothing;
   bool mean = false;  // over rows or all: their mean
   int dims = 0;       // the last ones, that make a row

@@ -116,7 +116,9 @@ class Group {
 
   bool takes(const Call& c);
   bool takes_loop(const Call& c);
-  bool takes_reduction(const Call& c);
+  bool takes_kernel(const Call& c);
+  bool takes_indexed(const Call& c, const Passes& passes);
+  bool takes_reduction(const Call& c, const Passes& passes);
   bool takes_total(const Call& c, const Passes& passes);
   bool totals_fit(int64_t columns, DType d) const;
   bool totals_go_by_rows(int64_t columns, DType d) const;
@@ -152,6 +154,7 @@ class Group {
   void run_by_rows(const Step& step, const Band& band, const Scratch& at) const;
   void run_reduction(const Step& step, const Band& band, Scratch& at) const;
   void run_total(const Step& step, std::span<const Band> bands, Scratch& at) const;
+  void run_indexed(const Step& step, const Band& band, const Scratch& at) const;
   void run_sum(const Step& step, std::span<const Band> bands, Scratch& at) const;
   void run_piece(int64_t begin, int64_t end, int64_t tile, Scratch& at) const;
   void size_scratch(int64_t elements);

@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "graph/elementwise.h"
+#include "kernels/indexing/index.h"
 #include "kernels/reduce/reduce.h"
 #include "program/group.h"
 
@@ -307,16 +308,68 @@ bool Group::takes_loop(const Call& c) {
   return true;
 }
 
-// A reduction whose kernel, given some rows, does with each what it does given all.
-bool Group::takes_reduction(const Call& c) {
+// A kernel that goes through rows of its input, or makes rows.
+bool Group::takes_kernel(const Call& c) {
   if (c.how != Waits::kernel || !c.op->passes || c.results != 1) return false;
+  Tensors in;
+  for (const Operand& o : p_.inputs(c)) in.push_back(o.tensor());
+  const Passes passes = c.op->passes(clew::Call{*c.op, in, c.attrs});
+  switch (passes.over) {
+    case Passes::Over::nothing: return false;
+    case Passes::Over::picked:
+    case Passes::Over::placed: return takes_indexed(c, passes);
+    default: return takes_reduction(c, passes);
+  }
+}
+
+// The number of each row's element lies in memory that is complete. It is looked at now, so that
+// the call runs alone, and says what is wrong, where one does not fit.
+bool Group::takes_indexed(const Call& c, const Passes& passes) {
+  const std::span<const Operand> in = p_.inputs(c);
+  const Operand& result = p_.results(c)[0];
+  const bool picked = passes.over == Passes::Over::picked;
+  const Operand &full = picked ? in[0] : result, &index = in[1];
+  if (!full.shape->contiguous || !result.shape->contiguous) return false;
+  if (numel_ == 0 ? !begins_with(*full.shape) : !is_full(*full.shape)) return false;
+  const int64_t columns = full.shape->sizes.back();
+  if (!works_on_rows(columns) || full.shape->numel != index.shape->numel * columns) return false;
+  if (!may_write(result, picked ? Extent::row : Extent::full) || !may_read(index)) return false;
+  if (picked) {
+    const int known = find(full, Extent::full);
+    if (find(result, Extent::row) >= 0) return false;
+    if (known < 0 ? !may_read(full) : sources_[static_cast<size_t>(known)].late) return false;
+  } else {
+    if (find(result, Extent::full) >= 0 || !may_read(in[0]) || !in[2].shape->contiguous)
+      return false;
+    const int known = find(in[2], Extent::row);
+    if (known < 0 ? !may_read(in[2]) : sources_[static_cast<size_t>(known)].late) return false;
+  }
+  if (index.storage->is_pending() ||
+      kernels::find_bad_index(index.tensor().nd(), columns, false) >= 0)
+    return false;
+  columns_ = columns;
+  Step step;
+  step.passes = passes;
+  step.count = picked ? 3 : 4;
+  if (picked) {
+    step.source[1] = source_of(full, Extent::full);
+  } else {
+    step.source[1] = source_of(in[0], Extent::spread);
+    step.source[3] = source_of(in[2], Extent::row);
+  }
+  step.source[2] = source_of(index, Extent::row);
+  written(step, result, picked ? Extent::row : Extent::full);
+  steps_.push_back(step);
+  return true;
+}
+
+// A reduction whose kernel, given some rows, does with each what it does given all.
+bool Group::takes_reduction(const Call& c, const Passes& passes) {
   const Operand& from = p_.inputs(c)[0];
   const Operand& result = p_.results(c)[0];
   if (numel_ == 0 ? !begins_with(*from.shape) : !is_full(*from.shape)) return false;
   if (!result.shape->contiguous || !from.shape->contiguous) return false;
-  const Tensor in = from.tensor();
-  const Passes passes = c.op->passes(clew::Call{*c.op, {&in, 1}, c.attrs});
-  if (passes.over == Passes::Over::nothing || from.dtype != result.dtype) return false;
+  if (from.dtype != result.dtype) return false;
   if (passes.over == Passes::Over::all) return takes_total(c, passes);
   int64_t columns = 1;
   const Dims& dims = from.shape->sizes;
@@ -383,9 +436,7 @@ bool Group::takes_total(const Call& c, const Passes& passes) {
   return true;
 }
 
-bool Group::takes(const Call& c) {
-  return c.how == Waits::loops ? takes_loop(c) : takes_reduction(c);
-}
+bool Group::takes(const Call& c) { return c.how == Waits::loops ? takes_loop(c) : takes_kernel(c); }
 
 bool Group::begins(const Program& p, size_t first) {
   const Call& c = p.call(first);

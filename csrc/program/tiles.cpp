@@ -3,6 +3,7 @@
 // Invariant: every element goes through the loops that it would go through alone, so it gets the
 // same bits.
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -76,6 +77,37 @@ void Group::run_reduction(const Step& step, const Band& band, Scratch& at) const
                   {from, sizes, strides, 2, in.of->dtype});
 }
 
+// Another thread may have written to the index since it was looked at.
+void Group::run_indexed(const Step& step, const Band& band, const Scratch& at) const {
+  const auto source = [&](int j) -> const Source& {
+    return sources_[static_cast<size_t>(step.source[j])];
+  };
+  const auto* index = reinterpret_cast<const int64_t*>(part(source(2), band, 0, 0, at));
+  const auto at_row = [&](int64_t r) {
+    const int64_t k = index[r];
+    if (k < 0 || k >= columns_) fail("another thread changed an index while it was used");
+    return k;
+  };
+  char* to = part(source(0), band, 0, 0, at);
+  if (step.passes.over == Passes::Over::picked) {
+    const auto item = static_cast<size_t>(source(1).item);
+    const char* from = part(source(1), band, 0, 0, at);
+    for (int64_t r = 0; r < band.rows; ++r)
+      std::memcpy(to + static_cast<size_t>(r) * item,
+                  from + static_cast<size_t>(r * columns_ + at_row(r)) * item, item);
+    return;
+  }
+  const char* add = part(source(3), band, 0, 0, at);
+  dispatch(source(0).of->dtype, TypeList<float, double>{}, [&]<class T>() {
+    const T base = *reinterpret_cast<const T*>(source(1).data);
+    T* rows = reinterpret_cast<T*>(to);
+    for (int64_t r = 0; r < band.rows; ++r, rows += columns_) {
+      std::fill_n(rows, columns_, base);
+      rows[at_row(r)] += reinterpret_cast<const T*>(add)[r];
+    }
+  });
+}
+
 // The bands of a tile are contiguous in scratch; in memory they are as far apart as their places.
 void Group::run_total(const Step& step, std::span<const Band> bands, Scratch& at) const {
   const Source& in = sources_[static_cast<size_t>(step.source[1])];
@@ -108,6 +140,8 @@ void Group::run_tile(std::span<const Band> bands, Scratch& at) const {
         run_segment(g, band, at);
       else if (step.loop)
         run_by_rows(step, band, at);
+      else if (step.passes.over >= Passes::Over::picked)
+        run_indexed(step, band, at);
       else
         run_reduction(step, band, at);
     }

@@ -154,6 +154,21 @@ Tensor gather_quick(const Call& c) {
     return {};
   return out;
 }
+// Whether there is one index for each row of x: its elements along dim, which is the last.
+bool is_one_a_row(const Tensor& x, int64_t dim, const Tensor& index) {
+  const int last = x.ndim() - 1;
+  if (last < 0 || (dim != last && dim != -1) || index.dtype() != DType::Int64 ||
+      index.ndim() != x.ndim() || index.size(last) != 1 || !index.is_contiguous())
+    return false;
+  for (int d = 0; d < last; ++d)
+    if (index.size(d) != x.size(d)) return false;
+  return true;
+}
+Passes gather_passes(const Call& c) {
+  const auto& a = c.as<GatherAttrs>();
+  if (!is_one_a_row(c.in[0], a.dim, c.in[1])) return {};
+  return {.over = Passes::Over::picked, .dims = 1};
+}
 void gather_vjp(Vjp& c) {
   const Tensor& g = c.grad();
   Tensor zeros = zero_block(c.sizes(0), g.dtype(), g.device());
@@ -178,6 +193,7 @@ Returns: a new tensor of the index's shape.
     .shape = gather_shape,
     .cpu = gather_cpu,
     .quick = gather_quick,
+    .passes = gather_passes,
     .saves = {.always = in(1)},
     .vjp = gather_vjp,
     .batch = batch_dims,
@@ -316,6 +332,14 @@ void scatter_by(const Call& c, const Tensor& out, Combine combine) {
   bool by_rows = fused && kernels::copies_rows(with_dim(out).nd(), base, with_dim(index).nd(), dim);
   if (!out.is_same(x) && !by_rows) copy_into(out, x);
   scatter_into(out, dim, index, c.in[2], combine, c.name(), by_rows ? &base : nullptr);
+}
+Passes scatter_add_passes(const Call& c) {
+  const Tensor &x = c.in[0], &index = c.in[1], &src = c.in[2];
+  const bool one_number = x.strides() == Dims(x.ndim(), 0);
+  if (!one_number || (x.dtype() != DType::Float32 && x.dtype() != DType::Float64) ||
+      !is_one_a_row(x, c.as<DimAttrs>().dim, index) || src.sizes() != index.sizes())
+    return {};
+  return {.over = Passes::Over::placed, .dims = 1};
 }
 void scatter_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Combine::Assign); }
 void scatter_add_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Combine::Add); }
@@ -470,6 +494,7 @@ Returns: a new tensor.
 )",
     .shape = scatter_shape,
     .cpu = scatter_add_cpu,
+    .passes = scatter_add_passes,
     .write = scatter_add_write,
     .saves = {.always = in(1)},
     .vjp = scatter_add_vjp,
