@@ -73,6 +73,8 @@ class Group {
   static bool begins(const Program& p, size_t first);
   // The first call that does not belong to it.
   size_t gather();
+  // Calls before that which run after the pass.
+  const std::vector<size_t>& put_off() const { return put_off_; }
   void place_sources();
   void run();
   // Results of calls that never get memory.
@@ -95,6 +97,7 @@ class Group {
   bool in_order_ = false;  // contiguous
   int64_t numel_ = 0;
   int64_t columns_ = 0;  // of a row; 0 where no call works on rows
+  std::vector<size_t> put_off_;
   std::vector<Source> sources_;
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<std::array<Scalar, most_operands>>> numbers_;
@@ -120,6 +123,7 @@ class Group {
   bool takes_indexed(const Call& c, const Passes& passes);
   bool takes_reduction(const Call& c, const Passes& passes);
   bool takes_total(const Call& c, const Passes& passes);
+  bool may_be_put_off(const Call& c) const;
   bool totals_fit(int64_t columns, DType d) const;
   bool totals_go_by_rows(int64_t columns, DType d) const;
   bool is_still() const;

@@ -25,6 +25,7 @@ constexpr int64_t least_columns = 64, most_columns = 65536, most_summed_columns 
 constexpr int64_t least_reduced = 16384;
 constexpr int64_t most_part = 65536;
 constexpr int64_t most_line = 8192;
+constexpr size_t most_put_off = 4;
 
 // Whether `strides` over dims [from, end) are those of neighbours, or all zero.
 bool is_line(const Dims& sizes, const Dims& strides, int from) {
@@ -160,11 +161,18 @@ int Group::find(const Operand& o, Extent extent) const {
 bool Group::may_read(const Operand& o) const {
   for (const Source& s : sources_)
     if (s.written && s.storage == o.storage) return false;
-  return true;
+  return std::none_of(put_off_.begin(), put_off_.end(),
+                      [&](size_t k) { return p_.results(p_.call(k))[0].storage == o.storage; });
 }
 
 // Whether no other source of the group uses o's storage.
 bool Group::may_write(const Operand& o, Extent extent) const {
+  for (const size_t k : put_off_) {
+    const Call& c = p_.call(k);
+    if (p_.results(c)[0].storage == o.storage) return false;
+    for (const Operand& read : p_.inputs(c))
+      if (read.storage == o.storage) return false;
+  }
   const int own = find(o, extent);
   for (size_t i = 0; i < sources_.size(); ++i)
     if (sources_[i].storage == o.storage && sources_[i].of && static_cast<int>(i) != own)
@@ -438,6 +446,18 @@ bool Group::takes_total(const Call& c, const Passes& passes) {
 
 bool Group::takes(const Call& c) { return c.how == Waits::loops ? takes_loop(c) : takes_kernel(c); }
 
+// A call on some values a row, such as the mean of the rows' losses, which no further call of the
+// group needs and which cannot fail.
+bool Group::may_be_put_off(const Call& c) const {
+  const bool safe = c.how == Waits::loops ? is_inexact(c.compute)
+                                          : c.how == Waits::kernel && c.op->passes && c.inputs == 1;
+  if (!columns_ || put_off_.size() == most_put_off || !safe || c.results != 1 || c.in_place)
+    return false;
+  for (const Operand& o : p_.inputs(c))
+    if (o.shape->numel > rows()) return false;
+  return p_.results(c)[0].shape->numel <= rows();
+}
+
 bool Group::begins(const Program& p, size_t first) {
   const Call& c = p.call(first);
   if (c.how != Waits::loops && !c.op->passes) return false;
@@ -452,7 +472,15 @@ bool Group::begins(const Program& p, size_t first) {
 
 size_t Group::gather() {
   size_t end = first_;
-  while (end < p_.size() && end - first_ < most_calls && takes(p_.call(end))) ++end;
+  for (; end < p_.size() && end - first_ < most_calls; ++end) {
+    if (takes(p_.call(end))) continue;
+    if (!may_be_put_off(p_.call(end))) break;
+    put_off_.push_back(end);
+  }
+  while (!put_off_.empty() && put_off_.back() + 1 == end) {
+    put_off_.pop_back();
+    --end;
+  }
   return end;
 }
 

@@ -67,6 +67,9 @@ class Program final : public Waiting {
   void run(Ending why) override;
   size_t waiting() const override { return calls_.size() - next_; }
 
+  // Runs a call by itself.
+  void run_one(const Call& c);
+
   size_t size() const { return calls_.size(); }
   const Call& call(size_t i) const { return calls_[i]; }
   std::span<const Operand> inputs(const Call& c) const {
@@ -88,7 +91,6 @@ class Program final : public Waiting {
   ~Program() override;
   void run_calls();
   void note(size_t end, Pass&& pass);
-  void run_one(const Call& c);
   bool run_quick(const Call& c, std::span<const Tensor> in);
   void finish(size_t end);
   void release(Operand& o);
@@ -106,7 +108,7 @@ void give_bytes(Storage* s);
 
 // Runs calls from `first` on as one pass over tiles where several elementwise calls follow each
 // other. Returns the first call that was not run: `first` itself where nothing was to be gained.
-size_t run_tiles(const Program& p, size_t first, Pass& told);
+size_t run_tiles(Program& p, size_t first, Pass& told);
 
 // Fills in what graph/ and tensor/ ask of programs.
 void init_deferral();

@@ -299,12 +299,12 @@ void Group::run() {
     run_lines(tile);
 }
 
-size_t run_tiles(const Program& p, size_t first, Pass& told) {
+size_t run_tiles(Program& p, size_t first, Pass& told) {
   if (!Group::begins(p, first)) return first;
   Group group(p, first);
   const size_t end = group.gather();
   if (end < p.size()) told.why_ended = group.why_not(p.call(end));
-  if (end < first + 2) return first;
+  if (end < first + 2 + group.put_off().size()) return first;
   group.place_sources();
   // Every tile goes through all calls, because an interrupted write in place could not be
   // continued.
@@ -312,6 +312,7 @@ size_t run_tiles(const Program& p, size_t first, Pass& told) {
   for (size_t k = first; k < end; ++k)
     if (p.call(k).in_place) whole.emplace();
   group.run();
+  for (const size_t k : group.put_off()) p.run_one(p.call(k));
   told.bytes_saved = group.bytes_saved();
   return end;
 }
