@@ -1,4 +1,4 @@
-"""Elements of rows by their index, and calls that a pass puts off: the bits that they give alone."""
+"""Elements of rows by their index, and calls that a pass puts off: the bits they give alone."""
 
 from __future__ import annotations
 
