@@ -21,12 +21,22 @@ namespace clew {
 
 namespace {
 
+// Whether a pass may begin with the call of a kernel, all of whose operands are there. What only
+// the end of a pass makes, such as the gradient of a bias, would wait for nothing and meanwhile
+// keep its operand's memory.
+bool begins_pass(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  if (!modes.deferred || !op.passes) return false;
+  const Passes::Over over = op.passes(Call{op, in, attrs}).over;
+  return over != Passes::Over::nothing && over != Passes::Over::rows && over != Passes::Over::all;
+}
+
 // Whether the call of a kernel waits.
-bool general_waits(const OpDef& op, std::span<const Tensor> in, OutSpecs& specs) {
+bool general_waits(const OpDef& op, std::span<const Tensor> in, const void* attrs,
+                   OutSpecs& specs) {
   if (op.aliases || op.draws || is_random(op)) return false;
   int64_t most = 0;
   for (int k = 0; k < specs.size(); ++k) most = std::max(most, numel_of(specs[k].sizes));
-  return waits(in, most, op.passes != nullptr);
+  return waits(in, most, begins_pass(op, in, attrs));
 }
 
 // Kernels of their own compute with no dtype that is only stored; most pass such elements on
@@ -49,7 +59,8 @@ void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* a
   op.shape(Call{op, frame.tensors(), attrs}, specs);
   for (int k = 0; k < specs.size(); ++k) refuse_stored(op, specs[k].dtype);
   Device device = device_of(op, in);
-  const bool later = modes.deferred && device == Device::CPU && general_waits(op, in, specs);
+  const bool later = modes.deferred && device == Device::CPU && general_waits(op, in, attrs, specs);
+  if (!later && device != Device::Meta && !op.aliases) settle(in);  // which may free what it reads
   outs.resize(specs.size());
   for (int k = 0; k < specs.size(); ++k) {
     OutSpec& s = specs[k];
@@ -61,7 +72,6 @@ void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* a
   if (later)
     return deferral.keep(op, in, attrs, {outs.begin(), static_cast<size_t>(outs.size())},
                          Waits::kernel, DType::Float32);
-  if (!op.aliases) settle(in);
   if (is_worth_holding(outs)) frame.hold();
   op.cpu(Call{op, frame.tensors(), attrs}, outs);
   require_kept(frame, op, in);
@@ -197,7 +207,7 @@ void record_results(const OpDef& op, std::span<const Tensor> in, const void* att
 // op.quick, recorded; undefined where it is another case, with nothing done.
 Tensor run_quick_and_record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                             const Glance& glance) try {
-  if (waits(in, 1, op.passes != nullptr)) return {};
+  if (waits(in, 1, begins_pass(op, in, attrs))) return {};
   modes.disposable = nullptr;
   refuse_stored(op, in);
   Tensor out = is_worth_holding(in) ? run_quick_held(op, in, attrs) : op.quick(Call{op, in, attrs});

@@ -333,9 +333,10 @@ Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* 
   if (modes.deferred) [[unlikely]] {
     const Dims sizes = elementwise_shape(op, in);
     const Device device = device_of(op, in);
-    const bool later = device == Device::CPU && waits(in, numel_of(sizes), true);
-    out = empty_like_inputs(sizes, in, types.output,
-                            later ? NewBytes::pending(device) : NewBytes(device));
+    if (device == Device::CPU && waits(in, numel_of(sizes), true))
+      out = empty_like_inputs(sizes, in, types.output, NewBytes::pending(device));
+  }
+  if (out) {
   } else if (same_shape) {
     out = disposes(disposable, in, types.output) ? a : empty(a.sizes(), types.output);
   } else if (const Tensor* full = full_operand(in)) {

@@ -77,6 +77,8 @@ class Group {
   const std::vector<size_t>& put_off() const { return put_off_; }
   void place_sources();
   void run();
+  // Whether a pass that was begun must be finished.
+  bool is_whole() const { return in_place_; }
   // Results of calls that never get memory.
   int64_t bytes_saved() const { return bytes_saved_; }
   // Why the group did not take the call, a text that lives as long as the program.
@@ -116,6 +118,11 @@ class Group {
   int64_t bytes_saved_ = 0;
   // A write in place cannot be restarted, so such a group is not interrupted by signals.
   bool in_place_ = false;
+  // Results that lie in the bytes of an operand which nobody needs after the group.
+  struct Takeover {
+    Storage *result, *from;
+  };
+  std::vector<Takeover> takeovers_;
 
   bool takes(const Call& c);
   bool takes_loop(const Call& c);
@@ -143,6 +150,7 @@ class Group {
   int64_t rows() const { return numel_ / columns_; }
   bool is_rewritten(size_t k) const;
   void cut_segments();
+  void take_over_bytes();
   void give_slots();
   void plan_chunks(Segment& g);
   // Of a band among the rows of its tile.

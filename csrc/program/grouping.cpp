@@ -460,10 +460,12 @@ bool Group::may_be_put_off(const Call& c) const {
 
 bool Group::begins(const Program& p, size_t first) {
   const Call& c = p.call(first);
-  if (c.how != Waits::loops && !c.op->passes) return false;
-  if (first + 1 == p.size()) return false;
+  const auto takes_part = [](const Call& k) {
+    return k.how == Waits::loops || (k.how == Waits::kernel && k.op->passes);
+  };
+  if (first + 1 == p.size() || !takes_part(c)) return false;
   const Call& next = p.call(first + 1);
-  if (next.how != Waits::loops && !next.op->passes) return false;
+  if (!takes_part(next)) return false;
   const auto most = [&](const Call& k) {
     return std::max(p.results(k)[0].shape->numel, p.inputs(k)[0].shape->numel);
   };

@@ -91,6 +91,7 @@ class Program final : public Waiting {
   ~Program() override;
   void run_calls();
   void note(size_t end, Pass&& pass);
+  bool run_over_first(const Call& c);
   bool run_quick(const Call& c, std::span<const Tensor> in);
   void finish(size_t end);
   void release(Operand& o);
@@ -102,6 +103,10 @@ Tensor copy_of_now(const Tensor& t);
 
 // The exception in flight, with the line that made the call.
 [[noreturn]] void rethrow_made_at(Origin* origin);
+
+// Whether nobody will read the storage once `uses` operands of calls that run now have been read,
+// so that a result may lie in its bytes.
+bool is_spent(const Storage& s, uint32_t uses);
 
 // Gives the storage bytes, uninitialised, where it has none yet.
 void give_bytes(Storage* s);

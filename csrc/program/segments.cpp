@@ -120,6 +120,53 @@ void Group::give_slots() {
   }
 }
 
+// Gives results the bytes of operands that are used no more when they are written first. What a
+// step reads at a place is read before a later step writes there, in every chunk; and any loop may
+// write over its first operand.
+void Group::take_over_bytes() {
+  struct Use {
+    int16_t first_write = -1, last_read = -1;
+  };
+  std::vector<Use> uses(sources_.size());
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    const auto at = static_cast<int16_t>(k);
+    for (int j = 1; j < steps_[k].count; ++j)
+      uses[static_cast<size_t>(steps_[k].source[j])].last_read = at;
+    Use& target = uses[static_cast<size_t>(steps_[k].source[0])];
+    if (target.first_write < 0) target.first_write = at;
+  }
+  for (const int16_t k : deferred_)
+    uses[static_cast<size_t>(steps_[static_cast<size_t>(k)].source[1])].last_read = INT16_MAX;
+  const auto is_whole = [&](const Source& s) {
+    return s.of && !s.temporary && s.extent == Extent::full && s.of->offset == 0 &&
+           s.storage->nbytes == static_cast<size_t>(numel_ * s.item);
+  };
+  const auto is_read_before = [&](size_t source, int16_t read, int16_t write) {
+    if (read != write) return read < write;
+    const Step& step = steps_[static_cast<size_t>(write)];
+    const auto* rest = step.source + 2;
+    return step.loop && std::find(rest, step.source + step.count, static_cast<int16_t>(source)) ==
+                            step.source + step.count;
+  };
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const Source& target = sources_[i];
+    if (!target.written || !is_whole(target) || target.storage->data) continue;
+    for (size_t k = 0; k < sources_.size(); ++k) {
+      const Source& from = sources_[k];
+      if (from.written || !is_whole(from) || from.item != target.item ||
+          !is_read_before(k, uses[k].last_read, uses[i].first_write) ||
+          !is_spent(*from.storage, from.uses))
+        continue;
+      if (std::any_of(takeovers_.begin(), takeovers_.end(),
+                      [&](const Takeover& t) { return t.from == from.storage; }))
+        continue;
+      takeovers_.push_back({target.storage, from.storage});
+      in_place_ = true;
+      break;
+    }
+  }
+}
+
 // Which results anybody else will see; where they lie; when scratch is free again.
 void Group::place_sources() {
   for (Source& s : sources_) {
@@ -132,9 +179,16 @@ void Group::place_sources() {
   }
   cut_segments();
   give_slots();
+  take_over_bytes();
   for (Source& s : sources_) {
     widest_ = std::max(widest_, s.item);
     if (!s.of || s.temporary) continue;
+    const auto taken = std::find_if(takeovers_.begin(), takeovers_.end(),
+                                    [&](const Takeover& t) { return t.result == s.storage; });
+    if (taken != takeovers_.end()) {
+      s.data = taken->from->at(0);
+      continue;
+    }
     if (s.written) give_bytes(s.storage);
     s.data = s.storage->at(s.of->offset);
   }

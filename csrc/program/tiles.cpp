@@ -297,6 +297,7 @@ void Group::run() {
     run_rows(tile);
   else
     run_lines(tile);
+  for (const Takeover& t : takeovers_) t.result->take_bytes_of(t.from);
 }
 
 size_t run_tiles(Program& p, size_t first, Pass& told) {
@@ -309,8 +310,7 @@ size_t run_tiles(Program& p, size_t first, Pass& told) {
   // Every tile goes through all calls, because an interrupted write in place could not be
   // continued.
   std::optional<Whole> whole;
-  for (size_t k = first; k < end; ++k)
-    if (p.call(k).in_place) whole.emplace();
+  if (group.is_whole()) whole.emplace();
   group.run();
   for (const size_t k : group.put_off()) p.run_one(p.call(k));
   told.bytes_saved = group.bytes_saved();

@@ -95,3 +95,20 @@ def test_indices_and_sources_of_other_forms_are_placed_alike():
     with clew.deferred():
         got = step()
     assert all(clew.equal(a, b) for a, b in zip(wanted, got, strict=True))
+
+
+def test_writes_in_place_stay_apart():
+    def step() -> clew.Tensor:
+        clew.manual_seed(2)
+        x = clew.randn(200, 500)
+        at = clew.randint(0, 500, (200, 1))
+        y = x * 2
+        y.scatter_add_(1, at, clew.ones(200, 1))
+        z = y + 1
+        z.scatter_add_(1, at, y.gather(1, at))
+        return z
+
+    wanted = step()
+    with clew.deferred():
+        got = step()
+    assert clew.equal(got, wanted)

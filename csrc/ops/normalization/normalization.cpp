@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "graph/batch.h"
+#include "graph/deferral.h"
 #include "graph/modes.h"
 #include "kernels/norm/norm.h"
 #include "ops/batch_rules.h"
@@ -227,6 +228,7 @@ void norm_backward_at_once(Vjp& c, const kernels::GroupShape& sh, const Tensor& 
                            const Tensor& weight) {
   DType d = norm_dtype(input.dtype());
   const std::optional<Dims> strides = group_strides(input, sh.s);
+  settle({&grad, 1});  // calls that wait may free what they read before more is taken
   Tensor out = empty_strided(input.sizes(), strides.value_or(contiguous_strides(input.sizes())),
                              input.dtype());
   Tensor dw = empty(Dims{sh.g * sh.k}, d), db = empty(Dims{sh.g * sh.k}, d);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "graph/batch.h"
+#include "graph/deferral.h"
 #include "graph/inplace.h"
 #include "graph/modes.h"
 #include "kernels/norm/norm.h"
@@ -208,6 +209,7 @@ void batch_norm_vjp(Vjp& c) {
       !levels_of(std::initializer_list<Tensor>{g, x, w})) {
     // Not recorded: all gradients at once, which share their sums.
     Layout layout(x);
+    settle({&g, 1});  // calls that wait may free what they read before more is taken
     Tensor dx = empty_strided(x.sizes(), layout.strides, x.dtype());
     Tensor dw = empty(mean.sizes(), mean.dtype()), db = empty(mean.sizes(), mean.dtype());
     backward_into(dx, dw, db, g, x, mean, rstd, w, training);

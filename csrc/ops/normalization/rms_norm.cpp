@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "graph/batch.h"
+#include "graph/deferral.h"
 #include "graph/modes.h"
 #include "kernels/norm/norm.h"
 #include "ops/batch_rules.h"
@@ -35,6 +36,7 @@ void rms_norm_backward_at_once(Vjp& c, const RowsAttrs& a, const Tensor& grad, c
                                const Tensor& rstd, const Tensor& weight) {
   const DType d = norm_dtype(input.dtype());
   const bool wants_weight = c.inputs() > 1 && c.needs(1);
+  settle({&grad, 1});  // calls that wait may free what they read before more is taken
   Tensor out = empty(input.sizes(), input.dtype()), dw;
   if (wants_weight) dw = empty(Dims{a.k}, d);
   {

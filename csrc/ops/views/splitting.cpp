@@ -4,6 +4,7 @@
 // ones.
 #include <cstring>
 
+#include "graph/deferral.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/joining.h"
 #include "ops/calls/shape.h"
@@ -136,6 +137,7 @@ void split_gradient(Vjp& c, int64_t dim) {
     Tensors grads = all_grads(c);
     if (modes.grad || modes.intercept || !alike(grads)) return c.set(0, cat(grads, dim));
     const Dims& sizes = c.sizes(0);
+    settle(grads);  // calls that wait may free what they read before more is taken
     Tensor joined = empty(sizes, grads[0].dtype());
     join_into(joined, grads, wrapped(dim, sizes.size(), "split"));
     return c.set(0, std::move(joined));
