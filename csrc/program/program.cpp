@@ -140,27 +140,32 @@ bool Program::run_quick(const Call& c, std::span<const Tensor> in) {
   return true;
 }
 
-// Writes the result over an operand that nobody needs any more, as calls that do not wait do where
-// they may.
-bool Program::run_over_first(const Call& c) {
-  const Operand &from = inputs(c)[0], &to = results(c)[0];
-  if (to.storage->data || from.dtype != to.dtype || from.dtype != c.compute || from.offset != 0 ||
-      to.offset != 0 || from.storage->nbytes != to.storage->nbytes ||
-      from.shape->sizes != to.shape->sizes || from.shape->strides != to.shape->strides ||
-      !is_spent(*from.storage, 1))
-    return false;
-  const Whole whole;
-  {
-    Tensors in;
-    for (const Operand& o : inputs(c)) in.push_back(o.tensor());
-    run_elementwise_into(*c.op, in, c.attrs, c.compute, in[0], to.dtype);
+// Writes the result over an operand that nobody needs any more, where there is one.
+bool Program::run_over_operand(const Call& c) {
+  const Operand& to = results(c)[0];
+  if (to.storage->data || to.offset != 0 || to.dtype != c.compute) return false;
+  for (const Operand& from : inputs(c)) {
+    // Read in another way, as transposed, it would be read after it has been written.
+    const auto uses = std::count_if(inputs(c).begin(), inputs(c).end(),
+                                    [&](const Operand& o) { return o.same_place(from); });
+    if (from.dtype != to.dtype || from.offset != 0 || from.storage->nbytes != to.storage->nbytes ||
+        from.shape->sizes != to.shape->sizes || from.shape->strides != to.shape->strides ||
+        !is_spent(*from.storage, static_cast<uint32_t>(uses)))
+      continue;
+    const Whole whole;
+    {
+      Tensors in;
+      for (const Operand& o : inputs(c)) in.push_back(o.tensor());
+      run_elementwise_into(*c.op, in, c.attrs, c.compute, from.tensor(), to.dtype);
+    }
+    to.storage->take_bytes_of(from.storage);
+    return true;
   }
-  to.storage->take_bytes_of(from.storage);
-  return true;
+  return false;
 }
 
 void Program::run_one(const Call& c) {
-  if (c.how == Waits::loops && run_over_first(c)) return;
+  if (c.how == Waits::loops && run_over_operand(c)) return;
   Tensors in, made;
   for (const Operand& o : inputs(c)) in.push_back(o.tensor());
   if (c.how == Waits::kernel && c.op->quick && run_quick(c, in)) return;

@@ -91,7 +91,7 @@ class Program final : public Waiting {
   ~Program() override;
   void run_calls();
   void note(size_t end, Pass&& pass);
-  bool run_over_first(const Call& c);
+  bool run_over_operand(const Call& c);
   bool run_quick(const Call& c, std::span<const Tensor> in);
   void finish(size_t end);
   void release(Operand& o);

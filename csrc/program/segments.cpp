@@ -121,8 +121,8 @@ void Group::give_slots() {
 }
 
 // Gives results the bytes of operands that are used no more when they are written first. What a
-// step reads at a place is read before a later step writes there, in every chunk; and any loop may
-// write over its first operand.
+// step reads at a place is read before a later step writes there, in every chunk; and a loop may
+// write over its operands, as out= may be one of them.
 void Group::take_over_bytes() {
   struct Use {
     int16_t first_write = -1, last_read = -1;
@@ -141,20 +141,15 @@ void Group::take_over_bytes() {
     return s.of && !s.temporary && s.extent == Extent::full && s.of->offset == 0 &&
            s.storage->nbytes == static_cast<size_t>(numel_ * s.item);
   };
-  const auto is_read_before = [&](size_t source, int16_t read, int16_t write) {
-    if (read != write) return read < write;
-    const Step& step = steps_[static_cast<size_t>(write)];
-    const auto* rest = step.source + 2;
-    return step.loop && std::find(rest, step.source + step.count, static_cast<int16_t>(source)) ==
-                            step.source + step.count;
-  };
   for (size_t i = 0; i < sources_.size(); ++i) {
     const Source& target = sources_[i];
     if (!target.written || !is_whole(target) || target.storage->data) continue;
     for (size_t k = 0; k < sources_.size(); ++k) {
       const Source& from = sources_[k];
       if (from.written || !is_whole(from) || from.item != target.item ||
-          !is_read_before(k, uses[k].last_read, uses[i].first_write) ||
+          uses[k].last_read > uses[i].first_write ||
+          (uses[k].last_read == uses[i].first_write &&
+           !steps_[static_cast<size_t>(uses[i].first_write)].loop) ||
           !is_spent(*from.storage, from.uses))
         continue;
       if (std::any_of(takeovers_.begin(), takeovers_.end(),
