@@ -277,6 +277,8 @@ struct OpDef {
   void (*check_operands)(const OpDef& op, std::span<const Tensor> in) = nullptr;
   // Raises for a Python number that must not be made one of the kernel's dtype.
   void (*check_number)(int operand, const Scalar& value, DType compute) = nullptr;
+  // Whether its loop raises for some integers, as for a divisor of 0.
+  bool divides = false;
 
   // ---- view: where each output lies in the input's storage
   void (*view)(const Call&, std::vector<ViewSpec>&) = nullptr;

@@ -246,7 +246,7 @@ bool Group::takes_loop(const Call& c) {
   step.count = static_cast<int>(in.size()) + 1;
   if (step.count > most_operands) return false;
   // An operation that may raise for a number runs alone.
-  if (c.op->check_number && !is_inexact(c.compute)) return false;
+  if ((c.op->check_number || c.op->divides) && !is_inexact(c.compute)) return false;
   if (numel_ == 0 && !begins_with(shape)) return false;
   int64_t columns = 0;
   if (!is_full(shape)) {
@@ -260,7 +260,7 @@ bool Group::takes_loop(const Call& c) {
   for (size_t i = 0; i < in.size(); ++i) {
     const Operand& o = in[i];
     Extent& e = extents[i];
-    if (o.shape->numel == 1 && shape.numel != 1) {
+    if (o.shape->numel == 1 && (shape.numel != 1 || o.dtype != c.compute)) {
       // A number that the group has yet to compute is not there when the pass begins.
       if (o.storage->is_pending() && !o.storage->data) return false;
       e = Extent::constant;

@@ -140,10 +140,13 @@ bool Program::run_quick(const Call& c, std::span<const Tensor> in) {
   return true;
 }
 
-// Writes the result over an operand that nobody needs any more, where there is one.
+// Writes the result over an operand that nobody needs any more, where there is one. It cannot be
+// interrupted, because it cannot begin again.
 bool Program::run_over_operand(const Call& c) {
   const Operand& to = results(c)[0];
-  if (to.storage->data || to.offset != 0 || to.dtype != c.compute) return false;
+  if (to.storage->data || to.offset != 0 || to.dtype != c.compute ||
+      to.shape->numel > most_overwritten)
+    return false;
   for (const Operand& from : inputs(c)) {
     // Read in another way, as transposed, it would be read after it has been written.
     const auto uses = std::count_if(inputs(c).begin(), inputs(c).end(),
@@ -164,8 +167,8 @@ bool Program::run_over_operand(const Call& c) {
   return false;
 }
 
-void Program::run_one(const Call& c) {
-  if (c.how == Waits::loops && run_over_operand(c)) return;
+void Program::run_one(const Call& c, bool may_overwrite) {
+  if (c.how == Waits::loops && may_overwrite && run_over_operand(c)) return;
   Tensors in, made;
   for (const Operand& o : inputs(c)) in.push_back(o.tensor());
   if (c.how == Waits::kernel && c.op->quick && run_quick(c, in)) return;
@@ -203,6 +206,22 @@ void Program::release(Operand& o) {
   std::exchange(o.shape, nullptr)->decref();
 }
 
+// Calls from `first` on have failed, or never run. What they were to make has no bytes, so that it
+// goes on waiting for the program, and whoever reads it gets the error.
+void Program::drop_results(size_t first) {
+  for (size_t k = first; k < calls_.size(); ++k) {
+    if (calls_[k].in_place) continue;
+    for (const Operand& o : results(calls_[k])) {
+      if (!o.storage || !o.storage->data || o.storage->owner != static_cast<Waiting*>(this))
+        continue;
+      Storage* shell = Storage::allocate(o.storage->nbytes, NewBytes::pending());
+      o.storage->take_bytes_of(shell);
+      shell->state = Bytes::ready;
+      shell->decref();
+    }
+  }
+}
+
 // Calls before `end` have run: what only they held is free.
 void Program::finish(size_t end) {
   while (next_ < end) {
@@ -233,7 +252,7 @@ void Program::run_calls() {
   while (next_ < calls_.size()) {
     Pass pass;
     const size_t end = run_tiles(*this, next_, pass);
-    if (end == next_) run_one(calls_[next_]);
+    if (end == next_) run_one(calls_[next_], true);
     const size_t done = std::max(end, next_ + 1);
     note(done, std::move(pass));
     finish(done);
@@ -289,6 +308,7 @@ void Program::run(Ending why) {
     throw;
   } catch (...) {
     failure_ = std::current_exception();
+    drop_results(next_);
     finish(calls_.size());
     running_ = false;
     strike(this);

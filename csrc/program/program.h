@@ -67,8 +67,8 @@ class Program final : public Waiting {
   void run(Ending why) override;
   size_t waiting() const override { return calls_.size() - next_; }
 
-  // Runs a call by itself.
-  void run_one(const Call& c);
+  // Runs a call by itself, where it may in the bytes of an operand.
+  void run_one(const Call& c, bool may_overwrite);
 
   size_t size() const { return calls_.size(); }
   const Call& call(size_t i) const { return calls_[i]; }
@@ -93,6 +93,7 @@ class Program final : public Waiting {
   void note(size_t end, Pass&& pass);
   bool run_over_operand(const Call& c);
   bool run_quick(const Call& c, std::span<const Tensor> in);
+  void drop_results(size_t first);
   void finish(size_t end);
   void release(Operand& o);
 };
@@ -104,6 +105,8 @@ Tensor copy_of_now(const Tensor& t);
 // The exception in flight, with the line that made the call.
 [[noreturn]] void rethrow_made_at(Origin* origin);
 
+// A loop over more elements may take so long that it must be possible to interrupt it.
+constexpr int64_t most_overwritten = int64_t{1} << 22;
 // Whether nobody will read the storage once `uses` operands of calls that run now have been read,
 // so that a result may lie in its bytes.
 bool is_spent(const Storage& s, uint32_t uses);

@@ -141,7 +141,7 @@ void Group::take_over_bytes() {
     return s.of && !s.temporary && s.extent == Extent::full && s.of->offset == 0 &&
            s.storage->nbytes == static_cast<size_t>(numel_ * s.item);
   };
-  for (size_t i = 0; i < sources_.size(); ++i) {
+  for (size_t i = 0; numel_ <= most_overwritten && i < sources_.size(); ++i) {
     const Source& target = sources_[i];
     if (!target.written || !is_whole(target) || target.storage->data) continue;
     for (size_t k = 0; k < sources_.size(); ++k) {

@@ -312,7 +312,8 @@ size_t run_tiles(Program& p, size_t first, Pass& told) {
   std::optional<Whole> whole;
   if (group.is_whole()) whole.emplace();
   group.run();
-  for (const size_t k : group.put_off()) p.run_one(p.call(k));
+  // If one is interrupted, the pass runs again, and reads what they have read.
+  for (const size_t k : group.put_off()) p.run_one(p.call(k), false);
   told.bytes_saved = group.bytes_saved();
   return end;
 }

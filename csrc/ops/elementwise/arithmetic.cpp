@@ -213,12 +213,14 @@ constexpr OpDef div_trunc_op = elementwise({
     .signature = "_div_trunc(Operand input, Operand other) -> Tensor",
     .doc = "The quotient rounded towards zero; integers stay integers.",
     .loops = &table::div_trunc,
+    .divides = true,
     .vjp = flat_vjp,
 });
 constexpr OpDef div_floor_op = elementwise({
     .signature = "_div_floor(Operand input, Operand other) -> Tensor",
     .doc = "The quotient rounded down; integers stay integers.",
     .loops = &table::div_floor,
+    .divides = true,
     .vjp = flat_vjp,
 });
 
@@ -265,6 +267,7 @@ constexpr OpDef floor_divide_op =
     binary<"floor_divide", "Divides and rounds the quotient down, as Python's // does.",
            "floor(input / other)", "clew.tensor([7, -7]), 2", "tensor([ 3, -4])">({
         .loops = &table::div_floor,
+        .divides = true,
         .vjp = flat_vjp,
         .takes_numbers = true,
     });
@@ -277,6 +280,7 @@ constexpr OpDef fmod_op = binary<"fmod", "The rest of a division; it has the sig
                                  "input - trunc(input / other) * other",
                                  "clew.tensor([7., -7.]), 4", "tensor([ 3., -3.])">({
     .loops = &table::fmod,
+    .divides = true,
     .saves = {.when = {0, in(0) | in(1)}},
     .vjp = fmod_vjp,
 });
@@ -290,6 +294,7 @@ constexpr OpDef remainder_op =
            "input - floor(input / other) * other", "clew.tensor([7., -7.]), 4", "tensor([3., 1.])">(
         {
             .loops = &table::remainder,
+            .divides = true,
             .saves = {.when = {0, in(0) | in(1)}},
             .vjp = remainder_vjp,
         });
