@@ -13,45 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import clew
 from clew import _C, Tensor
 from clew._base.origins import noted, origin_of, program_line
-from clew._insight.debug.doctor import (  # noqa: F401
-    alongside,
-    anew,
-    byhand,
-    collapse,
-    copies,
-    data,
-    epochs,
-    gradients,
-    graphs,
-    habits,
-    initial,
-    labels,
-    layers,
-    loops,
-    losses,
-    masks,
-    modes,
-    nothing,
-    rates,
-    reach,
-    retained,
-    sampling,
-    scaling,
-    schedules,
-    scores,
-    shapes,
-    source,
-    sums,
-    targets,
-    terms,
-    training,
-    twice,
-    workers,
-    zeroed,
-)
+from clew._insight.debug.doctor import rules as _rules  # noqa: F401
 from clew._insight.debug.doctor.causes import causes
 from clew._insight.debug.doctor.finding import Finding
 from clew._insight.debug.doctor.rule import CALLS, RULES, Rule, values
@@ -134,19 +101,23 @@ class Observer:
         self._busy = True
         grad = _C._set_grad_enabled(False)
         try:
-            for rule in tuple(rules):
-                try:
-                    getattr(rule, event)(*args)
-                except Exception as error:  # a mistake of ours must not end the user's program
-                    self.broken.append((type(rule).__name__, error))
-                    self.rules.remove(rule)
-                    for heard in (*self._hearing.values(), *self._by_operation.values()):
-                        if rule in heard:
-                            heard.remove(rule)
+            with np.errstate(all="ignore"):  # what is measured may overflow, as its loss does
+                for rule in tuple(rules):
+                    try:
+                        getattr(rule, event)(*args)
+                    except Exception as error:  # a mistake of ours must not end the user's program
+                        self._drop(rule, error)
         finally:
             _C._restore_grad_enabled(grad)
             self._busy = False
             self.run.spent += time.perf_counter() - started
+
+    def _drop(self, rule: Rule, error: Exception) -> None:
+        self.broken.append((type(rule).__name__, error))
+        self.rules.remove(rule)
+        for heard in (*self._hearing.values(), *self._by_operation.values()):
+            if rule in heard:
+                heard.remove(rule)
 
     def _shown(self, name: str, given: list[Any], got: list[Any]) -> None:
         """The core's callback: an operation has run, or a backward is about to."""
