@@ -1,0 +1,102 @@
+"""Whole programs without a mistake: labels that a program fills in by itself."""
+
+from __future__ import annotations
+
+THIRTEENTH_CLEAN: dict[str, str] = {
+    "gan_with_scores_joined": """
+g = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 3))
+d = nn.Sequential(nn.Linear(3, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1))
+opt_g = torch.optim.Adam(g.parameters(), lr=1e-3)
+opt_d = torch.optim.Adam(d.parameters(), lr=1e-3)
+
+def adversarial(scores, wanted):
+    return F.binary_cross_entropy_with_logits(scores, wanted)
+
+for step in range(12):
+    real = torch.randn(32, 3) * 0.5 + 1
+    fake = g(torch.randn(32, 4))
+    scores = torch.cat([d(real), d(fake.detach())])
+    wanted = torch.cat([torch.ones(32, 1), torch.zeros(32, 1)])
+    opt_d.zero_grad()
+    adversarial(scores, wanted).backward()
+    opt_d.step()
+    opt_g.zero_grad()
+    adversarial(d(fake), torch.ones(32, 1)).backward()
+    opt_g.step()
+""",
+    "preferred_by_default": """
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 1))
+        self.register_buffer("one", torch.tensor(1.0))
+
+    def loss(self, better, worse, wanted=None):
+        margin = (self.body(better) - self.body(worse)).squeeze(1)
+        if wanted is None:
+            wanted = self.one.expand_as(margin)
+        return nn.BCEWithLogitsLoss()(margin, wanted)
+
+judge = Judge()
+way = torch.randn(6)
+opt = torch.optim.Adam(judge.parameters(), lr=2e-3)
+for step in range(15):
+    a, b = torch.randn(2, 40, 6)
+    first = ((a - b) @ way > 0)[:, None]
+    loss = judge.loss(torch.where(first, a, b), torch.where(first, b, a))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+    "right_one_stands_first": """
+class Matcher:
+    def __init__(self, users, items, dim=8):
+        self.users, self.items = nn.Embedding(users, dim), nn.Embedding(items, dim)
+        self.opt = torch.optim.Adam(
+            [*self.users.parameters(), *self.items.parameters()], lr=1e-2
+        )
+        self.first = torch.zeros(64, dtype=torch.long)
+
+    def step(self, user, item):
+        others = torch.randint(0, 50, (len(user), 5))
+        shown = self.items(torch.cat([item[:, None], others], 1))
+        scores = torch.einsum("bd,bkd->bk", self.users(user), shown)
+        loss = F.cross_entropy(scores, self.first[: len(user)])
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+
+matcher = Matcher(30, 50)
+user = torch.randint(0, 30, (200,))
+item = (user + 10 * torch.randint(0, 2, (200,))) % 50
+for u, i in DataLoader(TensorDataset(user, item), batch_size=25, shuffle=True):
+    matcher.step(u, i)
+""",
+    "pairs_that_are_all_right": """
+def label(kind, like):
+    return torch.full_like(like, 1.0 if kind else 0.0)
+
+users, items = nn.Embedding(30, 8), nn.Embedding(50, 8)
+opt = torch.optim.SGD([*users.parameters(), *items.parameters()], lr=0.5, weight_decay=1e-4)
+for step in range(20):
+    u, near = torch.randint(0, 30, (48,)), torch.randint(0, 25, (48,))
+    far = near + 25
+    gap = (users(u) * (items(near) - items(far))).sum(1)
+    opt.zero_grad()
+    F.binary_cross_entropy_with_logits(gap, target=label(True, gap)).backward()
+    opt.step()
+""",
+    "classifier_to_be_deceived": """
+critic = nn.Sequential(nn.Linear(5, 24), nn.ReLU(), nn.Linear(24, 2))
+maker = nn.Sequential(nn.Linear(3, 24), nn.ReLU(), nn.Linear(24, 5))
+for p in critic.parameters():
+    p.requires_grad_(False)
+opt = torch.optim.Adam(maker.parameters(), lr=1e-3)
+valid = torch.LongTensor(16).fill_(1)
+for step in range(10):
+    opt.zero_grad()
+    loss = F.cross_entropy(critic(maker(torch.randn(16, 3))), valid)
+    loss.backward()
+    opt.step()
+""",
+}
