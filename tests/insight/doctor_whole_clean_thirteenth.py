@@ -99,4 +99,58 @@ for step in range(10):
     loss.backward()
     opt.step()
 """,
+    "sum_of_a_frozen_model_that_is_differentiated": """
+judge = nn.Sequential(nn.Linear(6, 24), nn.BatchNorm1d(24), nn.ReLU(), nn.Linear(24, 3))
+opt = torch.optim.Adam(judge.parameters(), lr=2e-3)
+x = torch.randn(120, 6)
+y = x[:, :3].argmax(1)
+for step in range(8):
+    opt.zero_grad()
+    F.cross_entropy(judge(x), y).backward()
+    opt.step()
+judge.eval()
+for p in judge.parameters():
+    p.requires_grad_(False)
+shift = nn.Parameter(torch.zeros(6))
+bend = torch.optim.SGD([shift], lr=0.1)
+for step in range(4):
+    total = 0.0
+    for rows in torch.arange(120).split(10):
+        noisy = x[rows] + shift + 0.01 * torch.randn(10, 6)
+        total = total + F.cross_entropy(judge(noisy), y[rows])
+    bend.zero_grad()
+    (total / 12).backward()
+    bend.step()
+""",
+    "terms_of_one_batch_in_evaluation": """
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList(nn.Linear(8, 8) for _ in range(10))
+
+    def forward(self, x):
+        found = []
+        for part in self.parts:
+            x = x + torch.tanh(part(x))
+            found.append(x)
+        return found
+
+net, goal = Deep(), torch.randn(8)
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+
+def loss_of(x):
+    total = 0.0
+    for out in net(x):
+        total = total + F.mse_loss(2 * out, x + goal)
+    return total / 10
+
+for epoch in range(3):
+    net.train()
+    for step in range(5):
+        opt.zero_grad()
+        loss_of(torch.randn(16, 8)).backward()
+        opt.step()
+    net.eval()
+    score = loss_of(torch.randn(64, 8)).item()
+""",
 }
