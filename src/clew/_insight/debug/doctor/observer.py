@@ -37,6 +37,7 @@ SHARE = 0.2  # of the time so far that looking may take, after the first rounds
 WAKES = 16  # times that looking begins again where something seems to change, at any price
 AWAKE = 3  # rounds that are looked at then
 WAKE_SHARE = 0.05  # of the time so far that it may take after that
+LEAF = (1 << 64) - 1
 SHOWN_BATCHES = 64  # of each pass over a loader
 # Losses whose labels are -1 and 1, and which argument these are.
 _SIGNED = {
@@ -160,7 +161,9 @@ class Observer:
                 Observation(self._shown, self._names, self._few, CALLS) if on else None
             )
             if on:  # backwards that ran meanwhile were not seen
-                self.run.last_root = max(self.run.last_root, *_C._backward_roots(), 0)
+                # Where one began at a leaf, its node has the largest number that there is.
+                roots = (n for n in _C._backward_roots() if n < LEAF)
+                self.run.last_root = max(self.run.last_root, *roots, 0)
         elif not on and self._observation is not None:  # it rested
             self._observation.close()
             self._observation = None
