@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clew._insight.debug.doctor import (  # noqa: F401
+    activations,
     alongside,
     anew,
     byhand,
@@ -21,6 +22,8 @@ from clew._insight.debug.doctor import (  # noqa: F401
     masks,
     modes,
     nothing,
+    overridden,
+    paired,
     rates,
     reach,
     retained,
