@@ -1,4 +1,5 @@
-"""Whole programs without a mistake: labels that a program fills in by itself."""
+"""Whole programs without a mistake: labels that a program fills in by itself, sums and gradients
+that are kept on purpose, modes and masks of a program's own."""
 
 from __future__ import annotations
 
@@ -152,5 +153,127 @@ for epoch in range(3):
         opt.step()
     net.eval()
     score = loss_of(torch.randn(64, 8)).item()
+""",
+    "train_overridden_with_care": """
+class Finetuned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base = nn.Sequential(nn.Linear(6, 24), nn.BatchNorm1d(24), nn.ReLU())
+        self.head = nn.Sequential(nn.Dropout(0.2), nn.Linear(24, 3))
+        for p in self.base.parameters():
+            p.requires_grad_(False)
+
+    def train(self, mode=True):
+        self.training = mode
+        self.base.eval()
+        for part in self.head:
+            part.train(mode)
+        return self
+
+    def forward(self, x):
+        return self.head(self.base(x))
+
+net = Finetuned()
+opt = torch.optim.Adam(net.head.parameters(), lr=3e-3)
+x = torch.randn(120, 6)
+y = x[:, :3].argmax(1)
+for epoch in range(3):
+    net.train()
+    for rows in torch.randperm(120).split(30):
+        opt.zero_grad()
+        F.cross_entropy(net(x[rows]), y[rows]).backward()
+        opt.step()
+    net.eval()
+    with torch.no_grad():
+        right = (net(x).argmax(1) == y).float().mean()
+""",
+    "trunk_that_gathers_from_two_heads": """
+trunk = nn.Sequential(nn.Linear(6, 24), nn.Tanh())
+first, second = nn.Linear(24, 1), nn.Linear(24, 3)
+of_trunk = torch.optim.Adam(trunk.parameters(), lr=1e-3)
+of_first = torch.optim.Adam(first.parameters(), lr=1e-3)
+of_second = torch.optim.Adam(second.parameters(), lr=1e-3)
+for step in range(10):
+    x = torch.randn(32, 6)
+    for opt in (of_trunk, of_first, of_second):
+        opt.zero_grad()
+    F.mse_loss(first(trunk(x)), x[:, :1]).backward()
+    of_first.step()
+    F.cross_entropy(second(trunk(x)), x[:, 1:4].argmax(1)).backward()
+    of_second.step()
+    of_trunk.step()
+""",
+    "two_schedules_of_two_stages": """
+net = nn.Sequential(nn.Linear(5, 24), nn.ReLU(), nn.Linear(24, 1))
+x = torch.randn(96, 5)
+y = x[:, :1] * x[:, 1:2]
+for kind, epochs in ((torch.optim.Adam, 4), (torch.optim.SGD, 4)):
+    opt = kind(net.parameters(), lr=1e-2)
+    falls = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=epochs)
+    for epoch in range(epochs):
+        for rows in torch.randperm(96).split(24):
+            opt.zero_grad()
+            F.mse_loss(net(x[rows]), y[rows]).backward()
+            opt.step()
+        falls.step()
+""",
+    "states_that_are_edited_and_used": """
+net = nn.Sequential(nn.Linear(5, 16), nn.Tanh(), nn.Linear(16, 1))
+slow = copy.deepcopy(net).requires_grad_(False)
+opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+written = []
+
+def packed(model):
+    state = model.state_dict()
+    for name in state:
+        state[name] = state[name].half()
+    return state
+
+for step in range(12):
+    x = torch.randn(40, 5)
+    opt.zero_grad()
+    F.mse_loss(net(x), x[:, :1].sin()).backward()
+    opt.step()
+    mine, new = slow.state_dict(), net.state_dict()
+    for name in mine:
+        mine[name].copy_(0.9 * mine[name] + 0.1 * new[name])
+    mixed = slow.state_dict()
+    for name in mixed:
+        mixed[name] = 0.5 * (mixed[name] + new[name])
+    written.append(len(packed(net)) + sum(t.numel() for t in mixed.values()))
+""",
+    "pairs_of_values_that_are_meant": """
+score = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.Adam(score.parameters(), lr=2e-3)
+for step in range(10):
+    x = torch.randn(24, 4)
+    true = x[:, 0] - 0.5 * x[:, 1]
+    said = score(x).squeeze(1)
+    weight = said.detach() - said.detach().unsqueeze(1)
+    wrong = ((true - true.unsqueeze(1)) * weight < 0).float()
+    loss = (wrong * F.softplus(-(said - said[:, None]) * (true - true[:, None]).sign())).mean()
+    opt.zero_grad()
+    (loss + 0.01 * (wrong.mean(1) * said).mean()).backward()
+    opt.step()
+""",
+    "gates_that_open_and_close": """
+class Hysteresis(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.take, self.read = nn.Linear(2, 12), nn.Linear(12, 1)
+
+    def forward(self, x):
+        state = torch.zeros(len(x), 12)
+        for now in x.unbind(1):
+            state = torch.tanh(self.take(now) + state)
+        return self.read(state)
+
+net = Hysteresis()
+opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+for step in range(12):
+    x = torch.randn(32, 12, 2)
+    opt.zero_grad()
+    F.mse_loss(net(x), x[:, -3:, :1].mean(1)).backward()
+    opt.step()
 """,
 }
