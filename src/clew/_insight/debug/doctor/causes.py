@@ -38,6 +38,7 @@ CAUSES = {
     "saturated activation": {_EMPTY, _RAW},
     _NEVER_CLEARED: {_NO_STEP, _NAMED},
     "gradients of several batches are added up without dividing the loss": {_NEVER_CLEARED},
+    "gradients that another's loss left are used": {_NEVER_CLEARED},
     "the optimizer steps without gradients": {
         _CUT,
         _ANEW,
