@@ -294,4 +294,38 @@ for scale in (0.1, 1.0, 10.0):
     y.pow(2).mean().backward()
     seen.append(field[0].weight.grad.norm().item())
 """,
+    "unpaired_samples_in_new_orders": """
+class Pairs:
+    def __init__(self):
+        self.x = torch.randn(96, 4)
+        self.y = torch.randn(96, 4) * 0.5 + 1
+
+    def batches(self, size):
+        self.x = self.x[torch.randperm(len(self.x))]
+        for i in range(0, len(self.x), size):
+            yield self.x[i : i + size], self.y[i : i + size]
+
+there, back = nn.Linear(4, 4), nn.Linear(4, 4)
+opt = torch.optim.Adam([*there.parameters(), *back.parameters()], lr=2e-3)
+pairs = Pairs()
+for epoch in range(3):
+    for x, y in pairs.batches(24):
+        cycle = F.l1_loss(back(there(x)), x) + F.l1_loss(there(back(y)), y)
+        level = (there(x).mean(0) - y.mean(0)).square().sum()
+        opt.zero_grad()
+        (cycle + level).backward()
+        opt.step()
+""",
+    "labels_made_after_the_new_order": """
+net = nn.Sequential(nn.Linear(5, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.Adam(net.parameters(), lr=3e-3)
+x = torch.randn(80, 5)
+for epoch in range(3):
+    x = x[torch.randperm(80)]
+    y = x[:, :1].sin()
+    for i in range(0, 80, 20):
+        opt.zero_grad()
+        F.mse_loss(net(x[i : i + 20]), y[i : i + 20]).backward()
+        opt.step()
+""",
 }
