@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_clean_thirteenth import THIRTEENTH_CLEAN
+
 TWELFTH_CLEAN: dict[str, str] = {
     "deep_image_prior": """
 target = torch.rand(1, 1, 16, 16)
@@ -402,4 +404,5 @@ for i in range(12):
     loss.backward()
     opt.step()
 """,
+    **THIRTEENTH_CLEAN,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_seventeenth import SEVENTEENTH
+
 SIXTEENTH: dict[str, tuple[str, str]] = {
     "loss_of_numbers_and_returns": (
         "cut off",
@@ -119,4 +121,5 @@ for epoch in range(4):
         opt.step()  #+
 """,
     ),
+    **SEVENTEENTH,
 }

@@ -234,6 +234,30 @@ def test_an_exception_passes_and_hooks_are_gone():
     assert not clew.optim.optimizer._global_pre_hooks
 
 
+def test_a_backward_from_a_leaf_hides_nothing(tmp_path):
+    clew.zeros((), requires_grad=True).backward()
+    found = watched(variants("scores_of_epochs_with_graphs")[0], tmp_path / "scores.py")
+    assert [f.mistake for f in found] == ["an evaluation keeps the graph of every batch"]
+
+
+def test_what_overflows_is_measured_without_a_warning():
+    net = clew.nn.Linear(4, 3)
+    opt = clew.optim.SGD(net.parameters(), lr=1e-20)
+    observer = Observer()
+    observer.install()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(4):
+                opt.zero_grad()
+                (net(clew.ones(8, 4)) * 1e20).sum().backward()
+                opt.step()
+            observer.finish(failed=False)
+    finally:
+        observer.remove()
+    assert not observer.broken, observer.broken
+
+
 def test_a_broken_rule_does_not_end_the_program():
     observer = Observer()
     observer.install()

@@ -27,6 +27,7 @@ _INVERTED = "the attention mask is inverted"
 _ZERO_RATE = "the learning rate is 0"
 _EMPTY = "a parameter is never initialised"
 _NAMED = "a method is named, not called"
+_OLD = "the schedule sets the rate of an optimizer that does not step"
 _WEIGHTS = "a sampler has weights of classes, not of samples"
 # By mistake, those that it may follow from.
 CAUSES = {
@@ -37,6 +38,7 @@ CAUSES = {
     "saturated activation": {_EMPTY, _RAW},
     _NEVER_CLEARED: {_NO_STEP, _NAMED},
     "gradients of several batches are added up without dividing the loss": {_NEVER_CLEARED},
+    "gradients that another's loss left are used": {_NEVER_CLEARED},
     "the optimizer steps without gradients": {
         _CUT,
         _ANEW,
@@ -56,7 +58,7 @@ CAUSES = {
         "saturated activation",
         _EMPTY,
     },
-    "the schedule steps before the optimizer": {_NO_STEP},
+    "the schedule steps before the optimizer": {_NO_STEP, _OLD},
     "the labels are constant": {SORTED, _WEIGHTS},
     "labels rise through the batches: sorted data that is not shuffled": {SORTED},
     _LOSS: {

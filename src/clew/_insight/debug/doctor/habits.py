@@ -37,6 +37,8 @@ class OwnState(Rule):
         # By its first tensor, which a copied dict has, too: the number of steps and the line when
         # a state was made.
         self.made: dict[int, tuple[weakref.ref[Tensor], int, Place | None]] = {}
+        # The same by its memory, which detach() and .data leave as it is.
+        self.shared: dict[tuple[int, int], tuple[int, Place | None]] = {}
         self.times: dict[Any, set[int]] = {}  # by line, the rounds of loading
 
     def called(self, what: str, subject: Any, place: Place | None) -> None:
@@ -46,6 +48,7 @@ class OwnState(Rule):
                 if len(self.made) > _MANY:
                     self.made = {k: e for k, e in self.made.items() if e[0]() is not None}
                 self.made[id(first)] = (weakref.ref(first), self.run.round, place)
+                self.shared[_memory(first)] = (self.run.round, place)
         elif what == "loaded":
             model, state = subject
             if self._is_own(model, state):
@@ -68,7 +71,9 @@ class OwnState(Rule):
             return
         first = self._first(state)
         ref, at, line = self.made.get(id(first), (None, -1, None))
-        steps = self.run.round - at if ref is not None and ref() is first else 0
+        if first is not None and (ref is None or ref() is not first):
+            at, line = self.shared.get(_memory(first), (self.run.round, None))
+        steps = self.run.round - at
         rounds = self.times.setdefault(place and (place.file, place.line), set())
         rounds.add(self.run.round)
         name = type(model).__name__

@@ -11,8 +11,9 @@ import numpy as np
 
 from clew import Tensor
 from clew._insight.debug.doctor.data import SHUFFLE, SORTED
+from clew._insight.debug.doctor.filled import gives_filled
 from clew._insight.debug.doctor.finding import made
-from clew._insight.debug.doctor.nodes import HANDED_ON, MANY, class_dim, span
+from clew._insight.debug.doctor.nodes import HANDED_ON, MANY, class_dim, name_of, span
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Batch, Call
 from clew._insight.debug.holders import owner_of
@@ -95,6 +96,8 @@ class ConstantLabels(Rule):
         self.last: Batch | None = None
         # By loader: a batch, which of its tensors are the labels, and what these were since.
         self.sources: dict[int, tuple[Batch, int, set[float]]] = {}
+        self.joined: set[float] = set()  # labels of scores that were put together
+        self.of_data: set[Any] = set()  # lines whose labels are to tell samples apart
 
     def batch(self, batch: Batch) -> None:
         self.last = batch
@@ -114,11 +117,16 @@ class ConstantLabels(Rule):
 
     def operation(self, call: Call) -> None:
         x, y = call.inputs[:2]
-        if x.grad_fn is None or y.numel() == 0 or self._is_joined(x):
+        if x.grad_fn is None or y.numel() == 0:
             return
         v = values(y)
         low, high = float(v.min()), float(v.max())
+        if self._is_joined(x):
+            self.joined |= {low, high} if low < high else set()
+            return
         key = call.key
+        if key not in self.seen and self._asks_of_data(x):
+            self.of_data.add(key)
         self._note_source(v)
         kinds, count, rounds, place, classes = self.seen.get(key, (set(), 0, set(), None, 0))
         kinds |= {low, high}
@@ -127,27 +135,48 @@ class ConstantLabels(Rule):
         classes = 2 if binary else (x.shape[class_dim(x)] if x.dim() else 0)
         self.seen[key] = (kinds, count + v.size, rounds, place or call.place, classes)
 
-    @staticmethod
-    def _is_joined(x: Tensor) -> bool:
+    @classmethod
+    def _is_joined(cls, x: Tensor) -> bool:
         """Whether scores were put together, perhaps scaled since: in contrastive losses the right
         one always stands first."""
+        node = cls._unscaled(x)
+        return node is not None and node.name().startswith(("Cat", "Stack"))
+
+    @staticmethod
+    def _unscaled(x: Tensor) -> Any:
+        """The node that made scores, perhaps scaled since."""
         node = x.grad_fn
         while node is not None and node.name().startswith(("Div", "Mul", *HANDED_ON)):
             node = node.next_functions[0][0] if node.next_functions else None
-        return node is not None and node.name().startswith(("Cat", "Stack"))
+        return node
+
+    def _asks_of_data(self, x: Tensor) -> bool:
+        """Whether scores are those of a trained layer, whose bias alone learns a constant label, or
+        of all samples with all others, where each has a partner of its own."""
+        node = self._unscaled(x)
+        name = "" if node is None else name_of(node)
+        if name == "Matmul":
+            return x.dim() == 2 and x.shape[0] == x.shape[1]
+        known = self.run.optimized()
+        below = [fn for fn, _ in node.next_functions[1:] if fn is not None] if node else []
+        return name == "Linear" and any(id(getattr(fn, "variable", 0)) in known for fn in below)
 
     def finish(self) -> None:
         if not any(owner_of(self.run.models, p) for p in self.run.optimized_tensors()):
             return  # an image is optimized, for one class
         # A GAN's targets are constant on each line, and differ between its lines.
         every = set().union(*(kinds for kinds, *_ in self.seen.values())) if self.seen else set()
-        if len(every) != 1:
+        if len(every | self.joined) != 1:
             return
         if any(later - every for *_, later in self.sources.values()):
             self._sorted(next(iter(every)))
             return
-        for kinds, count, rounds, place, classes in self.seen.values():
-            if len(rounds) >= self.ROUNDS and count >= self.ENOUGH and classes > 1:
+        # Of two that are trained in turn one is to deceive the other.
+        alone = sum(watched.steps > 0 for watched in self.run.optimizers.values()) == 1
+        for key, (kinds, count, rounds, place, classes) in self.seen.items():
+            enough = len(rounds) >= self.ROUNDS and count >= self.ENOUGH and classes > 1
+            meant = not (alone and key in self.of_data)
+            if enough and not (meant and gives_filled(place)):
                 (only,) = kinds
                 left_out = only < 0 < classes
                 self.find(

@@ -152,7 +152,7 @@ def pairs(text: str, name: str) -> bool:
         tree = ast.parse(text)
     except SyntaxError:
         return "None]" in text or "unsqueeze(" in text
-    kind = {"sub": ast.Sub, "mul": ast.Mult}[name]
+    kind = {"add": ast.Add, "sub": ast.Sub, "mul": ast.Mult}[name]
     for node in ast.walk(tree):
         operands: list[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, kind):

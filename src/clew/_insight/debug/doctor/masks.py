@@ -13,30 +13,42 @@ from clew._insight.debug.doctor.run import Call
 
 
 class MaskInverted(Reading):
-    """Of tokens whose embedding has a padding_idx: attention sees the padding and nothing else."""
+    """Of tokens that are padding, as the padding_idx of an embedding or their place at the end of
+    rows tells: attention sees the padding and nothing else."""
 
     mistake = "the attention mask is inverted"
 
     FEW = 8  # tokens of either kind that are needed
+    MORE = 2  # tokens that a model puts before or after those of a sample
 
     def read(self, graph: Recorded) -> None:
-        tokens = [i for i in graph.all("_embedding") if graph.attributes(i)["padding_idx"] >= 0]
-        if len(tokens) != 1:
-            return
-        node = graph.node(tokens[0])
-        saved = [t for t in node.saved_tensors if t is not None] if node is not None else []
-        ids = next((values(t) for t in saved if t.dtype.name == "int64" and t.dim() == 2), None)
-        if ids is None:
-            return
-        padding = ids == graph.attributes(tokens[0])["padding_idx"]
+        for token in graph.all("_embedding"):
+            node = graph.node(token)
+            saved = [t for t in node.saved_tensors if t is not None] if node is not None else []
+            ids = next((values(t) for t in saved if t.dtype.name == "int64" and t.dim() == 2), None)
+            if ids is not None and ids.shape[1] > 1:
+                index = graph.attributes(token)["padding_idx"]
+                padding = ids == index if index >= 0 else self._at_the_end(ids)
+                if self._judge(graph, padding):
+                    return
+
+    @staticmethod
+    def _at_the_end(ids: Any) -> Any:
+        """Where rows end in one number that is found nowhere else, in rows of several lengths."""
+        last = ids[:, -1]
+        padding = ids == max(set(last.tolist()), key=last.tolist().count)
+        ended = np.logical_and.accumulate(padding[:, ::-1], axis=1)[:, ::-1]
+        alike = np.ptp(padding.sum(1)) == 0
+        return np.zeros_like(padding) if alike or not np.array_equal(padding, ended) else padding
+
+    def _judge(self, graph: Recorded, padding: Any) -> bool:
         # Where all would be hidden, attention may be given something else instead.
-        mixed = padding.any(1) & ~padding.all(1)
+        shape, mixed = padding.shape, padding.any(1) & ~padding.all(1)
         padding = padding[mixed]
         if not mixed.any() or min(padding.sum(), (~padding).sum()) < self.FEW:
-            return
+            return False
         for i in graph.all("softmax", "_attention"):
-            hidden = self._hidden(graph, i, ids.shape)
-            if hidden is not None and np.array_equal(hidden[mixed], ~padding):
+            if any(np.array_equal(h[mixed], ~padding) for h in self._hidden(graph, i, shape)):
                 self.find(
                     graph.place(i),
                     f"attention sees all {padding.sum()} tokens that are padding, and none of the "
@@ -44,7 +56,8 @@ class MaskInverted(Reading):
                     "turn the mask around: ids == padding instead of ids != padding for "
                     "key_padding_mask, the other way round for scaled_dot_product_attention",
                 )
-                return
+                return True
+        return False
 
     @staticmethod
     def _means(graph: Recorded, i: int) -> str:
@@ -53,9 +66,10 @@ class MaskInverted(Reading):
             return "in a mask of scaled_dot_product_attention True means look at it"
         return "in a mask of keys that are to be left out True means leave it out"
 
-    @staticmethod
-    def _hidden(graph: Recorded, i: int, shape: tuple[int, ...]) -> Any:
-        """Which tokens no place looks at, in no head; None where it is no attention to them."""
+    @classmethod
+    def _hidden(cls, graph: Recorded, i: int, shape: tuple[int, ...]) -> list[Any]:
+        """Which tokens no place looks at, in no head, as the first or the last of all that there
+        are; nothing where it is no attention to them."""
         node = graph.node(i)
         saved = list(node.saved_tensors) if node is not None else []
         if graph.ops[i] == "softmax":
@@ -66,9 +80,11 @@ class MaskInverted(Reading):
             mask: Any = values(saved[3]) if len(saved) == 6 else np.zeros(0)
             none = ~mask if mask.dtype.kind == "b" else mask < -1e4
         batch, length = shape
-        if none.ndim < 3 or none.shape[-1] != length or none.shape[0] % batch:
-            return None
-        return none.reshape(batch, -1, length).all(1)
+        more = none.shape[-1] - length if none.ndim >= 3 else -1
+        if not 0 <= more <= cls.MORE or none.shape[0] % batch:
+            return []
+        found = none.reshape(batch, -1, length + more).all(1)
+        return [found] if more == 0 else [found[:, :length], found[:, more:]]
 
 
 class SelfAmongOthers(Rule):

@@ -52,7 +52,8 @@ def _moody(model: Any) -> list[Any]:
     ]
 
 
-def _part(model: Any, path: str) -> Any:
+def part_at(model: Any, path: str) -> Any:
+    """The part of a model that a path leads to."""
     for name in path.split("."):
         model = model._modules.get(name) if model is not None else None
     return model
@@ -141,7 +142,7 @@ class EvaluatedInTrainingMode(Rule):
         """The modules that may have called it: those that its path leads to."""
         path = call.instruction[2] if call.instruction else None
         kind = call.instruction[3] if call.instruction else None
-        found = [_part(m, path) if path else m for m in self.run.models]
+        found = [part_at(m, path) if path else m for m in self.run.models]
         return [m for m in found if m is not None and type(m).__name__ == kind]
 
     def _on_purpose(self, call: Call) -> bool:
@@ -412,7 +413,7 @@ class FrozenInTrainingMode(Rule):
             return  # a parameter that requires grad came before: it is another model
         found = []
         for model in self.run.models:
-            part = _part(model, path) if path else model
+            part = part_at(model, path) if path else model
             if part is not None and type(part).__name__ == kind and part.training:
                 if self._is_frozen(model):
                     found.append(model)

@@ -13,45 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import clew
 from clew import _C, Tensor
 from clew._base.origins import noted, origin_of, program_line
-from clew._insight.debug.doctor import (  # noqa: F401
-    alongside,
-    anew,
-    byhand,
-    collapse,
-    copies,
-    data,
-    epochs,
-    gradients,
-    graphs,
-    habits,
-    initial,
-    labels,
-    layers,
-    loops,
-    losses,
-    masks,
-    modes,
-    nothing,
-    rates,
-    reach,
-    retained,
-    sampling,
-    scaling,
-    schedules,
-    scores,
-    shapes,
-    source,
-    sums,
-    targets,
-    terms,
-    training,
-    twice,
-    workers,
-    zeroed,
-)
+from clew._insight.debug.doctor import rules as _rules  # noqa: F401
 from clew._insight.debug.doctor.causes import causes
 from clew._insight.debug.doctor.finding import Finding
 from clew._insight.debug.doctor.rule import CALLS, RULES, Rule, values
@@ -70,6 +37,7 @@ SHARE = 0.2  # of the time so far that looking may take, after the first rounds
 WAKES = 16  # times that looking begins again where something seems to change, at any price
 AWAKE = 3  # rounds that are looked at then
 WAKE_SHARE = 0.05  # of the time so far that it may take after that
+LEAF = (1 << 64) - 1
 SHOWN_BATCHES = 64  # of each pass over a loader
 # Losses whose labels are -1 and 1, and which argument these are.
 _SIGNED = {
@@ -134,19 +102,23 @@ class Observer:
         self._busy = True
         grad = _C._set_grad_enabled(False)
         try:
-            for rule in tuple(rules):
-                try:
-                    getattr(rule, event)(*args)
-                except Exception as error:  # a mistake of ours must not end the user's program
-                    self.broken.append((type(rule).__name__, error))
-                    self.rules.remove(rule)
-                    for heard in (*self._hearing.values(), *self._by_operation.values()):
-                        if rule in heard:
-                            heard.remove(rule)
+            with np.errstate(all="ignore"):  # what is measured may overflow, as its loss does
+                for rule in tuple(rules):
+                    try:
+                        getattr(rule, event)(*args)
+                    except Exception as error:  # a mistake of ours must not end the user's program
+                        self._drop(rule, error)
         finally:
             _C._restore_grad_enabled(grad)
             self._busy = False
             self.run.spent += time.perf_counter() - started
+
+    def _drop(self, rule: Rule, error: Exception) -> None:
+        self.broken.append((type(rule).__name__, error))
+        self.rules.remove(rule)
+        for heard in (*self._hearing.values(), *self._by_operation.values()):
+            if rule in heard:
+                heard.remove(rule)
 
     def _shown(self, name: str, given: list[Any], got: list[Any]) -> None:
         """The core's callback: an operation has run, or a backward is about to."""
@@ -189,7 +161,9 @@ class Observer:
                 Observation(self._shown, self._names, self._few, CALLS) if on else None
             )
             if on:  # backwards that ran meanwhile were not seen
-                self.run.last_root = max(self.run.last_root, *_C._backward_roots(), 0)
+                # Where one began at a leaf, its node has the largest number that there is.
+                roots = (n for n in _C._backward_roots() if n < LEAF)
+                self.run.last_root = max(self.run.last_root, *roots, 0)
         elif not on and self._observation is not None:  # it rested
             self._observation.close()
             self._observation = None

@@ -259,7 +259,7 @@ class ParameterRegistration(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        self.fed: dict[int, list[Any]] = {}  # parameter, passes, use
+        self.fed: dict[int, list[Any]] = {}  # parameter, passes, use, steps before the second
         self.first: dict[int, Any] = {}  # the first values of those that no optimizer has
 
     def backward(self, pass_: Pass) -> None:
@@ -269,11 +269,16 @@ class ParameterRegistration(Rule):
 
         for leaf in pass_.leaves:
             if isinstance(leaf, Parameter):
-                entry = self.fed.setdefault(id(leaf), [leaf, 0, None])
+                entry = self.fed.setdefault(id(leaf), [leaf, 0, None, 0])
                 entry[1] += 1
+                if entry[1] == 2:
+                    entry[3] = self._steps()
                 entry[2] = _C._recorded_use(leaf)
                 if entry[1] == 1 and id(leaf) not in self.run.optimized():
                     self.first[id(leaf)] = values(leaf).copy()
+
+    def _steps(self) -> int:
+        return sum(watched.steps for watched in self.run.optimizers.values())
 
     def finish(self) -> None:
         from clew._insight.debug.holders import assignment, hidden_in, put_into
@@ -286,6 +291,7 @@ class ParameterRegistration(Rule):
             (entry[0], entry[2])
             for key, entry in self.fed.items()
             if key not in known and entry[1] >= 2 and key not in self.run.behind_targets
+            if entry[3] < self._steps()  # else the gradients are for something else than training
         ]
         lost = [(p, use) for p, use in lost if p.requires_grad]
         if not lost or not (known & set(self.fed) or self._all_replaced(lost, stepping)):

@@ -1,21 +1,27 @@
-"""Tensors in lists and queues that keep the graphs of steps long past."""
+"""Graphs that are kept for nothing: in lists and queues of steps long past, and in evaluations."""
 
 from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections import deque
+from collections import defaultdict, deque
+from collections.abc import Iterator
 from itertools import islice
-from types import FrameType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
-from clew import Tensor
+from clew import _C, Tensor
 from clew._base import provenance as _provenance
+from clew._insight.debug.doctor.graphs import Growing
+from clew._insight.debug.doctor.nodes import LOSSES, name_of
 from clew._insight.debug.doctor.rule import Rule
-from clew._insight.debug.doctor.run import Pass, Watched
+from clew._insight.debug.doctor.run import Call, Pass, Watched
 from clew._insight.debug.holders import put_into
+from clew._insight.debug.place import Place
 
 _DEPTH = 3  # functions of the user's that are looked into
+_INSIDE = 3  # objects and dicts in one another
+_LARGE = 64  # of a dict that is no record of names
 
 
 class KeptInLists(Rule):
@@ -67,20 +73,129 @@ class KeptInLists(Rule):
 
 
 def _lists() -> list[Any]:
-    """The lists and queues that variables of the running functions hold, and attributes of what
-    they hold."""
+    """The lists and queues that variables of the running functions hold, in attributes and dicts of
+    what they hold, too."""
     found: dict[int, Any] = {}
-    inside: Any
     frame: FrameType | None = sys._getframe(1)
     left = _DEPTH
     while frame is not None and left:
         if not frame.f_code.co_filename.startswith(_provenance._LIBRARY):
             left -= 1
             for value in list(frame.f_locals.values()):
-                inside = getattr(value, "__dict__", None)
-                mine = isinstance(value, type) or not isinstance(inside, dict)
-                for each in [value] if mine else list(inside.values()):
-                    if type(each) in (list, deque) and len(each) >= KeptInLists.ROUNDS:
-                        found[id(each)] = each
+                for each in _within(value, _INSIDE):
+                    found[id(each)] = each
         frame = frame.f_back
     return list(found.values())
+
+
+def _within(value: Any, depth: int) -> Iterator[Any]:
+    """The long lists and queues in a value."""
+    if type(value) in (list, deque):
+        if len(value) >= KeptInLists.ROUNDS:
+            yield value
+        return
+    if not depth or isinstance(value, (type, ModuleType, FunctionType)):
+        return
+    inside = value if type(value) in (dict, defaultdict) else getattr(value, "__dict__", None)
+    if isinstance(inside, dict) and len(inside) <= _LARGE:
+        for each in list(inside.values()):
+            yield from _within(each, depth - 1)
+
+
+class EvaluationGrows(Rule):
+    """Of losses in evaluation mode that are made of one another, and that no backward goes through:
+    a state that is carried on, or a sum of all."""
+
+    mistake = "an evaluation keeps the graph of every batch"
+    operations = ("add", *LOSSES)
+    few = ("add",)  # it looks at single numbers alone
+
+    ENOUGH = 8  # batches in a row
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # By line, since the last backward: of each batch the number of its loss, or of the sum so
+        # far; 0 where that is a plain number.
+        self.chains: dict[Any, list[int]] = {}
+        self.lost: dict[Any, tuple[Place | None, str, list[int]]] = {}
+
+    def operation(self, call: Call) -> None:
+        if call.outputs[0].numel() != 1 or self.run.last_root == 0 or call.key in self.lost:
+            return
+        if all(m.training for m in self.run.models):
+            return
+        chain = self.chains.setdefault(call.key, [])
+        if len(chain) < self.ENOUGH:
+            (self._sum if call.name == "add" else self._loss)(call, chain)
+
+    def _loss(self, call: Call, chain: list[int]) -> None:
+        """Looks at a loss: whether it is made of what was made for the one before, and that of what
+        was made for the one before it. The terms of one batch's loss are made of what was there."""
+        out = call.outputs[0]
+        if out.grad_fn is None:
+            return
+        if chain:
+            before = chain[-2] if len(chain) > 1 else 0
+            if not any(before < n <= chain[-1] for n in self._made(out)):
+                chain.clear()
+        chain.append(out.grad_fn._sequence_nr())
+        if len(chain) < self.ENOUGH or self._trains(out):
+            return
+        place, carried = Growing._carrier(Pass(self.run, "lost", [out]), chain[-2], {})
+        self.lost[call.key] = (
+            place or call.place,
+            f"each of {len(chain)} losses in a row"
+            + (f" at {call.place.short}" if call.place else "")
+            + " was made of what the one before was made of"
+            + (f", through {carried}" if carried else ""),
+            list(chain),
+        )
+
+    def _sum(self, call: Call, chain: list[int]) -> None:
+        """Looks at a sum: whether all of what is added to it was made since it was made. The terms
+        of one batch's loss are made of what was there before."""
+        # In place, the sum gets its new node only after this.
+        nodes = [(t, t.grad_fn) for t in call.inputs if isinstance(t, Tensor) and t.numel() == 1]
+        made = [(fn._sequence_nr(), t) for t, fn in nodes if fn is not None]
+        if len(made) == 1:  # the first is added to a number
+            chain[:] = [0]
+        if len(made) != 2 or not chain:
+            return
+        (number, total), (_, new) = sorted(made, key=lambda each: each[0])
+        node = total.grad_fn
+        before = [fn._sequence_nr() for fn, _ in node.next_functions if fn is not None]
+        added = name_of(node) == "Add" and (chain[-1] == 0 or chain[-1] in before)
+        if not added or min(self._made(new), default=0) <= number:
+            chain.clear()
+            return
+        chain.append(number)
+        if len(chain) == self.ENOUGH and not self._trains(new):
+            seen = f"{len(chain)} losses in a row were added here"
+            self.lost[call.key] = (call.place, seen, chain[1:])
+
+    def _made(self, t: Tensor) -> list[int]:
+        """The numbers of the nodes since the last backward that a value is made of."""
+        return [n for n in _C._outline_graph((t,))[0] if n > self.run.last_root]
+
+    def _trains(self, out: Tensor) -> bool:
+        """Whether a model in training mode made this."""
+        leaves = {id(leaf) for leaf in _C._outline_graph((out,))[1]}
+        mine = [m for m in self.run.models if any(id(p) in leaves for p in m.parameters())]
+        return not mine or any(m.training for m in mine)
+
+    def backward(self, pass_: Pass) -> None:
+        self.chains = {}
+        if self.lost:
+            numbers = set(pass_.sequences)
+            for key, (_, _, made) in list(self.lost.items()):
+                if numbers.intersection(made):
+                    del self.lost[key]
+
+    def finish(self) -> None:
+        for place, seen, _ in self.lost.values():
+            self.find(
+                place,
+                f"{seen}, with the model in evaluation mode; no backward goes through them, and "
+                "the graphs of all batches are kept until the end",
+                "evaluate under no_grad(); a sum of numbers is total += loss.item()",
+            )

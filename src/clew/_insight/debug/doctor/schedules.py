@@ -91,6 +91,55 @@ class PlateauMode(Rule):
         return any(words.fullmatch(part) for part in re.split(r"[^a-zA-Z0-9]+", text))
 
 
+class ScheduleOfAnother(Rule):
+    """Of an optimizer that was replaced: the schedule goes on with the old one."""
+
+    mistake = "the schedule sets the rate of an optimizer that does not step"
+
+    IN_A_ROW = 3
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # By schedule: the steps of all optimizers when it stepped last, and times in a row that
+        # another one had stepped since and its own had not.
+        self.seen: dict[int, tuple[dict[int, int], int]] = {}
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        own = getattr(subject, "optimizer", None)
+        if what != "schedule" or own is None:
+            return
+        mine = self.run.watched(own)
+        now = {key: watched.steps for key, watched in self.run.optimizers.items()}
+        before, times = self.seen.get(id(subject), ({}, 0))
+        other = next((w for w in self.run.optimizers.values() if self._acts(w, mine, before)), None)
+        idle = now[id(own)] == before.get(id(own), 0)
+        times = times + 1 if other is not None and idle else 0
+        self.seen[id(subject)] = (now, times)
+        if times < self.IN_A_ROW or other is None:
+            return
+        rates = ", ".join(f"{g['lr']:g}" for g in other.optimizer.param_groups[:3] if "lr" in g)
+        at = f", made at {other.place.short}," if other.place else ""
+        self.find(
+            place,
+            f"{times} times in a row {type(subject).__name__}.step() ran and its {mine.kind} had "
+            f"not stepped since the time before; another {other.kind}{at} steps with the same "
+            f"parameters, and its learning rate stays {rates}",
+            "make the schedule for the optimizer that steps, after it is made",
+            id(subject),
+        )
+
+    @staticmethod
+    def _acts(other: Watched, mine: Watched, before: dict[int, int]) -> bool:
+        """Whether another optimizer has the same parameters in groups of its own, and stepped."""
+        if other is mine or other.steps == before.get(id(other.optimizer), 0):
+            return False
+        groups = {id(g) for g in mine.optimizer.param_groups}
+        if any(id(g) in groups for g in other.optimizer.param_groups):
+            return False
+        own = {id(p) for p in mine.params}
+        return bool(own) and own <= {id(p) for p in other.params}
+
+
 class AnnealedByWholeNumbers(SourceRule):
     """Of a weight that rises or falls with the steps, as min(1, step / many) does."""
 

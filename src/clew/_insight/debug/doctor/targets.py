@@ -119,6 +119,65 @@ class TargetNeverRenewed(SourceRule):
         return True
 
 
+class AverageNotLoaded(SourceRule):
+    """Of what state_dict() gave: a new entry in the dict is no new value of the model."""
+
+    mistake = "a moving average never reaches its parameters"
+    hint = re.compile(r"\.state_dict\(\)")
+
+    def look(self, file: str, scope: ast.AST, body: list[ast.AST]) -> None:
+        states: dict[str, str] = {}  # variables, and the models whose states they are
+        for node in body:
+            for target, value in _pairs(node) if isinstance(node, ast.Assign) else ():
+                if isinstance(target, ast.Name) and _is_state(value):
+                    states[target.id] = ast.unparse(value).removesuffix(".state_dict()")
+        above = {child: node for node in ast.walk(scope) for child in ast.iter_child_nodes(node)}
+        for name, model in states.items():
+            line = self._lost(name, scope, above)
+            if line:
+                self.find(
+                    Place(None, file, line),
+                    f"line {line} puts a new tensor into {name}, the dict that {model}.state_dict()"
+                    f" gave, and nothing takes it from there: {model} stays as it was",
+                    f"load it, {model}.load_state_dict({name}), or write into the tensor: "
+                    f"{name}[key].copy_(...)",
+                )
+
+    @staticmethod
+    def _lost(name: str, scope: ast.AST, above: dict[ast.AST, ast.AST]) -> int:
+        """The line of a loop that sets entries which nothing reads; 0 where there is none."""
+        line = 0
+        for node in ast.walk(scope):
+            if not isinstance(node, ast.Name) or node.id != name:
+                continue
+            parent = above[node]
+            if isinstance(node.ctx, ast.Store):
+                given = above[parent] if isinstance(parent, ast.Tuple) else parent
+                if not isinstance(given, ast.Assign):
+                    return 0
+            elif isinstance(parent, ast.Subscript) and parent.value is node:
+                statement = next(o for o in _over(node, above) if isinstance(o, ast.stmt))
+                if not isinstance(statement, ast.Assign):
+                    return 0
+                into = statement.targets[0]
+                if not isinstance(into, ast.Subscript) or getattr(into.value, "id", "") != name:
+                    return 0
+                if name in names(statement.value):  # an average of it
+                    line = statement.lineno
+            elif not (isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node):
+                if not isinstance(parent, ast.Attribute) or parent.attr not in ("items", "keys"):
+                    return 0
+        return line
+
+
+def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """What an assignment sets, and to what."""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts))
+    return [(target, value)]
+
+
 def _uses(scope: ast.AST, target: str) -> Iterator[ast.AST]:
     """Where a name stands, but as another function's parameter; of an attribute, whatever it is
     one of."""

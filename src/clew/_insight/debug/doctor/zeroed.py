@@ -1,4 +1,5 @@
-"""Gradients that are taken away: by the next loss's zero_grad(), or in order to freeze."""
+"""Gradients that are taken away, by the next loss's zero_grad() or in order to freeze, and those
+that are left over for another's step."""
 
 from __future__ import annotations
 
@@ -200,3 +201,61 @@ class ClearedByTheNext(Rule):
             called = ast.unparse(statement.value.func).rpartition(".")[2]
             return called == "zero_grad" or bool(self.QUIET.search(called))
         return isinstance(statement, ast.AugAssign)
+
+
+class LeftForAnother(Rule):
+    """Of two optimizers that step in turn: a loss for one goes through the other's parameters."""
+
+    mistake = "gradients that another's loss left are used"
+
+    FEW = 4  # parameters that are looked at
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        # The backwards that reached an optimizer's parameters: the optimizers that they reached,
+        # where they ran, and those that have stepped since.
+        self.last: dict[int, tuple[set[int], Place | None, set[int]]] = {}
+        # By optimizer: where the gradients were left, and where others were added to them.
+        self.mixed: dict[int, tuple[Place, Place]] = {}
+        self.times: dict[Any, int] = {}
+
+    def backward(self, pass_: Pass) -> None:
+        if pass_.how == "grad" or len(self.run.optimizers) < 2:
+            return
+        ids = {id(leaf) for leaf in pass_.leaves}
+        reached = {
+            key
+            for key, watched in self.run.optimizers.items()
+            if any(id(p) in ids for p in watched.params)
+        }
+        for key in reached:
+            before, where, stepped = self.last.get(key, (set(), None, set()))
+            alone = len(reached) == 1 and len(before) == 2 and bool(before - reached & stepped)
+            if alone and where is not None and pass_.place is not None and self._is_left(key, ids):
+                self.mixed[key] = (where, pass_.place)
+            self.last[key] = (reached, pass_.place, set())
+
+    def _is_left(self, key: int, ids: set[int]) -> bool:
+        mine = [p for p in self.run.optimizers[key].params if id(p) in ids][: self.FEW]
+        return all(p.grad is not None and not is_zero(p.grad) for p in mine)
+
+    def stepped(self, watched: Watched) -> None:
+        key = id(watched.optimizer)
+        for _, _, stepped in self.last.values():
+            stepped.add(key)
+        self.last.pop(key, None)
+        lines = self.mixed.pop(key, None)
+        if lines is None or lines[0].line == lines[1].line:
+            return
+        left, used = lines
+        at = (left.file, left.line, used.line)
+        times = self.times[at] = self.times.get(at, 0) + 1
+        if times == _IN_A_ROW:
+            self.find(
+                used,
+                f"{times} times in a row backward here added to gradients that the loss at "
+                f"{left.short} had left, whose own step was another optimizer's; this "
+                f"{watched.kind} then stepped with the sum of both",
+                "clear just before each backward: zero_grad() of this optimizer first, then "
+                "backward() and step()",
+            )
