@@ -66,7 +66,9 @@ def young_heap() -> Iterator[None]:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     from clew import _C
 
-    if not item.config.getoption("--deferred"):
+    # Those of programs say themselves what waits.
+    own = "program" in item.path.parts or item.get_closest_marker("at_once") is not None
+    if own or not item.config.getoption("--deferred"):
         yield
         return
     before = _C._defer(0)

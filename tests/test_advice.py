@@ -13,6 +13,7 @@ import clew.nn.functional as F
 ONES = np.ones((2, 3), dtype=np.float32)
 
 
+@pytest.mark.at_once
 @pytest.mark.parametrize(
     "call, error, match",
     [

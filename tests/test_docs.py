@@ -49,7 +49,13 @@ def modules() -> list[str]:
     )
 
 
-@pytest.mark.parametrize("name", modules())
+# Examples of what lives, and of what waits.
+AT_ONCE = ("clew._insight.debug.memory", "clew._program.report")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.at_once] * (n in AT_ONCE)) for n in modules()]
+)
 def test_module_examples(name: str, tmp_path, monkeypatch):
     """They stand by themselves: what they need beside clew, nn and F they import."""
     monkeypatch.chdir(tmp_path)

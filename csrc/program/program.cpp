@@ -156,6 +156,14 @@ bool Program::run_over_operand(const Call& c) {
         !is_spent(*from.storage, static_cast<uint32_t>(uses)))
       continue;
     const Whole whole;
+    // Nobody but this call waits to read it: there is nothing to settle before it is written.
+    const uint32_t awaited = from.storage->awaited;
+    from.storage->awaited = 0;
+    struct Restore {
+      Storage* s;
+      uint32_t awaited;
+      ~Restore() { s->awaited = awaited; }
+    } const restore{from.storage, awaited};
     {
       Tensors in;
       for (const Operand& o : inputs(c)) in.push_back(o.tensor());

@@ -196,6 +196,15 @@ PyObject* unrecorded_use(PyObject*, PyObject* o) {
     return cut_tuple(t->extra ? t->extra->unrecorded : nullptr);
   });
 }
+// _waits(tensor) -> whether calls that wait have yet to fill or read its memory, and run if
+// somebody asks where it lies.
+PyObject* waits_for_calls(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    const Storage& s = *tensor_argument(o, "_waits")->storage;
+    return PyBool_FromLong(s.is_pending() || s.awaited > 0);
+  });
+}
+
 // _recorded_use(tensor) -> (place, number of the node) of a leaf's last use that was recorded.
 PyObject* recorded_use(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
@@ -322,6 +331,7 @@ PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
                            {"_cut_of", cut_of, METH_O, nullptr},
                            {"_unrecorded_use", unrecorded_use, METH_O, nullptr},
                            {"_recorded_use", recorded_use, METH_O, nullptr},
+                           {"_waits", waits_for_calls, METH_O, nullptr},
                            {"_leavings", leavings, METH_NOARGS, nullptr},
                            {"_backward_roots", roots_of_backward, METH_NOARGS, nullptr},
                            {"_why_no_grad", explain_no_grad, METH_O, nullptr},

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "examples" / "mistakes"
 
 
+@pytest.mark.at_once
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="messages name more from Python 3.11 on")
 def test_the_page_is_up_to_date():
     tool = ROOT / "tools" / "debugging_page.py"

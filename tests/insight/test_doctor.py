@@ -39,6 +39,7 @@ def watched(source: str, path: Path):
     return found
 
 
+@pytest.mark.at_once
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_mistake_is_found(name, tmp_path):
     source, line, _ = variants(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import clew
+from clew._insight.explain import member
 
 
 def test_an_operand_of_one_element_and_another_dtype_in_a_pass_of_one_row():
@@ -56,3 +57,18 @@ def test_the_result_of_what_failed_is_never_read():
     for lost in (y, z):
         with pytest.raises(RuntimeError, match="out of bounds"):
             lost.sum().item()
+
+
+def test_what_a_message_asks_runs_nothing():
+    net = clew.nn.Linear(300, 300)
+    before = clew._C._defer(0)
+    try:
+        x = clew.randn(300, 300) * 2
+        y = net.weight * x
+        saved = net.weight.detach()
+        assert member(saved) == "" and member(x) == ""
+        assert clew._C._waits(net.weight) and clew._C._waits(y)
+        assert clew._C._run_deferred() > 0
+    finally:
+        clew._C._defer(before)
+    assert member(saved) == "the parameter weight of Linear"

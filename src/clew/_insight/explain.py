@@ -258,7 +258,8 @@ def member(tensor: Tensor) -> str:
 
     What backward has saved is another object than the member, over the same memory.
     """
-    memory = 0 if _C._levels(tensor) else tensor.data_ptr()
+    # Asking for memory that calls wait for would run them.
+    memory = 0 if _C._levels(tensor) or _C._waits(tensor) else tensor.data_ptr()
     view = ""
     for model in itertools.chain(_C._called_roots(), _models()):
         for table in (model.named_parameters(), model.named_buffers()):
@@ -267,7 +268,7 @@ def member(tensor: Tensor) -> str:
                 told = f"the {kind} {name} of {type(model).__name__}"
                 if one is tensor:
                     return told
-                if not memory or _C._levels(one):
+                if not memory or _C._levels(one) or _C._waits(one):
                     continue
                 if one.data_ptr() == memory and one.shape == tensor.shape:
                     return told
