@@ -372,10 +372,12 @@ def test_uint8_masks_warn():
 
 
 def test_a_key_of_false_assigns_nothing():
-@pytest.mark.at_once
     x = clew.arange(3.0)
     x[False] = clew.ones(2)
     assert x.tolist() == [0, 1, 2]
+
+
+@pytest.mark.at_once
 def test_index_fill_of_little_does_not_pass_over_the_whole():
     x = clew.zeros(2000, 2000)
     few = clew.tensor([3, -1])

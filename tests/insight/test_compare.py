@@ -239,7 +239,6 @@ def test_integers_that_went_in_differ_already(kind):
 def test_eager_against_compiled():
     import copy
 
-@pytest.mark.at_once
     net, x = made(), clew.randn(5, 4)
     compiled = clew.compile(net)
     assert clew.debug.compare(lambda: net(x), lambda: compiled(x)) is None
@@ -249,6 +248,9 @@ def test_eager_against_compiled():
     changed = clew.compile(other)
     found = clew.debug.compare(lambda: net(x), lambda: changed(x))
     assert found.module == "second" and "input 1 (second.weight) differs" in found.evidence
+
+
+@pytest.mark.at_once
 def test_what_is_compiled_is_read_when_the_run_is_over(monkeypatch):
     from clew._insight.debug import compare as module
 

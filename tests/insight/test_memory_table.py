@@ -25,9 +25,11 @@ def train(model, optimizer, keep=None):
 
 @pytest.fixture
 def model():
-@pytest.mark.at_once
     gc.collect()
     return nn.Sequential(nn.Linear(100, 50), nn.BatchNorm1d(50))
+
+
+@pytest.mark.at_once
 def test_every_owner_has_its_bytes(model):
     optimizer = clew.optim.Adam(model.parameters())
     train(model, optimizer)
@@ -78,7 +80,6 @@ def test_nothing_grows_in_a_sound_loop(model):
 
 
 def test_losses_kept_in_a_list(model):
-@pytest.mark.at_once
     optimizer = clew.optim.SGD(model.parameters(), 0.1)
     losses = []
     for _ in range(2):
@@ -91,6 +92,9 @@ def test_losses_kept_in_a_list(model):
     assert "test_memory_table.py" in saved.holding.place and "item()" in saved.remedy
     kept = next(g for g in found if g.holding.kind == "variables")
     assert kept.holding.name.startswith("losses[") and "losses" in str(found)
+
+
+@pytest.mark.at_once
 def test_a_state_that_is_never_detached():
     w = clew.ones(50, 50, requires_grad=True)
     STATE[:] = [clew.ones(50)]

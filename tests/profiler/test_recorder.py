@@ -70,7 +70,6 @@ def test_short_ways_compute_what_unwatched_ones_do():
 
 @pytest.mark.parametrize("steps", [small_steps, big_steps])
 def test_events_lie_in_those_around_them_and_siblings_follow_each_other(steps):
-@pytest.mark.at_once
     with profile(activities=CPU, with_modules=True) as prof, record_function("all"):
         steps()
     last = {}
@@ -84,6 +83,9 @@ def test_events_lie_in_those_around_them_and_siblings_follow_each_other(steps):
         assert last.get(id(around), 0) <= begin
         last[id(around)] = end
         assert event.self_cpu_time_total >= 0
+
+
+@pytest.mark.at_once
 def test_a_rule_of_one_operation_begins_with_it():
     x = clew.ones(8, 8, requires_grad=True)
     y = x.tanh()
