@@ -79,4 +79,123 @@ for step in range(30):
     change.step()
 """,
     ),
+    "clipped_by_hand_while_scaled": (
+        "before they are unscaled",
+        """
+def norm_of(parameters):
+    return torch.stack([p.grad.norm() for p in parameters if p.grad is not None]).norm()
+
+def shrink(parameters, most):
+    total = norm_of(parameters)
+    if total > most:
+        for p in parameters:
+            if p.grad is not None:
+                p.grad *= most / total  # here
+
+net = nn.Sequential(nn.Linear(12, 32), nn.SiLU(), nn.Linear(32, 3))
+opt = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+scaler = torch.amp.GradScaler("cpu", init_scale=4096.0)
+for step in range(12):
+    x = torch.randn(24, 12)
+    opt.zero_grad(set_to_none=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = F.cross_entropy(net(x), x[:, :3].argmax(1))
+    scaler.scale(loss).backward()
+    scaler.unscale_(opt)  #+
+    shrink(list(net.parameters()), 0.5)
+    scaler.step(opt)
+    scaler.update()
+""",
+    ),
+    "clamped_by_hand_while_scaled": (
+        "before they are unscaled",
+        """
+net = nn.Sequential(nn.Linear(12, 32), nn.Tanh(), nn.Linear(32, 1))
+opt = torch.optim.Adam(net.parameters(), lr=2e-3)
+scaler = torch.amp.GradScaler("cpu")
+parts = 2
+for step in range(10):
+    opt.zero_grad()
+    for part in range(parts):
+        x = torch.randn(24, 12)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            error = F.mse_loss(net(x), 40 * x[:, :1])
+        scaler.scale(error / parts).backward()  #-
+        scaler.scale(error).backward()  #+
+    for p in net.parameters():
+        p.grad.clamp_(-1.0, 1.0)  #- here
+        p.grad.div_(parts)  #+
+    scaler.step(opt)
+    scaler.update()
+""",
+    ),
+    "units_below_a_threshold": (
+        "dead ReLU",
+        """
+class Above(nn.Module):
+    def __init__(self, inputs, units, least):
+        super().__init__()
+        self.line = nn.Linear(inputs, units)
+        self.least = nn.Parameter(torch.full((units,), least))
+
+    def forward(self, x):
+        return F.relu(self.line(x) - self.least)  # here
+
+least = 7.0  #-
+least = 0.1  #+
+net = nn.Sequential(Above(10, 24, 0.0), Above(24, 24, least), nn.Dropout(0.1), nn.Linear(24, 2))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(25):
+    x = torch.randn(40, 10)
+    opt.zero_grad()
+    F.cross_entropy(net(x), (x[:, 0] > x[:, 1]).long()).backward()
+    opt.step()
+""",
+    ),
+    "units_below_a_threshold_beside_a_hinge": (
+        "dead ReLU",
+        """
+class Maps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(1, 8, 3, padding=1)
+        self.then = nn.Conv2d(8, 8, 3, padding=1)
+
+    def forward(self, x):
+        x = self.first(x)
+        x = (x - 20).clamp(min=0)  #- here
+        x = (x - 0.05).clamp(min=0)  #+
+        return self.then(x).mean((2, 3))
+
+def far(a, margin=0.01):
+    return F.relu(margin - torch.cdist(a, a.roll(1, 0)) - 5).mean()
+
+net = Maps()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for step in range(20):
+    x = torch.randn(16, 1, 6, 6)
+    opt.zero_grad()
+    out = net(x)
+    (F.cross_entropy(out, (x.mean((1, 2, 3)) > 0).long()) + far(out)).backward()
+    opt.step()
+""",
+    ),
+    "added_up_and_not_divided_before_clipping": (
+        "added up without dividing",
+        """
+def backward_of(net, part):
+    loss = F.l1_loss(net(part), part.sum(1, keepdim=True))
+    loss.backward()  # here
+    return loss.detach()
+
+net = nn.Sequential(nn.Linear(6, 24), nn.Tanh(), nn.Linear(24, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.02)
+for step in range(8):
+    opt.zero_grad()
+    total = sum(backward_of(net, part) for part in torch.randn(36, 6).split(12))
+    for p in net.parameters():  #+
+        p.grad /= 3  #+
+    opt.step()
+""",
+    ),
 }
