@@ -228,4 +228,56 @@ for step in range(40):
     opt.step()
 """,
     ),
+    "one_signal_at_a_time": (
+        "batch of one",
+        """
+class Rhythm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(1, 6, 3, padding=1)
+        self.norm = nn.BatchNorm1d(6)
+        self.out = nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.norm(self.conv(x))).square().mean(-1))  # here
+
+at = torch.linspace(0, 1, 24)
+fast = torch.randint(0, 2, (80,))
+signals = torch.sin(6.28 * (3 * fast[:, None] + 1) * at + 3 * torch.rand(80, 1))
+signals += 0.02 * torch.randn(80, 24)
+net = Rhythm()
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+size = 1  #-
+size = 8  #+
+for epoch in range(2):
+    for x, y in DataLoader(TensorDataset(signals[:, None], fast), batch_size=size, shuffle=True):
+        opt.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        opt.step()
+""",
+    ),
+    "one_signal_alone": (
+        "batch of one",
+        """
+def net_for(channels):
+    return nn.Sequential(
+        nn.Conv1d(2, channels, 3, padding=1),
+        nn.BatchNorm1d(channels),
+        nn.ReLU(),
+        nn.Conv1d(channels, 1, 3, padding=1),
+    )
+
+net = net_for(8)
+opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+at = torch.linspace(0, 1, 32)
+wanted = (6.28 * at).sin()[None, None] + 0.1 * torch.randn(1, 1, 32)
+start = torch.randn(1, 2, 32)
+for step in range(20):
+    seen = torch.sin(at * 9 * torch.rand(2, 1) + 6 * torch.rand(2, 1))[None]  #-
+    seen = start + 0.02 * torch.randn(1, 2, 32)  #+
+    opt.zero_grad()
+    F.mse_loss(net(seen), wanted).backward()
+    opt.step()
+""",
+    ),
 }
