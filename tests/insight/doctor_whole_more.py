@@ -170,14 +170,14 @@ x, y = windows[:, :8], windows[:, 8:]
 model = Forecaster()
 rate = 1.0  #-
 rate = 1e-3  #+
-optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+optimizer = torch.optim.Adam(model.parameters(), lr=rate)  # here
 losses = []
 for epoch in range(4):
     for rows in torch.randperm(len(x)).split(53):
         loss = F.mse_loss(model(x[rows]), y[rows])
         optimizer.zero_grad()
         loss.backward()
-        optimizer.step()  # here
+        optimizer.step()
         losses.append(loss.item())
 """,
     ),
@@ -196,14 +196,14 @@ class Classifier(nn.Module):
 x = torch.randn(256, 8)
 y = x[:, :3].argmax(1)
 model = Classifier()
-optimizer = torch.optim.Adam(model.parameters(), lr=0.3)  #-
+optimizer = torch.optim.Adam(model.parameters(), lr=0.3)  #- here
 optimizer = torch.optim.Adam(model.parameters(), lr=0.03)  #+
 history = []
 for epoch in range(14):
     loss = F.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()
-    optimizer.step()  # here
+    optimizer.step()
     history.append(loss.item())
 """,
     ),
@@ -224,12 +224,12 @@ y = x[:, :3].argmax(1)
 model = Classifier()
 rate = 3.0  #-
 rate = 0.3  #+
-optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+optimizer = torch.optim.SGD(model.parameters(), lr=rate)  # here
 for epoch in range(16):
     optimizer.zero_grad()
     loss = F.cross_entropy(model(x), y)
     loss.backward()
-    optimizer.step()  # here
+    optimizer.step()
 """,
     ),
     "rate_too_high_in_a_valley": (
@@ -247,14 +247,14 @@ x, y = make_data()
 model = nn.Linear(5, 1)
 rate = 0.15  #-
 rate = 0.02  #+
-optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+optimizer = torch.optim.SGD(model.parameters(), lr=rate)  # here
 losses = []
 for epoch in range(12):
     predicted = model(x)
     loss = F.mse_loss(predicted, y)
     optimizer.zero_grad()
     loss.backward()
-    optimizer.step()  # here
+    optimizer.step()
     losses.append(loss.item())
 """,
     ),
@@ -280,14 +280,15 @@ class MLP(nn.Module):
 x = torch.randn(150, 7)
 y = torch.cat([x[:, :1] ** 2, x[:, 1:2] - x[:, 2:3]], 1)
 model = MLP(7, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"], momentum=config["momentum"])
+rate, momentum = config["lr"], config["momentum"]
+optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum)  # here
 loader = DataLoader(TensorDataset(x, y), batch_size=config["batch"], shuffle=True)
 for epoch in range(config["epochs"]):
     for inputs, targets in loader:
         loss = F.mse_loss(model(inputs), targets)
         optimizer.zero_grad()
         loss.backward()
-        optimizer.step()  # here
+        optimizer.step()
 """,
     ),
     "distances_to_itself": (

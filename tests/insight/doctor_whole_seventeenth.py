@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from doctor_whole_eighteenth import EIGHTEENTH
+
 SEVENTEENTH: dict[str, tuple[str, str]] = {
     "parts_of_a_loss_by_name": (
         "kept with their graphs",
@@ -355,4 +357,5 @@ kinds = (pictures.mean((1, 2, 3)) > 0).long()
 fit(nn.Sequential(nn.Flatten(), nn.Linear(36, 16), nn.ReLU(), nn.Linear(16, 2)), pictures, kinds)
 """,
     ),
+    **EIGHTEENTH,
 }

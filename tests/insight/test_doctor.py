@@ -64,6 +64,13 @@ def test_clean_programs_are_not_blamed(name, tmp_path):
     assert not found, [str(f) for f in found]
 
 
+def test_a_rate_that_rises_where_nobody_looks_is_not_0(tmp_path, monkeypatch):
+    monkeypatch.setattr(Observer, "_may_spend", lambda observer, share: False)
+    source = WHOLE_HEADER + WHOLE_CLEAN["training_that_begins_later"]
+    found = watched(source.replace("step < 8", "step < 18"), tmp_path / "later.py")
+    assert not found, [str(f) for f in found]
+
+
 @pytest.mark.parametrize("name", WHOLE_CLEAN)
 def test_clean_whole_programs_are_not_blamed(name, tmp_path):
     found = watched(WHOLE_HEADER + WHOLE_CLEAN[name], tmp_path / f"{name}.py")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
-from clew._insight.debug.doctor.nodes import behind, maker
+from clew._insight.debug.doctor.nodes import behind, maker, name_of
 from clew._insight.debug.doctor.rule import CALLS, Rule, values
 from clew._insight.debug.doctor.run import Call
 from clew._insight.debug.place import Place
@@ -34,20 +34,28 @@ class Rationed(Rule):
 
 class DeadReLU(Rationed):
     mistake = "dead ReLU"
-    operations = few = ("nn.functional.relu", "relu", "clamp", "_clamp")
+    LAYERS = ("nn.functional.linear", "conv1d", "conv2d", "conv3d")
+    operations = few = ("nn.functional.relu", "relu", "clamp", "_clamp", *LAYERS)
 
     SHARE = 0.9
+    # What leaves units that give 0 as they are.
+    BETWEEN = ("MaskedDropout", "MaxPool2d", "AvgPool2d", "MaxPool1d", "AvgPool1d")
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.seen: dict[Any, tuple[Place | None, list[tuple[float, int]]]] = {}
+        # Of differences since the last backward: by the number of the node, the call and what
+        # was seen. A hinge is 0 where all is well, and goes into a loss, not into a layer.
+        self.hinges: dict[int, tuple[Call, tuple[float, int]]] = {}
+        self.at = -1  # the backwards before
 
     def operation(self, call: Call) -> None:
+        if call.name in self.LAYERS:
+            self._goes_on(call.inputs[0])
+            return
         out = call.outputs[0]
         if out.grad_fn is None or out.dim() < 2 or out.shape[0] < 4 or self.is_enough(call):
             return
-        if not self._of_a_layer(call.inputs[0]):
-            return  # a hinge, which is 0 where all is well
         v = values(out)
         units = 1 if out.dim() != 3 else 2
         if v.shape[units] < 4:
@@ -56,8 +64,26 @@ class DeadReLU(Rationed):
         if "clamp" in call.name and v.min() < 0:
             return  # the bound is another one
         dead = float((v.max(axis=others) <= 0).mean())
+        if not self._of_a_layer(call.inputs[0]):
+            if self.at != self.run.backwards:
+                self.at = self.run.backwards
+                self.hinges.clear()
+            self.hinges[out.grad_fn._sequence_nr()] = (call, (dead, v.shape[units]))
+            return
         _, shares = self.seen.setdefault(call.key, (call.place, []))
         shares.append((dead, v.shape[units]))
+
+    def _goes_on(self, x: Tensor) -> None:
+        """Notes a difference without its negative values that a layer is given."""
+        if not self.hinges or self.at != self.run.backwards:
+            return
+        node = behind(x.grad_fn)
+        while node is not None and name_of(node) in self.BETWEEN:
+            node = behind(node.next_functions[0][0])
+        if node is not None and (found := self.hinges.pop(node._sequence_nr(), None)) is not None:
+            call, share = found
+            _, shares = self.seen.setdefault(call.key, (call.place, []))
+            shares.append(share)
 
     @staticmethod
     def _of_a_layer(x: Tensor) -> bool:

@@ -22,6 +22,7 @@ class LayerGradients(Rule):
     EXPLODING = 1e4
     LOST = 1e-6  # the first layer's gradient by that of the last bias
     FADED = 1e-2  # every weight's gradient by that of the last bias
+    OWN = 1e-1  # the last weight's: what biases before it have learned goes in
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
@@ -70,13 +71,16 @@ class LayerGradients(Rule):
             if bad and not at_once:
                 continue  # told by who finds where a NaN comes from
             biases = self.biases[key]
+            # That of one batch may be small by chance, as where its classes are balanced.
+            bias = sorted(size for _, size in biases)[len(biases) // 2]
             if (
                 not bad
                 and len(rounds[0]) >= 4
                 and all(
                     0 < row[0][1] < self.LOST * bias
-                    and max(size for _, size in row) < self.FADED * bias
-                    for row, (_, bias) in zip(rounds, biases)
+                    and max(size for _, size in row[:-1]) < self.FADED * bias
+                    and row[-1][1] < self.OWN * bias
+                    for row in rounds
                 )
             ):
                 most = max(size for _, size in rounds[-1])

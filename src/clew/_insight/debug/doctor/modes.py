@@ -343,12 +343,15 @@ class BatchOfOne(Rule):
 
     MANY = 16  # numbers of a sample that tell it from others
     ALIKE = 0.95  # their correlation
+    SHORT = 64  # a signal of which two may be alike by chance
+    CHANCE = 0.25  # of its pairs, so many of them
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
         self.seen: dict[Any, list[int]] = {}
         self.before: dict[Any, Any] = {}  # by line: numbers of the sample before
         self.alone = False  # whether it is one picture, which the model is made for
+        self.pairs: dict[Any, list[bool]] = {}  # of short signals, by line: whether alike
         self.told: dict[Any, tuple[Place | None, str]] = {}
 
     def operation(self, call: Call) -> None:
@@ -361,8 +364,12 @@ class BatchOfOne(Rule):
             return
         counts = self.seen.setdefault(call.key, [0, 0])
         counts[x.shape[0] == 1] += 1
-        if x.shape[0] == 1 and self._is_again(call.key, some(x)):
-            self.alone = True
+        if x.shape[0] == 1:
+            again = self._is_again(call.key, some(x))
+            if x.dim() == 3 and x.shape[2] <= self.SHORT:
+                self.pairs.setdefault(call.key, []).append(again)
+            else:
+                self.alone = self.alone or again
         if counts[1] >= 2:
             self.told[call.key] = (
                 call.place,
@@ -372,7 +379,8 @@ class BatchOfOne(Rule):
             )
 
     def finish(self) -> None:
-        for place, seen in () if self.alone else self.told.values():
+        again = any(sum(pairs) >= self.CHANCE * len(pairs) for pairs in self.pairs.values())
+        for place, seen in () if self.alone or again else self.told.values():
             change = "use larger batches (drop_last=True leaves a last one of 1 out), or GroupNorm"
             self.find(place, seen, change)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
+from clew._base.origins import in_package
 from clew._insight.debug.doctor.rule import Rule, size_of, some, values
 from clew._insight.debug.doctor.run import Batch, Pass, Watched
 from clew._insight.debug.doctor.source import parsed
@@ -123,7 +124,9 @@ class RateZero(Rule):
                 continue
             schedule, place = made
             at = self._divided(schedule)
-            if any(rates) and at is None:
+            # Later steps need not have been looked at: the rate may have risen since.
+            rates_now = [float(g.get("lr", 1.0)) for g in watched.optimizer.param_groups]
+            if (any(rates) or any(rates_now)) and at is None:
                 continue  # training may be meant to begin later
             idle = next((i for i, rate in enumerate(rates) if rate), len(rates))
             self.find(
@@ -175,6 +178,7 @@ class UpdateSize(Rule):
         self.cosines: dict[int, list[float]] = {}
         self.ratios: dict[int, list[float]] = {}
         self.rates: dict[int, list[float]] = {}
+        self.numbers: dict[int, list[int]] = {}  # of the steps that were looked at
         self.losses: list[float] = []  # of each step the mean: parts of a batch differ
         self.parts: list[float] = []  # since the last step
         self.passes = 0
@@ -229,6 +233,7 @@ class UpdateSize(Rule):
         self.rates.setdefault(id(watched), []).append(
             max(float(g["lr"]) for g in watched.optimizer.param_groups)
         )
+        self.numbers.setdefault(id(watched), []).append(watched.steps)
 
     def finish(self) -> None:
         self._close()
@@ -238,6 +243,7 @@ class UpdateSize(Rule):
             rates = self.rates.get(id(watched), [])
             if len(ratios) < _IN_A_ROW:
                 continue
+            place, at = self._where(watched)
             middle = sorted(ratios)[len(ratios) // 2]
             first, last = (self.losses[0], self.losses[-1]) if self.losses else (0.0, 0.0)
             diverged = last != last or last in (float("inf"), float("-inf"))
@@ -264,26 +270,44 @@ class UpdateSize(Rule):
                     how += f"; each gradient points against the one before (cosine {turn:.2f})"
 
                 self.find(
-                    watched.step_place,
+                    place,
                     f"a step changes weights by {middle:.3g} of their own size (typical is "
                     f"0.001), and the loss went from {first:.4g} to {last:.4g}{how}; "
-                    f"lr={rates[-1]:g}",
+                    f"lr={rates[-1]:g}{at}",
                     f"lower the learning rate: try lr={rates[-1] / 10:g} or less",
                     id(watched),
                 )
-            elif (
-                (
-                    max(ratios) < self.LOW
-                    or (max(ratios) < self.TINY[0] and rates[0] <= self.TINY[1])
-                )
-                and 0 < rates[0] <= self.SMALL
-                and max(rates) <= rates[0] * 1.0001
-                and not diverged
-            ):
+            elif not diverged and self._is_low(watched, ratios, rates):
+                most = max(rates)
+                told = f"lr={most:g}" + (" at most" if most > rates[-1] else "")
                 self.find(
-                    watched.step_place,
+                    place,
                     f"a step changes weights by {middle:.3g} of their own size (typical is "
-                    f"0.001): nothing is learned in any useful time; lr={rates[-1]:g}",
+                    f"0.001): nothing is learned in any useful time; {told}{at}",
                     "raise the learning rate by factors of ten until the loss falls",
                     id(watched),
                 )
+
+    def _is_low(self, watched: Watched, ratios: list[float], rates: list[float]) -> bool:
+        """Whether all steps are too small to learn anything, and the rate is the reason."""
+        most = max(rates)
+        if most <= rates[0] * 1.0001:
+            tiny = max(ratios) < self.TINY[0] and rates[0] <= self.TINY[1]
+            return (tiny or max(ratios) < self.LOW) and 0 < rates[0] <= self.SMALL
+        # A warm-up, or a search for a rate, may go on; one that is over has shown its largest.
+        numbers = self.numbers[id(watched)]
+        peak = next(n for n, rate in zip(numbers, rates) if rate >= most * 0.9999)
+        groups = watched.optimizer.param_groups
+        if peak > watched.steps // 2 or not all("initial_lr" in g for g in groups):
+            return False
+        known = [float(g.get(k, 0.0)) for g in groups for k in ("initial_lr", "max_lr")]
+        now = max(float(g["lr"]) for g in groups)
+        return max(ratios) < self.LOW and now < most and max(most, *known) <= self.TINY[1]
+
+    @staticmethod
+    def _where(watched: Watched) -> tuple[Place | None, str]:
+        """The line that gives an optimizer its rate, and where it steps."""
+        made, step = watched.place, watched.step_place
+        if made is None or in_package(made.file):
+            return step, ""
+        return made, f"; it steps at {step.short}" if step else ""

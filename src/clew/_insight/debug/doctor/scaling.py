@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import linecache
+import re
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from clew import _C, Tensor
 from clew._insight.debug.doctor.nodes import MANY, is_scaled
-from clew._insight.debug.doctor.rule import Rule, values
+from clew._insight.debug.doctor.rule import Rule, size_of, some, values
 from clew._insight.debug.doctor.run import Pass, Watched, call_key
 from clew._insight.debug.doctor.training import is_zero
 from clew._insight.debug.place import Place
 
 _IN_A_ROW = 3  # times that something must happen to be no accident
+_SIZED = re.compile(r"\.(mul|div)_\(|_foreach_(mul|div)_\(|[*/]=")  # gradients in place
 
 
 class Unscaled(Rule):
@@ -36,6 +42,80 @@ class Unscaled(Rule):
                     f"clipped here: the bound acts as one {factor:g} times smaller",
                     "call scaler.unscale_(optimizer) before clipping",
                 )
+
+
+class ClippedByHand(Rule):
+    """Of a program that clips in place, without clip_grad_norm_ and the like."""
+
+    mistake = Unscaled.mistake
+
+    BOUNDS = re.compile(r"\.(clamp|clip)_\(")
+    AWARE = re.compile(r"get_scale\(|\._scale\b")  # of the factor, which the bound may hold
+    SMALL = 1e-2  # a bound by the factor: one that is meant for gradients as they are is larger
+    EQUAL = 1e-4
+    OTHER = 0.1  # how far gradients of two batches differ, by their size
+
+    def __init__(self, run: Any) -> None:
+        super().__init__(run)
+        self.scaling: Any = None
+        # By line: the largest number or the norm that was left, the factor, a gradient.
+        self.left: dict[Any, list[tuple[float, float, Any]]] = {}
+
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "scale":
+            self.scaling = subject if subject.is_enabled() else None
+        elif what == "unscale" and self.scaling is not None and self.run.looking:
+            self._look_at(subject, self.scaling.get_scale())
+
+    def _look_at(self, optimizer: Any, factor: float) -> None:
+        """What a line has left of the gradients that are about to be unscaled."""
+        if factor <= 1:
+            return
+        written: dict[Any, tuple[Any, list[Tensor]]] = {}
+        for p in (p for g in optimizer.param_groups for p in g["params"]):
+            if p.grad is None or p.grad.is_sparse or not p.grad._version:
+                continue
+            raw = _C._place_of_write(p.grad)
+            if raw is not None:
+                written.setdefault(call_key(raw), (raw, []))[1].append(p.grad)
+        for key, (raw, grads) in written.items():
+            place = Place(raw)
+            clamped = self.BOUNDS.search(place.source)
+            if len(grads) < 2 or not (clamped or _SIZED.search(place.source)):
+                continue
+            if self.AWARE.search("".join(linecache.getlines(place.file))):
+                continue
+            arrays = [values(g) for g in grads]
+            if clamped:
+                bound = max(float(np.abs(a).max()) for a in arrays if a.size)
+            else:
+                bound = sum(size_of(a) ** 2 for a in arrays) ** 0.5
+            seen = self.left.setdefault(key, [])
+            largest = max(grads, key=Tensor.numel)
+            seen.append((bound, factor, some(largest).astype(np.float32)))
+            del seen[:-_IN_A_ROW]
+            if len(seen) == _IN_A_ROW and self._is_bound(seen):
+                self.find(
+                    place,
+                    f"the loss was multiplied by {factor:g}, and so are the gradients of "
+                    f"{len(grads)} parameters that are clipped here, to {bound:.3g} in each of "
+                    f"{len(seen)} steps: the bound acts as one {factor:g} times smaller",
+                    "call scaler.unscale_(optimizer) before clipping",
+                    key,
+                )
+
+    def _is_bound(self, seen: list[tuple[float, float, Any]]) -> bool:
+        """Whether gradients that differ were brought to one size, and a small one."""
+        first, factor, _ = seen[-1]
+        if not 0 < first < self.SMALL * factor:
+            return False
+        if any(abs(bound - first) > self.EQUAL * first for bound, _, _ in seen):
+            return False
+        grads = [g for _, _, g in seen]
+        return all(
+            a.shape == b.shape and size_of(a - b) > self.OTHER * size_of(a)
+            for a, b in pairwise(grads)
+        )
 
 
 class StepOnScaled(Rule):
@@ -169,8 +249,24 @@ class UnscaledAccumulation(Rule):
         self.history: dict[Any, list[int]] = {}
         self.inside = False  # of a step, whose closure may run backward several times
 
+    def called(self, what: str, subject: Any, place: Place | None) -> None:
+        if what == "unscale":
+            self._leave_out_divided([p for g in subject.param_groups for p in g["params"]])
+
     def stepping(self, watched: Watched) -> None:
         self.inside = True
+        self._leave_out_divided(watched.params)
+
+    def _leave_out_divided(self, params: list[Tensor]) -> None:
+        """Of gradients that the program divides by itself nothing is to be said."""
+        if all(call[0] < 2 for call in self.calls.values()):
+            return
+        for p in params[:MANY]:
+            raw = _C._place_of_write(p.grad) if p.grad is not None and p.grad._version else None
+            if raw is not None and call_key(raw) not in self.calls:
+                if _SIZED.search(Place(raw).source):
+                    self.calls.clear()
+                    return
 
     def backward(self, pass_: Pass) -> None:
         if pass_.how == "grad" or len(pass_.roots) != 1 or self.inside:
