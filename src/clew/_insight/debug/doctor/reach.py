@@ -261,12 +261,14 @@ class ParameterRegistration(Rule):
         super().__init__(run)
         self.fed: dict[int, list[Any]] = {}  # parameter, passes, use, steps before the second
         self.first: dict[int, Any] = {}  # the first values of those that no optimizer has
+        self.training: set[int] = set()  # models in training mode at some backward
 
     def backward(self, pass_: Pass) -> None:
         if pass_.how == "grad":
             return
         from clew.nn import Parameter
 
+        self.training |= {id(model) for model in self.run.models if model.training}
         for leaf in pass_.leaves:
             if isinstance(leaf, Parameter):
                 entry = self.fed.setdefault(id(leaf), [leaf, 0, None, 0])
@@ -370,7 +372,7 @@ class ParameterRegistration(Rule):
                 "requires_grad_(False)",
                 key,
             )
-        elif model.training and self._is_left_out(model, lost, stepping):
+        elif id(model) in self.training and self._is_left_out(model, lost, stepping):
             w = self._same_again(stepping)
             self._found(
                 w.place or w.step_place,
