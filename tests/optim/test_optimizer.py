@@ -414,3 +414,21 @@ def test_a_wrapper_that_makes_nothing_of_its_own_is_no_optimizer_to_global_hooks
     finally:
         handle.remove()
     assert seen == [inner]
+
+
+def test_hooks_see_an_optimizer_that_was_unpickled_before_any_was_made():
+    class Own(clew.optim.SGD):
+        def step(self, closure=None):
+            return None
+
+    w = clew.ones(2, requires_grad=True)
+    own = Own.__new__(Own)  # as pickle does, with the state of one of another process
+    own.__setstate__(clew.optim.SGD([w], lr=0.1).__dict__)
+    seen = []
+    handle = clew.optim.optimizer.register_optimizer_step_post_hook(lambda o, *_: seen.append(o))
+    try:
+        w.sum().backward()
+        own.step()
+    finally:
+        handle.remove()
+    assert seen == [own]

@@ -213,6 +213,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._patch_step_function()
         self._clew_make_hook_tables()
         self.defaults.setdefault("differentiable", False)
 
