@@ -74,6 +74,14 @@ const Tensor* full_operand(std::span<const Tensor> in) {
   return full;
 }
 
+// What a call that waits is to fill; undefined where the call runs at once.
+Tensor result_to_wait(const OpDef& op, std::span<const Tensor> in, DType output) {
+  const Dims sizes = elementwise_shape(op, in);
+  const Device device = device_of(op, in);
+  if (device != Device::CPU || !waits(in, numel_of(sizes), true)) return {};
+  return empty_like_inputs(sizes, in, output, NewBytes::pending(device));
+}
+
 // Whether the result may be written over in[0], which holds a gradient of no further use.
 bool disposes(const TensorObj* disposable, std::span<const Tensor> in, DType output) {
   return disposable && in[0].get() == disposable && disposable->dtype == output;
@@ -329,14 +337,9 @@ Tensor run_elementwise(const OpDef& op, std::span<const Tensor> in, const void* 
     const Tensor& t = in[i];
     same_shape = !t.is_meta() && (t.ndim() == 0 || (t.is_contiguous() && t.sizes() == a.sizes()));
   }
-  Tensor out;
-  if (modes.deferred) [[unlikely]] {
-    const Dims sizes = elementwise_shape(op, in);
-    const Device device = device_of(op, in);
-    if (device == Device::CPU && waits(in, numel_of(sizes), true))
-      out = empty_like_inputs(sizes, in, types.output, NewBytes::pending(device));
-  }
+  Tensor out = modes.deferred ? result_to_wait(op, in, types.output) : Tensor();
   if (out) {
+    // run_elementwise_into() keeps the call
   } else if (same_shape) {
     out = disposes(disposable, in, types.output) ? a : empty(a.sizes(), types.output);
   } else if (const Tensor* full = full_operand(in)) {

@@ -146,7 +146,8 @@ bool Group::is_a_value_a_row(const Operand& o, const Shape& result) const {
 }
 
 int Group::find(const Operand& o, Extent extent) const {
-  for (size_t i = 0; i < sources_.size(); ++i) {
+  // Each is there once; what was made last is asked for most.
+  for (size_t i = sources_.size(); i-- > 0;) {
     const Source& s = sources_[i];
     if (!s.of || s.extent != extent || s.storage != o.storage || s.of->offset != o.offset ||
         s.of->dtype != o.dtype)

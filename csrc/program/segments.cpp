@@ -209,9 +209,8 @@ void Group::plan_chunks(Segment& g) {
       counted[i] = true;
     }
   }
-  std::stable_sort(
-      g.moves.begin(), g.moves.end(),
-      [](const Segment::Move& a, const Segment::Move& b) { return a.source < b.source; });
+  std::sort(g.moves.begin(), g.moves.end(),
+            [](const Segment::Move& a, const Segment::Move& b) { return a.source < b.source; });
   g.chunk =
       std::clamp(chunk_bytes() / std::max<int64_t>(bytes, 1) / 64 * 64, least_chunk, most_chunk);
   g.fetches = memory > near_bytes();
