@@ -55,9 +55,10 @@ venv: $(VENV)/tested ## build and install everything into .venv (only what chang
 test: venv ## run the tests (TESTS=tests/ops for some of them)
 	$(PY) -m pytest -n $(JOBS) $(TESTS)
 
-waiting: venv ## run the tests with calls of any size that wait (docs/compile.md), and 20,000 random programs
+waiting: venv ## run the tests with calls of any size that wait (docs/compile.md), and 30,000 random programs
 	$(PY) -m pytest -n $(JOBS) --deferred $(TESTS)
 	PYTHONPATH=tests $(PY) -W ignore tests/program/random_programs.py 20000
+	PYTHONPATH=tests $(PY) -W ignore tests/program/random_passes.py 10000
 
 # Where nothing is built yet, a build for this processor alone is there a minute or two earlier.
 demo: $(if $(wildcard $(VENV)/installed),$(VENV)/installed,$(VENV)/installed-here) ## build, train the two demonstration models

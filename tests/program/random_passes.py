@@ -16,6 +16,7 @@ import numpy as np
 
 import clew
 from clew import _C
+from program.random_programs import compare_runs, main
 
 UNARY = "exp sin tanh sigmoid relu abs neg sqrt log1p square reciprocal sign floor erf".split()
 BINARY = "add sub mul maximum minimum".split()
@@ -293,19 +294,6 @@ def bits(x: clew.Tensor) -> Any:
     return (x.double() if x.dtype == clew.bfloat16 else x).numpy().copy()
 
 
-def run(seed: int, least: int | None) -> list[Any]:
-    machine = Machine(seed)
-    before = _C._defer(least)
-    try:
-        for _ in range(machine.random.randint(4, 40)):
-            machine.step()
-    finally:
-        _C._defer(before)
-    if machine.random.random() < 0.5:
-        _C._run_deferred()
-    return machine.finish()
-
-
 def same(a: Any, b: Any) -> bool:
     """Equal, with the same bits (NaN has many)."""
     if hasattr(a, "shape"):
@@ -322,25 +310,9 @@ def same_bits(a: Any, b: Any) -> bool:
 
 
 def compare(seed: int, threads: int = 2) -> None:
-    clew.set_num_threads(threads)
-    least = random.Random(seed).choice([0, 0, 0, 1000])
-    eager, waited = run(seed, None), run(seed, least)
-    assert len(eager) == len(waited), f"seed {seed}: another number of observations"
-    for k, (a, b) in enumerate(zip(eager, waited, strict=True)):
-        run_as = f"seed {seed}, {threads} threads, least {least}, observation {k} of {len(eager)}"
-        assert same(a, b), f"{run_as}: {a} {b}"
+    """Raises where waiting makes a difference."""
+    compare_runs(Machine, (4, 40), [0, 0, 0, 1000], same, seed, threads)
 
 
 if __name__ == "__main__":
-    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    bad = 0
-    for number in range(first, first + count):
-        if "-v" in sys.argv:
-            print(number, flush=True)
-        try:
-            compare(number, 1 + number % 2)
-        except AssertionError as problem:
-            bad += 1
-            print(str(problem)[:400].replace("\n", " "), flush=True)
-    print(f"{count} programs, {bad} differ")
-    sys.exit(bad > 0)
+    sys.exit(main(compare) > 0)

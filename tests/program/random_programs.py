@@ -256,18 +256,52 @@ def layout(x: clew.Tensor) -> list[tuple[int, int]]:
     return [(n, s if n > 1 else 0) for n, s in zip(x.shape, x.stride(), strict=True)]
 
 
-def run(seed: int, least: int | None) -> list[Any]:
-    """What the program of that seed lets one see."""
-    machine = Machine(seed)
+def run(machine: Any, steps: tuple[int, int], least: int | None) -> list[Any]:
+    """What a program of so many steps lets one see, with calls that wait from a size on."""
     before = _C._defer(least)
     try:
-        for _ in range(machine.random.randint(5, 60)):
+        for _ in range(machine.random.randint(*steps)):
             machine.step()
     finally:
         _C._defer(before)
     if machine.random.random() < 0.5:
         _C._run_deferred()
-    return machine.finish()
+    seen: list[Any] = machine.finish()
+    return seen
+
+
+def compare_runs(
+    make: Callable[[int], Any],
+    steps: tuple[int, int],
+    sizes: list[int],
+    same: Callable[[Any, Any], bool],
+    seed: int,
+    threads: int,
+) -> None:
+    """Raises where waiting makes a difference; the seed picks a size from which on calls wait."""
+    clew.set_num_threads(threads)
+    least = random.Random(seed).choice(sizes)
+    eager, waited = run(make(seed), steps, None), run(make(seed), steps, least)
+    assert len(eager) == len(waited), f"seed {seed}: another number of observations"
+    for k, (a, b) in enumerate(zip(eager, waited, strict=True)):
+        run_as = f"seed {seed}, {threads} threads, least {least}, observation {k} of {len(eager)}"
+        assert same(a, b), f"{run_as}: {a} {b}"
+
+
+def main(compare: Callable[[int, int], None]) -> int:
+    """Runs the programs that the command line asks for, COUNT [FIRST]; how many differ."""
+    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    bad = 0
+    for number in range(first, first + count):
+        if "-v" in sys.argv:
+            print(number, flush=True)
+        try:
+            compare(number, 1 + number % 2)
+        except AssertionError as problem:
+            bad += 1
+            print(str(problem)[:400].replace("\n", " "), flush=True)
+    print(f"{count} programs, {bad} differ")
+    return bad
 
 
 def same(a: Any, b: Any) -> bool:
@@ -282,23 +316,8 @@ def same(a: Any, b: Any) -> bool:
 
 def compare(seed: int, threads: int = 2) -> None:
     """Raises where waiting makes a difference."""
-    clew.set_num_threads(threads)
-    least = random.Random(seed).choice([0, 0, 100, 16384])
-    eager, waited = run(seed, None), run(seed, least)
-    assert len(eager) == len(waited), f"seed {seed}: another number of observations"
-    for k, (a, b) in enumerate(zip(eager, waited, strict=True)):
-        run_as = f"seed {seed}, {threads} threads, least {least}, observation {k}"
-        assert same(a, b), f"{run_as}: {a} {b}"
+    compare_runs(Machine, (5, 60), [0, 0, 100, 16384], same, seed, threads)
 
 
 if __name__ == "__main__":
-    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    bad = 0
-    for number in range(first, first + count):
-        try:
-            compare(number, 1 + number % 2)
-        except AssertionError as problem:
-            bad += 1
-            print(str(problem)[:300], flush=True)
-    print(f"{count} programs, {bad} differ")
-    sys.exit(bad > 0)
+    sys.exit(main(compare) > 0)
