@@ -32,6 +32,7 @@ struct Source {
   bool brief = false;      // temporary, and used in one segment only
   int16_t slot = -1;       // of scratch, among those of its extent, or of brief ones
   int16_t last = -1;       // the last segment that uses it
+  int16_t before = -1;     // an earlier source in its storage's bucket
   uint32_t uses = 0;       // of its storage by calls of the group
   int64_t item = 0;
   char* data = nullptr;
@@ -68,7 +69,7 @@ struct Segment {
 
 class Group {
  public:
-  Group(const Program& p, size_t first) : p_(p), first_(first) {}
+  Group(const Program& p, size_t first) : p_(p), first_(first) { newest_.fill(-1); }
   // A quick test whether a group may begin at this call.
   static bool begins(const Program& p, size_t first);
   // The first call that does not belong to it.
@@ -101,6 +102,8 @@ class Group {
   int64_t columns_ = 0;  // of a row; 0 where no call works on rows
   std::vector<size_t> put_off_;
   std::vector<Source> sources_;
+  static constexpr size_t buckets = 128;
+  std::array<int16_t, buckets> newest_;  // source by bucket of its storage
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<std::array<Scalar, most_operands>>> numbers_;
   std::vector<std::unique_ptr<std::array<char, 16>>> constants_;
@@ -141,6 +144,12 @@ class Group {
   bool is_a_value_a_row(const Operand& o, const Shape& result) const;
   bool may_read(const Operand& o) const;
   bool may_write(const Operand& o, Source::Extent extent) const;
+  static size_t bucket(const Storage* s) {
+    return (reinterpret_cast<uintptr_t>(s) * 0x9E3779B97F4A7C15u) >> 57;
+  }
+  int over(const Storage* s, int i) const;
+  int first_over(const Storage* s) const;
+  int next_over(const Storage* s, int i) const;
   int find(const Operand& o, Source::Extent extent) const;
   int16_t source_of(const Operand& o, Source::Extent extent);
   int16_t constant(const Scalar& v, DType d);

@@ -145,23 +145,31 @@ bool Group::is_a_value_a_row(const Operand& o, const Shape& result) const {
   return columns == columns_;
 }
 
+// The sources over a storage, newest first; -1 after the last.
+int Group::first_over(const Storage* s) const { return over(s, newest_[bucket(s)]); }
+int Group::next_over(const Storage* s, int i) const {
+  return over(s, sources_[static_cast<size_t>(i)].before);
+}
+int Group::over(const Storage* s, int i) const {
+  while (i >= 0 && sources_[static_cast<size_t>(i)].storage != s)
+    i = sources_[static_cast<size_t>(i)].before;
+  return i;
+}
+
 int Group::find(const Operand& o, Extent extent) const {
-  // Each is there once; what was made last is asked for most.
-  for (size_t i = sources_.size(); i-- > 0;) {
-    const Source& s = sources_[i];
-    if (!s.of || s.extent != extent || s.storage != o.storage || s.of->offset != o.offset ||
-        s.of->dtype != o.dtype)
-      continue;
+  for (int i = first_over(o.storage); i >= 0; i = next_over(o.storage, i)) {
+    const Source& s = sources_[static_cast<size_t>(i)];
+    if (s.extent != extent || s.of->offset != o.offset || s.of->dtype != o.dtype) continue;
     // Full ones lie as the group does, those of rows one after the other.
-    if (extent != Extent::spread || s.of->same_place(o)) return static_cast<int>(i);
+    if (extent != Extent::spread || s.of->same_place(o)) return i;
   }
   return -1;
 }
 
 // Whether o is complete when the pass begins, that is, the group does not write to its storage.
 bool Group::may_read(const Operand& o) const {
-  for (const Source& s : sources_)
-    if (s.written && s.storage == o.storage) return false;
+  for (int i = first_over(o.storage); i >= 0; i = next_over(o.storage, i))
+    if (sources_[static_cast<size_t>(i)].written) return false;
   return std::none_of(put_off_.begin(), put_off_.end(),
                       [&](size_t k) { return p_.results(p_.call(k))[0].storage == o.storage; });
 }
@@ -175,9 +183,8 @@ bool Group::may_write(const Operand& o, Extent extent) const {
       if (read.storage == o.storage) return false;
   }
   const int own = find(o, extent);
-  for (size_t i = 0; i < sources_.size(); ++i)
-    if (sources_[i].storage == o.storage && sources_[i].of && static_cast<int>(i) != own)
-      return false;
+  for (int i = first_over(o.storage); i >= 0; i = next_over(o.storage, i))
+    if (i != own) return false;
   return own < 0 || !sources_[static_cast<size_t>(own)].late;
 }
 
@@ -190,6 +197,7 @@ int16_t Group::source_of(const Operand& o, Extent extent) {
     s.storage = o.storage;
     s.extent = extent;
     s.item = static_cast<int64_t>(itemsize(o.dtype));
+    s.before = std::exchange(newest_[bucket(o.storage)], static_cast<int16_t>(at));
     sources_.push_back(s);
   }
   ++sources_[static_cast<size_t>(at)].uses;
@@ -474,6 +482,9 @@ bool Group::begins(const Program& p, size_t first) {
 }
 
 size_t Group::gather() {
+  const size_t expected = std::min<size_t>(32, p_.size() - first_);
+  steps_.reserve(expected);
+  sources_.reserve(2 * expected);  // they are large to move
   size_t end = first_;
   for (; end < p_.size() && end - first_ < most_calls; ++end) {
     if (takes(p_.call(end))) continue;
