@@ -260,7 +260,7 @@ void apply_plain(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     outs.push_back(run_and_record_elementwise(op, in, attrs, glance));
     return;
   }
-  if (op.quick) {
+  if (op.quick && op.kind != OpKind::Composite) {
     if (Tensor out = run_quick_and_record(op, in, attrs, glance))
       return outs.push_back(std::move(out));
   }
@@ -396,7 +396,8 @@ Tensor apply_one(const OpDef& op, std::span<const Tensor> in, const void* attrs)
   if (plain && elementwise) return run_and_record_elementwise(op, in, attrs, glance);
   if (whole && elementwise && !autocasts() && !collects() && !keeps_recipes())
     return run_seen_elementwise(op, in, attrs, glance);
-  if (plain && op.quick) {
+  const bool by_steps = op.kind == OpKind::Composite && modes.grad && glance.requires_grad;
+  if (plain && op.quick && !by_steps) {
     if (Tensor out = run_quick_and_record(op, in, attrs, glance)) return out;
   }
   Tensors outs;

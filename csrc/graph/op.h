@@ -287,7 +287,8 @@ struct OpDef {
   void (*shape)(const Call&, OutSpecs&) = nullptr;
   void (*cpu)(const Call&, Tensors& outs) = nullptr;
   // shape and cpu in one, for the inputs that are met most; undefined where those must do it, which
-  // also say what is wrong with inputs that do not fit.
+  // also say what is wrong with inputs that do not fit. Of a composite op: what run does, where
+  // nothing is recorded.
   Tensor (*quick)(const Call&) = nullptr;
   Passes (*passes)(const Call&) = nullptr;
   // Of a random op, when calls are gathered (csrc/program): draws at once and leaves what depends
@@ -404,8 +405,8 @@ consteval OpDef general(OpDef op) {
 // Written with other ops, which record themselves; needs no rule of its own.
 consteval OpDef composite(OpDef op) {
   demand(op.signature && op.doc && op.run, "composite: signature, doc and run are required");
-  demand(!op.loops && !op.check_operands && !op.view && !op.shape && !op.cpu && !op.quick &&
-             !op.draw && !op.vjp && !op.no_vjp,
+  demand(!op.loops && !op.check_operands && !op.view && !op.shape && !op.cpu && !op.draw &&
+             !op.vjp && !op.no_vjp,
          "composite: there are fields of another kind");
   return made(op, OpKind::Composite);
 }

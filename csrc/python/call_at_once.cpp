@@ -174,7 +174,7 @@ PyObject* run(FunctionEntry& e, Overload& o, const Laid& laid, bool inplace) {
     apply_inplace(op, in.tensors(), a);
     return Py_NewRef(reinterpret_cast<PyObject*>(in.at[0]));
   }
-  if (o.output_count == 1 && !o.returns_list && op.kind != OpKind::Composite)
+  if (o.output_count == 1 && !o.returns_list && (op.kind != OpKind::Composite || op.quick))
     return wrap(apply_one(op, in.tensors(), a));
   Tensors outs;
   apply(op, in.tensors(), a, outs);

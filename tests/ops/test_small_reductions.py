@@ -130,3 +130,48 @@ def test_where_of_alike_and_of_numbers(dtype):
     both = clew.where(m[:1, :1], t[0, :1], u[None, :1, :1])
     assert both.shape == (1, 1, 1)
     assert clew.where(m[:0], t[:0], u[:0]).shape == (0, 6)
+
+
+def by_eights(row: np.ndarray) -> np.float32:
+    """The sum in the order of vectors of eight: their lanes first, then the rest, then the lanes."""
+    whole = len(row) // 8 * 8
+    lanes = np.zeros(8, "f4")
+    for at in range(0, whole, 8):
+        lanes += row[at : at + 8]
+    total = np.float32(0)
+    for term in [*row[whole:], *lanes]:
+        total += term
+    return total
+
+
+@pytest.mark.parametrize("width", [8, 9, 15, 16, 23, 31])
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 16])
+def test_sums_of_rows_side_by_side_keep_their_order(rows, width):
+    x = numbers(rows, width) * np.float32(10) ** (numbers(rows, width) * 3)
+    wanted = [by_eights(row) for row in x]
+    np.testing.assert_array_equal(clew.tensor(x).sum(1).numpy(), wanted)
+
+
+@pytest.mark.parametrize("width", [2, 4, 8, 16])
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 8, 9, 13])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_of_rows_that_share_a_vector(name, rows, width):
+    x = numbers(rows, width) * 4
+    found = getattr(clew, name)(clew.tensor(x), -1).numpy()
+    wide = x.astype("f8")
+    shifted = wide - wide.max(1, keepdims=True)
+    logs = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    wanted = logs if name == "log_softmax" else np.exp(logs)
+    np.testing.assert_allclose(found, wanted, rtol=3e-6, atol=1e-6 * (name == "log_softmax"))
+    # One row's infinity or NaN does not reach its neighbours.
+    for value in (np.nan, np.inf):
+        spoilt = x.copy()
+        spoilt[rows // 2, width - 1] = value
+        rest = getattr(clew, name)(clew.tensor(spoilt), -1).numpy()
+        assert np.isnan(rest[rows // 2]).any()
+        np.testing.assert_array_equal(np.delete(rest, rows // 2, 0), np.delete(found, rows // 2, 0))
+    masked = x.copy()
+    masked[0, 1:] = -np.inf
+    assert getattr(clew, name)(clew.tensor(masked), -1)[0, 0].item() == float(name == "softmax")
+    masked[0] = -np.inf
+    assert getattr(clew, name)(clew.tensor(masked), -1)[0].isnan().all()

@@ -169,11 +169,75 @@ template <class C, int half = lane_count<C> / 2>
     return largest_lane<C, half / 2>(other > v ? other : v);
   }
 }
+// Joins the lanes of each `half * 2` neighbours; all of these lanes get the result.
+template <int half, class V, class F> [[gnu::always_inline]] inline V join_groups(V v, F&& join) {
+  if constexpr (half == 0) {
+    return v;
+  } else {
+    constexpr auto all = std::make_integer_sequence<int, sizeof(V) / sizeof(v[0])>{};
+    return join_groups<half / 2>(join(v, other_half<half>(v, all)), join);
+  }
+}
+// Softmax, or its logarithm, of U vectors of rows of W elements.
+template <int W, bool log, int U>
+[[gnu::always_inline]] inline void softmax_packed(float* y, const float* x) {
+  constexpr int N = lane_count<float>;
+  typedef float Half __attribute__((vector_size(lane_bytes / 2)));
+  using Wide = Lanes_t<double>;
+  Lanes_t<float> v[U], e[U];
+  for (int u = 0; u < U; ++u) {
+    const Lanes_t<float> from = load(x + u * N);
+    v[u] = from - join_groups<W / 2>(from, [](auto p, auto q) { return q > p ? q : p; });
+    e[u] = v[u];
+  }
+  exp_in_step<float>(e);
+  for (int u = 0; u < U; ++u) {
+    Half part[2], by[2];
+    std::memcpy(part, &e[u], sizeof part);
+    for (int h = 0; h < 2; ++h) {
+      Wide sum = join_groups<W / 2>(__builtin_convertvector(part[h], Wide),
+                                    [](auto p, auto q) { return p + q; });
+      if constexpr (log) {
+        for (int l = 0; l < N / 2; l += W) {
+          const double total = -std::log(sum[l]);
+          for (int k = 0; k < W; ++k) sum[l + k] = total;
+        }
+      } else {
+        sum = 1 / sum;
+      }
+      by[h] = __builtin_convertvector(sum, Half);
+    }
+    Lanes_t<float> factor;
+    std::memcpy(&factor, by, sizeof by);
+    store(y + u * N, log ? v[u] + factor : e[u] * factor);
+  }
+}
+// Rows of W elements, of which a vector holds several.
+template <int W, bool log> void softmax_narrow(float* y, const float* x, int64_t count) {
+  constexpr int N = lane_count<float>, U = 4;
+  int64_t at = 0;
+  for (; at + U * N <= count; at += U * N) softmax_packed<W, log, U>(y + at, x + at);
+  for (; at + N <= count; at += N) softmax_packed<W, log, 1>(y + at, x + at);
+  if (at == count) return;
+  alignas(64) float last[N] = {};
+  const size_t bytes = static_cast<size_t>(count - at) * sizeof(float);
+  std::memcpy(last, x + at, bytes);
+  softmax_packed<W, log, 1>(last, last);
+  std::memcpy(y + at, last, bytes);
+}
 // The maximum may miss an element beside a NaN; then the whole row is NaN anyway.
 template <class C>
 void softmax_few(C* __restrict y, const C* __restrict x, int64_t rows, int64_t width, bool log) {
   constexpr int N = lane_count<C>, U = 4;
   const int64_t count = rows * width;
+  if constexpr (std::is_same_v<C, float>) {
+    if constexpr (N > 8)
+      if (width == 8)
+        return log ? softmax_narrow<8, true>(y, x, count) : softmax_narrow<8, false>(y, x, count);
+    if constexpr (N > 4)
+      if (width == 4)
+        return log ? softmax_narrow<4, true>(y, x, count) : softmax_narrow<4, false>(y, x, count);
+  }
   const bool whole = width % N == 0;
   for (int64_t row = 0; row < count; row += width) {
     if (whole) {

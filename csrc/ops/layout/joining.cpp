@@ -169,21 +169,17 @@ void cat_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<CatAttrs>();
   join(outs[0], c.in, wrapped(a.dim, outs[0].ndim(), "cat"), a.lengths.data());
 }
-Tensor cat_quick(const Call& c) {
-  const auto& a = c.as<CatAttrs>();
-  if (c.in.empty() || !c.in[0].defined()) return {};
-  const Tensor& first = c.in[0];
-  const int64_t at = a.dim < 0 ? a.dim + first.ndim() : a.dim;
-  if (at < 0 || at >= first.ndim() || c.in.size() > 8 ||
-      a.lengths.size() != static_cast<int>(c.in.size()))
-    return {};
+Tensor cat_few(std::span<const Tensor> in, int64_t given) {
+  if (in.empty() || in.size() > 8 || !in[0].defined()) return {};
+  const Tensor& first = in[0];
+  const int n = first.ndim();
+  const int64_t at = given < 0 ? given + n : given;
+  if (at < 0 || at >= n) return {};
   const auto dim = static_cast<int>(at);
-  const int64_t* lengths = a.lengths.data();
   int64_t length = 0;
-  for (const Tensor& t : c.in) {
-    if (!is_dense_beside(t, first) || t.ndim() != first.ndim() || t.size(dim) != *lengths++)
-      return {};
-    for (int d = 0; t->shape != first->shape && d < t.ndim(); ++d)
+  for (const Tensor& t : in) {
+    if (!is_dense_beside(t, first) || t.ndim() != n) return {};
+    for (int d = 0; t->shape != first->shape && d < n; ++d)
       if (d != dim && t.size(d) != first.size(d)) return {};
     length += t.size(dim);
   }
@@ -191,8 +187,19 @@ Tensor cat_quick(const Call& c) {
   int64_t rows = 1;
   for (int d = 0; d < dim; ++d) rows *= sizes[d];
   sizes[dim] = length;
-  return join_few(c.in, sizes, rows);
+  return join_few(in, sizes, rows);
 }
+Tensor joined_quick(const Call& c) {
+  const auto& a = c.as<CatAttrs>();
+  if (a.lengths.size() != static_cast<int>(c.in.size())) return {};
+  const int64_t* lengths = a.lengths.data();
+  for (const Tensor& t : c.in)
+    if (const int64_t dim = a.dim + (a.dim < 0 ? t.ndim() : 0);
+        dim < 0 || dim >= t.ndim() || t.size(static_cast<int>(dim)) != *lengths++)
+      return {};
+  return cat_few(c.in, a.dim);
+}
+Tensor cat_quick(const Call& c) { return cat_few(c.in, c.as<DimAttrs>().dim); }
 void cat_vjp(Vjp& c) {
   const auto& a = c.as<CatAttrs>();
   int64_t at = 0;
@@ -206,7 +213,7 @@ constexpr OpDef joined_op = general({
     .doc = "Joins tensors along a dimension, along which they have the given lengths.",
     .shape = cat_shape,
     .cpu = cat_cpu,
-    .quick = cat_quick,
+    .quick = joined_quick,
     .vjp = cat_vjp,
     .batch = batch_dims,
     .attrs = &attr_info<CatAttrs>,
@@ -229,6 +236,7 @@ Returns: a new tensor of the promoted dtype.
 >>> clew.cat((clew.tensor([1, 2]), clew.tensor([3]))).tolist()
 [1, 2, 3]
 )",
+    .quick = cat_quick,
     .run = cat_run,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
@@ -242,6 +250,7 @@ constexpr OpDef concat_op = composite({
 >>> clew.concat((clew.tensor([1, 2]), clew.tensor([3]))).tolist()
 [1, 2, 3]
 )",
+    .quick = cat_quick,
     .run = cat_run,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
@@ -255,6 +264,7 @@ constexpr OpDef concatenate_op = composite({
 >>> clew.concatenate((clew.tensor([1, 2]), clew.tensor([3]))).tolist()
 [1, 2, 3]
 )",
+    .quick = cat_quick,
     .run = cat_run,
     .attrs = &attr_info<DimAttrs>,
     .offer = Offer::function,
