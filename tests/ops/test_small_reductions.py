@@ -133,7 +133,7 @@ def test_where_of_alike_and_of_numbers(dtype):
 
 
 def by_eights(row: np.ndarray) -> np.float32:
-    """The sum in the order of vectors of eight: their lanes first, then the rest, then the lanes."""
+    """The sum in the order of vectors of eight: the rest first, then what the lanes hold."""
     whole = len(row) // 8 * 8
     lanes = np.zeros(8, "f4")
     for at in range(0, whole, 8):
