@@ -191,7 +191,13 @@ void triangle_shape(const Call& c, OutSpecs& out) {
   out.add(c.in[0].dtype(), c.in[0].sizes());
 }
 template <bool lower> void triangle_cpu(const Call& c, Tensors& outs) {
-  kernels::triangle(outs[0].nd(), c.in[0].nd(), c.as<DiagonalAttrs>().diagonal, lower);
+  const int64_t diagonal = c.as<DiagonalAttrs>().diagonal;
+  kernels::NdView from = c.in[0].nd();
+  if (c.in[0].stride(-1) != 1) {  // copying goes through transposed elements in squares
+    copy_into(outs[0], c.in[0]);
+    from = outs[0].nd();
+  }
+  kernels::triangle(outs[0].nd(), from, diagonal, lower);
 }
 template <bool lower> void triangle_write(const Call& c) {
   const kernels::NdView x = c.in[0].nd();

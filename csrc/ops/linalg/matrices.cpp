@@ -349,29 +349,31 @@ constexpr OpDef unpack_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          const MatrixBatch a = batch_of(c.in[0]);
+          const Tensor a = contiguous(c.in[0]);
           const Tensor pivots = own_pivots(c.in[1]);
-          const int64_t m = a.m, n = a.n, k = std::min(m, n);
+          const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
           check_pivots(pivots, m, "lu_unpack");
-          const Tensor orders = empty({a.count, m}, DType::Int64);
-          with_type(a.tensor, [&]<class T>() {
-            const int64_t row = a.columns ? 1 : n, column = a.columns ? m : 1;
-            over_batch(a.count, cube(m, m + 2 * n, 1), [&](Range r) {
+          const int64_t count = count_of(a, 2);
+          const Tensor orders = empty({count, m}, DType::Int64);
+          with_type(a, [&]<class T>() {
+            over_batch(count, cube(m, m + 2 * n, 1), [&](Range r) {
               for (int64_t i = r.begin; i < r.end; ++i) {
-                const T* lu = a.of<T>()[i];
+                const T* lu = a.data<const T>() + i * m * n;
                 T *p = outs[0].data<T>() + i * m * m, *l = outs[1].data<T>() + i * m * k,
                   *u = outs[2].data<T>() + i * k * n;
                 int64_t* order = orders.data<int64_t>() + i * m;
                 exchange(pivots.data<const int32_t>() + i * k, k, m, order);
                 std::fill_n(p, m * m, T(0));
                 for (int64_t j = 0; j < m; ++j) p[order[j] * m + j] = T(1);
-                for (int64_t x = 0; x < m; ++x) {
-                  for (int64_t y = 0; y < k; ++y)
-                    l[x * k + y] = y < x ? lu[x * row + y * column] : T(x == y ? 1 : 0);
-                }
-                for (int64_t x = 0; x < k; ++x) {
-                  for (int64_t y = 0; y < n; ++y)
-                    u[x * n + y] = y < x ? T(0) : lu[x * row + y * column];
+                for (int64_t x = 0; x < m; ++x, lu += n, l += k) {
+                  const int64_t below = std::min(x, k);
+                  std::copy_n(lu, below, l);
+                  std::fill_n(l + below, k - below, T(0));
+                  if (x >= k) continue;
+                  l[x] = T(1);
+                  std::fill_n(u, x, T(0));
+                  std::copy_n(lu + x, n - x, u + x);
+                  u += n;
                 }
               }
             });
