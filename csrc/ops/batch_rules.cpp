@@ -247,6 +247,20 @@ void batch_matmul(const Batch& b, Tensors& outs) {
   int64_t inner = c.size(column ? 0 : -2);
   require(a.size(-1) == inner, op_name(b.op), ": input.shape[-1] must equal other.shape[-2]; got ",
           a, " and ", c);
+  // Vectors of all samples are the rows of one product, and so are the gradients.
+  if (row && b.batched(0) && c.ndim() == 2 && !b.batched(1))
+    return outs.push_back(matmul(b.value(0), c));
+  if (column && b.batched(1) && a.ndim() > 1 && !b.batched(0) && a.dtype() == c.dtype()) {
+    const Tensor vectors = b.value(1);
+    Dims sizes = vectors.sizes();
+    sizes.resize(sizes.size() - 1);
+    int64_t rows = 1;
+    for (int d = 0; d + 1 < a.ndim(); ++d) {
+      rows *= a.size(d);
+      sizes.push_back(a.size(d));
+    }
+    return outs.push_back(view(linear(vectors, reshape(a, {rows, inner}), {}), sizes));
+  }
   int ndim = std::max({a.ndim(), c.ndim(), 2});
   auto matrix = [&](int i, bool vector, int dim) {
     Tensor t = b.batched(i) ? b.value(i) : b.in[static_cast<size_t>(i)];

@@ -139,6 +139,20 @@ static Tensor turned(const Tensor& t) {
   return alias(t, Dims{t.size(1), t.size(0)}, Dims{t.stride(1), t.stride(0)});
 }
 
+// The sum over all matrices of g @ b^H. Of few columns in all of them one product is made, which
+// reads both turned; else their products are added afterwards.
+static Tensor summed_outer(const Tensor& g, const Tensor& b) {
+  const int64_t m = g.size(-2), n = g.size(-1), k = b.size(-2);
+  if (g.numel() == 0 || g.numel() / m != b.numel() / std::max<int64_t>(1, k) ||
+      n * (m + k) >= m * k)
+    return matmul(g, adjoint(b));
+  const int64_t count = g.numel() / (m * n);
+  const auto columns = [&](const Tensor& t, int64_t rows) {  // of all matrices, in a row
+    return reshape(transpose(reshape(t, {count, rows, n}), 0, 1), {rows, count * n});
+  };
+  return matmul(columns(g, m), adjoint(columns(b, k)));
+}
+
 void product_grads(Vjp& c, const Tensor& g, int first) {
   if (c.needs(first)) {
     const int ra = c.sizes(first).size();
@@ -154,7 +168,7 @@ void product_grads(Vjp& c, const Tensor& g, int first) {
         grad = unsqueeze(grad, -1);
       }
       if (ra == 1) grad = unsqueeze(grad, -2);
-      c.set(first, matmul(grad, adjoint(b)));
+      c.set(first, ra == 2 && b.ndim() > 2 ? summed_outer(grad, b) : matmul(grad, adjoint(b)));
     }
   }
   if (c.needs(first + 1)) {
