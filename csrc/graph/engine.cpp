@@ -391,7 +391,8 @@ struct GraphTask {
       if (!fn) continue;
       const Saved* saved = fn->saved_behind_edges();
       for (uint32_t k = 0; k < fn->saved_count; ++k) saved[k].fetch();
-      for (uint32_t k = 0; k < fn->edge_count; ++k) fetch(fn->edges[k].fn);
+      for (uint32_t k = 0; k < fn->edge_count; ++k)
+        if (const Node* after = fn->edges[k].fn) fetch(after);
     }
   }
 

@@ -37,7 +37,8 @@ struct Dying {
     while (taken - given < fetched && !queue.empty()) {
       Node* n = queue.back();
       queue.pop_back();
-      for (uint32_t i = 0; i < n->edge_count; ++i) fetch_line(n->edges[i].fn);
+      for (uint32_t i = 0; i < n->edge_count; ++i)
+        if (const Node* fn = n->edges[i].fn) fetch_line(fn);
       soon[taken++ % fetched] = n;
     }
     return taken == given ? nullptr : soon[given++ % fetched];

@@ -91,6 +91,7 @@ struct Saved {
   void fetch() const {
     if (kind != Kind::parts) return;  // another pointer, or one to what was given back
     fetch_line(storage);
+    if (!storage->data) return;
     for (int line = 0; line < 4; ++line) fetch_line(storage->at(offset + line * line_bytes));
   }
   uint32_t output_nr() const {

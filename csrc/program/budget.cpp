@@ -57,7 +57,7 @@ class Candidates {
       // The objects are scattered in memory and were last used long ago, so they are prefetched.
       __builtin_prefetch(at(k + 8));
       if (const Content* soon = at(k + 4)) {
-        __builtin_prefetch(soon->storage);
+        if (soon->storage) __builtin_prefetch(soon->storage);
         if (soon->recipe) prefetch(*soon->recipe);
       }
       if (!may_be_given_up(*c)) continue;

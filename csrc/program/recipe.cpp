@@ -491,7 +491,7 @@ class Work {
     for (const Recipe::Input& in : v->recipe->inputs)
       if (in.value) prefetch(*in.value);
     for (const Recipe::Input& in : v->recipe->inputs)
-      if (in.value) __builtin_prefetch(in.value->storage);
+      if (in.value && in.value->storage) __builtin_prefetch(in.value->storage);
   }
   void pop() {
     const Frame f = std::move(frames_.back());

@@ -75,8 +75,9 @@ inline Storage* pop(Storage*& list) {
   s->owner = nullptr;
   // Prefetches what the next result needs while this one is computed.
   if (next) {
-    fetch_line(next->owner);
-    for (size_t i = 0; i < 4; ++i) fetch_line(static_cast<char*>(next->data) + i * line_bytes);
+    if (next->owner) fetch_line(next->owner);
+    if (next->data)
+      for (size_t i = 0; i < 4; ++i) fetch_line(static_cast<char*>(next->data) + i * line_bytes);
   }
   return s;
 }
