@@ -8,8 +8,8 @@ namespace clew {
 
 constexpr size_t line_bytes = 64;
 
-// Prefetches the cache line at p, which must not be null: an address that is not mapped costs a walk
-// through the page tables. The empty asm counts as a side effect; without it the compiler
+// Prefetches the cache line at p, which must not be null: an address that is not mapped costs a
+// walk through the page tables. The empty asm counts as a side effect; without it the compiler
 // would drop calls of functions that only prefetch.
 inline void fetch_line(const void* p) {
   __builtin_prefetch(p, 1);
