@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/kept_blocks.h"
+#include "base/lines.h"
 
 namespace clew {
 
@@ -24,11 +25,18 @@ template <class T> class Slots {
   size_t at_ = 0;      // chunks in use
   size_t live_ = 0;
 
+  // What comes next is on its way from memory meanwhile.
+  static void fetch(Slot* s) {
+    for (size_t at = 0; at < sizeof(Slot); at += line_bytes)
+      fetch_line(reinterpret_cast<char*>(s) + at);
+  }
+
  public:
   void* take() {
     if (!keeps_freed_blocks) return ::operator new(sizeof(T));
     if (Slot* s = free_) {
       free_ = s->next;
+      if (free_) fetch(free_);
       ++live_;
       return s;
     }
@@ -41,7 +49,9 @@ template <class T> class Slots {
       unused_ = in_a_chunk;
     }
     ++live_;
-    return chunks_[at_ - 1] + --unused_;
+    Slot* s = chunks_[at_ - 1] + --unused_;
+    if (unused_ > 0) fetch(s - 1);
+    return s;
   }
   void give(void* p) noexcept {
     if (!keeps_freed_blocks) return ::operator delete(p);
