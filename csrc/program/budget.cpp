@@ -41,7 +41,7 @@ class Candidates {
     double score;
     Content* content;
   };
-  static constexpr size_t looked_at = 96, most = 24;
+  static constexpr size_t looked_at = 96, most = 32;
   std::vector<Candidate> found_;
 
  public:

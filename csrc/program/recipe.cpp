@@ -199,7 +199,7 @@ Recipe::~Recipe() {
     if (out.shape) out.shape->decref();
   if (attrs) {
     if (op->attrs->destroy && !op->attrs->trivial) op->attrs->destroy(attrs);
-    ::operator delete(attrs);
+    if (attrs != small_attrs) ::operator delete(attrs);
   }
 }
 
@@ -277,14 +277,15 @@ using OwnRecipe = std::unique_ptr<Recipe, Released>;
 
 // False where the random source's state cannot be had: another thread draws from it now.
 bool note_attrs(Recipe& r, const OpDef& op, const void* attrs) {
-  void* copy = ::operator new(op.attrs->size);
+  const bool small = op.attrs->size <= sizeof r.small_attrs;
+  void* copy = small ? r.small_attrs : ::operator new(op.attrs->size);
   if (op.attrs->trivial) {
     std::memcpy(copy, attrs, op.attrs->size);
   } else {
     try {
       op.attrs->copy(copy, attrs);
     } catch (...) {
-      ::operator delete(copy);
+      if (!small) ::operator delete(copy);
       throw;
     }
   }
@@ -474,13 +475,20 @@ class Work {
   struct Frame {
     Content* value;
     int ready = 0;  // so many inputs have bytes
-    std::vector<Content*> pinned = {};
+    SmallVec<Content*, 4> pinned = {};
   };
-  std::vector<Frame> frames_;
+  static std::vector<Frame>& spare() {
+    static auto& all = *new std::vector<Frame>();
+    return all;
+  }
+  std::vector<Frame> frames_ = std::exchange(spare(), {});  // whose memory is kept
 
  public:
+  Work() = default;
+  Work(const Work&) = delete;
   ~Work() {
     while (!frames_.empty()) pop();
+    spare() = std::move(frames_);
   }
   bool empty() const { return frames_.empty(); }
   void push(Content* v) {
@@ -494,7 +502,7 @@ class Work {
       if (in.value && in.value->storage) __builtin_prefetch(in.value->storage);
   }
   void pop() {
-    const Frame f = std::move(frames_.back());
+    const Frame f = frames_.back();
     frames_.pop_back();
     for (Content* u : f.pinned) {
       --u->pins;

@@ -4,6 +4,7 @@
 // Invariant: a value without bytes has a recipe or lies in a file; what a recipe reads can
 // itself be had, and is what the call read when it was made.
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -100,7 +101,8 @@ struct Recipe : InSlots<Recipe> {
   bool writes = false;
   bool spoiled = false;  // what it reads has changed
   const OpDef* op = nullptr;
-  void* attrs = nullptr;  // owned
+  void* attrs = nullptr;                                // owned
+  alignas(std::max_align_t) std::byte small_attrs[32];  // where they lie if they fit
   SmallVec<Input, 3> inputs;
   SmallVec<Output, 1> outputs;
   int64_t began = 0;  // ticks
