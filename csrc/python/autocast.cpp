@@ -57,35 +57,44 @@ PyObject* cast_all(PyObject* args, DType dtype) {
     return result.release();
   });
 }
+// _fit(input, target) -> whether the two need no conversion, broadcast or refusal: tensors of one
+// shape and one floating dtype, and no autocast.
+PyObject* fit(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2 || autocasts() || !is_tensor(args[0]) || !is_tensor(args[1])) Py_RETURN_FALSE;
+  const Tensor a = borrow(args[0]), b = borrow(args[1]);
+  return PyBool_FromLong(a.is_floating() && a.dtype() == b.dtype() && a.sizes() == b.sizes());
+}
 PyObject* to_float32(PyObject*, PyObject* args) { return cast_all(args, DType::Float32); }
 PyObject* to_lower(PyObject*, PyObject* args) { return cast_all(args, autocast.dtype); }
 
-PyMethodDef functions[] = {{"_autocasting", autocasting, METH_NOARGS, nullptr},
-                           {"_autocast_state", state, METH_NOARGS, nullptr},
-                           {"_set_autocast", set_state, METH_VARARGS, nullptr},
-                           {"autocast_increment_nesting", increment, METH_NOARGS,
-                            "autocast_increment_nesting()\n--\n\n"
-                            R"(Opens a region in which parameters are cast once; its depth.
+PyMethodDef functions[] = {
+    {"_autocasting", autocasting, METH_NOARGS, nullptr},
+    {"_fit", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(fit)), METH_FASTCALL, nullptr},
+    {"_autocast_state", state, METH_NOARGS, nullptr},
+    {"_set_autocast", set_state, METH_VARARGS, nullptr},
+    {"autocast_increment_nesting", increment, METH_NOARGS,
+     "autocast_increment_nesting()\n--\n\n"
+     R"(Opens a region in which parameters are cast once; its depth.
 
 >>> clew.autocast_increment_nesting(), clew.autocast_decrement_nesting()
 (1, 0)
 )"},
-                           {"autocast_decrement_nesting", decrement, METH_NOARGS,
-                            "autocast_decrement_nesting()\n--\n\n"
-                            R"(Closes the innermost region; the depth that is left.
+    {"autocast_decrement_nesting", decrement, METH_NOARGS,
+     "autocast_decrement_nesting()\n--\n\n"
+     R"(Closes the innermost region; the depth that is left.
 
 >>> clew.autocast_increment_nesting(), clew.autocast_decrement_nesting()
 (1, 0)
 )"},
-                           {"clear_autocast_cache", clear_cache, METH_NOARGS,
-                            "clear_autocast_cache()\n--\n\n"
-                            R"(Forgets the casts of parameters that the region keeps.
+    {"clear_autocast_cache", clear_cache, METH_NOARGS,
+     "clear_autocast_cache()\n--\n\n"
+     R"(Forgets the casts of parameters that the region keeps.
 
 >>> clew.clear_autocast_cache()
 )"},
-                           {"_autocast_float32", to_float32, METH_VARARGS, nullptr},
-                           {"_autocast_lower", to_lower, METH_VARARGS, nullptr},
-                           {}};
+    {"_autocast_float32", to_float32, METH_VARARGS, nullptr},
+    {"_autocast_lower", to_lower, METH_VARARGS, nullptr},
+    {}};
 
 }  // namespace
 

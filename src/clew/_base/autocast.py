@@ -18,6 +18,7 @@ __all__ = ["autocasting", "float32", "in_float32", "lower"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 autocasting = _C._autocasting  # whether autocast is on in this thread
+fit = _C._fit  # whether two tensors have one floating dtype and one shape, and autocast is off
 float32 = _C._autocast_float32  # a tuple: float16 and bfloat16 tensors as float32, the rest as is
 lower = _C._autocast_lower  # a tuple: float32 tensors in the region's dtype
 

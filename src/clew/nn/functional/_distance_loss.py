@@ -8,7 +8,7 @@ from typing import Any
 
 import clew
 from clew._base.arguments import need_tensors
-from clew._base.autocast import autocasting, float32
+from clew._base.autocast import autocasting, fit, float32
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
@@ -130,6 +130,8 @@ def mse_loss(
         >>> clew.nn.functional.mse_loss(clew.tensor([1., 2.]), clew.tensor([1., 4.])).item()
         2.0
     """
+    if reduction == "mean" and size_average is reduce is weight is None and fit(input, target):
+        return _mse_loss(input, target, math.inf, 1.0, 0.0, True)
     if autocasting():
         input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -165,6 +167,8 @@ def l1_loss(
         >>> clew.nn.functional.l1_loss(clew.tensor([1., 2.]), clew.tensor([1., 4.])).item()
         1.0
     """
+    if reduction == "mean" and size_average is reduce is weight is None and fit(input, target):
+        return (input - target).abs().mean()
     if autocasting():
         input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -202,6 +206,8 @@ def smooth_l1_loss(
         >>> clew.nn.functional.smooth_l1_loss(x, y, reduction="none").tolist()
         [0.125, 2.5]
     """
+    if reduction == "mean" and size_average is reduce is None and beta == 1 and fit(input, target):
+        return _smooth_l1_loss(input, target, 1.0, 0.5, 1.0, True)
     if autocasting():
         input, target = float32(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)

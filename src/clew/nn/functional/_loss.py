@@ -8,7 +8,7 @@ from typing import Any
 
 import clew
 from clew._base.arguments import need_tensors
-from clew._base.autocast import autocasting, float32
+from clew._base.autocast import autocasting, fit, float32
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
@@ -181,6 +181,9 @@ def binary_cross_entropy_with_logits(
         >>> [round(x, 4) for x in loss.tolist()]
         [0.6931, 200.0]
     """
+    plain = size_average is reduce is weight is pos_weight is None
+    if plain and reduction == "mean" and fit(input, target):
+        return _binary_cross_entropy_with_logits(input, target).mean()
     if autocasting():
         input, target, weight, pos_weight = float32(input, target, weight, pos_weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
