@@ -4,6 +4,7 @@
 // latest node reached has none left. Nothing here recurses over the graph.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -17,6 +18,26 @@
 #include "graph/watch.h"
 
 namespace clew {
+
+bool Staged::append(const Tensor& a, int64_t n, const Tensor& b, int64_t k) {
+  const int64_t count = k ? b.numel() / k : 0;
+  if (count == 0 || count > 16 || a.numel() != count * n || n == 0 || !a.is_contiguous() ||
+      !b.is_contiguous())
+    return false;
+  if (!left) {
+    left = empty({capacity, n}, a.dtype());
+    right = empty({capacity, k}, b.dtype());
+  }
+  const auto add = [&](const Tensor& all, const Tensor& t, int64_t width) {
+    const size_t row = static_cast<size_t>(width) * itemsize(t.dtype());
+    std::memcpy(all.data<char>() + static_cast<size_t>(rows) * row, t.data<char>(),
+                static_cast<size_t>(count) * row);
+  };
+  add(left, a, n);
+  add(right, b, k);
+  rows += count;
+  return true;
+}
 
 namespace {
 

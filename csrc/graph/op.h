@@ -194,6 +194,9 @@ struct Staged {
   static constexpr int64_t shared_work = 8'000'000;  // multiply-adds from which threads are woken
   Tensor left, right;
   int64_t rows = 0;
+  // Takes the rows of two factors, of n and k elements each; false when they are too many to gain
+  // by it, or do not lie in order.
+  bool append(const Tensor& a, int64_t n, const Tensor& b, int64_t k);
 };
 // Takes this call's rows instead of multiplying them; false when they are too many to gain by it.
 using Stage = bool (*)(Vjp& c, Staged& into);

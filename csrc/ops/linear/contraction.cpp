@@ -84,27 +84,10 @@ void linear_accumulate(Vjp& c, const Tensor& into) {
 // A few rows are collected with those of other calls: their product alone would read and write all
 // of the weight's gradient.
 bool linear_stage(Vjp& c, Staged& into) {
+  const Dims& sizes = c.sizes(1);
   const Tensor& g = c.grad();
-  Tensor x = c.in(0);
-  if (c.sizes(1).size() != 2 || g.is_complex() || g.ndim() == 0 || !x.is_contiguous() ||
-      !g.is_contiguous())
-    return false;
-  const int64_t k = x.size(-1), n = g.size(-1);
-  const int64_t rows = k ? x.numel() / k : 0;
-  if (rows == 0 || rows > 16 || n == 0) return false;
-  if (!into.left) {
-    into.left = empty({Staged::capacity, n}, g.dtype());
-    into.right = empty({Staged::capacity, k}, x.dtype());
-  }
-  auto append = [&](const Tensor& all, const Tensor& t, int64_t width) {
-    const size_t row = static_cast<size_t>(width) * itemsize(t.dtype());
-    std::memcpy(all.data<char>() + static_cast<size_t>(into.rows) * row, t.data<char>(),
-                static_cast<size_t>(rows) * row);
-  };
-  append(into.left, g, n);
-  append(into.right, x, k);
-  into.rows += rows;
-  return true;
+  if (sizes.size() != 2 || g.is_complex()) return false;
+  return into.append(g, sizes[0], c.in(0), sizes[1]);
 }
 
 constexpr OpDef linear_op = general({

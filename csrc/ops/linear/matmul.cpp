@@ -7,7 +7,9 @@
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/product.h"
+#include "ops/calls/reduction.h"
 #include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "tensor/kernel_frame.h"
 
 namespace clew {
@@ -153,6 +155,25 @@ static Tensor summed_outer(const Tensor& g, const Tensor& b) {
   return matmul(columns(g, m), adjoint(columns(b, k)));
 }
 
+// The gradient of the right factor of rb dimensions, before it is summed to its sizes.
+static Tensor right_grad(Tensor a, const Tensor& g, int rb) {
+  Tensor grad = rb == 1 ? unsqueeze(g, -1) : g;
+  if (a.ndim() == 1) {
+    a = unsqueeze(a, 0);
+    grad = unsqueeze(grad, -2);
+  }
+  if (rb <= 2 && a.ndim() > 2) {  // one product instead of a batch of them and a sum
+    const int64_t k = a.size(-1), n = grad.size(-1);
+    const int64_t rows = grad.numel() / std::max<int64_t>(1, n);
+    if (rows * k == a.numel() && n > 0) {
+      a = reshape(a, {rows, k});
+      grad = reshape(grad, {rows, n});
+    }
+  }
+  Tensor result = matmul(adjoint(a), grad);
+  return rb == 1 ? squeeze(result, Dims{-1}) : result;
+}
+
 void product_grads(Vjp& c, const Tensor& g, int first) {
   if (c.needs(first)) {
     const int ra = c.sizes(first).size();
@@ -179,21 +200,7 @@ void product_grads(Vjp& c, const Tensor& g, int first) {
       product_into(out, turned(a), g, one, zero);
       return c.set(first + 1, std::move(out));
     }
-    Tensor grad = rb == 1 ? unsqueeze(g, -1) : g;
-    if (a.ndim() == 1) {
-      a = unsqueeze(a, 0);
-      grad = unsqueeze(grad, -2);
-    }
-    if (rb <= 2 && a.ndim() > 2) {  // one product instead of a batch of them and a sum
-      const int64_t k = a.size(-1), n = grad.size(-1);
-      const int64_t rows = grad.numel() / std::max<int64_t>(1, n);
-      if (rows * k == a.numel() && n > 0) {
-        a = reshape(a, {rows, k});
-        grad = reshape(grad, {rows, n});
-      }
-    }
-    Tensor result = matmul(adjoint(a), grad);
-    c.set(first + 1, rb == 1 ? squeeze(result, Dims{-1}) : std::move(result));
+    c.set(first + 1, right_grad(std::move(a), g, rb));
   }
 }
 
@@ -206,6 +213,27 @@ Tensor product_quick(const Call& c) {
   return product_of_matrices(c.in[0], c.in[1], false, Tensor());
 }
 void product_vjp(Vjp& c) { product_grads(c, c.grad(), 0); }
+
+// The gradient of a right factor that other products read, too (a recurrent network's weight): of a
+// matrix it is added in the product itself.
+void product_accumulate(Vjp& c, const Tensor& into) {
+  const Tensor& g = c.grad();
+  const Tensor a = c.in(0);
+  if (into.ndim() != 2) {
+    const Tensor own = sum_to(right_grad(a, g, into.ndim()), into.sizes());
+    return copy_into(into, add(into, own));
+  }
+  const int64_t k = into.size(0), n = into.size(1), rows = k ? a.numel() / k : 0;
+  if (rows == 0 || n == 0) return;
+  product_into(into, transpose(conj(reshape(a, {rows, k})), 0, 1), reshape(g, {rows, n}), one, one);
+}
+// A few rows are collected with those of other calls, as linear() does.
+bool product_stage(Vjp& c, Staged& into) {
+  const Dims& sizes = c.sizes(1);
+  const Tensor& g = c.grad();
+  if (sizes.size() != 2 || g.is_complex()) return false;
+  return into.append(c.in(0), sizes[0], g, sizes[1]);
+}
 
 void require_ranks(const Call& c, int first, int a, int b) {
   require(c.in[first].ndim() == a && c.in[first + 1].ndim() == b, c.name(), ": operands must have ",
@@ -251,6 +279,10 @@ tensor([3., 7.])
     .saves = keep_other,
     .vjp = product_vjp,
     .batch = batch_matmul,
+    .accumulate = product_accumulate,
+    .accumulates = 1,
+    .accumulates_part = false,
+    .stage = product_stage,
     .autocast = Autocast::lower,
     .is_product = true,
     .flops = "2 * numel(result) * input[-1]",
@@ -277,6 +309,10 @@ tensor([[11.]])
     .saves = keep_other,
     .vjp = product_vjp,
     .batch = batch_matmul,
+    .accumulate = product_accumulate,
+    .accumulates = 1,
+    .accumulates_part = false,
+    .stage = product_stage,
     .autocast = Autocast::lower,
     .is_product = true,
     .flops = "2 * numel(result) * input[-1]",
@@ -482,8 +518,8 @@ tensor([4., 4.])
     .backward_flops = "wanted(batch1, batch2) * flops",
 });
 
-constexpr const OpDef* all[] = {&matmul_op, &mm_op,    &bmm_op,   &mv_op,
-                                &dot_op,    &addmm_op, &addmv_op, &baddbmm_op};
+constexpr const OpDef* listed[] = {&matmul_op, &mm_op,    &bmm_op,   &mv_op,
+                                   &dot_op,    &addmm_op, &addmv_op, &baddbmm_op};
 
 }  // namespace
 
@@ -504,6 +540,6 @@ Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scal
 }
 
 extern const OpList matmul_ops;
-const OpList matmul_ops = op_list(all);
+const OpList matmul_ops = op_list(listed);
 
 }  // namespace clew
