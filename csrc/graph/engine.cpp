@@ -230,13 +230,20 @@ struct GraphTask {
     std::optional<Alone> alone;
     if (s.rows * left.size(1) * right.size(1) < Staged::shared_work) alone.emplace();
     s.rows = 0;
-    if (!n->grad_in) {
+    const bool first = !n->grad_in;
+    if (first)
       n->grad_in = empty(meta.sizes(), meta.dtype);
-      builtins.multiply_into(n->grad_in, left, right, Scalar(0));
-    } else {
+    else
       make_exclusive(n->grad_in, meta);
-      builtins.multiply_into(n->grad_in, left, right, Scalar(1));
+    Tensor into = n->grad_in;
+    if (into.ndim() > 2) {  // stacks of matrices are one of more rows
+      if (!into.is_contiguous()) {
+        n->grad_in = empty(meta.sizes(), meta.dtype);
+        copy_into(n->grad_in, into);
+      }
+      into = alias(n->grad_in, Dims{left.size(1), right.size(1)}, Dims{right.size(1), 1});
     }
+    builtins.multiply_into(into, left, right, Scalar(first ? 0 : 1));
   }
 
   // Whether, by its reference count, n still expects gradients from other nodes than the one that

@@ -445,6 +445,12 @@ const Tensor& Vjp::last_grad() const {
     modes.disposable = g.get();
   return g;
 }
+uint32_t matrix_factor_of(const Node& product) {
+  const Edge& left = product.edges[0];
+  if (!left.fn) return 1;
+  const int matrices = left.fn->meta(left.nr).sizes().size();  // the last two dims are the matrix
+  return matrices >= 2 && product.meta0.sizes().size() == matrices - 1 ? 0 : 1;
+}
 bool Vjp::has_in(int i) const { return op_node(node_).saved_slot(i) >= 0; }
 constinit thread_local Skip skip;
 

@@ -259,6 +259,8 @@ struct Skip {
 };
 extern constinit thread_local Skip skip;
 
+uint32_t matrix_factor_of(const Node& product);
+
 // A node of an OpDef. Behind it in the same block of memory: attributes, edges, saved tensors, what
 // it knows of outputs after the first.
 struct OpNode final : Node {
@@ -271,7 +273,9 @@ struct OpNode final : Node {
   Saved& saved(int slot) const { return saved_behind_edges()[slot]; }
   ~OpNode() override;
   void run(std::span<const Tensor> grads, Tensor* out) override;
-  uint32_t accumulated_input() const override { return op->accumulates; }
+  uint32_t accumulated_input() const override {
+    return op->accumulates == matrix_factor ? matrix_factor_of(*this) : op->accumulates;
+  }
   bool accumulates_part() const override { return op->accumulates_part; }
   void run_into(std::span<const Tensor> grads, const Tensor& into) override {
     Vjp c(*this, grads, nullptr);

@@ -198,6 +198,9 @@ struct Staged {
   // by it, or do not lie in order.
   bool append(const Tensor& a, int64_t n, const Tensor& b, int64_t k);
 };
+// In the place of an input's number: of a product, the left factor where the other one is a vector
+// and it is not, else the right one.
+constexpr uint8_t matrix_factor = 0xff;
 // Takes this call's rows instead of multiplying them; false when they are too many to gain by it.
 using Stage = bool (*)(Vjp& c, Staged& into);
 // The rule of views that show a part of their input.
@@ -314,7 +317,7 @@ struct OpDef {
   NoRule no_vjp = {};
   BatchRule batch = nullptr;  // without one, vmap runs the op sample by sample
   Accumulate accumulate = nullptr;
-  uint8_t accumulates = 0;  // the input that `accumulate` is about
+  uint8_t accumulates = 0;  // the input that `accumulate` is about, or matrix_factor
   // Whether that gradient is mostly zeros, so that even the first one goes into a buffer.
   bool accumulates_part = true;
   Stage stage = nullptr;  // of the same input

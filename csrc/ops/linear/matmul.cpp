@@ -214,10 +214,15 @@ Tensor product_quick(const Call& c) {
 }
 void product_vjp(Vjp& c) { product_grads(c, c.grad(), 0); }
 
-// The gradient of a right factor that other products read, too (a recurrent network's weight): of a
+// The gradient of a factor that other products read, too (a recurrent network's weight): of a
 // matrix it is added in the product itself.
 void product_accumulate(Vjp& c, const Tensor& into) {
   const Tensor& g = c.grad();
+  if (c.node().accumulated_input() == 0) {
+    const Tensor column = reshape(g, {g.numel(), 1}), row = unsqueeze(conj(c.in(1)), 0);
+    if (into.ndim() == 2) return product_into(into, column, row, one, one);
+    return copy_into(into, add(into, view(matmul(column, row), into.sizes())));
+  }
   const Tensor a = c.in(0);
   if (into.ndim() != 2) {
     const Tensor own = sum_to(right_grad(a, g, into.ndim()), into.sizes());
@@ -229,10 +234,12 @@ void product_accumulate(Vjp& c, const Tensor& into) {
 }
 // A few rows are collected with those of other calls, as linear() does.
 bool product_stage(Vjp& c, Staged& into) {
-  const Dims& sizes = c.sizes(1);
+  const auto factor = static_cast<int>(c.node().accumulated_input());
+  const Dims& sizes = c.sizes(factor);
   const Tensor& g = c.grad();
-  if (sizes.size() != 2 || g.is_complex()) return false;
-  return into.append(c.in(0), sizes[0], g, sizes[1]);
+  if (g.is_complex()) return false;
+  if (factor == 0) return into.append(g, g.numel(), c.in(1), sizes.back());
+  return sizes.size() == 2 && into.append(c.in(0), sizes[0], g, sizes[1]);
 }
 
 void require_ranks(const Call& c, int first, int a, int b) {
@@ -280,7 +287,7 @@ tensor([3., 7.])
     .vjp = product_vjp,
     .batch = batch_matmul,
     .accumulate = product_accumulate,
-    .accumulates = 1,
+    .accumulates = matrix_factor,
     .accumulates_part = false,
     .stage = product_stage,
     .autocast = Autocast::lower,
@@ -363,6 +370,10 @@ tensor([1., 3.])
     .saves = keep_other,
     .vjp = product_vjp,
     .batch = batch_matmul,
+    .accumulate = product_accumulate,
+    .accumulates = matrix_factor,
+    .accumulates_part = false,
+    .stage = product_stage,
     .is_product = true,
     .flops = "2 * numel(result) * input[-1]",
     .backward_flops = "wanted(input, vec) * flops",
