@@ -85,7 +85,7 @@ static void take_history(const Tensor& t, const Tensor& source, Origin* origin) 
 void BatchRun::deliver_value(uint32_t call, uint32_t value) {
   Value& v = values_[value];
   const Place place = places_[value];
-  Tensor source = row(place);
+  Tensor source = as_promised(row(place), static_cast<int32_t>(value), false);
   if (place.row < 0 && whole_uses_[static_cast<size_t>(place.whole)]-- > 1)
     source = builtins.clone(source);  // each has a history of its own
   else if (place.row < 0)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "graph/explain.h"
 #include "graph/watch.h"
@@ -244,6 +245,56 @@ Tensor BatchRun::gather(std::span<const Place> places) {
   return pieces.size() == 1 ? pieces[0] : builtins.cat(pieces);
 }
 
+namespace {
+
+// Whether rows of t lie as `want` does, or so that each view of `want` is one of theirs.
+bool lies_as(const Tensor& t, const Shape& want, int lead) {
+  const bool dense = is_non_overlapping_and_dense(want.sizes, want.strides);
+  int before = -1;
+  for (int d = 0; d < want.sizes.size(); ++d) {
+    if (want.sizes[d] == 1) continue;
+    const int64_t stride = t.stride(d + lead);
+    if (dense && stride != want.strides[d]) return false;
+    if (before >= 0 && want.strides[before] == want.sizes[d] * want.strides[d] &&
+        t.stride(before + lead) != want.sizes[d] * stride)
+      return false;
+    before = d;
+  }
+  return true;
+}
+
+}  // namespace
+
+// A result, or one for each row, in the memory order that its callers were told: they chose views
+// by it. Rows that were gathered lie one after the other.
+Tensor BatchRun::as_promised(Tensor t, int32_t value, bool rows) const {
+  const Shape& want = *values_[static_cast<size_t>(value)].shape;
+  if (want.contiguous && t.is_contiguous()) return t;
+  if (t.numel() == 0 || lies_as(t, want, rows ? 1 : 0)) return t;
+  const int n = want.sizes.size();
+  std::vector<int> order(static_cast<size_t>(n)), now(static_cast<size_t>(n));
+  std::iota(now.begin(), now.end(), 0);
+  order = now;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return want.strides[a] > want.strides[b]; });
+  if (!rows) t = builtins.unsqueeze(t, 0);
+  std::vector<std::pair<int, int>> moves;
+  for (int k = 0; k < n; ++k) {
+    const auto at = std::find(now.begin() + k, now.end(), order[static_cast<size_t>(k)]);
+    const int from = static_cast<int>(at - now.begin());
+    if (from == k) continue;
+    now.erase(at);
+    now.insert(now.begin() + k, order[static_cast<size_t>(k)]);
+    t = builtins.movedim(t, from + 1, k + 1);
+    moves.emplace_back(k + 1, from + 1);
+  }
+  std::vector<int64_t> all(static_cast<size_t>(t.size(0)));
+  std::iota(all.begin(), all.end(), 0);
+  t = builtins.take_rows(t, int64_tensor(all));
+  for (size_t k = moves.size(); k-- > 0;) t = builtins.movedim(t, moves[k].first, moves[k].second);
+  return rows ? t : builtins.select(t, 0, 0);
+}
+
 // The operand of all members: `shared` where it is one tensor for all, else with a first dim.
 Tensor BatchRun::operand(std::span<const uint32_t> members, uint32_t at, bool& shared) {
   const Given& first = given(members[0], at);
@@ -263,7 +314,7 @@ Tensor BatchRun::operand(std::span<const uint32_t> members, uint32_t at, bool& s
     shared = shared && (places.empty() || (p.whole == places[0].whole && p.row == places[0].row));
     places.push_back(p);
   }
-  return shared ? row(places[0]) : gather(places);
+  return as_promised(shared ? row(places[0]) : gather(places), first.value, !shared);
 }
 
 // Where the rows of some members are not finite and those of others are, nothing is kept: rows that
@@ -335,7 +386,9 @@ void BatchRun::run_alone(uint32_t call, const char* why) {
     Tensors args, outs;
     for (uint32_t i = 0; i < c.given; ++i) {
       const Given& g = given(call, i);
-      args.push_back(g.value < 0 ? g.outer : row(places_[static_cast<size_t>(g.value)]));
+      args.push_back(g.value < 0
+                         ? g.outer
+                         : as_promised(row(places_[static_cast<size_t>(g.value)]), g.value, false));
     }
     apply(*c.op, args, c.attrs, outs);
     for (const Tensor& t : outs) set_origin(t, c.origin);

@@ -76,6 +76,7 @@ class BatchRun {
   Tensor row(Place p) const;
   Tensor operand(std::span<const uint32_t> members, uint32_t at, bool& shared);
   Tensor gather(std::span<const Place> places);
+  Tensor as_promised(Tensor t, int32_t value, bool rows) const;
   void keep_results(std::span<const uint32_t> members, std::span<const Tensor> outs, bool shared);
   void release_operands(std::span<const uint32_t> members);
   void deliver();

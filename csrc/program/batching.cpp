@@ -144,7 +144,9 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
     }
     if (waits_for(t, this)) {
       g.value = value_of(t);
-      c.kind = mixed(c.kind, values_[static_cast<size_t>(g.value)].type);
+      // What requires no grad must not share the history of what does.
+      c.kind =
+          mixed(mixed(c.kind, t->grad_fn != nullptr), values_[static_cast<size_t>(g.value)].type);
       continue;
     }
     c.kind = mixed(mixed(c.kind, 2 + t.requires_grad()), hash_of_shape(t.dtype(), t->shape));
