@@ -58,7 +58,10 @@ class Structured(Tensor):
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
         rule = cls._rules.get(name)
         if rule is not None:
-            made = rule(*args, **kwargs)
+            try:
+                made = rule(*args, **kwargs)
+            except (AttributeError, KeyError, TypeError) as error:
+                cls._complain(func, args, kwargs, error)
             if made is not NotImplemented:
                 return made
         elif name in cls._plain:
@@ -71,6 +74,27 @@ class Structured(Tensor):
             f"{name}: there is no rule for {cls._kind} with these arguments; convert first with "
             f"{cls._remedy}"
         )
+
+    @classmethod
+    def _complain(cls, func: Any, args: Any, kwargs: Any, error: Exception) -> NoReturn:
+        """Raises what the function says of arguments of these kinds where a rule failed over them:
+        it is called with the placeholders, which compute nothing.
+        """
+        trace = error.__traceback__
+        if isinstance(error, TypeError) and trace is not None and trace.tb_next is not None:
+            raise error  # the rule's own words, not Python's about its signature
+        try:
+            func(*map(_as_placeholder, args), **{k: _as_placeholder(v) for k, v in kwargs.items()})
+        except TypeError as plain:
+            raise plain from None
+        except Exception:
+            pass  # of what it finds, the kinds only are meant
+        if isinstance(error, TypeError):
+            raise error
+        try:
+            cls._refuse(name_of(func))
+        except NotImplementedError as refusal:
+            raise refusal from error
 
     @classmethod
     def _over(cls, shape: Any, values: Tensor) -> Any:
@@ -289,11 +313,19 @@ class Structured(Tensor):
         raise NotImplementedError
 
 
+def _as_placeholder(x: Any) -> Any:
+    if isinstance(x, Structured):
+        return x._placeholder()
+    if isinstance(x, Tensor) and type(x) is Tensor:
+        return x.detach().to("meta")
+    return type(x)(map(_as_placeholder, x)) if type(x) in (list, tuple) else x
+
+
 def _caster(name: str) -> Any:
     def cast(self: Structured) -> Any:
         return self.to(getattr(self._elements, name)().dtype)
 
-    cast.__name__ = name
+    cast.__name__ = cast.__qualname__ = name
     return cast
 
 

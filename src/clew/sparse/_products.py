@@ -151,9 +151,20 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> T
     tensor([[2., 2.],
             [2., 2.]])
     """
+    if not mat1.dim() == mat2.dim() == 2:
+        raise RuntimeError(
+            f"addmm: mat1 and mat2 must be matrices; got shapes {list(mat1.shape)} and "
+            f"{list(mat2.shape)}"
+        )
     product = matmul(mat1, mat2) if isinstance(mat1, _Sparse) else mat1 @ mat2
     if product is NotImplemented:
         raise RuntimeError("addmm: expected matrices")
+    shape = tuple(product.shape)
+    if mat.dim() > 2 or any(m not in (1, n) for m, n in zip(mat.shape[::-1], shape[::-1])):
+        raise RuntimeError(
+            f"addmm: mat must be broadcastable to the product's shape, {list(shape)}; got "
+            f"{list(mat.shape)}"
+        )
     product = product if alpha == 1 else product * alpha
     if isinstance(product, _Sparse):
         if not isinstance(mat, _Sparse):
