@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -471,3 +473,17 @@ def test_rows_side_by_side():
     x = nested(rows)
     check(clew.hstack([x, x * 2]), [clew.cat([r, r * 2]) for r in rows])
     check(clew.vstack([x, x * 2]), [*rows, *(r * 2 for r in rows)])
+
+
+def test_operators_of_bits():
+    a = clew.nested.nested_tensor([clew.tensor([6, 3]), clew.tensor([1])], layout=clew.jagged)
+    b = clew.nested.nested_tensor_from_jagged(clew.tensor([3, 5, 1]), a.offsets())
+    for call in (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift):
+        for x, y in (
+            (a, b),
+            (a, 1),
+            (a > 2, b > 2) if call in (operator.and_, operator.or_) else (b, 2),
+        ):
+            got = call(x, y)
+            parts = [v.values() if isinstance(v, clew.Tensor) else v for v in (x, y)]
+            assert got.is_nested and got.values().tolist() == call(*parts).tolist()
