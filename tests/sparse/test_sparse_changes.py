@@ -418,3 +418,26 @@ def test_arguments_of_the_wrong_kind():
     ):
         with pytest.raises(TypeError, match=message):
             call()
+
+
+def test_parts_of_another_layout():
+    x, blocks = make("coo"), clew.eye(2).to_sparse_bsr((1, 1))
+    for tensor, names in (
+        (x, "crow_indices col_indices ccol_indices row_indices"),
+        (x.to_sparse_csr(), "indices _indices ccol_indices row_indices coalesce"),
+        (x.to_sparse_csc(), "indices _indices crow_indices col_indices coalesce"),
+        (blocks, "indices coalesce ccol_indices row_indices"),
+    ):
+        for name in names.split():
+            with pytest.raises(RuntimeError, match=f"^{name}: expected a tensor of layout sparse_"):
+                getattr(tensor, name)()
+
+
+def test_new_dims_by_indexing():
+    x = make("coo")
+    check(x[None], DENSE[None], "coo")
+    check(x[:, None, 1:], DENSE[:, None, 1:], "coo")
+    check(x[..., None], DENSE[..., None], "coo")
+    check(x[None, 1], DENSE[None, 1], "coo")
+    with pytest.raises(NotImplementedError, match="to_dense"):
+        make("csr")[None]

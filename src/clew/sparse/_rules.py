@@ -369,13 +369,18 @@ def getitem(x: Any, key: Any) -> Any:
     keys = key if isinstance(key, tuple) else (key,)
     if any(k is Ellipsis for k in keys):
         at = [k is Ellipsis for k in keys].index(True)
-        fill = x.dim() - (len(keys) - 1)
+        fill = x.dim() - (sum(k is not None for k in keys) - 1)
         keys = (*keys[:at], *[slice(None)] * fill, *keys[at + 1 :])
-    if len(keys) > x.dim():
+    if sum(k is not None for k in keys) > x.dim():
         raise IndexError(f"too many indices for a tensor of {x.dim()} dims")
     dim = 0
     for i, k in enumerate(keys):
-        if isinstance(k, slice):
+        if k is None:
+            x = unsqueeze(x, dim)
+            if x is NotImplemented:
+                return x
+            dim += 1
+        elif isinstance(k, slice):
             start, stop, step = k.indices(int(x.shape[dim]))
             if step < 1:
                 return NotImplemented
