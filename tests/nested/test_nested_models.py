@@ -307,3 +307,29 @@ def test_states_for_another_number_of_rows(kind):
         h = clew.zeros(1, count, 3, dtype=clew.float64)
         with pytest.raises(RuntimeError, match=rf"{kind}: hx must be \(layers, 4, features\)"):
             layer(x, (h, h) if kind == "LSTM" else h)
+
+
+def test_gradients_of_ragged_parameters_are_clipped():
+    x = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(1, 3)], layout=clew.jagged)
+    dense = clew.nn.Parameter(clew.ones(4))
+    ragged = clew.nn.Parameter(x)
+    clip = clew.nn.utils
+    ((ragged * ragged).sum() + dense.sum()).backward()
+    assert clip.clip_grad_norm_([ragged, dense], 1.0).item() == pytest.approx(40**0.5)
+    np.testing.assert_allclose(ragged.grad.values().numpy(), 2 / 40**0.5, rtol=1e-5)
+    np.testing.assert_allclose(dense.grad.numpy(), 1 / 40**0.5, rtol=1e-5)
+    clip.clip_grad_value_([ragged, dense], 0.1)
+    assert ragged.grad.values().max().item() == pytest.approx(0.1)
+    assert clip.clip_grad_norm_(ragged, 1.0).item() == pytest.approx(0.3)
+
+
+def test_modules_with_ragged_parameters_change_dtype():
+    model = clew.nn.Module()
+    rows = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(1, 3)], layout=clew.jagged)
+    model.rows = clew.nn.Parameter(rows)
+    model.to("cpu").double()
+    assert model.rows.dtype == model.rows.values().dtype == clew.float64
+    (model.rows * 2).sum().backward()
+    assert model.rows.grad.values().tolist() == [[2.0] * 3] * 3
+    with pytest.raises(RuntimeError, match="data: assigned data must have the elements"):
+        model.rows.data = clew.ones(2, 2, 3)

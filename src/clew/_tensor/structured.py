@@ -19,6 +19,9 @@ from clew._C import Tensor
 __all__ = ["Structured", "as_text", "name_of", "parts_of"]
 
 
+_C_DATA = vars(Tensor)["data"]
+
+
 def name_of(func: Any) -> str:
     """The name that rules are kept under: that of the operation."""
     name = getattr(func, "__name__", None) or type(func).__name__
@@ -195,7 +198,12 @@ class Structured(Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
-        self._refuse("setting .data")
+        if type(value) is not type(self) or not self._has_places_of(value):
+            raise RuntimeError(
+                "data: assigned data must have the elements of the tensor, in the same places"
+            )
+        _C_DATA.__set__(self, _C.empty(self._placeholder().shape, dtype=value.dtype, device="meta"))
+        self._elements.data = value._elements.detach()
 
     @property
     def real(self) -> Any:
