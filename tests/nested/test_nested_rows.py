@@ -487,3 +487,15 @@ def test_operators_of_bits():
             got = call(x, y)
             parts = [v.values() if isinstance(v, clew.Tensor) else v for v in (x, y)]
             assert got.is_nested and got.values().tolist() == call(*parts).tolist()
+
+
+def test_histograms_count_the_elements_of_all_rows():
+    x = clew.nested.nested_tensor([clew.rand(2, 3), clew.rand(4, 3)], layout=clew.jagged)
+    values = x.values()
+    assert clew.histc(x, 4, 0, 1).tolist() == clew.histc(values, 4, 0, 1).tolist()
+    for got, want in zip(x.histogram(3), values.histogram(3)):
+        assert got.tolist() == want.tolist()
+    with pytest.raises(NotImplementedError, match="histc: there is no rule"):
+        clew.histc(clew.ones(3), x)
+    with pytest.raises(NotImplementedError, match="__dlpack_device__: there is no rule"):
+        clew.from_dlpack(x)

@@ -286,6 +286,9 @@ class Structured(Tensor):
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
         self._refuse("__dlpack__")
 
+    def __dlpack_device__(self) -> Any:
+        self._refuse("__dlpack_device__")
+
     def __contains__(self, element: Any) -> bool:
         self._refuse("in")
 
