@@ -415,6 +415,7 @@ def test_arguments_of_the_wrong_kind():
     for call, message in (
         (lambda: clew.abs(clew.ones(3, 4), x), "abs"),
         (lambda: x.transpose(1.0, 0), "dim must be an int; got 1.0"),
+        (lambda: clew.equal(x, 3), "'other' must be Tensor, not int"),
     ):
         with pytest.raises(TypeError, match=message):
             call()
