@@ -58,7 +58,7 @@ BAD = [
     (lambda: N.narrow(V, 1, 2, 2), RuntimeError, "parts of rows of 3 elements"),
     (lambda: N.narrow(X, 1, 0, 1), TypeError, "dense tensor"),
     (lambda: N.masked_select(V, V), RuntimeError, "dtype bool"),
-    (lambda: N.masked_select(X, X > 0), RuntimeError, "dense tensor of two dims"),
+    (lambda: N.masked_select(X, X > 0), RuntimeError, "dense tensor of at least one dim"),
     (lambda: N.to_padded_tensor(V, 0.0), RuntimeError, "needs no padding"),
     (lambda: X.to_padded_tensor(0.0, (2, 3, 3)), RuntimeError, r"at least \[2, 4, 3\]"),
     (lambda: X + clew.ones(2, 3, 3), RuntimeError, "that of the longest row, 4"),

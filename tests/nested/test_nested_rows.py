@@ -499,3 +499,16 @@ def test_histograms_count_the_elements_of_all_rows():
         clew.histc(clew.ones(3), x)
     with pytest.raises(NotImplementedError, match="__dlpack_device__: there is no rule"):
         clew.from_dlpack(x)
+
+
+def test_masked_select_counts_all_dims_but_the_last_as_rows():
+    x = clew.arange(24.0).reshape(2, 3, 4)
+    for mask in (x % 3 > 0, clew.tensor([[True], [False], [True]]), x[0] > 5):
+        got = clew.nested.masked_select(x, mask)
+        wide = mask.expand(2, 3, 4).reshape(6, 4)
+        want = [row[chosen].tolist() for row, chosen in zip(x.reshape(6, 4), wide)]
+        assert [row.tolist() for row in got.unbind()] == want
+    one = clew.nested.masked_select(x[0, 0], x[0, 0] > 1)
+    assert one.size(0) == 1 and one.values().tolist() == [2.0, 3.0]
+    with pytest.raises(RuntimeError, match=r"masked_select: mask must be broadcastable .*\[1, 4\]"):
+        clew.nested.masked_select(x[0, :1], x[0] > 1)

@@ -260,3 +260,10 @@ def test_modules_with_sparse_parameters_change_dtype(layout):
     assert model.weight.dtype == model.weight._elements.dtype == clew.float64
     (model.weight @ clew.ones(3, 1).double()).sum().backward()
     assert model.weight.grad.dtype == clew.float64
+
+
+def test_indices_of_bags_with_sparse_gradients_are_integers():
+    weight = clew.ones(4, 2, requires_grad=True)
+    for indices, offsets in (([0.0], [0]), ([0], [0.0])):
+        with pytest.raises(RuntimeError, match="embedding_bag: indices and offsets must be int64"):
+            F.embedding_bag(clew.tensor(indices), weight, clew.tensor(offsets), sparse=True)
