@@ -58,7 +58,7 @@ BAD = [
     (lambda: N.narrow(V, 1, 2, 2), RuntimeError, "parts of rows of 3 elements"),
     (lambda: N.narrow(X, 1, 0, 1), TypeError, "dense tensor"),
     (lambda: N.masked_select(V, V), RuntimeError, "dtype bool"),
-    (lambda: N.masked_select(X, X > 0), RuntimeError, "dense tensor of two dims"),
+    (lambda: N.masked_select(X, X > 0), RuntimeError, "dense tensor of at least one dim"),
     (lambda: N.to_padded_tensor(V, 0.0), RuntimeError, "needs no padding"),
     (lambda: X.to_padded_tensor(0.0, (2, 3, 3)), RuntimeError, r"at least \[2, 4, 3\]"),
     (lambda: X + clew.ones(2, 3, 3), RuntimeError, "that of the longest row, 4"),
@@ -125,3 +125,43 @@ def test_damaged_files(parts, monkeypatch):
     clew.save(X, file)
     with pytest.raises(pickle.UnpicklingError, match="sparse tensor"):
         clew.load(io.BytesIO(file.getvalue()))
+
+
+# Arguments of the wrong kind are refused in the words of the dense function, not in Python's about
+# what lies behind it.
+WRONG_KINDS = [
+    (lambda: clew.topk(X, dim=1), "missing required argument 'k'"),
+    (lambda: X.mean(1, 2), "keepdim must be a bool"),
+    (lambda: X.std(1, 2), "unbiased must be a bool"),
+    (lambda: X.sum(2.0), "dim must be an int; got 2.0"),
+    (lambda: X.transpose(1.0, 2), "dim must be an int; got 1.0"),
+    (lambda: X.sum(bogus=1), "unexpected keyword argument 'bogus'"),
+    (lambda: X.matmul(3), "'other' .* must be Tensor"),
+    (lambda: X.prelu(3), "'weight' .* must be Tensor"),
+    (lambda: X.equal(3), "both must be tensors; got NestedTensor, int"),
+    (lambda: X.gather(1), "missing required argument 'index'"),
+    (lambda: X.float(3), r"^float\(\)"),
+    (lambda: clew.split(clew.ones(3), X), "'split_si"),
+    (lambda: clew.unique(clew.ones(3), X), "'sorted' .* must be bool"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(WRONG_KINDS)))
+def test_arguments_of_the_wrong_kind(case):
+    call, message = WRONG_KINDS[case]
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_tensors_where_one_is_asked_for():
+    with pytest.raises(NotImplementedError, match="exp: there is no rule for ragged tensors"):
+        clew.exp([X])
+
+
+def test_rows_are_named_by_integers():
+    x = J([clew.ones(2), clew.zeros(3)])
+    with pytest.raises(IndexError, match="must be integers; got float32"):
+        x[clew.tensor([0.0, 1.0])]
+    with pytest.raises(IndexError, match=r"vector in \[-2, 1\]; got \[0, 2\]"):
+        x[[0, 2]]
+    assert x[[]].size(0) == 0

@@ -307,3 +307,75 @@ def test_states_for_another_number_of_rows(kind):
         h = clew.zeros(1, count, 3, dtype=clew.float64)
         with pytest.raises(RuntimeError, match=rf"{kind}: hx must be \(layers, 4, features\)"):
             layer(x, (h, h) if kind == "LSTM" else h)
+
+
+def test_gradients_of_ragged_parameters_are_clipped():
+    x = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(1, 3)], layout=clew.jagged)
+    dense = clew.nn.Parameter(clew.ones(4))
+    ragged = clew.nn.Parameter(x)
+    clip = clew.nn.utils
+    ((ragged * ragged).sum() + dense.sum()).backward()
+    assert clip.clip_grad_norm_([ragged, dense], 1.0).item() == pytest.approx(40**0.5)
+    np.testing.assert_allclose(ragged.grad.values().numpy(), 2 / 40**0.5, rtol=1e-5)
+    np.testing.assert_allclose(dense.grad.numpy(), 1 / 40**0.5, rtol=1e-5)
+    clip.clip_grad_value_([ragged, dense], 0.1)
+    assert ragged.grad.values().max().item() == pytest.approx(0.1)
+    assert clip.clip_grad_norm_(ragged, 1.0).item() == pytest.approx(0.3)
+
+
+def test_modules_with_ragged_parameters_change_dtype():
+    model = clew.nn.Module()
+    rows = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(1, 3)], layout=clew.jagged)
+    model.rows = clew.nn.Parameter(rows)
+    model.to("cpu").double()
+    assert model.rows.dtype == model.rows.values().dtype == clew.float64
+    (model.rows * 2).sum().backward()
+    assert model.rows.grad.values().tolist() == [[2.0] * 3] * 3
+    with pytest.raises(RuntimeError, match="data: assigned data must have the elements"):
+        model.rows.data = clew.ones(2, 2, 3)
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM])
+@pytest.mark.parametrize("given", [False, True])
+def test_recurrent_layers_pass_over_empty_rows(kind, given):
+    clew.manual_seed(0)
+    model = kind(4, 5, num_layers=2, batch_first=True, bidirectional=True)
+    rows = [clew.randn(n, 4) for n in (3, 0, 2, 0)]
+    states = [clew.randn(4, 4, 5) for _ in range(2 if kind is nn.LSTM else 1)]
+    if not given:
+        states = [clew.zeros_like(s) for s in states]
+
+    def packed(parts):
+        return tuple(parts) if kind is nn.LSTM else parts[0]
+
+    leaves = [row.clone().requires_grad_() for row in rows]
+    x = clew.nested.as_nested_tensor(leaves, layout=clew.jagged)
+    out, last = model(x, packed(states) if given else None)
+    last = last if kind is nn.LSTM else (last,)
+    assert out._rows.counts == [3, 0, 2, 0] and out.values().shape == (5, 10)
+    out.values().sin().sum().backward()
+    for i, row in enumerate(rows):
+        if not len(row):
+            for got, want in zip(last, states):
+                assert got[:, i].tolist() == want[:, i].tolist()
+            assert leaves[i].grad.shape == (0, 4)
+            continue
+        leaf = row.clone().requires_grad_()
+        own, ends = model(leaf[None], packed([s[:, i : i + 1].contiguous() for s in states]))
+        ends = ends if kind is nn.LSTM else (ends,)
+        clew.testing.assert_close(out.unbind()[i], own[0])
+        for got, want in zip(last, ends):
+            clew.testing.assert_close(got[:, i], want[:, 0])
+        own.sin().sum().backward()
+        clew.testing.assert_close(leaves[i].grad, leaf.grad)
+
+
+def test_recurrent_layers_over_empty_rows_alone():
+    x = clew.nested.nested_tensor([clew.ones(0, 4)] * 2, layout=clew.jagged)
+    model = nn.LSTM(4, 5, num_layers=2, batch_first=True, bidirectional=True, proj_size=3)
+    for batch, count in ((x, 2), (x[[]], 0)):
+        out, (h, c) = model(batch)
+        assert out.size(0) == count and out.values().shape == (0, 6)
+        assert h.shape == (4, count, 3) and c.shape == (4, count, 5)
+    with pytest.raises(RuntimeError, match="a column for each row"):
+        nn.GRU(4, 5, batch_first=True)(x, clew.ones(1, 1, 5))

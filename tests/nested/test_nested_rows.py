@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -471,3 +473,42 @@ def test_rows_side_by_side():
     x = nested(rows)
     check(clew.hstack([x, x * 2]), [clew.cat([r, r * 2]) for r in rows])
     check(clew.vstack([x, x * 2]), [*rows, *(r * 2 for r in rows)])
+
+
+def test_operators_of_bits():
+    a = clew.nested.nested_tensor([clew.tensor([6, 3]), clew.tensor([1])], layout=clew.jagged)
+    b = clew.nested.nested_tensor_from_jagged(clew.tensor([3, 5, 1]), a.offsets())
+    for call in (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift):
+        for x, y in (
+            (a, b),
+            (a, 1),
+            (a > 2, b > 2) if call in (operator.and_, operator.or_) else (b, 2),
+        ):
+            got = call(x, y)
+            parts = [v.values() if isinstance(v, clew.Tensor) else v for v in (x, y)]
+            assert got.is_nested and got.values().tolist() == call(*parts).tolist()
+
+
+def test_histograms_count_the_elements_of_all_rows():
+    x = clew.nested.nested_tensor([clew.rand(2, 3), clew.rand(4, 3)], layout=clew.jagged)
+    values = x.values()
+    assert clew.histc(x, 4, 0, 1).tolist() == clew.histc(values, 4, 0, 1).tolist()
+    for got, want in zip(x.histogram(3), values.histogram(3)):
+        assert got.tolist() == want.tolist()
+    with pytest.raises(NotImplementedError, match="histc: there is no rule"):
+        clew.histc(clew.ones(3), x)
+    with pytest.raises(NotImplementedError, match="__dlpack_device__: there is no rule"):
+        clew.from_dlpack(x)
+
+
+def test_masked_select_counts_all_dims_but_the_last_as_rows():
+    x = clew.arange(24.0).reshape(2, 3, 4)
+    for mask in (x % 3 > 0, clew.tensor([[True], [False], [True]]), x[0] > 5):
+        got = clew.nested.masked_select(x, mask)
+        wide = mask.expand(2, 3, 4).reshape(6, 4)
+        want = [row[chosen].tolist() for row, chosen in zip(x.reshape(6, 4), wide)]
+        assert [row.tolist() for row in got.unbind()] == want
+    one = clew.nested.masked_select(x[0, 0], x[0, 0] > 1)
+    assert one.size(0) == 1 and one.values().tolist() == [2.0, 3.0]
+    with pytest.raises(RuntimeError, match=r"masked_select: mask must be broadcastable .*\[1, 4\]"):
+        clew.nested.masked_select(x[0, :1], x[0] > 1)

@@ -140,3 +140,23 @@ def test_a_text_and_files():
 def test_refused(error, message, call):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_what_does_not_fit_is_refused():
+    x = clew.eye(4).to_sparse_bsr((2, 2))
+    vector, matrix = clew.ones(4), clew.ones(4, 3)
+    for call, message in (
+        (lambda: clew.mm(x, vector), "mm: operands must have 2 and 2 dimensions"),
+        (lambda: clew.mv(x, matrix), "mv: operands must have 2 and 1 dimensions"),
+        (lambda: clew.addmm(matrix, x, vector), "mat1 and mat2 must be matrices"),
+        (lambda: clew.addmm(clew.ones(2, 4, 3), x, matrix), "broadcastable to the product's"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            call()
+    nan = clew.full((4, 3), float("nan"))
+    assert clew.addmm(nan, x, matrix, beta=0).tolist() == matrix.tolist()
+    mask = clew.eye(4, dtype=clew.bool).to_sparse_bsr((2, 2))
+    assert (mask + mask).dtype == clew.bool
+    for a, b in ((mask, mask), (x, mask)):
+        with pytest.raises(RuntimeError, match="sub: .*bool.* not supported"):
+            a - b

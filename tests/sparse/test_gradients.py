@@ -233,3 +233,37 @@ def test_lbfgs_and_gradient_scaling_with_sparse_gradients():
         scaler.update()
         assert table.weight[1].tolist() == want
     assert scaler.get_scale() == 2.0
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
+def test_gradients_of_sparse_parameters_are_clipped(layout):
+    matrix = clew.eye(3) * 2
+    weight = matrix.to_sparse() if layout == "coo" else getattr(matrix, f"to_sparse_{layout}")()
+    model = clew.nn.Module()
+    model.weight = clew.nn.Parameter(weight)
+    model.bias = clew.nn.Parameter(clew.ones(4))
+    (clew.sparse.sum(model.weight * model.weight) + model.bias.sum()).backward()
+    norm = clew.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    assert norm.item() == pytest.approx((3 * 16 + 4) ** 0.5)
+    np.testing.assert_allclose(model.weight.grad._elements.numpy(), 4 / 52**0.5, rtol=1e-5)
+    clew.nn.utils.clip_grad_value_(model.parameters(), 0.1)
+    np.testing.assert_allclose(model.weight.grad._elements.numpy(), 0.1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
+def test_modules_with_sparse_parameters_change_dtype(layout):
+    matrix = clew.eye(3) * 2
+    model = clew.nn.Module()
+    weight = matrix.to_sparse() if layout == "coo" else getattr(matrix, f"to_sparse_{layout}")()
+    model.weight = clew.nn.Parameter(weight)
+    model.to("cpu").double()
+    assert model.weight.dtype == model.weight._elements.dtype == clew.float64
+    (model.weight @ clew.ones(3, 1).double()).sum().backward()
+    assert model.weight.grad.dtype == clew.float64
+
+
+def test_indices_of_bags_with_sparse_gradients_are_integers():
+    weight = clew.ones(4, 2, requires_grad=True)
+    for indices, offsets in (([0.0], [0]), ([0], [0.0])):
+        with pytest.raises(RuntimeError, match="embedding_bag: indices and offsets must be int64"):
+            F.embedding_bag(clew.tensor(indices), weight, clew.tensor(offsets), sparse=True)

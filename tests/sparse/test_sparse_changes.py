@@ -335,3 +335,110 @@ def test_dims_of_elements_are_joined_and_added():
     assert values.grad.tolist() == [[20.0, 20.0]]
     with pytest.raises(RuntimeError, match="agree in all dims"):
         clew.cat([x, x[:2]], 2)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_dense_softmaxes_are_refused(layout):
+    # What is not there would count as zero in a dense one and not at all in a sparse one.
+    x = make(layout)
+    functional = clew.nn.functional
+    for function in (clew.softmax, clew.log_softmax, functional.softmax, functional.log_softmax):
+        with pytest.raises(NotImplementedError, match=r"clew\.sparse\.(log_)?softmax"):
+            function(x, 1)
+    with pytest.raises(NotImplementedError, match="softmax"):
+        functional.cross_entropy(x, clew.ones(3, 4) / 4)
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS, "rows"])
+@pytest.mark.parametrize("dtype", [clew.bool, clew.int32])
+def test_sums_of_integers_have_the_dtype_of_dense_ones(layout, dtype):
+    dense = clew.tensor(DENSE).to(dtype)
+    x = dense.to_sparse(1) if layout == "rows" else make(layout, DENSE, dtype=dtype)
+    for args in ((), (0,), (1,), ((0, 1),)):
+        got, want = x.sum(*args), dense.sum(*args)
+        assert got.dtype == want.dtype == clew.int64
+        assert (got if got.layout is clew.strided else got.to_dense()).tolist() == want.tolist()
+
+
+def test_rows_of_integers_keep_their_dtype():
+    for dtype in (clew.bool, clew.int32):
+        x = clew.tensor(DENSE).to(dtype).to_sparse(1)
+        assert all(row.dtype == dtype for row in (*x.unbind(), x[0]))
+        assert clew.sparse_coo_tensor(size=(), dtype=dtype).to_dense().dtype == dtype
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_bools_are_not_subtracted(layout):
+    x = make(layout)
+    mask = make(layout, DENSE, dtype=clew.bool)
+    for a, b in ((mask, mask), (x, mask), (mask, x)):
+        with pytest.raises(RuntimeError, match="sub: .*bool.* not supported"):
+            a - b
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_addmm_needs_matrices_that_fit(layout):
+    x = make(layout)
+    for mat, mat2, message in (
+        (clew.ones(3), clew.ones(4), "mat1 and mat2 must be matrices"),
+        (clew.ones(5, 3, 2), clew.ones(4, 2), "broadcastable to the product's shape"),
+        (clew.ones(3), clew.ones(4, 2), "broadcastable to the product's shape"),
+        (clew.ones(4, 2), clew.ones(4, 2), "broadcastable to the product's shape"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            clew.addmm(mat.double(), x, mat2.double())
+    with pytest.raises(RuntimeError, match="broadcastable"):  # the product has one row
+        clew.addmm(clew.ones(4, 2).double(), make(layout, DENSE[:1]), clew.ones(4, 2).double())
+    got = clew.addmm(clew.ones(2).double(), x, clew.ones(4, 2).double())
+    check(got, 1 + DENSE @ np.ones((4, 2)))
+
+
+def test_empty_like_keeps_compressed_places():
+    for layout in ("csr", "csc"):
+        x = make(layout)
+        made = clew.empty_like(x)
+        assert made.layout is x.layout and made._nnz() == x._nnz()
+        assert made.to_dense().shape == x.shape
+    assert clew.empty_like(make("coo"))._nnz() == 0
+
+
+def test_hstack_and_vstack():
+    x, y = make("coo"), make("coo", OTHER)
+    check(clew.hstack([x, y]), np.hstack([DENSE, OTHER]), "coo")
+    check(clew.vstack([x, y]), np.vstack([DENSE, OTHER]), "coo")
+    check(clew.hstack([x[0], y[1]]), np.hstack([DENSE[0], OTHER[1]]), "coo")
+    check(clew.vstack([x[0], y[1]]), np.vstack([DENSE[0], OTHER[1]]), "coo")
+
+
+def test_arguments_of_the_wrong_kind():
+    x = make("csr")
+    for call, message in (
+        (lambda: clew.abs(clew.ones(3, 4), x), "abs"),
+        (lambda: x.transpose(1.0, 0), "dim must be an int; got 1.0"),
+        (lambda: clew.equal(x, 3), "'other' must be Tensor, not int"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            call()
+
+
+def test_parts_of_another_layout():
+    x, blocks = make("coo"), clew.eye(2).to_sparse_bsr((1, 1))
+    for tensor, names in (
+        (x, "crow_indices col_indices ccol_indices row_indices"),
+        (x.to_sparse_csr(), "indices _indices ccol_indices row_indices coalesce"),
+        (x.to_sparse_csc(), "indices _indices crow_indices col_indices coalesce"),
+        (blocks, "indices coalesce ccol_indices row_indices"),
+    ):
+        for name in names.split():
+            with pytest.raises(RuntimeError, match=f"^{name}: expected a tensor of layout sparse_"):
+                getattr(tensor, name)()
+
+
+def test_new_dims_by_indexing():
+    x = make("coo")
+    check(x[None], DENSE[None], "coo")
+    check(x[:, None, 1:], DENSE[:, None, 1:], "coo")
+    check(x[..., None], DENSE[..., None], "coo")
+    check(x[None, 1], DENSE[None, 1], "coo")
+    with pytest.raises(NotImplementedError, match="to_dense"):
+        make("csr")[None]

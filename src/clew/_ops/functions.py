@@ -6,7 +6,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import numpy_names
+from clew._base.arguments import need_tensors, numpy_names
 from clew._base.autocast import in_float32
 from clew._base.out import write_out
 from clew._base.overriding import asks_classes, modes_are_on
@@ -226,6 +226,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     plain = type(input) is Tensor is type(other)
     ruled = not plain and (hasattr(type(input), "_rules") or hasattr(type(other), "_rules"))
     if ruled or modes_are_on():
+        need_tensors("equal", input=input, other=other)
         return input.shape == other.shape and bool((input == other).all().item())
     return input._equals(other)
 

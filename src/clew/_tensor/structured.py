@@ -19,6 +19,9 @@ from clew._C import Tensor
 __all__ = ["Structured", "as_text", "name_of", "parts_of"]
 
 
+_C_DATA = vars(Tensor)["data"]
+
+
 def name_of(func: Any) -> str:
     """The name that rules are kept under: that of the operation."""
     name = getattr(func, "__name__", None) or type(func).__name__
@@ -58,7 +61,10 @@ class Structured(Tensor):
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
         rule = cls._rules.get(name)
         if rule is not None:
-            made = rule(*args, **kwargs)
+            try:
+                made = rule(*args, **kwargs)
+            except (AttributeError, KeyError, TypeError) as error:
+                cls._complain(func, args, kwargs, error)
             if made is not NotImplemented:
                 return made
         elif name in cls._plain:
@@ -71,6 +77,27 @@ class Structured(Tensor):
             f"{name}: there is no rule for {cls._kind} with these arguments; convert first with "
             f"{cls._remedy}"
         )
+
+    @classmethod
+    def _complain(cls, func: Any, args: Any, kwargs: Any, error: Exception) -> NoReturn:
+        """Raises what the function says of arguments of these kinds where a rule failed over them:
+        it is called with the placeholders, which compute nothing.
+        """
+        trace = error.__traceback__
+        if isinstance(error, TypeError) and trace is not None and trace.tb_next is not None:
+            raise error  # the rule's own words, not Python's about its signature
+        try:
+            func(*map(_as_placeholder, args), **{k: _as_placeholder(v) for k, v in kwargs.items()})
+        except TypeError as plain:
+            raise plain from None
+        except Exception:
+            pass  # of what it finds, the kinds only are meant
+        if isinstance(error, TypeError):
+            raise error
+        try:
+            cls._refuse(name_of(func))
+        except NotImplementedError as refusal:
+            raise refusal from error
 
     @classmethod
     def _over(cls, shape: Any, values: Tensor) -> Any:
@@ -171,7 +198,12 @@ class Structured(Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
-        self._refuse("setting .data")
+        if type(value) is not type(self) or not self._has_places_of(value):
+            raise RuntimeError(
+                "data: assigned data must have the elements of the tensor, in the same places"
+            )
+        _C_DATA.__set__(self, _C.empty(self._placeholder().shape, dtype=value.dtype, device="meta"))
+        self._elements.data = value._elements.detach()
 
     @property
     def real(self) -> Any:
@@ -254,6 +286,9 @@ class Structured(Tensor):
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
         self._refuse("__dlpack__")
 
+    def __dlpack_device__(self) -> Any:
+        self._refuse("__dlpack_device__")
+
     def __contains__(self, element: Any) -> bool:
         self._refuse("in")
 
@@ -289,11 +324,19 @@ class Structured(Tensor):
         raise NotImplementedError
 
 
+def _as_placeholder(x: Any) -> Any:
+    if isinstance(x, Structured):
+        return x._placeholder()
+    if isinstance(x, Tensor) and type(x) is Tensor:
+        return x.detach().to("meta")
+    return type(x)(map(_as_placeholder, x)) if type(x) in (list, tuple) else x
+
+
 def _caster(name: str) -> Any:
     def cast(self: Structured) -> Any:
         return self.to(getattr(self._elements, name)().dtype)
 
-    cast.__name__ = name
+    cast.__name__ = cast.__qualname__ = name
     return cast
 
 

@@ -313,6 +313,18 @@ def _unique(
     return (made[0], x._with(made[1]), *made[2:])
 
 
+def _histogram(name: str) -> Any:
+    """Of the elements of all rows."""
+    call = getattr(clew, name)
+
+    def rule(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_ragged(input) or any(is_ragged(a) for a in (*args, *kwargs.values())):
+            return NotImplemented
+        return call(input.packed()._elements, *args, **kwargs)
+
+    return rule
+
+
 # ---- rows of other lengths ----
 
 
@@ -481,6 +493,7 @@ RULES: dict[str, Any] = {
     **{n: _quantile(n) for n in ("quantile", "nanquantile")},
     **{n: _new(n) for n in ("new_zeros", "new_ones", "new_empty", "new_full")},
     **{n: _of_values(n) for n in ("is_pinned", "is_shared", "storage_offset")},
+    **{n: _histogram(n) for n in ("histc", "histogram")},
     "roll": _roll,
     "batch_norm": _batch_norm,
     "instance_norm": _instance_norm,
@@ -514,5 +527,5 @@ RULES: dict[str, Any] = {
 # Functions written in Python that have a rule for all of their call.
 WHOLE: frozenset[str] = frozenset(
     "instance_norm rrelu frexp isin trapezoid trapz cosine_similarity quantile nanquantile cdist "
-    "broadcast_tensors einsum unique".split()
+    "broadcast_tensors einsum unique histc histogram".split()
 ) | frozenset(_SPECIAL)

@@ -336,14 +336,14 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     """The elements of each row that a mask names, as a ragged tensor.
 
     Args:
-        tensor: dense, (rows, length).
+        tensor: dense, (*, length); all dims but the last count rows.
         mask: bool, of its shape or one that is broadcast to it.
 
     Returns:
         a ragged tensor of shape (rows, elements); gradients flow to `tensor`.
 
     Raises:
-        RuntimeError: the mask is not bool, or the tensor has not two dims.
+        RuntimeError: the mask is not bool or does not fit, or the tensor has no dim.
 
     >>> x = clew.arange(4).reshape(2, 2)
     >>> rows = clew.nested.masked_select(x, x > 0).unbind()
@@ -351,12 +351,19 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     [[1], [2, 3]]
     """
     name = "masked_select"
-    if is_ragged(tensor) or is_ragged(mask) or tensor.dim() != 2:
-        raise RuntimeError(f"{name}: expected a dense tensor of two dims, rows and their length")
+    if is_ragged(tensor) or is_ragged(mask) or not tensor.dim():
+        raise RuntimeError(f"{name}: expected a dense tensor of at least one dim")
     if mask.dtype is not _C.bool:
         raise RuntimeError(f"{name}: mask must be of dtype bool; got {mask.dtype}")
-    mask = mask.expand(tuple(tensor.shape))
-    return ragged(Rows.of_counts(mask.sum(1).numpy()), tensor.masked_select(mask))
+    shape = tuple(tensor.shape)
+    if tuple(clew.broadcast_shapes(mask.shape, shape)) != shape:
+        raise RuntimeError(
+            f"{name}: mask must be broadcastable to the tensor's shape, {list(shape)}; got "
+            f"{list(mask.shape)}"
+        )
+    mask = mask.expand(shape)
+    rows = Rows.of_counts(mask.sum(-1).reshape(-1).numpy())
+    return ragged(rows, tensor.masked_select(mask))
 
 
 def pad(x: NestedTensor, padding: float, size: int) -> Tensor:

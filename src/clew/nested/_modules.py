@@ -201,10 +201,44 @@ def recurrent(module: Any, input: NestedTensor, hx: Any) -> Any:
             f"{name}: a ragged input must be (batch, ragged length, {module.input_size}); got "
             f"{list(input.shape)}"
         )
-    out, last = module.forward(to_packed_sequence(input), hx)
-    made = from_packed_sequence(out)
     rows = input.packed()._rows
-    return ragged(rows, made._elements), last
+    full = [i for i, n in enumerate(rows.counts) if n]
+    if len(full) < len(rows.counts) or not full:
+        return _over_full_rows(name, module, input, full, hx)
+    out, last = module.forward(to_packed_sequence(input), hx)
+    return ragged(rows, from_packed_sequence(out)._elements), last
+
+
+def _over_full_rows(
+    name: str, module: Any, input: NestedTensor, full: list[int], hx: Any
+) -> tuple[NestedTensor, Any]:
+    """recurrent() where some rows are empty: these give nothing and keep the states they have."""
+    rows, values = input.packed()._rows, input.packed()._elements
+    count, lstm = len(rows.counts), module.mode == "LSTM"
+    layers = module.num_layers * (2 if module.bidirectional else 1)
+    width = module.proj_size or module.hidden_size
+    if hx is None:
+        widths = (width, module.hidden_size) if lstm else (width,)
+        states = tuple(values.new_zeros((layers, count, n)) for n in widths)
+    else:
+        states = tuple(hx) if lstm else (hx,)
+    for state in states:
+        if state.dim() != 3 or state.shape[1] != count:
+            raise RuntimeError(
+                f"{name}: the states must be (layers, {count}, width), a column for each row; got "
+                f"{list(state.shape)}"
+            )
+    if full:
+        at = clew.tensor(full, dtype=clew.int64)
+        given = tuple(state.index_select(1, at) for state in states)
+        x: Any = input.index_select(0, at)
+        out, last = module.forward(to_packed_sequence(x), given if lstm else given[0])
+        made = from_packed_sequence(out)._elements
+        ends = last if lstm else (last,)
+        states = tuple(s.index_copy(1, at, end) for s, end in zip(states, ends))
+    else:
+        made = values.new_zeros((0, width * (2 if module.bidirectional else 1)))
+    return ragged(rows, made), states if lstm else states[0]
 
 
 def collate(batch: Any) -> Any:

@@ -37,6 +37,9 @@ _OPERATORS = {
     "__invert__": operator.invert,
     "__lshift__": operator.lshift,
     "__rshift__": operator.rshift,
+    "__and__": operator.and_,
+    "__or__": operator.or_,
+    "__xor__": operator.xor,
     "__rand__": operator.and_,
     "__ror__": operator.or_,
     "__rxor__": operator.xor,
@@ -119,6 +122,8 @@ def on_values(name: str, call: Any, args: tuple[Any, ...], kwargs: dict[str, Any
     """What a function that takes elements by themselves makes of ragged and dense arguments."""
     given = [*args, *kwargs.values()]
     found: list[Any] = [a for a in given if isinstance(a, Structured)]
+    if not found:  # in a list
+        return NotImplemented
     if not all(map(is_ragged, found)):  # a sparse tensor
         return NotImplemented
     first = found[0]
@@ -201,6 +206,8 @@ def _same(x: Any, y: Any) -> bool:
 
 
 def _equal(x: Any, y: Any) -> bool:
+    if not all(isinstance(a, Tensor) for a in (x, y)):
+        raise TypeError(f"equal: both must be tensors; got {type(x).__name__}, {type(y).__name__}")
     return _same(x, y) and clew.equal(x.packed()._elements, y.packed()._elements)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import clew
@@ -19,7 +20,10 @@ _LONG = 4096
 def dim_of(name: str, x: NestedTensor, dim: Any) -> int:
     """A dim counted from the front."""
     n = len(x._sizes())
-    d = int(dim)
+    try:
+        d = operator.index(dim)
+    except TypeError:
+        raise TypeError(f"{name}: dim must be an int; got {dim!r}") from None
     if not -n <= d < n:
         raise IndexError(f"{name}: dim must be in [{-n}, {n - 1}]; got {d}")
     return d % n
@@ -47,7 +51,10 @@ def reduced(name: str, x: NestedTensor, dim: Any, keepdim: bool, call: Any, many
     tuple where `many` is true, otherwise a number; None for all of them.
     """
     n = len(x._sizes())
-    dims = list(range(n)) if dim is None or dim == () or dim == [] else _dims_of(name, x, dim)
+    if not isinstance(keepdim, bool):
+        raise TypeError(f"{name}: keepdim must be a bool; got {keepdim!r}")
+    every = dim is None or (isinstance(dim, (tuple, list)) and not dim)
+    dims = list(range(n)) if every else _dims_of(name, x, dim)
     x = x.packed()
     if len(dims) == n and (dim is None or many):
         made = call(x._elements, None, False)
@@ -143,6 +150,8 @@ def _spread(name: str) -> Any:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         if unbiased is not None:
+            if not isinstance(unbiased, bool):
+                raise TypeError(f"{name}: unbiased must be a bool; got {unbiased!r}")
             more["correction"] = int(unbiased)
 
         def call(t: Tensor, dims: Any, keep: bool) -> Any:

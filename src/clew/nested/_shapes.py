@@ -288,9 +288,13 @@ def _row_numbers(x: NestedTensor, given: Any) -> np.ndarray:
         if found.shape != (size,):
             raise IndexError(f"a mask of rows must have {size} elements; got {found.size}")
         return np.flatnonzero(found)
+    if found.size and not np.issubdtype(found.dtype, np.integer):
+        raise IndexError(f"numbers of rows must be integers; got {found.dtype}")
     found = found.astype(np.int64)
     if found.ndim != 1 or (found.size and (found.min() < -size or found.max() >= size)):
-        raise IndexError(f"numbers of rows must be a vector in [{-size}, {size - 1}]")
+        raise IndexError(
+            f"numbers of rows must be a vector in [{-size}, {size - 1}]; got {found.tolist()}"
+        )
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import clew
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
+from clew.sparse._products import need_matrices
 from clew.sparse._tensor import (
     Coo,
     Pattern,
@@ -227,8 +228,12 @@ def matmul(x: Any, y: Any) -> Any:
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     if isinstance(input, _Sparse):
         return NotImplemented
+    need_matrices(input, mat1, mat2)
     product = matmul(mat1, mat2)
-    return product if product is NotImplemented else beta * input + alpha * product
+    if product is NotImplemented:
+        return product
+    product = product if alpha == 1 else product * alpha
+    return product if beta == 0 else (input if beta == 1 else input * beta) + product
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
@@ -265,7 +270,20 @@ def rules(shared: dict[str, Any], elementwise: tuple[str, ...]) -> dict[str, Any
                 return NotImplemented
             if not x._has_places_of(y) or x.block() != y.block():
                 return NotImplemented
-            return x._with(x._elements + sign * alpha * y._elements)
+            if sign < 0:
+                return x._with(x._elements.sub(y._elements, alpha=alpha))
+            return x._with(x._elements.add(y._elements, alpha=alpha))
+
+        return rule
+
+    def of_dims(name: str, first: int, second: int) -> Any:
+        def rule(x: Any, y: Any) -> Any:
+            if (x.dim(), y.dim()) != (first, second):
+                raise RuntimeError(
+                    f"{name}: operands must have {first} and {second} dimensions; got shapes "
+                    f"{list(x.shape)} and {list(y.shape)}"
+                )
+            return matmul(x, y)
 
         return rule
 
@@ -287,8 +305,8 @@ def rules(shared: dict[str, Any], elementwise: tuple[str, ...]) -> dict[str, Any
         **block_rules(),
         "matmul": matmul,
         "__rmatmul__": lambda x, y: matmul(y, x),
-        "mm": matmul,
-        "mv": matmul,
+        "mm": of_dims("mm", 2, 2),
+        "mv": of_dims("mv", 2, 1),
         "addmm": addmm,
         "linear": linear,
         "transpose": transpose,

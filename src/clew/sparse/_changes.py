@@ -155,6 +155,14 @@ def _stack(tensors: Any, dim: int = 0) -> Any:
     return cat([unsqueeze(x, dim) for x in tensors], dim)
 
 
+def _hstack(tensors: Any) -> Any:
+    return cat(tensors, 0 if tensors[0].dim() == 1 else 1)
+
+
+def _vstack(tensors: Any) -> Any:
+    return cat(tensors) if tensors[0].dim() > 1 else _stack(tensors)
+
+
 def _unbind(x: Any, dim: int = 0) -> Any:
     dim = _dim_of("unbind", x, dim)
     return tuple(select(x, dim, i) for i in range(int(x.shape[dim])))
@@ -168,7 +176,10 @@ def _narrow_copy(x: Any, dim: int, start: int, length: int) -> Any:
 
 
 def _empty_like(x: Any, **options: Any) -> Any:
-    return zeros_like(x, **options)
+    """With coordinates without elements, else with the tensor's places, as in PyTorch."""
+    if isinstance(x, Coo) or any(v not in (None, False) for v in options.values()):
+        return zeros_like(x, **options)
+    return x._with(clew.empty_like(x._elements, requires_grad=False))
 
 
 def _ones_like(x: Any, **options: Any) -> Any:
@@ -237,6 +248,8 @@ def _adjoint(x: Any) -> Any:
 
 
 def _sum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    if dtype is None and not (x.is_floating_point() or x.is_complex()):
+        dtype = _C.int64  # that of a dense sum
     made: Any = sum_over(x, dim, dtype)
     if not keepdim:
         return made
@@ -275,6 +288,8 @@ RULES.update(
         "mul_": _mul_,
         "zero_": _zero_,
         "stack": _stack,
+        "hstack": _hstack,
+        **dict.fromkeys(("vstack", "row_stack"), _vstack),
         "unbind": _unbind,
         "narrow_copy": _narrow_copy,
         "empty_like": _empty_like,

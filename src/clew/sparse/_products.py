@@ -11,7 +11,7 @@ from clew import _C
 from clew._C import Tensor
 from clew.sparse._tensor import Compressed, Coo, Pattern, _Sparse, coo
 
-__all__ = ["addmm", "mm", "sampled_addmm"]
+__all__ = ["addmm", "mm", "need_matrices", "sampled_addmm"]
 
 _OPS = _C.ops
 
@@ -132,6 +132,21 @@ def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Tensor:
     return zeros.scatter_reduce(0, index, rows, reduce, include_self=False)
 
 
+def need_matrices(mat: Any, mat1: Any, mat2: Any) -> None:
+    """Raises for what addmm() cannot add and multiply."""
+    if not mat1.dim() == mat2.dim() == 2:
+        raise RuntimeError(
+            f"addmm: mat1 and mat2 must be matrices; got shapes {list(mat1.shape)} and "
+            f"{list(mat2.shape)}"
+        )
+    shape = (int(mat1.shape[0]), int(mat2.shape[1]))
+    if mat.dim() > 2 or any(m not in (1, n) for m, n in zip(mat.shape[::-1], shape[::-1])):
+        raise RuntimeError(
+            f"addmm: mat must be broadcastable to the product's shape, {list(shape)}; got "
+            f"{list(mat.shape)}"
+        )
+
+
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * mat + alpha * (mat1 @ mat2)`` for a sparse mat1.
 
@@ -151,6 +166,7 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> T
     tensor([[2., 2.],
             [2., 2.]])
     """
+    need_matrices(mat, mat1, mat2)
     product = matmul(mat1, mat2) if isinstance(mat1, _Sparse) else mat1 @ mat2
     if product is NotImplemented:
         raise RuntimeError("addmm: expected matrices")

@@ -29,7 +29,7 @@ def sum(input: Any, dim: Any = None, dtype: Any = None) -> clew.Tensor:
     x = input.to_sparse_coo()
     values = x._elements if dtype is None else x._elements.to(dtype)
     if dim is None:
-        return values.sum()
+        return values.sum(dtype=dtype)
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
     n, sparse = x.dim(), x.sparse_dim()
     if any(not -n <= d < n for d in dims):
@@ -38,18 +38,15 @@ def sum(input: Any, dim: Any = None, dtype: Any = None) -> clew.Tensor:
     if len(gone) != len(dims):
         raise RuntimeError(f"sum: a dim appears more than once in {dim}")
     inner = [d - sparse + 1 for d in gone if d >= sparse]
-    values = values.sum(inner) if inner else values
+    if inner:
+        values = values.sum(inner, dtype=dtype)
     rest = [d for d in range(sparse) if d not in gone]
     if not rest:
-        return values.sum(0)
+        return values.sum(0, dtype=dtype)
     shape = [s for d, s in enumerate(x.shape) if d not in gone]
     if len(rest) == sparse:
         return coo(x._ind, values, shape, x._coalesced)
     return coo(x._ind[rest], values, shape, False).coalesce()
-
-
-def _sum_rule(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    return NotImplemented if keepdim else sum(x, dim, dtype)
 
 
 def _normalized(name: str, x: Any, dim: int, dtype: Any) -> Any:
@@ -119,17 +116,19 @@ def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> clew.Tensor:
     return _normalized("log_softmax", input, dim, dtype)
 
 
-def _rule(name: str) -> Any:
-    def rule(x: Any, dim: Any = None, dtype: Any = None, **more: Any) -> Any:
-        if dim is None or any(v is not None for v in more.values()):
-            return NotImplemented
-        return _normalized(name, x, dim, dtype)
+def _softmax_rule(name: str) -> Any:
+    """A dense one would count what is not there as zero, a sparse one as minus infinity."""
+
+    def rule(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"{name}: of a sparse tensor, call clew.sparse.{name} for the elements that are there, "
+            "or convert with .to_dense() for all of them"
+        )
 
     return rule
 
 
 RULES: dict[str, Any] = {
-    "sum": _sum_rule,
-    "softmax": _rule("softmax"),
-    "log_softmax": _rule("log_softmax"),
+    "softmax": _softmax_rule("softmax"),
+    "log_softmax": _softmax_rule("log_softmax"),
 }

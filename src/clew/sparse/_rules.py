@@ -27,6 +27,8 @@ from clew.sparse._tensor import (
 def _dim_of(name: str, x: Any, dim: Any, extra: int = 0) -> int:
     """A dim counted from the front."""
     n = x.dim() + extra
+    if not isinstance(dim, int):
+        raise TypeError(f"{name}: dim must be an int; got {dim!r}")
     if not -n <= dim < n:
         raise IndexError(f"{name}: dim must be in [{-n}, {n - 1}]; got {dim}")
     return int(dim) % n
@@ -57,7 +59,7 @@ def to_dense(x: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> T
     zeros = values.new_zeros(tuple(x.shape))
     if isinstance(x, Coo):
         if not x.sparse_dim():
-            return values.sum(0)
+            return values.sum(0, dtype=values.dtype)
         return zeros.index_put(tuple(x._ind.unbind(0)), values, accumulate=True)
     p = x._pattern
     places = (p.rows(), p.col.long()) if x._by_rows else (p.col.long(), p.rows())
@@ -158,6 +160,8 @@ def add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
 def sub(x: Any, y: Any, *, alpha: Any = 1) -> Any:
     if not isinstance(y, (Tensor, int, float, complex)):
         return NotImplemented
+    if isinstance(y, Tensor) and _C.bool in (x.dtype, y.dtype):
+        clew.sub(clew.empty(0, dtype=x.dtype), clew.empty(0, dtype=y.dtype))  # raises
     return add(x, y, alpha=-alpha)
 
 
@@ -255,10 +259,7 @@ def zero_(x: Any) -> Any:
 
 
 def transpose(x: Any, dim0: int, dim1: int) -> Any:
-    n = x.dim()
-    if not all(-n <= d < n for d in (dim0, dim1)):
-        raise IndexError(f"transpose: dims must be in [{-n}, {n - 1}]; got {dim0} and {dim1}")
-    a, b = dim0 % n, dim1 % n
+    a, b = _dim_of("transpose", x, dim0), _dim_of("transpose", x, dim1)
     if a == b:
         return x
     if isinstance(x, Compressed):
@@ -334,7 +335,7 @@ def select(x: Any, dim: int, index: int) -> Any:
         return coo(part._ind, values, shape, part._coalesced)
     rest = [d for d in range(part.sparse_dim()) if d != dim]
     if not rest:
-        return part._elements.sum(0)
+        return part._elements.sum(0, dtype=x.dtype)
     return coo(part._ind[rest], part._elements, shape, part._coalesced)
 
 
@@ -368,13 +369,18 @@ def getitem(x: Any, key: Any) -> Any:
     keys = key if isinstance(key, tuple) else (key,)
     if any(k is Ellipsis for k in keys):
         at = [k is Ellipsis for k in keys].index(True)
-        fill = x.dim() - (len(keys) - 1)
+        fill = x.dim() - (sum(k is not None for k in keys) - 1)
         keys = (*keys[:at], *[slice(None)] * fill, *keys[at + 1 :])
-    if len(keys) > x.dim():
+    if sum(k is not None for k in keys) > x.dim():
         raise IndexError(f"too many indices for a tensor of {x.dim()} dims")
     dim = 0
     for i, k in enumerate(keys):
-        if isinstance(k, slice):
+        if k is None:
+            x = unsqueeze(x, dim)
+            if x is NotImplemented:
+                return x
+            dim += 1
+        elif isinstance(k, slice):
             start, stop, step = k.indices(int(x.shape[dim]))
             if step < 1:
                 return NotImplemented

@@ -55,6 +55,19 @@ class Pattern:
         return self._turned, flat[n + 1 + m :]
 
 
+def _of_layout(name: str, wanted: str) -> Any:
+    """A method that the classes of other layouts have for parts that they lack."""
+
+    def method(self: Any) -> Any:
+        raise RuntimeError(
+            f"{name}: expected a tensor of layout {wanted}; got {self.layout}; convert with "
+            f".to_{wanted}()"
+        )
+
+    method.__name__ = name
+    return method
+
+
 class _Sparse(Structured):
     _remedy = ".to_dense()"
 
@@ -75,6 +88,15 @@ class _Sparse(Structured):
             and tuple(other.shape) == tuple(self.shape)
             and is_same_pattern(self, other)
         )
+
+    indices, _indices = (_of_layout(n, "sparse_coo") for n in ("indices", "_indices"))
+    coalesce: Any = _of_layout("coalesce", "sparse_coo")
+    crow_indices, col_indices = (
+        _of_layout(n, "sparse_csr") for n in ("crow_indices", "col_indices")
+    )
+    ccol_indices, row_indices = (
+        _of_layout(n, "sparse_csc") for n in ("ccol_indices", "row_indices")
+    )
 
     @property
     def H(self) -> Any:
@@ -294,12 +316,6 @@ class Compressed(_Sparse):
     def is_coalesced(self) -> bool:
         """Whether places are named once; this layout's always are."""
         return True
-
-    def coalesce(self) -> Any:
-        raise RuntimeError(
-            f"coalesce: expected a tensor of layout sparse_coo; got {self.layout}; convert with "
-            ".to_sparse_coo()"
-        )
 
     def _with(self, values: Tensor) -> Compressed:
         return compressed(self._pattern, values, self._by_rows)

@@ -237,6 +237,11 @@ def _composed_bags(
     sparse: bool,
 ) -> Any:
     """embedding_bag made of other operations: bag b is flat[edges[b] : edges[b + 1]]."""
+    for x in (flat, edges):
+        if x.dtype not in (clew.int64, clew.int32):
+            raise RuntimeError(
+                f"embedding_bag: indices and offsets must be int64 or int32 vectors; got {x.dtype}"
+            )
     lengths = edges.diff()
     bags, width = lengths.shape[0], weight.shape[1]
     _check_edges(edges, flat.shape[0])

@@ -9,6 +9,7 @@ from typing import Any
 import clew
 from clew import _C
 from clew._base.provenance import user_level
+from clew._tensor.structured import parts_of
 
 from ..functional._core import vector_norm
 from ..parameter import Parameter
@@ -22,7 +23,13 @@ __all__ = [
 ]
 
 
-_gradients = _C._gradients_of
+def _gradients(parameters: Any) -> list[clew.Tensor]:
+    """The gradients that there are; of sparse and ragged parameters those of their values."""
+    if isinstance(parameters, clew.Tensor):
+        parameters = [parameters]
+    return list(_C._gradients_of(parts_of(parameters)))
+
+
 _SHOWN = 4  # tensors that a message lists
 
 
