@@ -79,6 +79,8 @@ PyObject* as_tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
       if (same) return wrap(std::move(t));
       // Through .to, which is recorded.
       Ref dtype(dtype_object(a.dtype_or(t.dtype()))), device(device_object(where));
+      // What stands in the place of a ragged tensor's elements has no device that means anything.
+      if (where == t.device()) return checked(PyObject_CallMethod(data, "to", "O", dtype.get()));
       return checked(PyObject_CallMethod(data, "to", "OO", device.get(), dtype.get()));
     }
     if (is_numpy_array(data) && a.device_or(default_device()) == Device::CPU) {

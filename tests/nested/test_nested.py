@@ -340,3 +340,12 @@ def test_no_rows():
     for made in (x.sort(dim=1).values, x.softmax(1), x.flip(1), clew.cat([x, x])):
         assert made.is_nested and made.size(0) == 0
     assert tuple(x.sum(1).shape) == (0, 4)
+
+
+def test_as_tensor_converts_ragged_tensors():
+    x = clew.nested.nested_tensor([clew.ones(2), clew.ones(3)], layout=clew.jagged)
+    y = clew.as_tensor(x, dtype=clew.float64)
+    assert y.dtype == clew.float64
+    assert y.device.type == y.values().device.type == "cpu"
+    assert [t.tolist() for t in y.unbind()] == [[1.0] * 2, [1.0] * 3]
+    assert clew.as_tensor(x) is x
