@@ -30,6 +30,14 @@ def test_fully_sharded(n):
         assert f"rank {r} is through" in done.stdout
 
 
+@pytest.mark.parametrize("n", [2, 4])
+def test_fully_sharded_parts(n):
+    done = launch(n, HERE / "checks_shard_parts.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
+
+
 @pytest.mark.parametrize("n", [2, 3])
 def test_hooks_joins_and_divided_state(n):
     done = launch(n, HERE / "checks_algorithms.py")

@@ -21,6 +21,7 @@ from clew import nn
 from clew.distributed.fsdp._shard_group import _Group, _Member
 from clew.distributed.tensor import DTensor, Replicate, Shard
 from clew.distributed.tensor._api import _whole_mesh, distribute_tensor
+from clew.utils._second_runs import within
 
 __all__ = [
     "CPUOffloadPolicy",
@@ -251,7 +252,10 @@ def _around(module: Any, run: Callable[..., Any], args: Any, kwargs: Any) -> Any
         if group.calls == 1:
             group.unshard()
             group.ahead(group.after)
-        with group.hooks() if reshard and clew.is_grad_enabled() else nullcontext():
+        with (
+            group.hooks() if reshard and clew.is_grad_enabled() else nullcontext(),
+            within(group.whole_again),
+        ):
             output = run(*args, **kwargs)
     except BaseException:
         reshard = True  # no backward follows, which would let go of what is whole

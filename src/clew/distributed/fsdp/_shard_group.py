@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import clew
@@ -132,6 +134,24 @@ class _Group:
         for m, full in zip(self.members, self.whole):
             for owner, name in m.places:
                 owner._parameters[name] = full
+
+    @contextlib.contextmanager
+    def whole_again(self) -> Iterator[None]:
+        """Whole parameters for the block, where a checkpointed part of the module runs again."""
+        if self.whole is not None:
+            yield
+            return
+        ready, versions = self.again, self._versions()
+        if ready is not None and ready[1] == versions:
+            self.values = ready
+        with clew.enable_grad():  # what is saved depends on what needs a gradient
+            self.unshard()
+        self.ahead(self.before)
+        try:
+            yield
+        finally:
+            self.reshard()
+            self.again = ready  # for what is saved outside of the checkpointed part
 
     def forget(self) -> None:
         """Lets go of what is on its way; all processes have sent their part of it."""
