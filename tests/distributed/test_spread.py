@@ -15,6 +15,14 @@ def test_distributed_tensors(n):
 
 
 @pytest.mark.parametrize("n", [2, 3])
+def test_partial_tensors(n):
+    done = launch(n, HERE / "checks_partial.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
+
+
+@pytest.mark.parametrize("n", [2, 3])
 def test_calls_in_every_form(n):
     done = launch(n, HERE / "checks_calls.py")
     assert done.returncode == 0, done.stdout + done.stderr

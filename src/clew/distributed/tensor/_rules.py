@@ -23,7 +23,8 @@ R = Replicate()
 
 # ---- element by element ----
 
-_LINEAR = set("neg negative clone detach contiguous to positive alias data double float".split())
+_SAME = set("clone detach contiguous to positive alias data double float".split())
+_LINEAR = _SAME | {"neg", "negative"}
 # The native operations of this kind, and those that are written with others.
 _NATIVE = {
     name.rpartition(".")[2]
@@ -78,6 +79,8 @@ def _pointwise(c: Call) -> Any:
 
 
 def _keeps_sums(c: Call, ways: list[Placement]) -> bool:
+    if any(isinstance(w, Partial) and not w._linear for w in ways) and c.name not in _SAME:
+        return False
     if c.name in _LINEAR:
         return not c.kwargs and all(not isinstance(a, clew.dtype) for a in c.args)
     if c.name in ("add", "sub"):
@@ -109,9 +112,9 @@ def _in_place(c: Call) -> Any:
             elif y is not x:
                 way[i] = R
         wanted.append(tuple(way))
-    if any(isinstance(p, Partial) for p in x._placements) and (
-        c.name not in ("zero_", "mul_", "div_") or c.kwargs or any(y is x for y in c.operands[1:])
-    ):
+    sums = [p for p in x._placements if isinstance(p, Partial)]
+    fits = ("zero_", "mul_", "div_") if all(p._linear for p in sums) else ()
+    if sums and (c.name not in fits or c.kwargs or any(y is x for y in c.operands[1:])):
         raise NotImplementedError(f"DTensor: {c.name} of what is partial; redistribute() first")
     c.with_operands([x, *c.parts(wanted, x._placements)[1:]])
     return x
@@ -156,9 +159,9 @@ def _product(c: Call) -> Any:
 
 
 def _sums_pass(p: Placement, q: Placement) -> tuple[list[Placement], Placement]:
-    if isinstance(p, Partial) and not isinstance(q, Partial):
+    if isinstance(p, Partial) and p._linear and not isinstance(q, Partial):
         return [p, R], p
-    if isinstance(q, Partial) and not isinstance(p, Partial):
+    if isinstance(q, Partial) and q._linear and not isinstance(p, Partial):
         return [R, q], q
     return [R, R], R
 
@@ -324,7 +327,7 @@ def _reduction(linear: bool) -> Callable[[Call], Any]:
         def rule(i: int) -> tuple[list[Placement], Placement]:
             p = x._placements[i]
             if isinstance(p, Partial):
-                return ([p], p) if linear else ([R], R)
+                return ([p], p) if linear and p._linear else ([R], R)
             if isinstance(p, Shard) and p.dim not in dims:
                 return [p], Shard(p.dim if keep else p.dim - sum(d < p.dim for d in dims))
             if isinstance(p, Shard) and linear:

@@ -134,7 +134,7 @@ class Partial(Placement):
     """The whole is what the processes' tensors give when they are combined.
 
     Args:
-        reduce_op: "sum" or "avg".
+        reduce_op: "sum", "avg", "product", "max" or "min".
 
     Example:
         >>> from clew.distributed.tensor import Partial
@@ -143,11 +143,17 @@ class Partial(Placement):
     """
 
     def __init__(self, reduce_op: str = "sum") -> None:
-        if reduce_op not in ("sum", "avg"):
-            raise NotImplementedError(
-                f'Partial: reduce_op must be "sum" or "avg"; got {reduce_op!r}'
+        if reduce_op not in ("sum", "avg", "product", "max", "min"):
+            raise ValueError(
+                'Partial: reduce_op must be "sum", "avg", "product", "max" or "min"; got '
+                f"{reduce_op!r}"
             )
         self.reduce_op = reduce_op
+
+    @property
+    def _linear(self) -> bool:
+        """Whether the parts of a sum of wholes are the sums of their parts."""
+        return self.reduce_op in ("sum", "avg")
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
         """Whether the processes' tensors have still to be combined: True, in this way.
