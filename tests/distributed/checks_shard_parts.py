@@ -1,11 +1,16 @@
 """Run by ranks: fully_shard together with what else changes modules, against one process."""
 
+import functools
+
 import numpy as np
+import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Shard, distribute_tensor
 from torch.utils.checkpoint import checkpoint
 
 dist.init_process_group("gloo")
@@ -52,6 +57,10 @@ def batch(step, rows=4):
     return torch.tensor(x), torch.tensor(x[rows * r : rows * (r + 1)])
 
 
+def placement(where, p):
+    return where if p.ndim == 2 else None
+
+
 def alike(ours, plain, steps=3):
     """Both learn the same from the same data."""
     opts = [torch.optim.AdamW(m.parameters(), 0.01) for m in (plain, ours)]
@@ -83,5 +92,27 @@ for p, q in zip(plain.parameters(), ours.parameters()):
     assert (q.grad is None) == (p.grad is None)
     if p.grad is not None:
         assert np.allclose(q.grad.full_tensor().numpy(), p.grad.numpy(), atol=1e-12)
+
+# Other dims than the first are cut where the program says so; they need not divide.
+for where in (Shard(1), Shard(-1), None):
+    ours = shard(net(), shard_placement_fn=functools.partial(placement, where))
+    first, w = ours[1].up.weight, net()[1].up.weight.detach()
+    assert first.placements == (Shard(0 if where is None else 1),)
+    same = distribute_tensor(w, first.device_mesh, first.placements)
+    assert torch.equal(same.to_local(), first.to_local())
+    alike(ours, net())
+    whole = {k: v.full_tensor() for k, v in ours.state_dict().items()}
+    other = shard(net(), shard_placement_fn=lambda p: Shard(p.ndim - 1))
+    set_model_state_dict(other, whole, options=StateDictOptions(full_state_dict=True))
+    for p, q in zip(ours.parameters(), other.parameters()):
+        assert torch.equal(p.full_tensor(), q.full_tensor())
+with pytest.raises(ValueError, match="shard_placement_fn must give"):
+    shard(net(), shard_placement_fn=lambda p: Shard(2))
+
+# A number of processes that keep the whole between them.
+for count in (1, n):
+    alike(shard(net(), reshard_after_forward=count), net())
+with pytest.raises(ValueError, match="divides the"):
+    shard(net(), reshard_after_forward=n + 1)
 
 print(f"rank {r} is through")

@@ -46,6 +46,14 @@ def test_fully_sharded_parts(n):
         assert f"rank {r} is through" in done.stdout
 
 
+@pytest.mark.parametrize("program", ["checks_shard_mesh", "checks_checkpoint_pieces"])
+def test_parts_of_a_mesh(tmp_path, program):
+    done = launch(4, HERE / f"{program}.py", args=(str(tmp_path / "state"),), timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(4):
+        assert f"rank {r} is through" in done.stdout
+
+
 @pytest.mark.parametrize("n", [2, 3])
 def test_hooks_joins_and_divided_state(n):
     done = launch(n, HERE / "checks_algorithms.py")

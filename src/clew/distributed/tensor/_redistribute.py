@@ -15,7 +15,14 @@ import clew
 from clew._C import Tensor
 from clew.autograd.function import once_differentiable
 from clew.distributed import distributed_c10d as c10d
-from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from clew.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    _StridedShard,
+    cutting_order,
+)
 
 _Function = clew.autograd.Function
 _OPS = {
@@ -45,7 +52,8 @@ def local_sizes(
         place: the process's place in it.
     """
     here, begin = list(sizes), [0] * len(sizes)
-    for i, p in enumerate(placements):
+    for i in cutting_order(placements):
+        p = placements[i]
         if isinstance(p, Shard):
             parts = chunk_sizes(here[p.dim], mesh.size(i))
             begin[p.dim] += sum(parts[: place[i]])
@@ -214,7 +222,18 @@ def redistribute_local(
     place = mesh.get_coordinate()
     if place is None:
         raise RuntimeError("DTensor: this process is not in the mesh")
+    if list(old) == list(new):
+        return x
     now = list(old)
+    if any(isinstance(p, _StridedShard) for p in (*old, *new)):
+        for i in reversed(cutting_order(old)):
+            if isinstance(now[i], Shard):
+                x = _one(x, sizes, mesh, now, i, Replicate(), place)
+                now[i] = Replicate()
+        for i in cutting_order(new):
+            x = _one(x, sizes, mesh, now, i, new[i], place)
+            now[i] = new[i]
+        return x
     # A dim that several mesh dims cut is put together from the innermost on, and cut the other way.
     last_kept = 0
     while last_kept < len(now) and now[last_kept] == new[last_kept]:
@@ -222,7 +241,7 @@ def redistribute_local(
     cut_twice = len({p.dim for p in now if isinstance(p, Shard)}) < sum(
         isinstance(p, Shard) for p in now
     ) or len({p.dim for p in new if isinstance(p, Shard)}) < sum(isinstance(p, Shard) for p in new)
-    if cut_twice and list(old) != list(new):
+    if cut_twice:
         for i in reversed(range(last_kept, len(now))):
             if isinstance(now[i], Shard):
                 x = _one(x, sizes, mesh, now, i, Replicate(), place)

@@ -66,10 +66,10 @@ def _pointwise(c: Call) -> Any:
                 continue
             back = x.ndim - way.dim  # counted from the end
             wanted = [
-                Shard(y.ndim - back) if back <= y.ndim and y._sizes[y.ndim - back] > 1 else R
+                way._at(y.ndim - back) if back <= y.ndim and y._sizes[y.ndim - back] > 1 else R
                 for y in c.operands
             ]
-            return [*wanted], Shard(ndim - back)
+            return [*wanted], way._at(ndim - back)
         ways = [w if isinstance(w, Partial) else R for w in ways]
         if any(isinstance(w, Partial) for w in ways) and _keeps_sums(c, ways):
             return ways, ways[0] if isinstance(ways[0], Partial) else ways[1]
@@ -108,7 +108,7 @@ def _in_place(c: Call) -> Any:
         for i, p in enumerate(way):
             if isinstance(p, Shard):
                 own = y.ndim - (x.ndim - p.dim)
-                way[i] = Shard(own) if own >= 0 and y._sizes[own] > 1 else R
+                way[i] = p._at(own) if own >= 0 and y._sizes[own] > 1 else R
             elif y is not x:
                 way[i] = R
         wanted.append(tuple(way))
@@ -403,6 +403,9 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **_shapes.RULES,
 }  # fmt: skip
 
+# Rules that do not ask in which order dims of the mesh cut; the others know the mesh's order.
+_ANY_CUT = {_pointwise, _in_place, _random.in_place, replicated, _value, _stride}
+
 
 def call(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
     """The result of a function of distributed tensors."""
@@ -419,7 +422,10 @@ def call(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
             f"DTensor: there is no rule for {name}; use full_tensor(), which every process has, or "
             "to_local(), this process's part"
         )
-    return rule(Call(func, args, kwargs))
+    made = Call(func, args, kwargs)
+    if rule not in _ANY_CUT:
+        made.cut_in_order()
+    return rule(made)
 
 
 rules["call"] = call
