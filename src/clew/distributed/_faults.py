@@ -42,7 +42,12 @@ def place_of(tb: Any) -> str:
     """The line of a traceback that is the program's own, as "file:line"."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     frames = traceback.extract_tb(tb)
-    own = [f for f in frames if not f.filename.startswith((package, "<frozen"))]
+    # Frames of compiled modules have no file.
+    own = [
+        f
+        for f in frames
+        if not f.filename.startswith((package, "<frozen")) and os.path.exists(f.filename)
+    ]
     last = (own or frames)[-1] if frames else None
     return f"{last.filename}:{last.lineno}" if last else "an unknown line"
 
@@ -149,7 +154,7 @@ def _told(number: int, frame: Any) -> None:
         with open(os.path.join(_folder() or "", "reason")) as file:
             reason = file.read()
         at = traceback.extract_stack(frame)
-        here = f"{at[-1].filename}:{at[-1].lineno}" if at else "?"
+        here = "no line of its program"  # before its beginning, or after its end
         from clew.distributed._work import _PACKAGE
 
         for entry in reversed(at):
