@@ -14,9 +14,10 @@ def test_distributed_tensors(n):
         assert f"rank {r} is through" in done.stdout
 
 
+@pytest.mark.parametrize("program", ["checks_partial", "checks_wholes"])
 @pytest.mark.parametrize("n", [2, 3])
-def test_partial_tensors(n):
-    done = launch(n, HERE / "checks_partial.py")
+def test_operations_on_wholes(n, program):
+    done = launch(n, HERE / f"{program}.py")
     assert done.returncode == 0, done.stdout + done.stderr
     for r in range(n):
         assert f"rank {r} is through" in done.stdout

@@ -264,6 +264,29 @@ def replicated(c: Call) -> Any:
     return c.run([same] * len(c.operands), same)
 
 
+def _of_wholes(c: Call) -> Any:
+    """Every process computes the whole, whose sizes only the elements may tell."""
+    same = (R,) * c.mesh.ndim
+    made = c.with_operands(c.parts([same] * len(c.operands), same))
+    return c.wrapped(made, made, same)
+
+
+def _drawn(c: Call) -> Any:
+    """Every process draws the whole, and what is like an operand keeps its part."""
+    _random.agreed(c)
+    made, x = _of_wholes(c), c.operands[0]
+    if not c.name.endswith("_like"):
+        return made
+    ways = [R if isinstance(p, Partial) else p for p in x._placements]
+    return made.redistribute(placements=ways)
+
+
+def _fresh(c: Call) -> Any:
+    """Of an operand only its dtype counts."""
+    made = c.with_operands([part_of(x) for x in c.operands])
+    return c.wrapped(made, made, (R,) * c.mesh.ndim)
+
+
 def _value(c: Call) -> Any:
     """What is no tensor, of the whole."""
     same = (R,) * c.mesh.ndim
@@ -394,9 +417,26 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys("norm std var flip roll max min argmax argmin topk median cross_entropy "
                     "nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy "
                     "binary_cross_entropy_with_logits kl_div isclose repeat gather scatter stack "
-                    "index_select masked_select tril triu vector_norm float_power outer conv1d "
+                    "index_select tril triu vector_norm float_power outer conv1d "
                     "conv2d".split(),
                     replicated),
+    **dict.fromkeys("addbmm addmv addr adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d "
+                    "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d adjoint aminmax "
+                    "argwhere avg_pool1d avg_pool2d avg_pool3d baddbmm bilinear bincount "
+                    "broadcast_to bucketize column_stack complex conv3d conv_transpose1d "
+                    "conv_transpose2d conv_transpose3d cosine_similarity count_nonzero cummax "
+                    "cummin diag diag_embed diagflat diagonal dot dsplit dstack fliplr flipud fold "
+                    "ger glu group_norm hsplit hstack imag index_add index_copy index_fill inner "
+                    "interpolate kron kthvalue masked_scatter masked_select max_pool1d max_pool2d "
+                    "max_pool3d mode moveaxis movedim msort mv nanmean nanmedian nansum nonzero "
+                    "one_hot pad polar prelu ravel real repeat_interleave rot90 row_stack "
+                    "scatter_add scatter_reduce searchsorted softmin split_with_sizes std_mean "
+                    "take take_along_dim tensordot tile trace unfold unique unique_consecutive "
+                    "var_mean vdot view_as_complex view_as_real vsplit vstack".split(),
+                    _of_wholes),
+    **dict.fromkeys("bernoulli multinomial poisson rand_like randn_like randint_like".split(),
+                    _drawn),
+    **dict.fromkeys("new_empty new_full new_ones new_zeros new_tensor".split(), _fresh),
     **dict.fromkeys("allclose equal item tolist numpy is_nonzero __bool__ __float__ __int__ "
                     "__index__ __contains__ __array__".split(), _value),
     "stride": _stride,
@@ -404,7 +444,9 @@ RULES: dict[str, Callable[[Call], Any]] = {
 }  # fmt: skip
 
 # Rules that do not ask in which order dims of the mesh cut; the others know the mesh's order.
-_ANY_CUT = {_pointwise, _in_place, _random.in_place, replicated, _value, _stride}
+_ANY_CUT = {
+    _pointwise, _in_place, _random.in_place, replicated, _of_wholes, _drawn, _fresh, _value, _stride,
+}  # fmt: skip
 
 
 def call(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
