@@ -445,7 +445,8 @@ RULES: dict[str, Callable[[Call], Any]] = {
 
 # Rules that do not ask in which order dims of the mesh cut; the others know the mesh's order.
 _ANY_CUT = {
-    _pointwise, _in_place, _random.in_place, replicated, _of_wholes, _drawn, _fresh, _value, _stride,
+    _pointwise, _in_place, _random.in_place, replicated, _of_wholes, _drawn, _fresh, _value,
+    _stride,
 }  # fmt: skip
 
 
