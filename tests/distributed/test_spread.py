@@ -47,7 +47,9 @@ def test_fully_sharded_parts(n):
         assert f"rank {r} is through" in done.stdout
 
 
-@pytest.mark.parametrize("program", ["checks_shard_mesh", "checks_checkpoint_pieces"])
+@pytest.mark.parametrize(
+    "program", ["checks_shard_mesh", "checks_checkpoint_pieces", "checks_mesh_moves"]
+)
 def test_parts_of_a_mesh(tmp_path, program):
     done = launch(4, HERE / f"{program}.py", args=(str(tmp_path / "state"),), timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr

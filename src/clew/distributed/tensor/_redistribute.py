@@ -234,18 +234,20 @@ def redistribute_local(
             x = _one(x, sizes, mesh, now, i, new[i], place)
             now[i] = new[i]
         return x
-    # A dim that several mesh dims cut is put together from the innermost on, and cut the other way.
-    last_kept = 0
-    while last_kept < len(now) and now[last_kept] == new[last_kept]:
-        last_kept += 1
-    cut_twice = len({p.dim for p in now if isinstance(p, Shard)}) < sum(
-        isinstance(p, Shard) for p in now
-    ) or len({p.dim for p in new if isinstance(p, Shard)}) < sum(isinstance(p, Shard) for p in new)
-    if cut_twice:
-        for i in reversed(range(last_kept, len(now))):
-            if isinstance(now[i], Shard):
-                x = _one(x, sizes, mesh, now, i, Replicate(), place)
-                now[i] = Replicate()
+    # Dims of the mesh cut in their order: one that is to change must find later ones whole along
+    # the dims that it cuts, before and after.
+    changed = {i for i in range(len(now)) if now[i] != new[i]}
+    whole: set[int] = set()
+    for i in range(len(now)):
+        if i in changed or i in whole:
+            dims = {p.dim for p in (now[i], new[i]) if isinstance(p, Shard)}
+            for j in range(i + 1, len(now)):
+                later = now[j]
+                if isinstance(later, Shard) and later.dim in dims:
+                    whole.add(j)
+    for i in sorted(whole, reverse=True):
+        x = _one(x, sizes, mesh, now, i, Replicate(), place)
+        now[i] = Replicate()
     for i, target in enumerate(new):
         x = _one(x, sizes, mesh, now, i, target, place)
         now[i] = target
