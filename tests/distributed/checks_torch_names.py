@@ -42,5 +42,9 @@ assert dist.supports_complex(dist.ReduceOp.SUM) and not dist.supports_complex(di
 assert dist.get_debug_level() == dist.DebugLevel.OFF
 dist.set_debug_level(dist.DebugLevel.DETAIL)
 assert dist.get_debug_level() is dist.DebugLevel.DETAIL
+# Stores wait for five minutes, groups for thirty.
+assert dist.HashStore().timeout.total_seconds() == 300
+store = dist.TCPStore("127.0.0.1", is_master=True)
+assert store.timeout.total_seconds() == 300
 dist.barrier()
 print(f"rank {r} is through")
