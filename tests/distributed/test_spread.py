@@ -57,9 +57,10 @@ def test_parts_of_a_mesh(tmp_path, program):
         assert f"rank {r} is through" in done.stdout
 
 
+@pytest.mark.parametrize("program", ["checks_algorithms", "checks_local_steps"])
 @pytest.mark.parametrize("n", [2, 3])
-def test_hooks_joins_and_divided_state(n):
-    done = launch(n, HERE / "checks_algorithms.py")
+def test_hooks_joins_and_divided_state(n, program):
+    done = launch(n, HERE / f"{program}.py")
     assert done.returncode == 0, done.stdout + done.stderr
     for r in range(n):
         assert f"rank {r} is through" in done.stdout
