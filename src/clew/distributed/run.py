@@ -18,8 +18,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from clew.distributed._faults import end_groups
-from clew.distributed._logs import Logs
+from clew.distributed import _faults, _logs
 from clew.distributed._mpi import INSTALL
 
 _GRACE = 3.0  # seconds in which ranks may say that they end
@@ -162,7 +161,7 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.module and parsed.no_python:
         raise SystemExit("clew launch: a program is a module (-m) or a command (--no-python)")
     here = set(hosts) <= {"localhost", "127.0.0.1", socket.gethostname()}
-    logs = Logs(parsed, each, here)
+    logs = _logs.Logs(parsed, each, here)
     for attempt in range(parsed.restarts + 1):
         code = _once(parsed, hosts, each, count, attempt, logs, here)
         if code in (0, 130):
@@ -179,7 +178,7 @@ def _free_port() -> int:
 
 
 def _once(
-    parsed: Any, hosts: list[str], each: int, count: int, attempt: int, logs: Logs, here: bool
+    parsed: Any, hosts: list[str], each: int, count: int, attempt: int, logs: _logs.Logs, here: bool
 ) -> int:
     env = dict(os.environ)
     for name in [n for n in env if n.startswith(("PMI_", "PMIX_", "MPI_LOCAL", "OMPI_"))] + [
@@ -262,7 +261,7 @@ def _find_failed(folder: str, count: int) -> tuple[int, str, str] | None:
     return None
 
 
-def _watch(process: Any, folder: str, count: int, here: bool, logs: Logs) -> int:
+def _watch(process: Any, folder: str, count: int, here: bool, logs: _logs.Logs) -> int:
     while process.poll() is None:
         time.sleep(0.05)
         logs.show()
@@ -301,7 +300,7 @@ def _end(process: Any, folder: str) -> None:
     if process.poll() is not None:
         return
     _signal(folder, signal.SIGKILL)
-    end_groups(folder)
+    _faults.end_groups(folder)
     process.terminate()
     try:
         process.wait(3)

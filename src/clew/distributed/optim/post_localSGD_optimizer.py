@@ -69,6 +69,9 @@ class PostLocalSGDOptimizer(Optimizer):
 
         Args:
             closure: as of the optimizer.
+
+        Returns:
+            What the closure gave; None without one.
         """
         loss = self.optim.step() if closure is None else self.optim.step(closure)
         self.averager.average_parameters(params=self.param_groups)
