@@ -220,7 +220,7 @@ assert torch._C._memory_stats()["live_bytes"] <= live
 gc.enable()
 
 for text, bad in [
-    ("reshard_after_forward", lambda: fully_shard(nn.Linear(2, 2), reshard_after_forward=2)),
+    ("reshard_after_forward", lambda: fully_shard(nn.Linear(2, 2), reshard_after_forward=n + 1)),
     ("sharded already", lambda: fully_shard(model)),
     ("expected a Module", lambda: fully_shard(3)),
     ("no dim to cut", lambda: fully_shard(nn.ParameterList([nn.Parameter(torch.tensor(1.0))]))),

@@ -62,6 +62,28 @@ def test_ranks_that_call_different_things(tmp_path):
         assert "(3,)" in second and "(4,)" in second
 
 
+def test_groups_of_different_ranks(tmp_path):
+    done = run_text(tmp_path, 2, START + "dist.new_group([0] if r else [0, 1])\n")
+    assert done.returncode == 1
+    assert "rank 0 calls new_group([0, 1]) at" in done.stderr, done.stderr
+    assert "rank 1 calls new_group([0]) at" in done.stderr
+
+
+@pytest.mark.parametrize("sent", ["4", "2", "3, dtype=torch.float64"])
+@pytest.mark.parametrize("source", ["0", "None"])
+def test_messages_of_another_size(tmp_path, sent, source):
+    program = START + (
+        f"if r == 0:\n    dist.send(torch.ones({sent}), 1)\n"
+        f"else:\n    dist.recv(x, {source})\n"
+        "dist.barrier()\n"
+    )
+    done = run_text(tmp_path, 2, program)
+    assert done.returncode == 1
+    assert "rank 1 failed at" in done.stderr and "train.py:13: RuntimeError" in done.stderr
+    assert "a message must have the tensor's size and dtype, 12 bytes; got" in done.stderr
+    assert "from rank 0 of the group" in done.stderr
+
+
 def test_limits_and_early_ends(tmp_path):
     program = START + (
         "if r == 0:\n"

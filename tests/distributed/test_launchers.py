@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from ranks import HERE, needs_mpi
+from ranks import HERE, needs_mpi, run_text
 
 import clew
 
@@ -71,3 +71,37 @@ def test_what_can_be_shadowed():
     assert issubclass(clew.nn.parallel.DistributedDataParallel, Joinable)
     assert issubclass(clew.distributed.optim.ZeroRedundancyOptimizer, Joinable)
     assert not issubclass(clew.nn.Linear, Joinable)
+
+
+RECORDED = """
+import json
+import os
+import sys
+from torch.distributed.elastic.multiprocessing.errors import record
+
+
+@record
+def main(fails):
+    if fails == "exit":
+        sys.exit(0)
+    if fails == "raise":
+        raise ValueError("on purpose")
+    return 3
+
+
+print(main(""), main("exit"))
+os.environ["TORCHELASTIC_ERROR_FILE"] = sys.argv[1]
+try:
+    main("raise")
+except ValueError:
+    print(json.load(open(sys.argv[1]))["message"]["message"])
+os.environ["TORCHELASTIC_ERROR_FILE"] = ""
+main("raise")
+"""
+
+
+def test_a_recorded_main(tmp_path):
+    done = run_text(tmp_path, 1, RECORDED, args=(str(tmp_path / "error.json"),))
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == ["3 None", "ValueError: on purpose"]
+    assert "rank 0 failed at" in done.stderr and "train.py:13: ValueError" in done.stderr

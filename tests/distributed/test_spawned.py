@@ -24,6 +24,8 @@ PROGRAM = """
         assert x.tolist() == [3.0] * 3 and dist.get_rank() == rank
         if what == "raise" and rank == 1:
             raise ValueError("boom")
+        if what == "exit" and rank == 1:
+            sys.exit(4)
         if what == "kill" and rank == 1:
             os.kill(os.getpid(), 9)
         dist.barrier()
@@ -65,6 +67,7 @@ PROGRAM = """
                 print("raised", error.error_index, "ValueError: boom" in str(error))
             except mp.ProcessExitedException as error:
                 print("exited", "process 1" in str(error))
+                print("status", error.error_index, error.exit_code)
 """
 
 
@@ -74,6 +77,7 @@ PROGRAM = """
         ("ok", "all ended"),
         ("raise", "raised 1 True"),
         ("kill", "exited True"),
+        ("exit", "status 1 4"),
         ("queue", "[0, 1]"),
         ("share", "[1.0, 2.0]"),
         ("daemon", "leaving"),

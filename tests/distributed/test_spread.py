@@ -14,6 +14,15 @@ def test_distributed_tensors(n):
         assert f"rank {r} is through" in done.stdout
 
 
+@pytest.mark.parametrize("program", ["checks_partial", "checks_wholes", "checks_torch_names"])
+@pytest.mark.parametrize("n", [2, 3])
+def test_operations_on_wholes(n, program):
+    done = launch(n, HERE / f"{program}.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
+
+
 @pytest.mark.parametrize("n", [2, 3])
 def test_calls_in_every_form(n):
     done = launch(n, HERE / "checks_calls.py")
@@ -30,9 +39,28 @@ def test_fully_sharded(n):
         assert f"rank {r} is through" in done.stdout
 
 
+@pytest.mark.parametrize("n", [2, 4])
+def test_fully_sharded_parts(n):
+    done = launch(n, HERE / "checks_shard_parts.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "program", ["checks_shard_mesh", "checks_checkpoint_pieces", "checks_mesh_moves"]
+)
+def test_parts_of_a_mesh(tmp_path, program):
+    done = launch(4, HERE / f"{program}.py", args=(str(tmp_path / "state"),), timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(4):
+        assert f"rank {r} is through" in done.stdout
+
+
+@pytest.mark.parametrize("program", ["checks_algorithms", "checks_local_steps"])
 @pytest.mark.parametrize("n", [2, 3])
-def test_hooks_joins_and_divided_state(n):
-    done = launch(n, HERE / "checks_algorithms.py")
+def test_hooks_joins_and_divided_state(n, program):
+    done = launch(n, HERE / f"{program}.py")
     assert done.returncode == 0, done.stdout + done.stderr
     for r in range(n):
         assert f"rank {r} is through" in done.stdout

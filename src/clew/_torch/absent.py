@@ -28,15 +28,7 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed._tensor.experimental": (_SHARDED, "implicit_replication"),
     "distributed._tools": (_SHARDED, ""),
     "distributed.algorithms._checkpoint": (_SHARDED, ""),
-    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": (
-        _SHARDED,
-        "PostLocalSGDState post_localSGD_hook",
-    ),
     "distributed.algorithms.model_averaging": (_SHARDED, ""),
-    "distributed.algorithms.model_averaging.averagers": (
-        _SHARDED,
-        "ModelAverager PeriodicModelAverager",
-    ),
     "distributed.checkpoint._consolidate_hf_safetensors": (
         _SHARDED,
         "consolidate_safetensors_files consolidate_safetensors_files_on_every_rank",
@@ -54,7 +46,6 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed.elastic.agent.server": (_SHARDED, ""),
     "distributed.elastic.agent.server.api": (_SHARDED, "WorkerState"),
     "distributed.elastic.multiprocessing": (_SHARDED, "LogsSpecs Std start_processes"),
-    "distributed.elastic.multiprocessing.errors": (_SHARDED, "ChildFailedError"),
     "distributed.elastic.multiprocessing.api": (_SHARDED, "DefaultLogsSpecs"),
     "distributed.fsdp._common_utils": (_SHARDED, "_FSDPState _named_parameters_with_duplicates"),
     "distributed.fsdp._runtime_utils": (_SHARDED, ""),
@@ -203,7 +194,7 @@ _LACKING = {
     "distributed.checkpoint.format_utils": (_SHARDED, "_load_state_dict"),
     "distributed.checkpoint.state_dict_loader": (_SHARDED, "_load_state_dict_from_keys"),
     "distributed.nn": (_SHARDED, "RemoteModule"),
-    "distributed.optim": (_SHARDED, "DistributedOptimizer PostLocalSGDOptimizer"),
+    "distributed.optim": (_SHARDED, "DistributedOptimizer"),
     "distributed.pipelining": (
         _SHARDED,
         "Pipe ScheduleDualPipeV ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble "

@@ -13,9 +13,10 @@ import numpy as np
 
 from clew.distributed import _mpi
 from clew.distributed._process_group import Backend, ProcessGroup
-from clew.distributed._stores import FileStore, HashStore, Store, default_pg_timeout
+from clew.distributed._stores import FileStore, HashStore, Store
 from clew.distributed._work import wait_for
 
+default_pg_timeout = datetime.timedelta(minutes=30)
 default_pg_nccl_timeout = datetime.timedelta(minutes=10)
 
 

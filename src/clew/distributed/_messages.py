@@ -16,26 +16,22 @@ from clew.distributed._work import Work
 
 
 class _Message(Work):
-    """A message on its way; one from anyone notes who sent."""
+    """A message on its way; one from anyone notes who sent.
 
-    def __init__(self, *args: Any, status: Any = None, **kwargs: Any) -> None:
-        self._status = status
+    Args:
+        from_any: what receives it from anyone.
+    """
+
+    def __init__(self, *args: Any, from_any: Any = None, **kwargs: Any) -> None:
+        self._from_any = from_any
         super().__init__(*args, **kwargs)
 
     def source_rank(self) -> int:
         """Who sent."""
         self.wait()
-        if self._status is not None:
-            return self._group.ranks[self._status.Get_source()]
+        if self._from_any is not None:
+            return int(self._group.ranks[self._from_any.source()])
         return self._source
-
-
-class _WithStatus:
-    def __init__(self, request: Any, status: Any) -> None:
-        self.request, self.status = request, status
-
-    def Test(self) -> bool:
-        return bool(self.request.Test(self.status))
 
 
 def isend(
@@ -106,13 +102,10 @@ def irecv(
         return None
     array, finish = _arrays.writing(tensor)
     if src is None and group_src is None:
-        if found.size() == 1:
-            found._comm.irecv(array, 0, tag)
-        status = found._comm.status()
-        request: Any = _WithStatus(found._comm.irecv(array, -1, tag), status)
-        return _Message(found, "recv", [request], finish, [tensor], array, status=status)
+        request = found._comm.irecv_all(array, -1, tag)
+        return _Message(found, "recv", [request], finish, [tensor], array, from_any=request)
     peer = _peer("irecv", found, src, group_src)
-    request = found._comm.irecv(array, peer, tag)
+    request = found._comm.irecv_all(array, peer, tag)
     made = _Message(found, "recv", [request], finish, [tensor], array)
     made._source = found.ranks[peer]
     return made

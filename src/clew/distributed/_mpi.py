@@ -9,7 +9,7 @@ from another rank.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -123,7 +123,7 @@ class OneComm:
         """Raises: there is nobody."""
         raise ValueError("distributed.send: there is no other process to send to or receive from")
 
-    irecv = isend
+    irecv = irecv_all = isend
 
     def subset(self, ranks: list[int], tag: int) -> OneComm:
         """This one."""
@@ -134,6 +134,47 @@ class OneComm:
 
     def free(self) -> None:
         """Nothing to give back."""
+
+
+class Received:
+    """A message that is to fill an array to its end.
+
+    Args:
+        mpi: mpi4py's MPI.
+        request: asks whether it is there.
+        size: how many bytes the array has.
+    """
+
+    def __init__(self, mpi: Any, request: Any, size: int) -> None:
+        self._mpi, self._request, self._size = mpi, request, size
+        self._status = mpi.Status()
+
+    def Test(self) -> bool:
+        """Whether it is there.
+
+        Raises:
+            RuntimeError: if it is longer or shorter than the array.
+        """
+        try:
+            done = bool(self._request.Test(self._status))
+        except self._mpi.Exception as error:
+            if error.Get_error_class() != self._mpi.ERR_TRUNCATE:
+                raise
+            self._refuse("more")
+        if done and self._status.Get_count(self._mpi.BYTE) != self._size:
+            self._refuse(str(self._status.Get_count(self._mpi.BYTE)))
+        return done
+
+    def _refuse(self, came: str) -> NoReturn:
+        raise RuntimeError(
+            f"distributed.recv: a message must have the tensor's size and dtype, {self._size} "
+            f"bytes; got {came} from rank {self.source()} of the group; sender and receiver must "
+            "give tensors of one shape and dtype"
+        ) from None
+
+    def source(self) -> int:
+        """The place in the group of who sent."""
+        return int(self._status.Get_source())
 
 
 class MpiComm:
@@ -196,9 +237,9 @@ class MpiComm:
         source = self._mpi.ANY_SOURCE if peer < 0 else peer
         return self.comm.Irecv(array, source, tag)
 
-    def status(self) -> Any:
-        """An object that `Test` fills with who sent."""
-        return self._mpi.Status()
+    def irecv_all(self, array: Any, peer: int, tag: int) -> Received:
+        """Begins to receive a message that must be as long as the array; peer -1: from anyone."""
+        return Received(self._mpi, self.irecv(array, peer, tag), array.nbytes)
 
     def subset(self, ranks: list[int], tag: int) -> Any:
         """The communicator of some ranks, in this order; only they call it."""

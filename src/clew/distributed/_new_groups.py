@@ -58,6 +58,7 @@ def new_group(
         tag = hash((len(wanted), *wanted)) % 20000
         name = f"group_of_{'_'.join(map(str, wanted))}"
     else:
+        default.check("new_group", f"({wanted})")
         _state.count += 1
         tag, name = 20000 + _state.count % 10000, f"group_{_state.count}"
     if default.rank() not in wanted:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 from typing import Any
 
@@ -29,20 +31,49 @@ def _run(args: list[str]) -> int:
     return code
 
 
+def _run_command(args: list[str]) -> int:
+    """Runs a command in the rank's place: it has what MPI's launcher gave this process."""
+    from clew.distributed import _faults
+
+    try:
+        # In a group of its own: it ends with all that it started.
+        process = subprocess.Popen(
+            args,
+            env={**os.environ, _faults.COMMAND: args[0]},
+            close_fds=False,
+            start_new_session=True,
+        )
+    except OSError as error:
+        _faults.command_failed(args[0], f"it could not be started: {error.strerror}")
+        return 1
+    # mpiexec sends it where another rank's command, which had begun with MPI, has ended first.
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    _faults.stand_for(args[0], process.pid)
+    code = process.wait()
+    _faults.stand_for(None, 0)
+    if code < 0:
+        _faults.command_failed(args[0], f"it was ended by {signal.Signals(-code).name}")
+    elif code:
+        _faults.command_failed(args[0], f"it ended with status {code}")
+    return code if code >= 0 else 128 - code
+
+
 def main(args: list[str]) -> None:
     """Runs a program as a rank.
 
     Args:
-        args: a script and its arguments, or -m, a module and its arguments.
+        args: a script and its arguments; or -m, a module and its arguments; or --no-python, a
+            command and its arguments.
     """
-    from clew.distributed import _faults, _mpi
+    from clew.distributed import _faults, _logs, _mpi
 
     _mpi.fill_environment()
+    _logs.take()
     _faults.enter()
     if os.environ.pop("CLEW_TELL_LOCAL_RANK", ""):
-        after = 2 if args[0] == "-m" else 1
+        after = 2 if args[0] in ("-m", "--no-python") else 1
         args = [*args[:after], f"--local-rank={os.environ['LOCAL_RANK']}", *args[after:]]
-    code = _run(args)
+    code = _run_command(args[1:]) if args[0] == "--no-python" else _run(args)
     sys.stdout.flush()
     sys.stderr.flush()
     if code:

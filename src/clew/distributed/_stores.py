@@ -41,7 +41,7 @@ def _bytes(name: str, value: Any) -> bytes:
     raise TypeError(f"Store.{name}: the value must be str or bytes; got {type(value).__name__}")
 
 
-default_pg_timeout = datetime.timedelta(minutes=30)
+_TIMEOUT = datetime.timedelta(seconds=300)  # of every store, as in PyTorch
 
 
 class Store:
@@ -58,7 +58,7 @@ class Store:
     """
 
     def __init__(self) -> None:
-        self.timeout = default_pg_timeout
+        self.timeout = _TIMEOUT
 
     def _change(self, name: str, *args: Any) -> Any:
         raise NotImplementedError("Store: use HashStore, FileStore, TCPStore or PrefixStore")
@@ -368,7 +368,7 @@ class TCPStore(Store):
         port: its port; 0 for any free one, which `port` of the serving store then tells.
         world_size: how many processes use it; None for any number.
         is_master: whether this process serves it.
-        timeout: how long waits may take, a timedelta.
+        timeout: how long waits may take, a timedelta; five minutes if not given.
         wait_for_workers: wait until `world_size` processes have connected.
         args: further options of PyTorch's server, which are not used.
 
@@ -391,7 +391,7 @@ class TCPStore(Store):
         port: int = 0,
         world_size: int | None = None,
         is_master: bool = False,
-        timeout: Any = default_pg_timeout,
+        timeout: Any = _TIMEOUT,
         wait_for_workers: bool = True,
         **args: Any,
     ) -> None:

@@ -53,6 +53,7 @@ class DeviceMesh:
             raise RuntimeError(
                 f"DeviceMesh: the {self.mesh.ndim} dims need as many different names; got {names}"
             )
+        self._root: DeviceMesh | None = None  # the mesh that this one is a part of
         self._flattened: dict[str, DeviceMesh] = {}  # of the mesh that this one is a part of, too
         if not c10d.is_initialized():
             c10d.init_process_group("gloo")
@@ -198,7 +199,7 @@ class DeviceMesh:
         part = part.permute([kept.index(d) for d in dims])
         groups = [self._groups[d] for d in dims]
         made = DeviceMesh(self.device_type, part, mesh_dim_names=wanted, _groups=groups)
-        made._flattened = self._flattened
+        made._flattened, made._root = self._flattened, self._root or self
         return made
 
     def __eq__(self, other: object) -> bool:

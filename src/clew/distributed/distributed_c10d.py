@@ -28,6 +28,7 @@ from clew.distributed._groups import (
     _state,
     abort_process_group,
     default_pg_nccl_timeout,
+    default_pg_timeout,
     destroy_process_group,
     get_backend,
     get_backend_config,
@@ -74,7 +75,6 @@ from clew.distributed._stores import (
     QueueEmptyError,
     Store,
     TCPStore,
-    default_pg_timeout,
 )
 from clew.distributed._work import Work
 

@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from clew.distributed import _faults, _logs
 from clew.distributed._mpi import INSTALL
 
 _GRACE = 3.0  # seconds in which ranks may say that they end
@@ -61,6 +62,17 @@ def get_args_parser() -> argparse.ArgumentParser:
     ):
         add(f"--{name}", default="", help=f"not needed: {why}")
     add("-m", "--module", action="store_true", help="the program is a module's name")
+    add("--no-python", action="store_true", help="the program is a command, not a script")
+    add("--run-path", action="store_true", help="as without: scripts run within the rank")
+    add("--log-dir", default="", help="where ranks write; a new folder for each launch within it")
+    add(
+        "-r",
+        "--redirects",
+        default="0",
+        help="ranks write to files: 1 stdout, 2 stderr, 3 both; or 0:3,1:1 by local rank",
+    )
+    add("-t", "--tee", default="0", help="ranks write to files and their lines are shown, too")
+    add("--local-ranks-filter", default="", help="show only the output of these, with commas")
     add(
         "--mpiexec", default="", help="the launcher; beside this Python or on the PATH if not given"
     )
@@ -146,8 +158,12 @@ def run(parsed: argparse.Namespace) -> int:
     count = each * max(nodes, len(hosts))
     if count > 1 and importlib.util.find_spec("mpi4py") is None:
         raise SystemExit(f"clew launch: {count} ranks need MPI; install it with: {INSTALL}")
+    if parsed.module and parsed.no_python:
+        raise SystemExit("clew launch: a program is a module (-m) or a command (--no-python)")
+    here = set(hosts) <= {"localhost", "127.0.0.1", socket.gethostname()}
+    logs = _logs.Logs(parsed, each, here)
     for attempt in range(parsed.restarts + 1):
-        code = _once(parsed, hosts, each, count, attempt)
+        code = _once(parsed, hosts, each, count, attempt, logs, here)
         if code in (0, 130):
             return code
         if attempt < parsed.restarts:
@@ -161,7 +177,9 @@ def _free_port() -> int:
         return int(s.getsockname()[1])
 
 
-def _once(parsed: Any, hosts: list[str], each: int, count: int, attempt: int) -> int:
+def _once(
+    parsed: Any, hosts: list[str], each: int, count: int, attempt: int, logs: _logs.Logs, here: bool
+) -> int:
     env = dict(os.environ)
     for name in [n for n in env if n.startswith(("PMI_", "PMIX_", "MPI_LOCAL", "OMPI_"))] + [
         "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",
@@ -179,7 +197,7 @@ def _once(parsed: Any, hosts: list[str], each: int, count: int, attempt: int) ->
     env["TORCHELASTIC_MAX_RESTARTS"] = str(parsed.restarts)
     if parsed.check:
         env["CLEW_CHECK"] = "1"
-    here = set(hosts) <= {"localhost", "127.0.0.1", socket.gethostname()}
+    logs.begin(attempt, env)
     command = [parsed.mpiexec or find_mpiexec(), "-n", str(count)]
     if hosts:
         command += ["-hosts", ",".join(hosts), "-ppn", str(each)]
@@ -189,16 +207,18 @@ def _once(parsed: Any, hosts: list[str], each: int, count: int, attempt: int) ->
         # The ranks that live say who failed; then this process ends them.
         command.append("-disable-auto-cleanup")
     command += [sys.executable, "-m", "clew.distributed._rank"]
-    command += (["-m"] if parsed.module else []) + [parsed.script, *parsed.arguments]
+    kind = ["-m"] if parsed.module else ["--no-python"] if parsed.no_python else []
+    command += [*kind, parsed.script, *parsed.arguments]
     process = subprocess.Popen(command, env=env, start_new_session=True)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        return _watch(process, folder, count, here)
+        return _watch(process, folder, count, here, logs)
     except KeyboardInterrupt:
         return 130
     finally:
         signal.signal(signal.SIGTERM, before)
         _end(process, folder)
+        logs.show(last=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -241,9 +261,10 @@ def _find_failed(folder: str, count: int) -> tuple[int, str, str] | None:
     return None
 
 
-def _watch(process: Any, folder: str, count: int, here: bool) -> int:
+def _watch(process: Any, folder: str, count: int, here: bool, logs: _logs.Logs) -> int:
     while process.poll() is None:
         time.sleep(0.05)
+        logs.show()
         if here and (found := _find_failed(folder, count)):
             return _tell(process, folder, count, found)
     found = _find_failed(folder, count) if here else None
@@ -279,6 +300,7 @@ def _end(process: Any, folder: str) -> None:
     if process.poll() is not None:
         return
     _signal(folder, signal.SIGKILL)
+    _faults.end_groups(folder)
     process.terminate()
     try:
         process.wait(3)

@@ -98,11 +98,15 @@ class RankContext(ProcessContext):
             if error is not None:
                 text = f"\n\n-- Process {i} terminated with the following error:\n{error}"
                 return ProcessRaisedException(text, i, pid)
+            status = self._told("exit", i)
+            if status is not None:
+                text = f"process {i} terminated with exit code {status}"
+                return ProcessExitedException(text, i, pid, int(status))
         silent = []
         for i in range(self._count):
             pid = int(self._told("pid", i) or 0)
             if pid and self._told("end", i) is None and not _lives(pid):
-                if self._told("end", i) is not None or self._told("error", i) is not None:
+                if any(self._told(what, i) is not None for what in ("end", "error", "exit")):
                     return self._failed()
                 silent.append((i, pid))
         if silent:
@@ -205,9 +209,18 @@ def main(folder: str) -> None:
             isinstance(error, SystemExit) and not error.code
         )
         if not quiet:
-            tell("error", traceback.format_exc())
+            status = 1
+            if isinstance(error, SystemExit):
+                if not isinstance(error.code, int):
+                    print(error.code, file=sys.stderr)
+                else:
+                    status = error.code & 255
+                tell("exit", str(status))
+            else:
+                tell("error", traceback.format_exc())
+            sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(1)  # MPI's own end would wait for ranks that wait for this one
+            os._exit(status)  # MPI's own end would wait for ranks that wait for this one
     tell("end", "")
 
 

@@ -21,6 +21,7 @@ from clew._base.provenance import describe, user_level
 from clew.autograd import Function
 from clew.autograd._backward import chosen
 from clew.autograd.graph import saved_tensors_hooks
+from clew.utils import _second_runs
 
 __all__ = [
     "CheckpointError",
@@ -190,6 +191,7 @@ class CheckpointFunction(Function):
         """
         check_backward_validity(args)
         ctx.run_function = run_function
+        ctx.around = _second_runs.present()
         ctx.rng_state = clew.get_rng_state() if preserve_rng_state else None
         ctx.autocast_state = _C._autocast_state()
         ctx.places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
@@ -223,21 +225,22 @@ class CheckpointFunction(Function):
         for x, needed in zip(inputs, ctx.needs_input_grad[2:]):
             if needed:
                 x.requires_grad_()
-        with _rng(ctx.rng_state), _autocast(ctx.autocast_state), clew.enable_grad():
-            outputs = ctx.run_function(*inputs)
-        if isinstance(outputs, Tensor):
-            outputs = (outputs,)
-        pairs = [
-            (out, grad)
-            for out, grad in zip(outputs, grads)
-            if isinstance(out, Tensor) and out.requires_grad
-        ]
-        if not pairs:
-            raise RuntimeError(
-                "checkpoint: none of the outputs have requires_grad=True, this checkpoint() is "
-                "not necessary"
-            )
-        clew.autograd.backward([out for out, _ in pairs], [grad for _, grad in pairs])
+        with _second_runs.entered(ctx.around):
+            with _rng(ctx.rng_state), _autocast(ctx.autocast_state), clew.enable_grad():
+                outputs = ctx.run_function(*inputs)
+            if isinstance(outputs, Tensor):
+                outputs = (outputs,)
+            pairs = [
+                (out, grad)
+                for out, grad in zip(outputs, grads)
+                if isinstance(out, Tensor) and out.requires_grad
+            ]
+            if not pairs:
+                raise RuntimeError(
+                    "checkpoint: none of the outputs have requires_grad=True, this checkpoint() is "
+                    "not necessary"
+                )
+            clew.autograd.backward([out for out, _ in pairs], [grad for _, grad in pairs])
         found = tuple(x.grad if isinstance(x, Tensor) else None for x in inputs)
         return (None, None, *found)
 
@@ -462,7 +465,7 @@ def checkpoint(
             return function(*args, **kwargs)
 
     rng_state = clew.get_rng_state() if preserve else None
-    autocast_state = _C._autocast_state()
+    autocast_state, around = _C._autocast_state(), _second_runs.present()
     # The tensors among the inputs are kept as saved tensors of a node of their own: within an
     # outer checkpoint they are then forgotten and computed again like all others.
     tensors: list[Any] = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
@@ -487,7 +490,13 @@ def checkpoint(
             again[i] = tensor
         for name, tensor in zip(names, kept[len(places) :]):
             again_kwargs[name] = tensor
-        with _rng(rng_state), _autocast(autocast_state), recompute_context, clew.enable_grad():
+        with (
+            _second_runs.entered(around),
+            _rng(rng_state),
+            _autocast(autocast_state),
+            recompute_context,
+            clew.enable_grad(),
+        ):
             function(*again, **again_kwargs)
 
     frame = _Frame(

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
+from enum import Enum
 from typing import Any
+
+from clew.distributed import ReduceOp, Work, all_gather, all_reduce
+from clew.distributed._groups import _state
 
 _BACKENDS = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "hpu": "hccl"}
 
@@ -27,3 +34,141 @@ def get_default_backend_for_device(device: Any) -> str:
     if kind not in _BACKENDS:
         raise ValueError(f"get_default_backend_for_device: no backend is known for {device!r}")
     return _BACKENDS[kind]
+
+
+def get_pg_count() -> int:
+    """How many groups there are."""
+    return len(_state.groups)
+
+
+def supports_complex(reduceOp: Any) -> bool:
+    """Whether an operation combines complex numbers.
+
+    Args:
+        reduceOp: a ReduceOp.
+    """
+    return ReduceOp(reduceOp) in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PREMUL_SUM)
+
+
+class _PremulSum(int):
+    """PREMUL_SUM with its factor."""
+
+    factor: Any
+
+
+def _make_nccl_premul_sum(factor: Any) -> _PremulSum:
+    """The operation that multiplies what each process gives, and adds.
+
+    Args:
+        factor: a number, or a tensor of one.
+    """
+    made = _PremulSum(ReduceOp.PREMUL_SUM)
+    made.factor = factor
+    return made
+
+
+def all_reduce_coalesced(
+    tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Any:
+    """`all_reduce` of each tensor of a list.
+
+    Args:
+        tensors: the tensors.
+        op: as of `all_reduce`.
+        group: as of `all_reduce`.
+        async_op: True returns a Work for all.
+    """
+    return _together([all_reduce(t, op, group, True) for t in tensors], async_op)
+
+
+def all_gather_coalesced(
+    output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
+) -> Any:
+    """`all_gather` of each tensor of a list.
+
+    Args:
+        output_tensor_lists: for each process as many tensors as the list has.
+        input_tensor_list: the tensors.
+        group: as of `all_gather`.
+        async_op: True returns a Work for all.
+    """
+    works = [
+        all_gather([row[i] for row in output_tensor_lists], t, group, True)
+        for i, t in enumerate(input_tensor_list)
+    ]
+    return _together(works, async_op)
+
+
+def _together(works: list[Any], async_op: bool) -> Any:
+    """One Work of several; None where they are waited for, or the process is not in the group."""
+    if any(work is None for work in works):
+        return None
+    made = _All(works)
+    if async_op:
+        return made
+    made.wait()
+    return None
+
+
+class _All(Work):
+    """Several operations as one."""
+
+    def __init__(self, works: list[Any]) -> None:
+        self.works = works
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Waits for each."""
+        return all(work.wait(timeout) for work in self.works)
+
+    def is_completed(self) -> bool:
+        """Whether all are complete."""
+        return all(work.is_completed() for work in self.works)
+
+    def result(self) -> Any:
+        """The tensors that they fill."""
+        return [t for work in self.works for t in work.result()]
+
+
+@contextlib.contextmanager
+def _coalescing_manager(
+    group: Any = None, device: Any = None, async_ops: bool | None = False
+) -> Iterator[_All]:
+    """A block whose operations would be sent as one; here each is sent when it is called."""
+    yield _All([])
+
+
+class DebugLevel(Enum):
+    """How much is compared and told: what TORCH_DISTRIBUTED_DEBUG says."""
+
+    OFF = 0
+    INFO = 1
+    DETAIL = 2
+
+
+_level: list[DebugLevel] = []
+
+
+def get_debug_level() -> DebugLevel:
+    """The level; `clew launch --check` compares what ranks call, whatever it is."""
+    if not _level:
+        set_debug_level_from_env()
+    return _level[0]
+
+
+def set_debug_level(arg: DebugLevel) -> None:
+    """Sets the level.
+
+    Args:
+        arg: a DebugLevel.
+    """
+    _level[:] = [DebugLevel(arg)]
+
+
+def set_debug_level_from_env() -> None:
+    """Sets the level that TORCH_DISTRIBUTED_DEBUG names; OFF where it names none."""
+    name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() or "OFF"
+    if name not in DebugLevel.__members__:
+        raise RuntimeError(
+            f"TORCH_DISTRIBUTED_DEBUG must be one of {list(DebugLevel.__members__)}; got {name!r}"
+        )
+    set_debug_level(DebugLevel[name])

@@ -18,7 +18,7 @@ from typing import Any
 import clew
 from clew._base.whole_files import replacing
 from clew._C import Tensor
-from clew.distributed.tensor import DTensor, Replicate
+from clew.distributed.tensor import DTensor, Partial, Replicate
 from clew.distributed.tensor._api import part_of
 from clew.distributed.tensor._redistribute import local_sizes
 
@@ -100,6 +100,11 @@ def place_of(x: Tensor) -> tuple[list[int], list[int], list[int], bool]:
     """
     if not isinstance(x, DTensor):
         return list(x.shape), [0] * x.ndim, list(x.shape), True
+    if any(isinstance(p, Partial) for p in x._placements):
+        raise ValueError(
+            "distributed.checkpoint: a tensor that is partial has no values that one process knows;"
+            f" redistribute() it first; it lies as {list(x._placements)}"
+        )
     place = x._mesh.get_coordinate() or [0] * x._mesh.ndim
     sizes, begin = local_sizes(x._sizes, x._mesh, x._placements, place)
     first = all(not isinstance(p, Replicate) or place[i] == 0 for i, p in enumerate(x._placements))

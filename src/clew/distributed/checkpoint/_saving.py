@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -29,7 +30,6 @@ from clew.distributed.checkpoint._layout import (
 from clew.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from clew.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from clew.distributed.checkpoint.stateful import Stateful
-from clew.distributed.tensor import DTensor
 
 __all__ = ["async_save", "load", "save"]
 
@@ -84,6 +84,49 @@ def _plain(state_dict: dict[str, Any]) -> dict[str, Any]:
     return {k: v.state_dict() if isinstance(v, Stateful) else v for k, v in state_dict.items()}
 
 
+_OF_VALUE = "value"  # the place of what is no tensor; the first rank that has it writes it
+
+
+class _Piece:
+    """What a process has of an entry of a checkpoint.
+
+    Args:
+        path: keys and numbers that lead to it.
+        value: a tensor or another value.
+    """
+
+    def __init__(self, path: Sequence[Any], value: Any) -> None:
+        self.value = value
+        self.place: Any  # where it begins and its sizes; None where it is not to write
+        if isinstance(value, Tensor):
+            sizes, begin, own, writes = place_of(value)
+            self.entry = Entry(list(path), "tensor", value.dtype.name, sizes)
+            self.place = (tuple(begin), tuple(own)) if writes else None
+        else:
+            self.entry, self.place = Entry(list(path), "value"), _OF_VALUE
+
+    def written(self) -> Any:
+        """What goes to the file."""
+        return part(self.value).contiguous() if isinstance(self.value, Tensor) else self.value
+
+
+def _writers(told: list[list[Any]]) -> dict[Any, int]:
+    """The rank that writes a piece, of those that have it; the work is spread over them.
+
+    Args:
+        told: each rank's keys with places.
+    """
+    owners: dict[Any, list[int]] = {}
+    for rank, places in enumerate(told):
+        for key, place in places:
+            if place is not None:
+                owners.setdefault((key, place), []).append(rank)
+    return {
+        piece: found[0] if piece[1] == _OF_VALUE else found[i % len(found)]
+        for i, (piece, found) in enumerate(owners.items())
+    }
+
+
 def save(
     state_dict: dict[str, Any],
     *,
@@ -95,8 +138,8 @@ def save(
 ) -> list[Entry]:
     """Writes a state; every process calls it, and writes its parts of distributed tensors.
 
-    A plain tensor counts as the same on all processes, and is written by one. When any process ends
-    meanwhile, the checkpoint that was in the folder before stays whole.
+    A plain tensor counts as the same on all processes that have it, and is written by one of them.
+    When any process ends meanwhile, the checkpoint that was in the folder before stays whole.
 
     Args:
         state_dict: nested dicts and lists of tensors and other values; what has `state_dict()` and
@@ -129,31 +172,30 @@ def save(
     # Before the first exchange, after which others may write already.
     keep = not getattr(storage_writer, "overwrite", True)
     used = keep and os.path.isdir(folder) and bool(os.listdir(folder))
-    token = ranks.collect(secrets.token_hex(8))[0]
     error: BaseException | None = None
+    has: dict[str, _Piece] = {}
+    try:
+        has = {key_of(path): _Piece(path, value) for path, value in leaves(_plain(state_dict))}
+    except Exception as caught:
+        error = caught
+    told = ranks.collect((secrets.token_hex(8), [(k, p.place) for k, p in has.items()]))
+    token = told[0][0]
+    writers = _writers([places for _, places in told])
     entries: dict[str, Entry] = {}
     mine = f"{token}-{ranks.rank}.pt"
     try:
+        if error is not None:
+            raise error
         os.makedirs(folder, exist_ok=True)
         if used:
             raise FileExistsError(f"{folder!r} is not empty, and overwrite is False")
         data: dict[str, Any] = {}
-        for number, (path, value) in enumerate(leaves(_plain(state_dict))):
-            key = key_of(path)
-            if isinstance(value, Tensor):
-                sizes, begin, own, writes = place_of(value)
-                if not isinstance(value, DTensor):
-                    writes = number % ranks.count == ranks.rank
-                entry = Entry(list(path), "tensor", value.dtype.name, sizes)
-                if writes:
-                    data[key] = part(value).contiguous()
-                    entry.parts.append(Part(mine, begin, own))
-            else:
-                entry = Entry(list(path), "value")
-                if ranks.rank == 0:
-                    data[key] = value
-                    entry.parts.append(Part(mine, [], []))
-            entries[key] = entry
+        for key, piece in has.items():
+            if piece.place is not None and writers[key, piece.place] == ranks.rank:
+                data[key] = piece.written()
+                place = ([], []) if piece.place == _OF_VALUE else map(list, piece.place)
+                piece.entry.parts.append(Part(mine, *place))
+            entries[key] = piece.entry
         if data:
             with replacing(os.path.join(folder, mine)) as file:
                 clew.save(data, file)

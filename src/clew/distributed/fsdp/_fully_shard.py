@@ -19,8 +19,10 @@ from typing import Any
 import clew
 from clew import nn
 from clew.distributed.fsdp._shard_group import _Group, _Member
-from clew.distributed.tensor import DTensor, Replicate, Shard
-from clew.distributed.tensor._api import _whole_mesh, distribute_tensor
+from clew.distributed.tensor import DTensor, Partial, Replicate, Shard
+from clew.distributed.tensor._api import _whole_mesh, distribute_tensor, part_of, wrap
+from clew.distributed.tensor.placement_types import _StridedShard
+from clew.utils._second_runs import within
 
 __all__ = [
     "CPUOffloadPolicy",
@@ -251,7 +253,10 @@ def _around(module: Any, run: Callable[..., Any], args: Any, kwargs: Any) -> Any
         if group.calls == 1:
             group.unshard()
             group.ahead(group.after)
-        with group.hooks() if reshard and clew.is_grad_enabled() else nullcontext():
+        with (
+            group.hooks() if reshard and clew.is_grad_enabled() else nullcontext(),
+            within(group.whole_again),
+        ):
             output = run(*args, **kwargs)
     except BaseException:
         reshard = True  # no backward follows, which would let go of what is whole
@@ -321,6 +326,58 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
     setattr(module, method_name, method)
 
 
+def _reshard(given: Any, count: int) -> bool | None:
+    """Whether whole parameters go after forward: as long as they are not to stay on each."""
+    if given is None or isinstance(given, bool):
+        return given
+    if not isinstance(given, int) or given < 1 or count % given:
+        raise ValueError(
+            f"fully_shard: reshard_after_forward must be a bool, None, or a number that divides "
+            f"the {count} processes; got {given!r}"
+        )
+    return given > 1
+
+
+def _cut_dim(p: Any, placement_of: Any) -> int:
+    """The dim along which a parameter is cut."""
+    placement = None if placement_of is None else placement_of(p)
+    if placement is None:
+        return 0
+    if type(placement) is not Shard or not -p.ndim <= placement.dim < p.ndim:
+        raise ValueError(
+            "fully_shard: shard_placement_fn must give None or Shard(dim) of one of the "
+            f"parameter's {p.ndim} dims; got {placement!r}"
+        )
+    return placement.dim % p.ndim
+
+
+def _cut(p: Any, mesh: Any, dim: int) -> DTensor:
+    """A parameter's part: of a plain one, or of what lies on other dims of a larger mesh."""
+    ways: list[Any] = [Replicate()] * (mesh.ndim - 1) + [Shard(dim)]
+    if not isinstance(p, DTensor):
+        return distribute_tensor(p.detach(), mesh, ways, src_data_rank=None)
+    root = mesh._root
+    if root is None or p._mesh._root is not root:
+        raise ValueError(
+            "fully_shard: a parameter that is distributed already lies on one part of a larger "
+            f"mesh, and `mesh` must be another part of it, as in mesh['dp']; got {mesh} beside "
+            f"{p._mesh}"
+        )
+    names = (*mesh.mesh_dim_names, *p._mesh.mesh_dim_names)
+    if len(set(names)) < len(names) or any(isinstance(q, Partial) for q in p._placements):
+        raise ValueError(
+            f"fully_shard: a parameter that lies as {list(p._placements)} along "
+            f"{p._mesh.mesh_dim_names} cannot be cut along {mesh.mesh_dim_names}"
+        )
+    part = distribute_tensor(part_of(p).detach(), mesh, ways, src_data_rank=None)
+    factor = 1
+    for i, q in enumerate(p._placements):
+        factor *= p._mesh.size(i) if isinstance(q, Shard) and q.dim == dim else 1
+    if factor > 1:
+        ways[-1] = _StridedShard(dim, split_factor=factor)
+    return wrap(part_of(part), root[names], [*ways, *p._placements], p._sizes)
+
+
 def fully_shard(
     module: Any,
     *,
@@ -339,10 +396,13 @@ def fully_shard(
     Args:
         module: a module, or a list of them that are called one after the other; is changed.
         mesh: along its last dim parameters are cut; along a first of two they are copied. One of
-            all processes if None.
+            all processes if None. Parameters that `parallelize_module` cut along another part of
+            the same larger mesh are cut further.
         reshard_after_forward: let go of whole parameters after forward, and put them together again
-            in backward; None does, but not for the outermost module.
-        shard_placement_fn: must be None; the first dim is cut.
+            in backward; None does, but not for the outermost module. A number larger than 1, in
+            PyTorch of processes that keep all parts between them, is as True.
+        shard_placement_fn: gives a parameter's `Shard(dim)`; the first dim is cut where it is None
+            or gives None.
         mp_policy: dtypes.
         offload_policy: accepted; everything is on the CPU.
         ignored_params: parameters that stay as they are.
@@ -375,17 +435,10 @@ def fully_shard(
         raise TypeError(f"fully_shard: expected a Module; got {type(module).__name__}")
     if isinstance(module, FSDPModule):
         raise ValueError("fully_shard: the module is sharded already")
-    if not isinstance(reshard_after_forward, (bool, type(None))):
-        raise NotImplementedError(
-            "fully_shard: reshard_after_forward must be a bool or None; to fewer processes is not "
-            "supported"
-        )
-    if shard_placement_fn is not None:
-        raise NotImplementedError("fully_shard: shard_placement_fn must be None")
     where = _whole_mesh(mesh)
     if where.ndim > 2:
         raise ValueError(f"fully_shard: the mesh must have one or two dims; got {where.ndim}")
-    ways = [Replicate()] * (where.ndim - 1) + [Shard(0)]
+    reshard = _reshard(reshard_after_forward, where.size(where.ndim - 1))
     ignored = {id(p) for p in ignored_params or ()}
     taken = {
         id(m.sharded)
@@ -406,15 +459,14 @@ def fully_shard(
             places.setdefault(id(p), (p, []))[1].append((part, name))
     members = []
     for p, at in places.values():
-        if isinstance(p, DTensor):
-            raise NotImplementedError("fully_shard: of parameters that are distributed already")
-        made = distribute_tensor(p.detach(), where, ways, src_data_rank=None)
-        sharded = nn.Parameter(made, requires_grad=p.requires_grad)
+        dim = _cut_dim(p, shard_placement_fn)
+        outer = p if isinstance(p, DTensor) else None
+        sharded = nn.Parameter(_cut(p, where, dim), requires_grad=p.requires_grad)
         for owner, name in at:
             owner._parameters[name] = sharded
-        members.append(_Member(sharded, at))
+        members.append(_Member(sharded, at, dim, outer))
     policy = mp_policy or MixedPrecisionPolicy()
-    group = _Group(where, members, policy, reshard_after_forward)
+    group = _Group(where, members, policy, reshard)
     module.__class__ = _class_of(type(module))
     object.__setattr__(module, "_fsdp_group", group)
     return module

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import clew
@@ -10,18 +12,42 @@ from clew.autograd.function import once_differentiable
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.fsdp import _reduce
 from clew.distributed.tensor import DTensor
-from clew.distributed.tensor._api import part_of
+from clew.distributed.tensor._api import part_of, wrap
 
 if TYPE_CHECKING:
     from clew.distributed.fsdp._fully_shard import MixedPrecisionPolicy
 
 
 class _Member:
-    """One parameter: its part, and where it is an attribute."""
+    """One parameter: its part, and where it is an attribute.
 
-    def __init__(self, sharded: Any, places: list[tuple[Any, str]]) -> None:
-        self.sharded, self.places = sharded, places
-        self.sizes = tuple(sharded._sizes)
+    Args:
+        sharded: the part, as a distributed tensor.
+        places: modules and names.
+        dim: along which it is cut.
+        outer: as a distributed tensor, what it was before it was cut; None if a plain one.
+    """
+
+    def __init__(
+        self, sharded: Any, places: list[tuple[Any, str]], dim: int = 0, outer: Any = None
+    ) -> None:
+        self.sharded, self.places, self.dim = sharded, places, dim
+        self.whole_sizes = tuple(sharded._sizes)  # over all processes
+        self.outer = None if outer is None else (outer._mesh, outer._placements, outer._sizes)
+        here = self.whole_sizes if outer is None else part_of(outer).shape
+        self.sizes = (here[dim], *here[:dim], *here[dim + 1 :])  # what is cut, that dim first
+
+    def rows(self, x: Any) -> Any:
+        """What is cut, or a part of it, with the dim that is cut first."""
+        return x.movedim(self.dim, 0).contiguous() if self.dim else x
+
+    def back(self, rows: Any) -> Any:
+        """The same with its dims in their places."""
+        return rows.movedim(0, self.dim).contiguous() if self.dim else rows
+
+    def shown(self, whole: Any) -> Any:
+        """What the module has while it works."""
+        return whole if self.outer is None else wrap(whole, *self.outer)
 
 
 class _Group:
@@ -59,10 +85,10 @@ class _Group:
             now = owner._parameters[name]
             if now is m.sharded:
                 continue
-            if not isinstance(now, DTensor) or tuple(now._sizes) != m.sizes:
+            if not isinstance(now, DTensor) or tuple(now._sizes) != m.whole_sizes:
                 raise RuntimeError(
                     f"fully_shard: parameter {name!r} was replaced by what is not a part of a "
-                    f"distributed tensor of sizes {m.sizes}"
+                    f"distributed tensor of sizes {m.whole_sizes}"
                 )
             m.sharded = now
             for owner, name in m.places[1:]:
@@ -70,14 +96,14 @@ class _Group:
             self.values = self.again = None
             self.forget()
 
-    def _begin(self) -> tuple[list[tuple[Any, Any]], list[Any], Any]:
-        """What is being filled, as (ranks' rows, sizes); works; the versions of the parts."""
+    def _begin(self) -> tuple[list[Any], list[Any], Any]:
+        """What is being filled, ranks' rows; works; the versions of the parts."""
         n = self.across.size()
         made: list[Any] = [None] * len(self.members)
         works = []
         locals_ = []
         for m in self.members:
-            local = part_of(m.sharded).detach()
+            local = m.rows(part_of(m.sharded).detach())
             if self.policy.param_dtype is not None and local.is_floating_point():
                 local = local.to(self.policy.param_dtype)
             rows = -(-m.sizes[0] // n)
@@ -93,7 +119,7 @@ class _Group:
             works.append(c10d.all_gather_into_tensor(full, flat, group=self.across, async_op=True))
             at = 0
             for i, one in zip(together, own):
-                made[i] = full[:, at : at + one.numel()], self.members[i].sizes
+                made[i] = full[:, at : at + one.numel()]
                 at += one.numel()
         return made, works, self._versions()
 
@@ -111,7 +137,8 @@ class _Group:
                 pending = self._begin()
             for work in pending[1]:
                 work.wait()
-            return [_rows(full, sizes) for full, sizes in pending[0]], pending[2]
+            wholes = [m.back(_rows(full, m.sizes)) for m, full in zip(self.members, pending[0])]
+            return wholes, pending[2]
 
     def ahead(self, other: Any) -> None:
         """Begins to put another group together, if it is known which is next."""
@@ -130,8 +157,27 @@ class _Group:
         self.again = None
         self.whole = list(_Unshard.apply(self, *(part_of(m.sharded) for m in self.members)))
         for m, full in zip(self.members, self.whole):
+            shown = m.shown(full)
             for owner, name in m.places:
-                owner._parameters[name] = full
+                owner._parameters[name] = shown
+
+    @contextlib.contextmanager
+    def whole_again(self) -> Iterator[None]:
+        """Whole parameters for the block, where a checkpointed part of the module runs again."""
+        if self.whole is not None:
+            yield
+            return
+        ready, versions = self.again, self._versions()
+        if ready is not None and ready[1] == versions:
+            self.values = ready
+        with clew.enable_grad():  # what is saved depends on what needs a gradient
+            self.unshard()
+        self.ahead(self.before)
+        try:
+            yield
+        finally:
+            self.reshard()
+            self.again = ready  # for what is saved outside of the checkpointed part
 
     def forget(self) -> None:
         """Lets go of what is on its way; all processes have sent their part of it."""
@@ -212,6 +258,7 @@ class _Group:
                 if before is not None:
                     grads = [*grads[:i], grads[i] + before, *grads[i + 1 :]]
                     self.unsynced[i] = None
+            grads = [m.rows(grad) for m, grad in zip(self.members, grads)]
             kinds = [self.policy.reduce_dtype or grad.dtype for grad in grads]
             sums = _reduce.cut_sums(self.across, grads, kinds, total)
             made: list[Any] = []
@@ -225,7 +272,8 @@ class _Group:
                         continue
                     c10d.all_reduce(one, group=self.copies)
                 own = part_of(m.sharded)
-                made.append(one[: own.numel()].view(own.shape).to(own.dtype))
+                cut = one[: own.numel()].view(own.shape[m.dim], *m.sizes[1:])
+                made.append(m.back(cut).to(own.dtype))
         return made
 
 

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from clew.distributed.optim.post_localSGD_optimizer import PostLocalSGDOptimizer
 from clew.distributed.optim.zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
-__all__ = ["ZeroRedundancyOptimizer"]
+__all__ = ["PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from clew._base.overriding import DisableTorchFunctionSubclass
 from clew._C import Tensor
 from clew.distributed.tensor._api import DTensor, part_of, wrap
 from clew.distributed.tensor._redistribute import redistribute_local, sum_gradients
-from clew.distributed.tensor.placement_types import Placement, Replicate
+from clew.distributed.tensor.placement_types import Placement, Replicate, Shard
 
 Way = tuple[Placement, ...]  # along the dims of the mesh
 # Parameters of the functions whose operands are told apart by their place.
@@ -59,6 +59,18 @@ class Call:
         for x in self.operands[1:]:
             if x._mesh != self.mesh:
                 raise NotImplementedError(f"DTensor: {self.name} of tensors on two meshes")
+
+    def cut_in_order(self) -> None:
+        """Moves operands that the dims of the mesh do not cut in their own order."""
+        ways = [[Shard(p.dim) if isinstance(p, Shard) else p for p in x._placements]
+                for x in self.operands]  # fmt: skip
+        if all(list(x._placements) == way for x, way in zip(self.operands, ways)):
+            return
+        self.operands = [x.redistribute(placements=way) for x, way in zip(self.operands, ways)]
+        left = iter(self.operands)
+        self.args, self.kwargs = _each(
+            lambda x: next(left) if isinstance(x, DTensor) else x, self.args, self.kwargs
+        )
 
     def refuse_plain(self) -> None:
         """Raises where a plain tensor stands beside distributed ones."""

@@ -2,7 +2,8 @@
 
 The gradient of what is replicated is replicated, that of a shard is a shard, and that of what is
 partial is replicated: every process's part goes into the sum once. So each change has a change
-back. Along each dim of the mesh a change is one collective of the group there.
+back. Along each dim of the mesh a change is one collective of the group there. Of a maximum,
+minimum or product each process's part has a gradient of its own.
 """
 
 from __future__ import annotations
@@ -12,10 +13,25 @@ from typing import Any
 
 import clew
 from clew._C import Tensor
+from clew.autograd.function import once_differentiable
 from clew.distributed import distributed_c10d as c10d
-from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from clew.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    _StridedShard,
+    cutting_order,
+)
 
 _Function = clew.autograd.Function
+_OPS = {
+    "sum": c10d.ReduceOp.SUM,
+    "avg": c10d.ReduceOp.AVG,
+    "product": c10d.ReduceOp.PRODUCT,
+    "max": c10d.ReduceOp.MAX,
+    "min": c10d.ReduceOp.MIN,
+}
 
 
 def chunk_sizes(size: int, count: int) -> list[int]:
@@ -36,7 +52,8 @@ def local_sizes(
         place: the process's place in it.
     """
     here, begin = list(sizes), [0] * len(sizes)
-    for i, p in enumerate(placements):
+    for i in cutting_order(placements):
+        p = placements[i]
         if isinstance(p, Shard):
             parts = chunk_sizes(here[p.dim], mesh.size(i))
             begin[p.dim] += sum(parts[: place[i]])
@@ -59,20 +76,19 @@ def _joined(x: Tensor, dim: int, group: Any, size: int) -> Tensor:
     return clew.cat(made, dim)
 
 
-def _summed(x: Tensor, group: Any, op: str) -> Tensor:
+def _combined(x: Tensor, group: Any, op: str) -> Tensor:
     made = x.contiguous().clone()
-    c10d.all_reduce(made, c10d.ReduceOp.AVG if op == "avg" else c10d.ReduceOp.SUM, group)
+    c10d.all_reduce(made, _OPS[op], group)
     return made
 
 
-def _sum_and_cut(x: Tensor, dim: int, group: Any, op: str) -> Tensor:
+def _combine_and_cut(x: Tensor, dim: int, group: Any, op: str) -> Tensor:
     parts = chunk_sizes(x.shape[dim], group.size())
     if len(set(parts)) > 1 or not parts[0]:
-        return _cut(_summed(x, group, op), dim, group)
+        return _cut(_combined(x, group, op), dim, group)
     made = clew.empty([*x.shape[:dim], parts[0], *x.shape[dim + 1 :]], dtype=x.dtype)
     stacked = clew.stack([c.contiguous() for c in x.chunk(group.size(), dim)])
-    kind = c10d.ReduceOp.AVG if op == "avg" else c10d.ReduceOp.SUM
-    c10d.reduce_scatter_tensor(made, stacked, kind, group)
+    c10d.reduce_scatter_tensor(made, stacked, _OPS[op], group)
     return made
 
 
@@ -95,13 +111,15 @@ def _moved(x: Tensor, old: Placement, new: Placement, group: Any, size: int) -> 
         return _moved(whole, Replicate(), new, group, 0)
     if isinstance(old, Partial):
         if isinstance(new, Shard):
-            return _sum_and_cut(x, new.dim, group, old.reduce_op)
-        return _moved(_summed(x, group, old.reduce_op), Replicate(), new, group, 0)
+            return _combine_and_cut(x, new.dim, group, old.reduce_op)
+        return _moved(_combined(x, group, old.reduce_op), Replicate(), new, group, 0)
     if isinstance(new, Shard):
         return _cut(x, new.dim, group)
-    # Replicated, to parts of a sum: one process has it all. Of an average all have.
+    # Replicated, to parts of a sum or product: one process has it all. Of the others all have.
     assert isinstance(new, Partial)
-    return x if new.reduce_op == "avg" or group.rank() == 0 else clew.zeros_like(x)
+    if group.rank() == 0 or new.reduce_op not in ("sum", "product"):
+        return x
+    return clew.zeros_like(x) if new.reduce_op == "sum" else clew.ones_like(x)
 
 
 class _Move(_Function):
@@ -115,6 +133,10 @@ class _Move(_Function):
     def backward(ctx: Any, grad: Any) -> Any:
         old, new, group = ctx.change
         shape = ctx.shape
+        if isinstance(new, Partial) and not new._linear:  # of what is replicated: see move()
+            if new.reduce_op == "product" and group.rank() != 0:
+                grad = clew.zeros_like(grad)
+            return move(grad, Partial(), Replicate(), group, 0), None, None, None, None
         # Of gradients, what is partial is replicated.
         source = Replicate() if isinstance(new, Partial) else new
         target = Replicate() if isinstance(old, Partial) else old
@@ -128,7 +150,39 @@ class _Move(_Function):
 
 def move(x: Any, old: Placement, new: Placement, group: Any, size: int) -> Any:
     """`_moved`, with its gradient."""
-    return x if old == new else _Move.apply(x, old, new, group, size)
+    if old == new:
+        return x
+    whole: Placement = Replicate()
+    if isinstance(old, Partial) and not old._linear:
+        return move(_Combine.apply(x, old.reduce_op, group), whole, new, group, 0)
+    if isinstance(new, Partial) and not new._linear and old != whole:
+        return move(move(x, old, whole, group, size), whole, new, group, 0)
+    return _Move.apply(x, old, new, group, size)
+
+
+class _Combine(_Function):
+    """A maximum, minimum or product over the processes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, op: str, group: Any) -> Any:
+        made = _combined(x.detach(), group, op)
+        ctx.how = op, group
+        ctx.save_for_backward(x, made)
+        return made
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Any) -> Any:
+        (op, group), (x, made) = ctx.how, ctx.saved_tensors
+        if op == "product":
+            parts = [clew.empty_like(x) for _ in range(group.size())]
+            c10d.all_gather(parts, x.detach().contiguous(), group)
+            for r, other in enumerate(parts):
+                grad = grad if r == group.rank() else grad * other.conj()
+            return grad, None, None
+        # Processes that have the same greatest element share its gradient, as amax() does.
+        mine = (x == made).to(grad.dtype)
+        return grad * mine / _combined(mine, group, "sum"), None, None
 
 
 class _SumGradients(_Function):
@@ -168,19 +222,32 @@ def redistribute_local(
     place = mesh.get_coordinate()
     if place is None:
         raise RuntimeError("DTensor: this process is not in the mesh")
+    if list(old) == list(new):
+        return x
     now = list(old)
-    # A dim that several mesh dims cut is put together from the innermost on, and cut the other way.
-    last_kept = 0
-    while last_kept < len(now) and now[last_kept] == new[last_kept]:
-        last_kept += 1
-    cut_twice = len({p.dim for p in now if isinstance(p, Shard)}) < sum(
-        isinstance(p, Shard) for p in now
-    ) or len({p.dim for p in new if isinstance(p, Shard)}) < sum(isinstance(p, Shard) for p in new)
-    if cut_twice and list(old) != list(new):
-        for i in reversed(range(last_kept, len(now))):
+    if any(isinstance(p, _StridedShard) for p in (*old, *new)):
+        for i in reversed(cutting_order(old)):
             if isinstance(now[i], Shard):
                 x = _one(x, sizes, mesh, now, i, Replicate(), place)
                 now[i] = Replicate()
+        for i in cutting_order(new):
+            x = _one(x, sizes, mesh, now, i, new[i], place)
+            now[i] = new[i]
+        return x
+    # Dims of the mesh cut in their order: one that is to change must find later ones whole along
+    # the dims that it cuts, before and after.
+    changed = {i for i in range(len(now)) if now[i] != new[i]}
+    whole: set[int] = set()
+    for i in range(len(now)):
+        if i in changed or i in whole:
+            dims = {p.dim for p in (now[i], new[i]) if isinstance(p, Shard)}
+            for j in range(i + 1, len(now)):
+                later = now[j]
+                if isinstance(later, Shard) and later.dim in dims:
+                    whole.add(j)
+    for i in sorted(whole, reverse=True):
+        x = _one(x, sizes, mesh, now, i, Replicate(), place)
+        now[i] = Replicate()
     for i, target in enumerate(new):
         x = _one(x, sizes, mesh, now, i, target, place)
         now[i] = target

@@ -23,7 +23,8 @@ R = Replicate()
 
 # ---- element by element ----
 
-_LINEAR = set("neg negative clone detach contiguous to positive alias data double float".split())
+_SAME = set("clone detach contiguous to positive alias data double float".split())
+_LINEAR = _SAME | {"neg", "negative"}
 # The native operations of this kind, and those that are written with others.
 _NATIVE = {
     name.rpartition(".")[2]
@@ -65,10 +66,10 @@ def _pointwise(c: Call) -> Any:
                 continue
             back = x.ndim - way.dim  # counted from the end
             wanted = [
-                Shard(y.ndim - back) if back <= y.ndim and y._sizes[y.ndim - back] > 1 else R
+                way._at(y.ndim - back) if back <= y.ndim and y._sizes[y.ndim - back] > 1 else R
                 for y in c.operands
             ]
-            return [*wanted], Shard(ndim - back)
+            return [*wanted], way._at(ndim - back)
         ways = [w if isinstance(w, Partial) else R for w in ways]
         if any(isinstance(w, Partial) for w in ways) and _keeps_sums(c, ways):
             return ways, ways[0] if isinstance(ways[0], Partial) else ways[1]
@@ -78,6 +79,8 @@ def _pointwise(c: Call) -> Any:
 
 
 def _keeps_sums(c: Call, ways: list[Placement]) -> bool:
+    if any(isinstance(w, Partial) and not w._linear for w in ways) and c.name not in _SAME:
+        return False
     if c.name in _LINEAR:
         return not c.kwargs and all(not isinstance(a, clew.dtype) for a in c.args)
     if c.name in ("add", "sub"):
@@ -105,13 +108,13 @@ def _in_place(c: Call) -> Any:
         for i, p in enumerate(way):
             if isinstance(p, Shard):
                 own = y.ndim - (x.ndim - p.dim)
-                way[i] = Shard(own) if own >= 0 and y._sizes[own] > 1 else R
+                way[i] = p._at(own) if own >= 0 and y._sizes[own] > 1 else R
             elif y is not x:
                 way[i] = R
         wanted.append(tuple(way))
-    if any(isinstance(p, Partial) for p in x._placements) and (
-        c.name not in ("zero_", "mul_", "div_") or c.kwargs or any(y is x for y in c.operands[1:])
-    ):
+    sums = [p for p in x._placements if isinstance(p, Partial)]
+    fits = ("zero_", "mul_", "div_") if all(p._linear for p in sums) else ()
+    if sums and (c.name not in fits or c.kwargs or any(y is x for y in c.operands[1:])):
         raise NotImplementedError(f"DTensor: {c.name} of what is partial; redistribute() first")
     c.with_operands([x, *c.parts(wanted, x._placements)[1:]])
     return x
@@ -156,9 +159,9 @@ def _product(c: Call) -> Any:
 
 
 def _sums_pass(p: Placement, q: Placement) -> tuple[list[Placement], Placement]:
-    if isinstance(p, Partial) and not isinstance(q, Partial):
+    if isinstance(p, Partial) and p._linear and not isinstance(q, Partial):
         return [p, R], p
-    if isinstance(q, Partial) and not isinstance(p, Partial):
+    if isinstance(q, Partial) and q._linear and not isinstance(p, Partial):
         return [R, q], q
     return [R, R], R
 
@@ -261,6 +264,29 @@ def replicated(c: Call) -> Any:
     return c.run([same] * len(c.operands), same)
 
 
+def _of_wholes(c: Call) -> Any:
+    """Every process computes the whole, whose sizes only the elements may tell."""
+    same = (R,) * c.mesh.ndim
+    made = c.with_operands(c.parts([same] * len(c.operands), same))
+    return c.wrapped(made, made, same)
+
+
+def _drawn(c: Call) -> Any:
+    """Every process draws the whole, and what is like an operand keeps its part."""
+    _random.agreed(c)
+    made, x = _of_wholes(c), c.operands[0]
+    if not c.name.endswith("_like"):
+        return made
+    ways = [R if isinstance(p, Partial) else p for p in x._placements]
+    return made.redistribute(placements=ways)
+
+
+def _fresh(c: Call) -> Any:
+    """Of an operand only its dtype counts."""
+    made = c.with_operands([part_of(x) for x in c.operands])
+    return c.wrapped(made, made, (R,) * c.mesh.ndim)
+
+
 def _value(c: Call) -> Any:
     """What is no tensor, of the whole."""
     same = (R,) * c.mesh.ndim
@@ -324,7 +350,7 @@ def _reduction(linear: bool) -> Callable[[Call], Any]:
         def rule(i: int) -> tuple[list[Placement], Placement]:
             p = x._placements[i]
             if isinstance(p, Partial):
-                return ([p], p) if linear else ([R], R)
+                return ([p], p) if linear and p._linear else ([R], R)
             if isinstance(p, Shard) and p.dim not in dims:
                 return [p], Shard(p.dim if keep else p.dim - sum(d < p.dim for d in dims))
             if isinstance(p, Shard) and linear:
@@ -391,13 +417,36 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys("norm std var flip roll max min argmax argmin topk median cross_entropy "
                     "nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy "
                     "binary_cross_entropy_with_logits kl_div isclose repeat gather scatter stack "
-                    "index_select masked_select tril triu vector_norm float_power outer conv1d "
+                    "index_select tril triu vector_norm float_power outer conv1d "
                     "conv2d".split(),
                     replicated),
+    **dict.fromkeys("addbmm addmv addr adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d "
+                    "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d adjoint aminmax "
+                    "argwhere avg_pool1d avg_pool2d avg_pool3d baddbmm bilinear bincount "
+                    "broadcast_to bucketize column_stack complex conv3d conv_transpose1d "
+                    "conv_transpose2d conv_transpose3d cosine_similarity count_nonzero cummax "
+                    "cummin diag diag_embed diagflat diagonal dot dsplit dstack fliplr flipud fold "
+                    "ger glu group_norm hsplit hstack imag index_add index_copy index_fill inner "
+                    "interpolate kron kthvalue masked_scatter masked_select max_pool1d max_pool2d "
+                    "max_pool3d mode moveaxis movedim msort mv nanmean nanmedian nansum nonzero "
+                    "one_hot pad polar prelu ravel real repeat_interleave rot90 row_stack "
+                    "scatter_add scatter_reduce searchsorted softmin split_with_sizes std_mean "
+                    "take take_along_dim tensordot tile trace unfold unique unique_consecutive "
+                    "var_mean vdot view_as_complex view_as_real vsplit vstack".split(),
+                    _of_wholes),
+    **dict.fromkeys("bernoulli multinomial poisson rand_like randn_like randint_like".split(),
+                    _drawn),
+    **dict.fromkeys("new_empty new_full new_ones new_zeros new_tensor".split(), _fresh),
     **dict.fromkeys("allclose equal item tolist numpy is_nonzero __bool__ __float__ __int__ "
                     "__index__ __contains__ __array__".split(), _value),
     "stride": _stride,
     **_shapes.RULES,
+}  # fmt: skip
+
+# Rules that do not ask in which order dims of the mesh cut; the others know the mesh's order.
+_ANY_CUT = {
+    _pointwise, _in_place, _random.in_place, replicated, _of_wholes, _drawn, _fresh, _value,
+    _stride,
 }  # fmt: skip
 
 
@@ -416,7 +465,10 @@ def call(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
             f"DTensor: there is no rule for {name}; use full_tensor(), which every process has, or "
             "to_local(), this process's part"
         )
-    return rule(Call(func, args, kwargs))
+    made = Call(func, args, kwargs)
+    if rule not in _ANY_CUT:
+        made.cut_in_order()
+    return rule(made)
 
 
 rules["call"] = call

@@ -11,7 +11,13 @@ from typing import Any
 
 from clew._C import Tensor
 from clew.distributed.device_mesh import DeviceMesh, live_mesh
-from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from clew.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    _StridedShard,
+)
 from clew.nn.parameter import Parameter
 
 __all__ = ["makers", "parts_of", "rebuilt"]
@@ -40,6 +46,8 @@ def parts_of(x: Any, local: Tensor) -> tuple[Any, ...]:
 
 
 def _words(p: Placement) -> list[Any]:
+    if isinstance(p, _StridedShard):
+        return ["strided", p.dim, p.split_factor]
     if isinstance(p, Shard):
         return ["shard", p.dim]
     return ["partial", p.reduce_op] if isinstance(p, Partial) else ["replicate"]
@@ -51,6 +59,8 @@ def _placement(words: Any) -> Placement:
             return Replicate()
         if len(words) == 2 and words[0] == "shard":
             return Shard(words[1])
+        if len(words) == 3 and words[0] == "strided":
+            return _StridedShard(words[1], split_factor=words[2])
         if len(words) == 2 and words[0] == "partial":
             return Partial(words[1])
     raise ValueError(f"load: a DTensor's placement is {words!r}")

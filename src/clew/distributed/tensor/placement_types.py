@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
@@ -68,6 +69,10 @@ class Shard(Placement):
         """
         return dim is None or self.dim == dim
 
+    def _at(self, dim: int) -> Shard:
+        """The same cut along another dim."""
+        return Shard(dim)
+
     @staticmethod
     def local_shard_size_and_offset(
         curr_local_size: int, num_chunks: int, rank: int
@@ -101,13 +106,41 @@ class Shard(Placement):
 
 
 class _StridedShard(Shard):
-    """Parts of parts; libraries ask whether a placement is one. There are none here."""
+    """A part of what later dims of the mesh cut along the same dim: they cut first.
 
-    def __init__(self, dim: int, *, split_factor: int = 1) -> None:
-        raise NotImplementedError(
-            "_StridedShard: a dim that is cut twice is not supported; cut two dims, or one by a "
-            "mesh of one dim"
-        )
+    `fully_shard` makes it of parameters that tensor parallelism cut before.
+
+    Args:
+        dim: the tensor's dim.
+        split_factor: into how many parts the later dims of the mesh cut.
+
+    Example:
+        >>> from clew.distributed.tensor.placement_types import _StridedShard
+        >>> _StridedShard(0, split_factor=2)
+        _StridedShard(dim=0, sf=2)
+    """
+
+    def __init__(self, dim: int, *, split_factor: int) -> None:
+        super().__init__(dim)
+        self.split_factor = split_factor
+
+    def _at(self, dim: int) -> Shard:
+        return _StridedShard(dim, split_factor=self.split_factor)
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
+
+
+def cutting_order(placements: Sequence[Placement]) -> list[int]:
+    """The dims of the mesh in the order in which they cut a tensor.
+
+    Args:
+        placements: along each of them.
+    """
+    return sorted(range(len(placements)), key=lambda i: isinstance(placements[i], _StridedShard))
 
 
 class Replicate(Placement):
@@ -134,7 +167,7 @@ class Partial(Placement):
     """The whole is what the processes' tensors give when they are combined.
 
     Args:
-        reduce_op: "sum" or "avg".
+        reduce_op: "sum", "avg", "product", "max" or "min".
 
     Example:
         >>> from clew.distributed.tensor import Partial
@@ -143,11 +176,17 @@ class Partial(Placement):
     """
 
     def __init__(self, reduce_op: str = "sum") -> None:
-        if reduce_op not in ("sum", "avg"):
-            raise NotImplementedError(
-                f'Partial: reduce_op must be "sum" or "avg"; got {reduce_op!r}'
+        if reduce_op not in ("sum", "avg", "product", "max", "min"):
+            raise ValueError(
+                'Partial: reduce_op must be "sum", "avg", "product", "max" or "min"; got '
+                f"{reduce_op!r}"
             )
         self.reduce_op = reduce_op
+
+    @property
+    def _linear(self) -> bool:
+        """Whether the parts of a sum of wholes are the sums of their parts."""
+        return self.reduce_op in ("sum", "avg")
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
         """Whether the processes' tensors have still to be combined: True, in this way.
@@ -187,6 +226,6 @@ def normalized(placements: Any, mesh_ndim: int, ndim: int) -> tuple[Placement, .
         if isinstance(p, Shard):
             if not -ndim <= p.dim < ndim:
                 raise IndexError(f"DTensor: {p} of a tensor of {ndim} dims")
-            p = Shard(p.dim % ndim)
+            p = p._at(p.dim % ndim)
         made.append(p)
     return tuple(made)

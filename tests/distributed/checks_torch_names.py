@@ -1,0 +1,50 @@
+"""Run by ranks: names of `torch.distributed` that clew has for PyTorch's programs alone."""
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+r, n = dist.get_rank(), dist.get_world_size()
+total = n * (n + 1) // 2
+
+for dtype in (torch.float32, torch.float16, torch.complex64):
+    x = torch.full((3,), r + 1.0).to(dtype)
+    dist.all_reduce(x, dist._make_nccl_premul_sum(0.5))
+    assert torch.equal(x, torch.full((3,), total / 2).to(dtype))
+x = torch.full((3,), r + 1.0)
+dist.reduce(x, 0, dist._make_nccl_premul_sum(torch.tensor(2.0)))
+assert r or x.tolist() == [2.0 * total] * 3
+made, given = torch.empty(2), torch.full((2 * n,), r + 1.0)
+dist.reduce_scatter_tensor(made, given, dist._make_nccl_premul_sum(3.0))
+assert made.tolist() == [3.0 * total] * 2 and given.tolist() == [r + 1.0] * (2 * n)
+
+for wait in (False, True):
+    xs = [torch.full((2,), float(r)), torch.full((3, 1), r + 1.0)]
+    work = dist.all_reduce_coalesced(xs, async_op=wait)
+    assert not wait or (work.wait() and work.is_completed() and len(work.result()) == 2)
+    assert xs[0].tolist() == [total - n] * 2 and xs[1].tolist() == [[total]] * 3
+    rows = [[torch.empty(2), torch.empty(1)] for _ in range(n)]
+    work = dist.all_gather_coalesced(rows, [torch.full((2,), float(r)), torch.ones(1)],
+                                     async_op=wait)  # fmt: skip
+    assert not wait or work.wait()
+    assert [row[0].tolist() for row in rows] == [[float(i)] * 2 for i in range(n)]
+with dist._coalescing_manager(async_ops=True) as together:
+    xs = [torch.ones(2), torch.ones(3)]
+    for x in xs:
+        dist.all_reduce(x)
+together.wait()
+assert all(x.tolist() == [n] * len(x) for x in xs)
+
+assert dist.get_pg_count() == 1
+group = dist.new_group([0])
+assert dist.get_pg_count() == 1 + (r == 0)
+assert dist.supports_complex(dist.ReduceOp.SUM) and not dist.supports_complex(dist.ReduceOp.MAX)
+assert dist.get_debug_level() == dist.DebugLevel.OFF
+dist.set_debug_level(dist.DebugLevel.DETAIL)
+assert dist.get_debug_level() is dist.DebugLevel.DETAIL
+# Stores wait for five minutes, groups for thirty.
+assert dist.HashStore().timeout.total_seconds() == 300
+store = dist.TCPStore("127.0.0.1", is_master=True)
+assert store.timeout.total_seconds() == 300
+dist.barrier()
+print(f"rank {r} is through")
