@@ -115,6 +115,12 @@ def test_a_deque_is_a_variable_like_a_list():
     assert growth.holding.kind == "variables" and growth.holding.name.startswith("QUEUE[")
 
 
+def test_a_frozen_set_is_a_container_like_a_set():
+    kept = frozenset([clew.ones(1003)])
+    names = [h.name for h in clew.debug.memory() if h.bytes == 4012]
+    assert names == ["kept[0]"] and len(kept) == 1
+
+
 class Recurrent(nn.Module):
     def __init__(self):
         super().__init__()

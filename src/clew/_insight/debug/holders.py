@@ -326,7 +326,7 @@ def _held_by(held: Any, part: str, depth: int, ours: set[int]) -> str:
         if name:
             return name
     for owner in owners if depth else ():
-        if isinstance(owner, (list, tuple, set, dict, deque)):
+        if isinstance(owner, (list, tuple, set, frozenset, dict, deque)):
             name = _space_of(owner, held, part) or _held_by(owner, "[...]", depth - 1, ours)
             if name:
                 return name

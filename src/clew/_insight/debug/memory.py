@@ -122,7 +122,7 @@ def _tensors_in(value: Any, name: str, depth: int = _DEPTH) -> Iterator[tuple[st
         word = f"{name}[...]" if len(value) > 3 and _are_numbered(value) else None
         for key, part in list(value.items())[:_MOST]:
             yield from _tensors_in(part, word or f"{name}[{key!r}]", depth - 1)
-    elif depth and isinstance(value, (list, tuple, set, deque)):
+    elif depth and isinstance(value, (list, tuple, set, frozenset, deque)):
         word = f"{name}[...]" if len(value) > 3 else None
         for i, part in enumerate(list(value)[:_MOST]):
             yield from _tensors_in(part, word or f"{name}[{i}]", depth - 1)
