@@ -7,7 +7,10 @@ import errno
 import gc
 import os
 import signal
+import sys
+import tempfile
 import threading
+import warnings
 
 import pytest
 
@@ -290,3 +293,34 @@ def test_without_large_tensors_there_are_no_threads():
         assert threading.active_count() <= before  # one of another test may end meanwhile
     y.backward()
     assert clew.allclose(w.grad, 2 * clew.full((3,), 2.0).exp())
+
+
+def test_files_are_closed_without_a_warning(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: told.append(found.exc_value))
+    model, x = nn.Linear(256, 256), clew.ones(300, 256)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        with clew.offload(tmp_path):
+            model(x).exp().sum().backward()
+        optimizer = clew.offload(clew.optim.Adam(model.parameters()), tmp_path)
+        optimizer.step()
+        with clew.memory_budget("1 GB", offload=tmp_path):
+            model(x).exp().sum().backward()
+        del optimizer
+        gc.collect()
+    assert told == []
+
+
+def test_a_directory_that_takes_no_file(tmp_path, monkeypatch):
+    def refuse(**_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    for begin in (
+        lambda: clew.offload(tmp_path),
+        lambda: clew.offload(clew.optim.Adam([clew.ones(2, requires_grad=True)]), tmp_path),
+        lambda: clew.memory_budget("1 GB", offload=tmp_path),
+    ):
+        with pytest.raises(PermissionError, match="no file can be made in .* can be written"):
+            begin()

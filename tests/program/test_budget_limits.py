@@ -36,6 +36,17 @@ def test_a_fraction_of_the_first_round():
     assert all(r.peak <= r.limit for r in reports[1:])
 
 
+def test_the_whole_of_the_first_round():
+    model, x = deep(8), clew.randn(64, 64)
+    reports = []
+    for _ in range(2):
+        with clew.memory_budget(1.0) as budget:
+            stepping(model, x)()
+        reports.append(budget.report())
+    assert reports[0].limit is None
+    assert reports[1].limit == reports[0].peak
+
+
 @pytest.mark.parametrize("rows, most", [(64, 600), (4, 600), (512, 40)])
 def test_a_round_that_takes_more_than_those_before(rows, most):
     """Those before needed no more than the limit, and hardly a call of theirs was noted."""
@@ -159,6 +170,9 @@ def test_other_bad_arguments(tmp_path):
             clew.memory_budget(bad)
     with pytest.raises(NotADirectoryError, match="memory_budget"):
         clew.memory_budget("1 MB", offload=tmp_path / "none")
+    for bad in (True, 3):
+        with pytest.raises(TypeError, match="memory_budget: a directory must be a path"):
+            clew.memory_budget("1 MB", offload=bad)
     budget = clew.memory_budget("1 GB")
     with pytest.raises(RuntimeError, match="memory_budget"):
         budget.report()
@@ -201,3 +215,10 @@ def test_a_budget_that_is_never_reached_gives_nothing_up():
         with clew.memory_budget("10 GB") as budget:
             stepping(model, x)()
         assert budget.report().given_up == 0
+
+
+@pytest.mark.parametrize("limit", [10**30, 1 << 63, "99999999 TB"])
+def test_limits_that_no_machine_has(limit):
+    with clew.memory_budget(limit) as budget:
+        deep(2)(clew.ones(4, 64)).sum().backward()
+    assert budget.report().given_up == 0

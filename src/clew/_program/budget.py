@@ -7,7 +7,7 @@ import math
 import os
 import re
 import sys
-import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -103,8 +103,8 @@ class memory_budget:
     autobatch. Calls do not wait in a budget: what `clew.compile` compiled runs eagerly there.
 
     Args:
-        limit: bytes as an int or as text ("600 MB", "1.5 GiB"); a fraction between 0 and 1 of what
-            this line's region took the first time, which runs without a limit; None: no limit, for
+        limit: bytes as an int or as text ("600 MB", "1.5 GiB"); a fraction up to 1.0 of what this
+            line's region took the first time, which runs without a limit; None: no limit, for
             a report alone.
         offload: a directory. Saved tensors that are dearer to make than to write and read go to a
             file there, which has no name and goes with the process.
@@ -131,7 +131,7 @@ class memory_budget:
         self._limit: int | None = None
         if isinstance(limit, str):
             self._limit = _bytes_of(limit)
-        elif isinstance(limit, float) and 0 < limit < 1:
+        elif isinstance(limit, float) and 0 < limit <= 1:
             self._fraction = limit
         elif limit is not None:
             if isinstance(limit, bool) or not isinstance(limit, int | float):
@@ -141,18 +141,19 @@ class memory_budget:
                 )
             if not math.isfinite(limit) or limit != int(limit):
                 raise ValueError(
-                    "memory_budget: limit must be whole bytes or a fraction between 0 and 1; got "
-                    f"{limit}"
+                    f"memory_budget: limit must be whole bytes or a fraction up to 1.0; got {limit}"
                 )
             self._limit = int(limit)
         if self._limit is not None and self._limit <= 0:
             raise ValueError(f"memory_budget: limit must be above 0 bytes; got {limit!r}")
-        self._directory = None if offload is None else os.fspath(offload)
-        if self._directory is not None and not os.path.isdir(self._directory):
-            raise NotADirectoryError(f"memory_budget: {self._directory!r} is no directory")
+        if self._limit is not None:
+            self._limit = min(self._limit, _NO_LIMIT)  # no machine has more
         self._file: Any = None
-        if self._directory is not None:
-            self._file = tempfile.TemporaryFile(dir=self._directory, prefix="clew-budget-")
+        if offload is not None:
+            from clew.autograd._offload import open_file, path_of
+
+            self._file = open_file("memory_budget", path_of("memory_budget", offload))
+            weakref.finalize(self, self._file.close)  # graphs have a descriptor of their own
         self._region: int | None = None
         self._line: _Line | None = None
         self._before: tuple[int, ...] = ()

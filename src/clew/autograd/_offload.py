@@ -43,11 +43,30 @@ class _Entry:
         self.reading: threading.Event | None = None
 
 
+def open_file(who: str, directory: str | None) -> Any:
+    """A file without a name in a directory.
+
+    Raises:
+        OSError: the directory takes no files.
+    """
+    try:
+        return tempfile.TemporaryFile(dir=directory, prefix="clew-offload-")
+    except OSError as error:
+        where = "the system's folder for temporary files" if directory is None else repr(directory)
+        raise type(error)(
+            error.errno,
+            f"{who}: no file can be made in {where} ({error.strerror}); name a directory that can "
+            "be written",
+        ) from error
+
+
 class _File:
     """A file that has no name any more: it goes with the process, however that ends."""
 
     def __init__(self, directory: str | None) -> None:
-        self._file = tempfile.TemporaryFile(dir=directory, prefix="clew-offload-")
+        self._file = open_file("offload", directory)
+        closing = weakref.finalize(self, self._file.close)
+        closing.atexit = False  # threads may write until the end
         self._free: dict[int, list[int]] = {}  # offsets by size
         self._end = 0
         self._lock = threading.Lock()
@@ -243,6 +262,7 @@ def check_options(directory: Any, *, threads: int, least: int, in_flight: int) -
 
     Raises:
         ValueError: a number is too small.
+        TypeError: the directory is no path.
         NotADirectoryError: there is no such directory.
     """
     for name, value, lowest in (
@@ -250,11 +270,18 @@ def check_options(directory: Any, *, threads: int, least: int, in_flight: int) -
     ):  # fmt: skip
         if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
             raise ValueError(f"offload: {name} must be an int of at least {lowest}; got {value!r}")
+    return path_of("offload", directory)
+
+
+def path_of(who: str, directory: Any) -> str | None:
+    """A directory that is there, as text."""
     if directory is None:
         return None
+    if not isinstance(directory, (str, os.PathLike)):
+        raise TypeError(f"{who}: a directory must be a path; got {type(directory).__name__}")
     found = os.fspath(directory)
     if not os.path.isdir(found):
-        raise NotADirectoryError(f"offload: {found!r} is no directory")
+        raise NotADirectoryError(f"{who}: {found!r} is no directory")
     return found
 
 

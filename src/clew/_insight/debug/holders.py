@@ -11,7 +11,18 @@ import sys
 import textwrap
 from collections import deque
 from collections.abc import Iterator
-from types import CellType, CodeType, FrameType, FunctionType
+from types import (
+    AsyncGeneratorType,
+    CellType,
+    CodeType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MemberDescriptorType,
+    ModuleType,
+    TracebackType,
+)
 from typing import Any
 
 from clew import Tensor
@@ -298,42 +309,128 @@ def held_by(tensor: Tensor, besides: list[Any], depth: int = _DEPTH) -> str:
 
     Args:
         tensor: the tensor.
-        besides: a list that holds it, too, and is left out.
+        besides: lists that hold it, too, and are left out.
         depth: of lists in lists.
     """
-    found = _held_by(tensor, "", depth, {id(besides)})
+    found = _held_by(tensor, "", depth, {id(each) for each in besides})
     return found or "outside of Python's objects, as by a NumPy array"
 
 
 def _held_by(held: Any, part: str, depth: int, ours: set[int]) -> str:
     """The first owner that has a name: a function for its closure, an object for its attribute."""
-    owners = [
-        owner
-        for owner in gc.get_referrers(held)
-        if not isinstance(owner, FrameType) and id(owner) not in ours
-    ]
-    ours.add(id(owners))  # the next round finds this list, too
+    found = gc.get_referrers(held)
+    ours.add(id(found))  # the next round finds this list, too
+    owners = [owner for owner in found if id(owner) not in ours]
     for owner in owners:
-        if isinstance(owner, CellType):
-            for closure in gc.get_referrers(owner):
-                for function in gc.get_referrers(closure) if isinstance(closure, tuple) else ():
-                    if isinstance(function, FunctionType):
-                        code = function.__code__
-                        line = Place(None, code.co_filename, code.co_firstlineno).short
-                        return f"by a closure of {function.__qualname__} at {line}"
-        fields: Any = getattr(owner, "__dict__", None) if not isinstance(owner, type) else None
-        for name, value in list(fields.items()) if isinstance(fields, dict) else ():
-            if value is held:
-                return f"by {type(owner).__name__}.{name}{part}"
+        name = _closure_of(owner) or _attribute_of(owner, held, part) or _steps_of(owner, held)
+        if name:
+            return name
     for owner in owners if depth else ():
-        if isinstance(owner, (list, tuple, set, dict, deque)):
-            # An object's attributes lie in a dict once somebody has asked for it.
-            items = list(owner.items()) if isinstance(owner, dict) else []
-            for above in gc.get_referrers(owner) if items else ():
-                if getattr(above, "__dict__", None) is owner:
-                    name = next((k for k, v in items if v is held), "")
-                    return f"by {type(above).__name__}.{name}{part}"
-            found = _held_by(owner, "[...]", depth - 1, ours)
-            if found:
-                return found
+        if isinstance(owner, (list, tuple, set, frozenset, dict, deque)):
+            name = _space_of(owner, held, part) or _held_by(owner, "[...]", depth - 1, ours)
+            if name:
+                return name
+    for owner in owners if depth else ():
+        name = _traceback_of(owner, depth, ours) if isinstance(owner, FrameType) else ""
+        if name:
+            return name
+    return ""
+
+
+def _closure_of(owner: Any) -> str:
+    """The function, if a cell of its closure holds the value."""
+    for closure in gc.get_referrers(owner) if isinstance(owner, CellType) else ():
+        for function in gc.get_referrers(closure) if isinstance(closure, tuple) else ():
+            if isinstance(function, FunctionType):
+                return f"by a closure of {_at(function.__qualname__, function.__code__)}"
+    return ""
+
+
+def _at(name: str, code: CodeType) -> str:
+    return f"{name} at {Place(None, code.co_filename, code.co_firstlineno).short}"
+
+
+def _attribute_of(owner: Any, held: Any, part: str) -> str:
+    """The object and its attribute, also one that has a slot instead of a place in a dict."""
+    if isinstance(owner, type):
+        return ""  # its dict is looked at
+    fields: Any = getattr(owner, "__dict__", None)
+    for name, value in list(fields.items()) if isinstance(fields, dict) else ():
+        if value is held:
+            return f"by {_called(owner)}.{name}{part}"
+    for kind in type(owner).__mro__:
+        for name, slot in vars(kind).items() if "__slots__" in vars(kind) else ():
+            try:
+                if isinstance(slot, MemberDescriptorType) and slot.__get__(owner) is held:
+                    return f"by {_called(owner)}.{name}{part}"
+            except AttributeError:  # the slot is empty
+                continue
+    return ""
+
+
+def _called(owner: Any) -> str:
+    """What an object is called: modules, classes and functions by name, others by their class."""
+    if isinstance(owner, ModuleType):
+        return owner.__name__
+    if isinstance(owner, (type, FunctionType)):
+        return owner.__qualname__
+    return type(owner).__name__
+
+
+def _steps_of(owner: Any, held: Any) -> str:
+    """The generator or coroutine that waits, and its variable."""
+    for kind, frame_of in _IN_STEPS.items():
+        frame = getattr(owner, frame_of) if isinstance(owner, kind) else None
+        if frame is not None:
+            name = next((k for k, v in frame.f_locals.items() if v is held), "")
+            where = _at(owner.__qualname__, frame.f_code)
+            return f"by {name or 'a variable'} in {where}, which waits"
+    return ""
+
+
+_IN_STEPS: dict[type, str] = {
+    GeneratorType: "gi_frame",
+    CoroutineType: "cr_frame",
+    AsyncGeneratorType: "ag_frame",
+}
+
+
+def _space_of(owner: Any, held: Any, part: str) -> str:
+    """The object, class or module whose attributes lie in a dict; the function whose default
+    arguments lie in a tuple."""
+    # An object's attributes lie in a dict once somebody has asked for it.
+    items = list(owner.items()) if isinstance(owner, dict) else []
+    name = next((k for k, v in items if v is held), None)
+    for above in gc.get_referrers(owner) if isinstance(owner, (dict, tuple)) else ():
+        if isinstance(above, FunctionType) and (
+            above.__defaults__ is owner or above.__kwdefaults__ is owner
+        ):
+            return f"by a default argument of {_at(above.__qualname__, above.__code__)}"
+        own = getattr(above, "__dict__", None)
+        inside = isinstance(above, type) and own is not None and own.get(name) is held
+        if name is not None and (own is owner or inside):
+            return f"by {_called(above)}.{name}{part}"
+    return ""
+
+
+def _traceback_of(frame: FrameType, depth: int, ours: set[int]) -> str:
+    """The exception that is kept, if a frame is there for its traceback alone."""
+    running: FrameType | None = sys._getframe(1)
+    while running is not None:
+        if running is frame:
+            return ""
+        running = running.f_back
+    for owner in gc.get_referrers(frame):
+        above: Any = owner
+        while isinstance(above, TracebackType):  # the outermost one is what the exception has
+            owner, above = (
+                above,
+                next((t for t in gc.get_referrers(above) if isinstance(t, TracebackType)), None),
+            )
+        for error in gc.get_referrers(owner) if isinstance(owner, TracebackType) else ():
+            if isinstance(error, BaseException):
+                holder = _held_by(error, "", depth - 1, ours)
+                return f"by the traceback of a {type(error).__name__} that is kept" + (
+                    f" {holder}" if holder else ""
+                )
     return ""

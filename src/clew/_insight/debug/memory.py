@@ -6,6 +6,7 @@ import gc
 import inspect
 import re
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import FrameType, TracebackType
@@ -23,6 +24,7 @@ __all__ = ["Growth", "Holding", "MemoryTable", "leaks", "memory", "memory_of"]
 _DEPTH = 4  # of containers in containers
 _MOST = 10_000  # items of one container that are looked at
 _NAMED = 4  # rows of what no variable leads to whose holders are looked for
+_LOOKED_AT = 200  # tensors whose graphs are walked to find who keeps one
 _KINDS = ("parameters", "gradients", "optimizer", "buffers", "saved", "variables", "unknown")
 
 
@@ -120,7 +122,7 @@ def _tensors_in(value: Any, name: str, depth: int = _DEPTH) -> Iterator[tuple[st
         word = f"{name}[...]" if len(value) > 3 and _are_numbered(value) else None
         for key, part in list(value.items())[:_MOST]:
             yield from _tensors_in(part, word or f"{name}[{key!r}]", depth - 1)
-    elif depth and isinstance(value, (list, tuple, set)):
+    elif depth and isinstance(value, (list, tuple, set, frozenset, deque)):
         word = f"{name}[...]" if len(value) > 3 else None
         for i, part in enumerate(list(value)[:_MOST]):
             yield from _tensors_in(part, word or f"{name}[{i}]", depth - 1)
@@ -254,7 +256,7 @@ def _with_holders(holdings: Iterable[Holding], before: set[Any]) -> list[Holding
         for t in alive:
             mine = (_shape_of(t), _made_at(t)) == (holding.name, holding.place)
             if mine and t._storage_key() not in before:
-                holder = held_by(t, alive)
+                holder = held_by(t, [alive])
                 found[i] = replace(holding, name=f"{holding.name}, held {holder}")
                 break
     return found
@@ -304,10 +306,12 @@ class Growth:
     Attributes:
         holding: the owner, with the bytes and blocks that were added.
         remedy: what to change.
+        keeper: of what a graph saved: the variable, or another owner, that keeps the graph.
     """
 
     holding: Holding
     remedy: str
+    keeper: str = ""
 
     _repr_html_ = as_printed
 
@@ -315,7 +319,47 @@ class Growth:
         h = self.holding
         blocks = "1 block" if h.tensors == 1 else f"{h.tensors} blocks"
         what = f"{h.kind}: {h.name} grew by {amount(h.bytes, 'B')} in {blocks}"
-        return f"{what}\n  made at {h.place}" if h.place else what
+        made = f"\n  made at {h.place}" if h.place else ""
+        return what + made + (f"\n  its graph is kept by {self.keeper}" if self.keeper else "")
+
+
+def _graph_keepers(
+    frame: FrameType | None, rows: set[tuple[str, str]], before: set[Any]
+) -> dict[tuple[str, str], str]:
+    """Who keeps the graphs in which something was saved since, by operation and place.
+
+    Variables come first, of a list's items the last; then gradients, then tensors that no variable
+    leads to.
+    """
+    found: dict[tuple[str, str], str] = {}
+    if not rows:
+        return found
+    alive: list[Tensor] = _C._live_tensors()
+    named = [v for v in _variables(frame) if v[1].grad_fn is not None]
+    for name, t in named[: -_LOOKED_AT - 1 : -1]:
+        for row in _saved_in(t, before) & rows:
+            found.setdefault(row, f"the variable {name}")
+    for t in alive:
+        gradient = t.grad if t.is_leaf and t.requires_grad else None
+        if gradient is not None and gradient.grad_fn is not None:
+            for row in _saved_in(gradient, before) & rows:
+                found.setdefault(row, "the gradient of a leaf, made with create_graph=True")
+    others = [t for t in reversed(alive) if t.grad_fn is not None][:_LOOKED_AT]
+    for t in others:
+        mine = _saved_in(t, before) & (rows - found.keys())
+        holder = held_by(t, [alive, others]) if mine else ""
+        if holder.startswith("by "):
+            found.update(dict.fromkeys(mine, holder.removeprefix("by ")))
+    return found
+
+
+def _saved_in(t: Tensor, before: set[Any]) -> set[tuple[str, str]]:
+    """The operations, each with its place, that saved what a tensor's graph holds; none if all of
+    that was there before."""
+    blocks = _C._saved_blocks((t,))
+    if all(key in before for key, *_ in blocks):
+        return set()
+    return {(node.removesuffix("0").removesuffix("Backward"), place) for *_, node, place in blocks}
 
 
 def _by_container(
@@ -392,7 +436,11 @@ class leaks:
                 growths.append(holding)
         growths.sort(key=lambda holding: -holding.bytes)
         named = _with_holders(growths, before.seen)
-        self._growths = [Growth(holding, _REMEDIES[holding.kind]) for holding in named]
+        saved = {(h.name, h.place) for h in named if h.kind == "saved"}
+        keepers = _graph_keepers(sys._getframe(1), saved, before.seen)
+        self._growths = [
+            Growth(h, _REMEDIES[h.kind], keepers.get((h.name, h.place), "")) for h in named
+        ]
 
     def __len__(self) -> int:
         return len(self._growths)
