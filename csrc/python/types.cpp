@@ -2,6 +2,7 @@
 // May include: everything below python/.
 // Invariant: there is one dtype object per DType and one device object per kind of device that has
 // no index.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -556,24 +557,29 @@ Tensor tensor_or_number(PyObject* o) {
   return {};
 }
 
-// The text about what holds memory for a failed allocation (clew._insight.debug.memory). It says so
-// if more was requested than the machine has, since freeing tensors would not help then.
-static std::string holders_of_memory(std::string_view message) {
-  constexpr std::string_view before = "tried to allocate ";
-  static bool asking = false;  // may itself run out of memory
-  const bool budget = message.starts_with("memory_budget:");
-  const size_t at = message.find(before);
-  if (asking || (at == std::string_view::npos && !budget)) return {};
-  if (!budget) {
-    const double bytes =
-        std::strtod(std::string(message.substr(at + before.size())).c_str(), nullptr);
-    const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-    if (bytes < 1e6) return {};
-    if (bytes > there)
-      return concat("\n  this machine has ", static_cast<int64_t>(there / 1e9),
-                    " GB in all: is a size, or the shape that operands broadcast to, as meant?");
+// Room for the words about memory that has run out: address space alone, until it is needed.
+class Reserve {
+  static constexpr size_t bytes = size_t{16} << 20;
+  void* at_ = MAP_FAILED;
+
+ public:
+  Reserve() { take(); }
+  void take() {
+    if (at_ == MAP_FAILED)
+      at_ = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }
+  void give() {
+    if (void* at = std::exchange(at_, MAP_FAILED); at != MAP_FAILED) munmap(at, bytes);
+  }
+};
+static Reserve reserve;
+
+// Who holds the memory, as clew.debug.memory() has it; empty where that cannot be told.
+static std::string holders_now() {
+  static bool asking = false;  // may itself run out of memory
+  if (asking) return {};
   asking = true;
+  reserve.give();
   std::string text;
   if (PyObject* module = PyImport_ImportModule("clew._insight.debug.memory")) {
     if (PyObject* found = PyObject_CallMethod(module, "holders_text", nullptr)) {
@@ -583,8 +589,26 @@ static std::string holders_of_memory(std::string_view message) {
     Py_DECREF(module);
   }
   PyErr_Clear();
+  reserve.take();
   asking = false;
   return text;
+}
+
+// The text about what holds memory for a failed allocation (clew._insight.debug.memory). It says so
+// if more was requested than the machine has, since freeing tensors would not help then.
+static std::string holders_of_memory(std::string_view message) {
+  constexpr std::string_view before = "tried to allocate ";
+  const size_t at = message.find(before);
+  if (message.starts_with("memory_budget:")) return holders_now();
+  if (at == std::string_view::npos) return {};
+  const double bytes =
+      std::strtod(std::string(message.substr(at + before.size())).c_str(), nullptr);
+  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  if (bytes < 1e6) return {};
+  if (bytes > there)
+    return concat("\n  this machine has ", static_cast<int64_t>(there / 1e9),
+                  " GB in all: is a size, or the shape that operands broadcast to, as meant?");
+  return holders_now();
 }
 
 void set_python_error() noexcept {
@@ -614,8 +638,13 @@ void set_python_error() noexcept {
     if (e.kind == ErrorKind::OutOfMemory) in_module += holders_of_memory(e.text);
     PyErr_SetString(type, concat(e.text, in_module, explained ? explained->details : "").c_str());
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(out_of_memory_error ? out_of_memory_error : PyExc_MemoryError,
-                    "allocation: out of memory");
+    PyObject* type = out_of_memory_error ? out_of_memory_error : PyExc_MemoryError;
+    constexpr const char* what = "allocation: out of memory";
+    try {
+      PyErr_SetString(type, concat(what, holders_now()).c_str());
+    } catch (...) {
+      PyErr_SetString(type, what);
+    }
   } catch (const std::exception& e) {
     PyErr_Format(PyExc_RuntimeError, "internal error in clew, please report it: %s", e.what());
   } catch (...) {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import deque
 
 import pytest
@@ -164,3 +166,32 @@ def test_gradients_that_keep_their_graph_are_named():
     found = [g for g in grown(step) if g.holding.kind == "saved"]
     assert found
     assert {g.keeper for g in found} == {"the gradient of a leaf, made with create_graph=True"}
+
+
+def test_the_last_memory_suffices_to_say_who_holds_it():
+    program = """
+import resource
+import clew
+from clew import nn
+
+size = next(int(x.split()[1]) for x in open("/proc/self/status") if x.startswith("VmSize"))
+limit = size * 1024 + (200 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(20))
+kept = []
+try:
+    while True:
+        x = clew.ones(4200, 64)
+        for layer in layers:
+            x = layer(x).relu()
+        kept.append(x.sum())
+except clew.OutOfMemoryError as error:
+    print(error)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
+    assert found.returncode == 0, found.stderr
+    assert "tried to allocate 1075200 bytes" in found.stdout
+    assert "what holds memory now" in found.stdout
+    assert "saved: Linear" in found.stdout
