@@ -21,7 +21,7 @@ namespace clew {
 
 bool Staged::append(const Tensor& a, int64_t n, const Tensor& b, int64_t k) {
   const int64_t count = k ? b.numel() / k : 0;
-  if (count == 0 || count > 64 || a.numel() != count * n || n == 0 || !a.is_contiguous() ||
+  if (count == 0 || count > 16 || a.numel() != count * n || n == 0 || !a.is_contiguous() ||
       !b.is_contiguous())
     return false;
   if (!left) {
@@ -258,7 +258,7 @@ struct GraphTask {
     const Edge& e = n->edges[n->accumulated_input()];
     if (e.nr != 0 || e.fn->task != this || (!e.fn->staged && !awaits_more(e.fn))) return false;
     if (!e.fn->staged) e.fn->staged = std::make_unique<Staged>();
-    if (e.fn->staged->rows > Staged::capacity - 64) multiply_staged(e.fn);
+    if (e.fn->staged->rows > Staged::capacity - 16) multiply_staged(e.fn);
     return n->run_staged(grads, *e.fn->staged);
   }
 

@@ -190,7 +190,7 @@ using Accumulate = void (*)(Vjp& c, const Tensor& into);
 // Rows of the two factors of a gradient left^T right, gathered from many calls on the same tensor,
 // so that many small products become one.
 struct Staged {
-  static constexpr int64_t capacity = 256;           // rows
+  static constexpr int64_t capacity = 128;           // rows
   static constexpr int64_t shared_work = 8'000'000;  // multiply-adds from which threads are woken
   Tensor left, right;
   int64_t rows = 0;
