@@ -4,11 +4,13 @@
 // Invariant: a struct's fields stand in the order of the signature's non-tensor parameters.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <new>
 #include <optional>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/scalar.h"
@@ -105,6 +107,29 @@ struct AttrInfo {
       visit_field(own.kind, static_cast<Void*>(static_cast<Byte*>(attrs) + own.offset),
                   [&](auto& field) { f(i, field); });
     }
+  }
+};
+
+// An op's attributes, to be changed.
+class AttrsCopy {
+  const AttrInfo* info_;
+  std::vector<std::max_align_t> block_;
+
+ public:
+  // Of none where `info` is null.
+  AttrsCopy(const AttrInfo* info, const void* from)
+      : info_(info), block_(info ? info->size / sizeof(std::max_align_t) + 1 : 0) {
+    if (info) info->copy(block_.data(), from);
+  }
+  ~AttrsCopy() {
+    if (info_) info_->destroy(block_.data());
+  }
+  AttrsCopy(const AttrsCopy&) = delete;
+  AttrsCopy& operator=(const AttrsCopy&) = delete;
+  void* data() { return info_ ? block_.data() : nullptr; }
+  template <class T> T& field(int i) {
+    return *reinterpret_cast<T*>(reinterpret_cast<char*>(block_.data()) +
+                                 info_->fields[static_cast<size_t>(i)].offset);
   }
 };
 

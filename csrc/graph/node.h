@@ -346,6 +346,7 @@ struct Builtins {
   // Zeros of the sizes with the values added to the rows that the index names.
   Tensor (*add_rows)(const Dims& sizes, const Tensor& index, const Tensor& values) = nullptr;
   NonFinite (*non_finite)(const Tensor&) = nullptr;  // floating or complex, with elements
+  RowRule rows = nullptr;                            // rows_by_rule()
 };
 extern Builtins builtins;
 void init_builtins();                       // ops/registry.cpp

@@ -183,6 +183,9 @@ enum class Offer : uint8_t {
 // How an op runs on all samples of a vmap at once: physical results into outs (graph/batch.h).
 struct Batch;
 using BatchRule = void (*)(const Batch& b, Tensors& outs);
+// How a call goes over the first dim of its inputs (graph/rows.h).
+struct RowWise;
+using RowRule = RowWise (*)(const Call& c, void* attrs, int64_t rows);
 
 // Adds the gradient of one input to what others have put into `into`, a dense tensor of its shape
 // and dtype, where that is cheaper than a tensor of its own. Used when backward is not recorded.
@@ -316,6 +319,7 @@ struct OpDef {
   void (*vjp)(Vjp&) = nullptr;
   NoRule no_vjp = {};
   BatchRule batch = nullptr;  // without one, vmap runs the op sample by sample
+  RowRule rows = nullptr;     // where `batch` does not tell it (ops/row_rules.cpp)
   Accumulate accumulate = nullptr;
   uint8_t accumulates = 0;  // the input that `accumulate` is about, or matrix_factor
   // Whether that gradient is mostly zeros, so that even the first one goes into a buffer.

@@ -18,25 +18,6 @@ namespace clew {
 
 namespace {
 
-// An op's attributes, to be changed.
-class AttrsCopy {
-  const AttrInfo& info_;
-  std::vector<std::max_align_t> block_;
-
- public:
-  AttrsCopy(const AttrInfo& info, const void* from)
-      : info_(info), block_(info.size / sizeof(std::max_align_t) + 1) {
-    info.copy(block_.data(), from);
-  }
-  ~AttrsCopy() { info_.destroy(block_.data()); }
-  AttrsCopy(const AttrsCopy&) = delete;
-  void* data() { return block_.data(); }
-  template <class T> T& field(int i) {
-    return *reinterpret_cast<T*>(reinterpret_cast<char*>(block_.data()) +
-                                 info_.fields[static_cast<size_t>(i)].offset);
-  }
-};
-
 bool names_a_dim(std::string_view name) {
   for (std::string_view known : {"dim", "dims", "dim0", "dim1", "dim2", "axis0", "axis1", "source",
                                  "destination", "dimension", "start_dim", "end_dim"})
@@ -44,7 +25,8 @@ bool names_a_dim(std::string_view name) {
   return false;
 }
 
-// Which of the op's attributes are dims, from its signature.
+}  // namespace
+
 const std::vector<int>& dim_fields(const OpDef& op) {
   static std::unordered_map<const OpDef*, std::vector<int>> known;
   auto [it, fresh] = known.try_emplace(&op);
@@ -58,6 +40,8 @@ const std::vector<int>& dim_fields(const OpDef& op) {
   }
   return it->second;
 }
+
+namespace {
 
 void run(const Batch& b, const Tensors& args, const void* attrs, Tensors& outs) {
   apply(b.op, args, attrs, outs);
@@ -100,7 +84,7 @@ void batch_dims(const Batch& b, Tensors& outs) {
       if (t.defined() && t.ndim() >= k) t = unsqueeze(t, k);
     n = 1;
   }
-  AttrsCopy attrs(*b.op.attrs, b.attrs);
+  AttrsCopy attrs(b.op.attrs, b.attrs);
   bool flat = false;
   auto shift = [&](Dims& dims) {
     if (dims.empty())
@@ -145,7 +129,7 @@ void batch_dims(const Batch& b, Tensors& outs) {
 void batch_leading(const Batch& b, Tensors& outs) { run(b, tensors_of(b), b.attrs, outs); }
 
 void batch_sizes(const Batch& b, Tensors& outs) {
-  AttrsCopy attrs(*b.op.attrs, b.attrs);
+  AttrsCopy attrs(b.op.attrs, b.attrs);
   Dims sizes = infer_size(attrs.field<Dims>(0), b.in[0].numel(), op_name(b.op));
   attrs.field<Dims>(0) = with_lead(b, sizes);
   Tensors args;
@@ -154,7 +138,7 @@ void batch_sizes(const Batch& b, Tensors& outs) {
 }
 
 void batch_expand(const Batch& b, Tensors& outs) {
-  AttrsCopy attrs(*b.op.attrs, b.attrs);
+  AttrsCopy attrs(b.op.attrs, b.attrs);
   Dims sizes = attrs.field<Dims>(0);
   Tensor x = b.value(0);
   int n = b.in[0].ndim();
@@ -168,7 +152,7 @@ void batch_expand(const Batch& b, Tensors& outs) {
 }
 
 void batch_unsqueeze(const Batch& b, Tensors& outs) {
-  AttrsCopy attrs(*b.op.attrs, b.attrs);
+  AttrsCopy attrs(b.op.attrs, b.attrs);
   auto& d = attrs.field<int64_t>(0);
   d = wrap_dim(d, b.in[0].ndim() + 1, "unsqueeze") + b.k();
   Tensors args;
@@ -177,7 +161,7 @@ void batch_unsqueeze(const Batch& b, Tensors& outs) {
 }
 
 void batch_permute(const Batch& b, Tensors& outs) {
-  AttrsCopy attrs(*b.op.attrs, b.attrs);
+  AttrsCopy attrs(b.op.attrs, b.attrs);
   int n = b.in[0].ndim();
   const Dims dims = attrs.field<Dims>(0);
   require(dims.size() == n, op_name(b.op), ": the number of dims must be that of the tensor, ", n,
@@ -199,7 +183,7 @@ void batch_transpose_last(const Batch& b, Tensors& outs) {
 }
 
 void batch_squeeze(const Batch& b, Tensors& outs) {
-  AttrsCopy attrs(*b.op.attrs, b.attrs);
+  AttrsCopy attrs(b.op.attrs, b.attrs);
   auto& dims = attrs.field<std::optional<Dims>>(0);
   int n = b.in[0].ndim();
   Dims chosen;
@@ -297,7 +281,7 @@ void batch_linear(const Batch& b, Tensors& outs) {
 }
 
 void batch_stack(const Batch& b, Tensors& outs) {
-  AttrsCopy attrs(*b.op.attrs, b.attrs);
+  AttrsCopy attrs(b.op.attrs, b.attrs);
   auto& d = attrs.field<int64_t>(0);
   d = wrap_dim(d, b.in[0].ndim() + 1, "stack") + b.k();
   Tensors args;

@@ -2,10 +2,15 @@
 // May include: graph.
 // Invariant: a rule gives physical results, with the dims of all levels in front.
 #pragma once
+#include <vector>
+
 #include "graph/batch.h"
+#include "graph/rows.h"
 
 namespace clew {
 
+// Which of the op's attributes are dims, from its signature.
+const std::vector<int>& dim_fields(const OpDef& op);
 // Sample by sample, after all.
 void batch_each(const Batch& b, Tensors& outs);
 // The levels' sizes and then these.
@@ -34,5 +39,8 @@ void batch_where(const Batch& b, Tensors& outs);
 // folded into it. The inputs whose bits are set have it; where another one is batched, samples run
 // one by one.
 template <uint32_t folded> void batch_fold(const Batch& b, Tensors& outs);
+
+// A row rule (graph/rows.h): the only input's rows, of any sizes, become those of the result.
+RowWise rows_of_first(const Call& c, void* attrs, int64_t rows);
 
 }  // namespace clew

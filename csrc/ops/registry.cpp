@@ -5,6 +5,7 @@
 
 #include "graph/inplace.h"
 #include "graph/node.h"
+#include "graph/rows.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/finite.h"
 #include "ops/calls/indexing.h"
@@ -192,6 +193,7 @@ void init_builtins() {
   builtins.select = [](const Tensor& a, int64_t dim, int64_t i) { return select(a, dim, i); };
   builtins.view = [](const Tensor& a, const Dims& sizes) { return view(a, sizes); };
   builtins.non_finite = non_finite;
+  builtins.rows = rows_by_rule;
   builtins.stack = [](std::span<const Tensor> parts) { return stack(parts, 0); };
   builtins.cat = [](std::span<const Tensor> parts) { return cat(parts, 0); };
   builtins.narrow = [](const Tensor& a, int64_t start, int64_t length) {

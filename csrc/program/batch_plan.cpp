@@ -2,11 +2,13 @@
 // May include: program, graph, tensor.
 // Invariant: a group comes after the groups of all results that its members need.
 #include <cstring>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "program/batching.h"
+#include "program/joined.h"
 
 namespace clew::program {
 
@@ -56,11 +58,11 @@ template <class T> uint64_t told(const T& v) {
   }
 }
 
+}  // namespace
+
 uint64_t place_of(const Tensor& t) {
   return mixed(mixed(bits_of(t->storage), static_cast<uint64_t>(t->offset)), hash_of(t.strides()));
 }
-
-}  // namespace
 
 uint64_t hash_of_call(const OpDef& op, const void* attrs, size_t operands) {
   uint64_t h =
@@ -112,8 +114,19 @@ struct Position {
   std::unordered_set<uint64_t> places;
 };
 struct Kind {
+  uint32_t first;  // call
   uint32_t calls = 0;
-  std::vector<Position> positions;
+  std::vector<Position> positions = {};
+  int32_t joined = -1;  // the number of what it has in common with other kinds
+};
+// Kinds whose rows run together.
+struct Joint {
+  JoinedKind what;
+  uint32_t kinds = 0, calls = 0;
+  std::vector<std::unordered_set<uint64_t>> places;  // as Position's, of all kinds
+  bool fits = true;
+
+  bool has_rows(size_t i) const { return i < 32 && (what.inputs >> i & 1) != 0; }
 };
 
 class Plan {
@@ -122,11 +135,13 @@ class Plan {
   std::span<const Value> values_;
   std::vector<uint32_t> kind_;  // of each call
   std::vector<Kind> kinds_;
+  std::vector<Joint> joints_;
 
   std::span<const Given> of(const Gathered& c) const {
     return givens_.subspan(c.first_given, c.given);
   }
   void find_kinds();
+  void join_kinds();
   uint64_t signature(uint32_t call) const;
 
  public:
@@ -142,7 +157,9 @@ void Plan::find_kinds() {
   for (const Gathered& c : calls_) {
     const auto own = of(c);
     const uint32_t number = known[c.kind];
-    if (number == kinds_.size()) kinds_.emplace_back().positions.resize(c.given);
+    if (number == kinds_.size())
+      kinds_.push_back({.first = static_cast<uint32_t>(&c - calls_.data()),
+                        .positions = std::vector<Position>(c.given)});
     Kind& k = kinds_[number];
     kind_.push_back(number);
     ++k.calls;
@@ -160,24 +177,69 @@ void Plan::find_kinds() {
   }
 }
 
+// Whether calls have one of a few tensors in common there.
+bool is_weight(const Tensor& t, size_t different, uint32_t calls) {
+  return (t->flags & flag_requires_grad) || different * 4 <= calls;
+}
+
+// Finds kinds that differ only in the number of rows.
+void Plan::join_kinds() {
+  std::unordered_map<const OpDef*, uint32_t> kinds_of;
+  for (const Kind& k : kinds_) ++kinds_of[calls_[k.first].op];
+  Numbering known;
+  for (Kind& k : kinds_) {
+    const Gathered& c = calls_[k.first];
+    if (kinds_of[c.op] < 2) continue;
+    const JoinedKind what = joined_kind(c, givens_, values_);
+    if (!what.hash) continue;
+    const uint32_t number = known[what.hash];
+    if (number == joints_.size()) joints_.push_back({.what = what, .places = {}});
+    Joint& joint = joints_[number];
+    k.joined = static_cast<int32_t>(number);
+    ++joint.kinds;
+    joint.calls += k.calls;
+    joint.places.resize(k.positions.size());
+    for (size_t i = 0; i < k.positions.size(); ++i)
+      if (!joint.has_rows(i))
+        joint.places[i].insert(k.positions[i].places.begin(), k.positions[i].places.end());
+  }
+  for (Kind& k : kinds_) {
+    if (k.joined < 0) continue;
+    Joint& joint = joints_[static_cast<size_t>(k.joined)];
+    const auto own = of(calls_[k.first]);
+    for (size_t i = 0; i < own.size() && !joint.what.broadcasts; ++i) {
+      const Tensor& t = own[i].outer;
+      if (t.defined() && !t.is_wrapped_number() && !joint.has_rows(i))
+        joint.fits = joint.fits && is_weight(t, joint.places[i].size(), joint.calls);
+    }
+  }
+  for (Kind& k : kinds_)
+    if (k.joined >= 0)
+      if (const Joint& joint = joints_[static_cast<size_t>(k.joined)];
+          joint.kinds < 2 || !joint.fits)
+        k.joined = -1;
+}
+
 // The kind, and which weights.
 uint64_t Plan::signature(uint32_t call) const {
   const Gathered& c = calls_[call];
   const Kind& k = kinds_[kind_[call]];
-  uint64_t h = c.kind;
+  const Joint* joint = k.joined < 0 ? nullptr : &joints_[static_cast<size_t>(k.joined)];
+  uint64_t h = joint ? joint->what.hash : c.kind;
   const auto own = of(c);
   for (size_t i = 0; i < own.size(); ++i) {
     const Tensor& t = own[i].outer;
-    if (!t.defined() || t.is_wrapped_number()) continue;
-    const size_t different = k.positions[i].places.size();
-    const bool weight = (t->flags & flag_requires_grad) || different * 4 <= k.calls;
-    if (different > 1 && weight) h = mixed(h, place_of(t));
+    if (!t.defined() || t.is_wrapped_number() || (joint && joint->has_rows(i))) continue;
+    const size_t different = joint ? joint->places[i].size() : k.positions[i].places.size();
+    if (different > 1 && is_weight(t, different, joint ? joint->calls : k.calls))
+      h = mixed(h, place_of(t));
   }
   return h;
 }
 
 std::vector<std::vector<uint32_t>> Plan::groups() {
   find_kinds();
+  join_kinds();
   const auto n = static_cast<uint32_t>(calls_.size());
   // Of each signature: its calls that could run now, and the mean depth of those left.
   struct Sort {

@@ -139,8 +139,8 @@ void BatchRun::run_group(std::vector<uint32_t>& members) {
     const auto is_apart = [&](uint32_t call) { return has_operand_apart(call); };
     std::vector<uint32_t> others;
     if (std::any_of(members.begin(), members.end(), is_apart)) others = split(members, is_apart);
-    run_members(members);
-    if (!others.empty()) run_members(others);
+    run_joined(members);
+    if (!others.empty()) run_joined(others);
     return;
   }
   for (const uint32_t call : members) run_alone(call, why);
@@ -180,17 +180,23 @@ void BatchRun::run_members(std::vector<uint32_t>& members) {
   run_members(others);
 }
 
-// Which rows of results that have a history hold infinity or NaN.
-std::vector<bool> BatchRun::rows_not_finite(std::span<const Tensor> outs, size_t rows) {
+// Which samples' rows, of results that have a history, hold infinity or NaN. The results have as
+// many rows for each sample as `counts` says, or a multiple.
+std::vector<bool> BatchRun::not_finite_of(std::span<const Tensor> outs,
+                                          std::span<const int64_t> counts) {
   std::vector<bool> found;
   const GradMode unrecorded(false);
   const InterceptWithout pause(intercept_trace | intercept_watch | intercept_anomaly);
   for (const Tensor& t : outs) {
     if (!t.requires_grad() || t.numel() == 0 || all_finite({&t, 1})) continue;
-    found.resize(rows, false);
-    for (size_t i = 0; i < rows; ++i) {
-      const Tensor row = builtins.select(t, 0, static_cast<int64_t>(i));
-      if (!found[i]) found[i] = !all_finite({&row, 1});
+    found.resize(counts.size(), false);
+    const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+    int64_t row = 0;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      const int64_t rows = t.size(0) / total * counts[i];
+      const Tensor own = builtins.narrow(t, row, rows);
+      row += rows;
+      if (!found[i]) found[i] = !all_finite({&own, 1});
     }
   }
   return found;
@@ -199,12 +205,20 @@ std::vector<bool> BatchRun::rows_not_finite(std::span<const Tensor> outs, size_t
 // One row as a tensor.
 Tensor BatchRun::row(Place p) const {
   const Tensor& whole = wholes_[static_cast<size_t>(p.whole)];
+  if (p.rows >= 0) return builtins.narrow(whole, p.row, p.rows);
   return p.row < 0 ? whole : builtins.select(whole, 0, p.row);
 }
 
 // Joins rows of several tensors.
 Tensor BatchRun::gather(std::span<const Place> places) {
   const Place first = places[0];
+  if (std::any_of(places.begin(), places.end(), [](const Place& p) { return p.rows >= 0; })) {
+    const Tensor rows = gather_joined(places);
+    const auto n = static_cast<int64_t>(places.size());
+    Dims sizes{n, rows.size(0) / n};
+    for (int d = 1; d < rows.ndim(); ++d) sizes.push_back(rows.size(d));
+    return builtins.view(rows, sizes);
+  }
   bool rising = first.row >= 0;
   for (size_t i = 1; rising && i < places.size(); ++i)
     rising = places[i].whole == first.whole && places[i].row == first.row + static_cast<int32_t>(i);
@@ -213,36 +227,12 @@ Tensor BatchRun::gather(std::span<const Place> places) {
     const auto n = static_cast<int64_t>(places.size());
     return n == whole.size(0) ? whole : builtins.narrow(whole, first.row, n);
   }
-  Tensors parts, pieces;
-  std::vector<bool> alone;
-  std::vector<RowOf> rows;
-  part_of_.resize(wholes_.size(), -1);
-  int32_t last = -1, part = 0;
-  size_t begin = 0;
-  const auto finish = [&](size_t end) {
-    for (; begin < end; ++begin) part_of_[static_cast<size_t>(places[begin].whole)] = -1;
-    pieces.push_back(gather_rows(parts, alone, std::exchange(rows, {})));
-    parts.resize(0);
-    alone.clear();
-    last = -1;
-  };
-  for (size_t i = 0; i < places.size(); ++i) {
-    const Place& p = places[i];
-    if (p.whole != last) {
-      if (parts.size() == most_parts && part_of_[static_cast<size_t>(p.whole)] < 0) finish(i);
-      int32_t& known = part_of_[static_cast<size_t>(p.whole)];
-      if (known < 0) {
-        known = parts.size();
-        parts.push_back(wholes_[static_cast<size_t>(p.whole)]);
-        alone.push_back(p.row < 0);
-      }
-      last = p.whole;
-      part = known;
-    }
-    rows.push_back({static_cast<uint32_t>(part), std::max(p.row, int32_t{0})});
+  RowGatherer all(part_of_, wholes_.size());
+  for (const Place& p : places) {
+    const auto whole = [&] { return wholes_[static_cast<size_t>(p.whole)]; };
+    all.add(p.whole, whole, p.row < 0, std::max(p.row, int32_t{0}), 1);
   }
-  finish(places.size());
-  return pieces.size() == 1 ? pieces[0] : builtins.cat(pieces);
+  return all.join();
 }
 
 namespace {
@@ -357,7 +347,7 @@ BatchRun::Together BatchRun::run_together(std::span<const uint32_t> members,
           !std::equal(want.begin(), want.end(), have.begin() + lead))
         return Together::failed;
     }
-    if (!all_shared) not_finite = rows_not_finite(whole, members.size());
+    if (!all_shared) not_finite = not_finite_of(whole, std::vector<int64_t>(members.size(), 1));
     const auto bad = std::count(not_finite.begin(), not_finite.end(), true);
     if (bad > 0 && static_cast<size_t>(bad) < members.size()) return Together::to_split;
     for (const Tensor& t : whole) {

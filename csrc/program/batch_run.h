@@ -65,15 +65,27 @@ class BatchRun {
   void run_group(std::vector<uint32_t>& members);
   enum class Together : uint8_t { done, failed, to_split };
   Together run_together(std::span<const uint32_t> members, std::vector<bool>& not_finite);
+  bool is_joined(std::span<const uint32_t> members) const;
+  void run_kinds(std::vector<uint32_t>& members);
+  void run_joined(std::vector<uint32_t>& members);
+  Together run_rows(std::span<const uint32_t> members, std::vector<bool>& not_finite);
+  Tensor joined_operand(std::span<const uint32_t> members, uint32_t at);
+  Tensor spread_operand(std::span<const uint32_t> members, uint32_t at,
+                        std::span<const int64_t> counts, int ndim);
+  const Dims& sizes_of(uint32_t call, uint32_t at) const;
+  std::vector<int64_t> row_counts(std::span<const uint32_t> members, uint32_t at) const;
+  Tensor gather_joined(std::span<const Place> places);
   void run_members(std::vector<uint32_t>& members);
   template <class Predicate>
   static std::vector<uint32_t> split(std::vector<uint32_t>& members, Predicate apart);
   bool has_operand_apart(uint32_t call) const;
-  static std::vector<bool> rows_not_finite(std::span<const Tensor> outs, size_t rows);
+  static std::vector<bool> not_finite_of(std::span<const Tensor> outs,
+                                         std::span<const int64_t> counts);
   void set_apart(std::span<const uint32_t> members);
   void run_alone(uint32_t call, const char* why);
   void note(uint32_t call, uint32_t members, const char* why_alone) const;
   Tensor row(Place p) const;
+  int64_t rows_of(const Place& p) const;
   Tensor operand(std::span<const uint32_t> members, uint32_t at, bool& shared);
   Tensor gather(std::span<const Place> places);
   Tensor as_promised(Tensor t, int32_t value, bool rows) const;

@@ -144,12 +144,13 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
     }
     if (waits_for(t, this)) {
       g.value = value_of(t);
+      g.recorded = t->grad_fn != nullptr;
       // What requires no grad must not share the history of what does.
-      c.kind =
-          mixed(mixed(c.kind, t->grad_fn != nullptr), values_[static_cast<size_t>(g.value)].type);
+      c.kind = mixed(mixed(c.kind, g.recorded), values_[static_cast<size_t>(g.value)].type);
       continue;
     }
-    c.kind = mixed(mixed(c.kind, 2 + t.requires_grad()), hash_of_shape(t.dtype(), t->shape));
+    g.recorded = t.requires_grad();
+    c.kind = mixed(mixed(c.kind, 2 + g.recorded), hash_of_shape(t.dtype(), t->shape));
     if (t.is_wrapped_number()) {
       uint64_t bits[2] = {};
       std::memcpy(bits, t->address(), itemsize(t.dtype()));

@@ -16,6 +16,7 @@ namespace clew::program {
 struct Given {
   Tensor outer;
   int32_t value = -1;
+  bool recorded = false;    // it required grad
   Storage* read = nullptr;  // owned: of the tensor that was there
 };
 
@@ -40,10 +41,12 @@ struct Gathered {
   uint64_t kind;  // a hash of what calls that may run as one have in common
 };
 
-// Where a result's numbers are: a tensor that was computed, or one of its rows.
+// Where a result's numbers are: a tensor that was computed, one of its rows, or `rows` of them from
+// `row` on.
 struct Place {
   int32_t whole = -1;
-  int32_t row = -1;  // -1: all of it
+  int32_t row = -1;   // -1: all of it
+  int32_t rows = -1;  // -1: one, which is the whole result
 };
 
 // One batched call, for the report.
@@ -122,6 +125,8 @@ std::vector<std::vector<uint32_t>> make_groups(std::span<const Gathered> calls,
 uint64_t hash_of_call(const OpDef& op, const void* attrs, size_t operands);
 uint64_t hash_of_type(DType dtype, const Dims& sizes);
 uint64_t mixed(uint64_t hash, uint64_t value);
+// A hash of which elements a tensor shows.
+uint64_t place_of(const Tensor& t);
 
 // Whether two tensors that were there are the same elements, with the same history.
 bool same_place(const Tensor& a, const Tensor& b);

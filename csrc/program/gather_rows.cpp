@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/parallel.h"
 #include "tensor/layout.h"
@@ -141,6 +142,20 @@ Tensor gather_rows(std::span<const Tensor> parts, const std::vector<bool>& alone
   node->add_meta(0, out);
   set_grad_fn(out, node, 0);
   return out;
+}
+
+void RowGatherer::finish() {
+  for (const int32_t n : used_) part_of_[static_cast<size_t>(n)] = -1;
+  used_.clear();
+  pieces_.push_back(gather_rows(parts_, alone_, std::exchange(rows_, {})));
+  parts_.resize(0);
+  alone_.clear();
+  last_ = -1;
+}
+
+Tensor RowGatherer::join() {
+  finish();
+  return pieces_.size() == 1 ? pieces_[0] : builtins.cat(pieces_);
 }
 
 }  // namespace clew::program

@@ -327,6 +327,11 @@ Tensor int64_tensor(std::span<const int64_t> values) {
     std::copy(values.begin(), values.end(), to.begin());
   });
 }
+Tensor float64_tensor(std::span<const double> values) {
+  Tensor t = empty({static_cast<int64_t>(values.size())}, DType::Float64);
+  std::copy(values.begin(), values.end(), t.data<double>());
+  return t;
+}
 std::vector<int64_t> int64_values(const Tensor& t) {
   require(t.dtype() == DType::Int64 || t.dtype() == DType::Int32,
           "int64_values: the tensor must be int64 or int32; got ", t);

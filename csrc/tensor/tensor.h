@@ -217,6 +217,7 @@ template <class F> Tensor int64_tensor(int64_t n, F&& fill) {
   return t;
 }
 Tensor int64_tensor(std::span<const int64_t> values);
+Tensor float64_tensor(std::span<const double> values);
 std::vector<int64_t> int64_values(const Tensor& t);
 // Writes value into every element; not recorded.
 void fill_(const Tensor& t, const Scalar& value);

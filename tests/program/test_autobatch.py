@@ -113,7 +113,7 @@ def test_what_has_no_form_for_many_samples_and_what_is_large_runs_by_itself():
 def test_where_nothing_can_be_batched_calls_run_at_once_after_a_while():
     def region(n, longer=1):
         with clew.autobatch():
-            return [clew.ones(3 + i * longer) * 2 for i in range(n)]
+            return [clew.ones(1, 3 + i * longer) * 2 for i in range(n)]
 
     def other():
         with clew.autobatch():

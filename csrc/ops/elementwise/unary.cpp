@@ -374,6 +374,7 @@ constexpr OpDef to_dtype_op = general({
     .quick = to_dtype_quick,
     .vjp = same_vjp,
     .batch = batch_leading,
+    .rows = rows_of_first,
     .attrs = &attr_info<ToDtypeAttrs>,
     .takes_stored = true,
     .casts = true,
@@ -405,6 +406,7 @@ tensor([1., 2.])
     .quick = clone_quick,
     .vjp = same_vjp,
     .batch = batch_leading,
+    .rows = rows_of_first,
     .takes_stored = true,
     .flops = "0",
 });

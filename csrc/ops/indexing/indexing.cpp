@@ -327,6 +327,14 @@ void index_put_batch(const Batch& b, Tensors& outs) {
   Tensor values = values_of_samples(b.in[1], b.levels, b.k(), ndim);
   outs.push_back(index_put(b.full(0), values, b.in[2], moved(a.dims, b.k()), a.accumulate));
 }
+// Rows written to, or added to, rows.
+RowWise index_put_rows(const Call& c, void*, int64_t) {
+  const auto& a = c.as<IndexPutAttrs>();
+  const Tensor &x = c.in[0], &values = c.in[1], &places = c.in[2];
+  const bool by_rows = a.dims.size() == 1 && a.dims[0] == 0 && places.ndim() == 1 &&
+                       values.ndim() == x.ndim() && values.size(0) == places.size(0);
+  return by_rows ? RowWise{RowWise::Makes::rows, in(0) | in(1) | in(2), false, 2, 0} : no_rows;
+}
 constexpr OpDef index_put_op = general({
     .signature = "_index_put(Tensor input, Tensor values, Tensor index, int[] dims, bool "
                  "accumulate=False) -> Tensor",
@@ -338,6 +346,7 @@ constexpr OpDef index_put_op = general({
     .saves = {.always = in(2)},
     .vjp = index_put_vjp,
     .batch = index_put_batch,
+    .rows = index_put_rows,
     .attrs = &attr_info<IndexPutAttrs>,
     .takes_stored = true,
     .offer = Offer::function,

@@ -108,6 +108,14 @@ void norm_batch(const Batch& b, Tensors& outs) {
   if (bias.defined()) y = y + weight_of_samples(b, 2, one);
   outs[0] = to_dtype(reshape(y, outs[0].sizes()), b.in[0].dtype());
 }
+// n counts rows, or equal parts of them.
+RowWise norm_rows(const Call& c, void* attrs, int64_t rows) {
+  auto& a = *static_cast<NormAttrs*>(attrs);
+  const int64_t n = c.in[0].size(0);
+  if (n == 0 || a.n % n != 0) return no_rows;
+  a.n = a.n / n * rows;
+  return rows_of_first(c, nullptr, 0);
+}
 void norm_backward_batch(const Batch& b, Tensors& outs) {
   NormShapeAttrs a = b.as<NormShapeAttrs>();
   const NormShapeAttrs one = a;
@@ -320,6 +328,7 @@ constexpr OpDef norm_op = general({
     .saves = {.always = in(0) | in(1) | out(1) | out(2)},
     .vjp = norm_vjp,
     .batch = norm_batch,
+    .rows = norm_rows,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
     .flops = "(6 + given(weight) + given(bias)) * numel(input)",

@@ -95,6 +95,15 @@ void rms_norm_batch(const Batch& b, Tensors& outs) {
   outs[0] = to_dtype(reshape(y, outs[0].sizes()), b.in[0].dtype());
 }
 
+// n counts rows, or equal parts of them.
+RowWise rms_norm_rows(const Call& c, void* attrs, int64_t rows) {
+  auto& a = *static_cast<RowsAttrs*>(attrs);
+  const int64_t n = c.in[0].size(0);
+  if (n == 0 || a.n % n != 0) return no_rows;
+  a.n = a.n / n * rows;
+  return rows_of_first(c, nullptr, 0);
+}
+
 constexpr OpDef rows_op = general({
     .signature = "_rms_norm(Tensor input, Tensor? weight, int n, int k, float eps) -> (Tensor "
                  "output, Tensor rstd)",
@@ -136,6 +145,7 @@ constexpr OpDef rows_op = general({
     .saves = {.always = in(0) | in(1) | out(1)},
     .vjp = rms_norm_vjp,
     .batch = rms_norm_batch,
+    .rows = rms_norm_rows,
     .attrs = &attr_info<RowsAttrs>,
     .offer = Offer::function,
     .flops = "(3 + given(weight)) * numel(input)",

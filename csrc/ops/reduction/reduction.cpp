@@ -102,6 +102,15 @@ Passes sum_passes(const Call& c) {
 }
 void sum_vjp(Vjp& c) { c.set(0, spread(c.grad(), c.sizes(0), sum_mask(c))); }
 
+template <RowWise::Makes makes> RowWise sum_rows(const Call& c, void*, int64_t) {
+  const auto& a = c.as<SumAttrs>();
+  const DimMask mask = mask_of(a.dim, c.in[0].ndim(), c.name());
+  if ((mask & 1) == 0) return rows_of_first(c, nullptr, 0);
+  const bool simple = mask == 1 || mask == all_dims(c.in[0].ndim());
+  if (!simple || a.dtype || !is_inexact(c.in[0].dtype())) return no_rows;
+  return {makes, in(0)};
+}
+
 constexpr OpDef sum_op = general({
     .signature =
         "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor",
@@ -126,6 +135,7 @@ tensor([4., 6.])
     .passes = sum_passes<false, kernels::reduce_sum>,
     .vjp = sum_vjp,
     .batch = batch_dims,
+    .rows = sum_rows<RowWise::Makes::sum>,
     .attrs = &attr_info<SumAttrs>,
     .out_dtype = OutDtype::chosen,
     .flops = "numel(input)",
@@ -206,6 +216,7 @@ tensor([1.5000, 3.5000])
     .passes = sum_passes<true, kernels::reduce_mean>,
     .vjp = mean_vjp,
     .batch = batch_dims,
+    .rows = sum_rows<RowWise::Makes::mean>,
     .attrs = &attr_info<SumAttrs>,
     .out_dtype = OutDtype::given,
     .flops = "numel(input)",

@@ -135,6 +135,7 @@ constexpr OpDef compact_op = general({
     .cpu = contiguous_cpu,
     .vjp = identity_vjp,
     .batch = batch_leading,
+    .rows = rows_of_first,
     .takes_stored = true,
     .offer = Offer::function,
     .flops = "0",
