@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import CodeType, TracebackType
 from typing import Any
 
@@ -221,19 +222,25 @@ class autobatch:
         def task(i: int) -> None:
             results[i] = function(samples[i])
 
+        idle = _idle_workers()
+        tasks: dict[int, Any] = {}
         with _region() as last:
             _C._park_with(park)
-            tasks = {i: greenlet.greenlet(task) for i in range(len(samples))}
             i = -1
             try:
+                for i in range(len(samples)):
+                    worker = idle.pop() if idle else greenlet.greenlet(_work)
+                    worker.parent, worker.gr_context = hub, None
+                    tasks[i] = worker
+                    if worker.switch(partial(task, i)):
+                        idle.append(tasks.pop(i))
+                    _C._to_hub()
                 while tasks:
+                    _run_parked()
                     for i in list(tasks):
-                        tasks[i].switch(i)
+                        if tasks[i].switch():
+                            idle.append(tasks.pop(i))
                         _C._to_hub()
-                        if tasks[i].dead:
-                            del tasks[i]
-                    if tasks:
-                        _run_parked()
             except BaseException as error:
                 _C._to_hub()
                 tasks.pop(i, None)
@@ -249,9 +256,31 @@ class autobatch:
                 raise
             finally:
                 _C._park_with(None)
+                del idle[_MOST_IDLE:]
             if last:
                 _run_last(results)
         return results
+
+
+# Greenlets of a thread that wait for the next `map`: to make one takes as long as a small model's
+# step of a sample.
+_MOST_IDLE = 256
+_workers = threading.local()
+
+
+def _idle_workers() -> list[Any]:
+    idle: list[Any] = vars(_workers).setdefault("idle", [])
+    return idle
+
+
+def _work(job: Callable[[], None]) -> None:
+    """Does one job after the other in a greenlet; its parent gets True after each."""
+    import greenlet
+
+    while True:
+        job()
+        del job
+        job = greenlet.getcurrent().parent.switch(True)
 
 
 @contextmanager
