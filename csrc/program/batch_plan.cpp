@@ -1,6 +1,7 @@
 // Which gathered calls run together, and in which order.
 // May include: program, graph, tensor.
 // Invariant: a group comes after the groups of all results that its members need.
+#include <array>
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
@@ -182,6 +183,19 @@ bool is_weight(const Tensor& t, size_t different, uint32_t calls) {
   return (t->flags & flag_requires_grad) || different * 4 <= calls;
 }
 
+// joined_kind() of a kind, which is all that it depends on.
+const JoinedKind& joined_kind_of(const Gathered& c, std::span<const Given> givens,
+                                 std::span<const Value> values) {
+  struct Known {
+    uint64_t kind = 0;
+    JoinedKind joined;
+  };
+  static auto& table = *new std::array<Known, 4096>();
+  Known& k = table[c.kind % table.size()];
+  if (k.kind != c.kind) k = {c.kind, joined_kind(c, givens, values)};
+  return k.joined;
+}
+
 // Finds kinds that differ only in the number of rows.
 void Plan::join_kinds() {
   std::unordered_map<const OpDef*, uint32_t> kinds_of;
@@ -190,7 +204,7 @@ void Plan::join_kinds() {
   for (Kind& k : kinds_) {
     const Gathered& c = calls_[k.first];
     if (kinds_of[c.op] < 2) continue;
-    const JoinedKind what = joined_kind(c, givens_, values_);
+    const JoinedKind& what = joined_kind_of(c, givens_, values_);
     if (!what.hash) continue;
     const uint32_t number = known[what.hash];
     if (number == joints_.size()) joints_.push_back({.what = what, .places = {}});

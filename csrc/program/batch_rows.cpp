@@ -86,7 +86,9 @@ void BatchRun::run_joined(std::vector<uint32_t>& members) {
 }
 
 const Dims& BatchRun::sizes_of(uint32_t call, uint32_t at) const {
+  static const Dims none;
   const Given& g = given(call, at);
+  if (g.value < 0 && !g.outer.defined()) return none;
   return g.value < 0 ? g.outer.sizes() : values_[static_cast<size_t>(g.value)].shape->sizes;
 }
 std::vector<int64_t> BatchRun::row_counts(std::span<const uint32_t> members, uint32_t at) const {
@@ -156,6 +158,7 @@ BatchRun::Together BatchRun::run_rows(std::span<const uint32_t> members,
   using Makes = RowWise::Makes;
   const Gathered& c = calls_[members[0]];
   const ModesOf as_gathered(c);
+  std::vector<Tensor> weights(c.given);
   try {
     const std::vector<Tensor> one = operands_of(c, givens_, values_);
     const clew::Call call{*c.op, one, c.attrs};
@@ -189,6 +192,7 @@ BatchRun::Together BatchRun::run_rows(std::span<const uint32_t> members,
           return Together::failed;
       } else {
         args.push_back(t);
+        weights[i] = t;
         for (const uint32_t m : members)
           if (!same_place(given(m, i).outer, t)) return Together::failed;
       }
@@ -246,7 +250,8 @@ BatchRun::Together BatchRun::run_rows(std::span<const uint32_t> members,
   } catch (const Error&) {
     return Together::failed;  // kind by kind, which finds the member that fails
   }
-  note(members[0], static_cast<uint32_t>(members.size()), nullptr);
+  note(members[0], static_cast<uint32_t>(members.size()), nullptr,
+       weight_bytes(members[0], weights));
   release_operands(members);
   return Together::done;
 }

@@ -83,7 +83,8 @@ class BatchRun {
                                          std::span<const int64_t> counts);
   void set_apart(std::span<const uint32_t> members);
   void run_alone(uint32_t call, const char* why);
-  void note(uint32_t call, uint32_t members, const char* why_alone) const;
+  void note(uint32_t call, uint32_t members, const char* why_alone, int64_t weight_bytes = 0) const;
+  int64_t weight_bytes(uint32_t call, std::span<const Tensor> shared) const;
   Tensor row(Place p) const;
   int64_t rows_of(const Place& p) const;
   Tensor operand(std::span<const uint32_t> members, uint32_t at, bool& shared);

@@ -69,7 +69,7 @@ BatchReport& batch_report() {
   return one;
 }
 BatchReport::BatchReport(const BatchReport& r)
-    : calls(r.calls), ends(r.ends), gathered(r.gathered) {
+    : calls(r.calls), ends(r.ends), gathered(r.gathered), saved_ns(r.saved_ns), lost_ns(r.lost_ns) {
   for (const BatchedCall& c : calls) kept(c.origin);
   for (const End& e : ends) kept(e.where);
 }
@@ -81,6 +81,7 @@ void BatchReport::forget() {
   calls.clear();
   ends.clear();
   gathered = 0;
+  saved_ns = lost_ns = 0;
 }
 
 // ---- keeping ------------------------------------------------------------------------------------

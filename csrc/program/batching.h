@@ -60,6 +60,10 @@ struct BatchReport {
   std::vector<BatchedCall> calls;
   std::vector<End> ends;
   uint64_t gathered = 0;
+  // What it cost or gained, roughly: times of one core for the calls and groups of small operands,
+  // with backward, beside the plain program's.
+  double saved_ns = 0, lost_ns = 0;
+  bool paid() const { return saved_ns > lost_ns; }
   BatchReport() = default;
   BatchReport(const BatchReport& r);
   BatchReport& operator=(const BatchReport&) = delete;

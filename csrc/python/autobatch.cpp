@@ -111,11 +111,12 @@ PyObject* batch_report(PyObject*, PyObject*) {
   });
 }
 
-// _batch_counts() -> (calls that were gathered, calls that ran) of the region that began last.
-PyObject* batch_counts(PyObject*, PyObject*) {
+// _batch_paid() -> whether the region that began last took less time than the plain program, as far
+// as can be told; None where it gathered no call.
+PyObject* batch_paid(PyObject*, PyObject*) {
   const program::BatchReport& r = program::batch_report();
-  return Py_BuildValue("(Kn)", static_cast<unsigned long long>(r.gathered),
-                       static_cast<Py_ssize_t>(r.calls.size()));
+  if (r.gathered == 0) Py_RETURN_NONE;
+  return PyBool_FromLong(r.paid());
 }
 
 // _begin_batch_report(): clears the report of the previous region.
@@ -132,7 +133,7 @@ PyMethodDef functions[] = {{"_gather", gather, METH_O, nullptr},
                            {"_parks", parks, METH_NOARGS, nullptr},
                            {"_to_hub", to_hub, METH_NOARGS, nullptr},
                            {"_batch_report", batch_report, METH_NOARGS, nullptr},
-                           {"_batch_counts", batch_counts, METH_NOARGS, nullptr},
+                           {"_batch_paid", batch_paid, METH_NOARGS, nullptr},
                            {"_begin_batch_report", begin_report, METH_NOARGS, nullptr},
                            {}};
 

@@ -77,7 +77,7 @@ class BatchReport:
         return "\n".join(lines)
 
 
-# Regions in a row that found nothing to batch, until those of the same line run at once; and how
+# Regions in a row that found too little to batch, until those of the same line run at once; and how
 # many of them do before one is tried again.
 _TRIES, _PAUSE = 3, 31
 # Of a line that opens regions: (in a row without use, regions that still run at once).
@@ -97,7 +97,7 @@ class autobatch:
 
     Results are those of the plain program within the rounding of a product of more rows. Writing
     in place, random draws other than dropout's, and saved-tensor hooks run at once. Where the
-    regions of one line found nothing to batch three times in a row, the next 31 run at once.
+    regions of one line found too little to batch three times in a row, the next 31 run at once.
 
     >>> cell = clew.nn.Linear(4, 4)
     >>> samples = [clew.randn(4) for _ in range(8)]
@@ -144,10 +144,10 @@ class autobatch:
                 raise
         if place is None:
             return
-        calls, groups = _C._batch_counts()
-        if groups < 0.8 * calls:
+        paid = _C._batch_paid()
+        if paid:
             _history.pop(place, None)
-        elif calls:
+        elif paid is False:
             useless = _history.get(place, (0, 0))[0] + 1
             if len(_history) > 1000:  # of code that is made again and again
                 _history.clear()
