@@ -6,6 +6,7 @@ B batch, T length, C channels, V vocabulary.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
@@ -121,3 +122,56 @@ def tree_lstm(t: Any, width: int = 64) -> Any:
             return self.out(self.node(tree)[0])
 
     return TreeLSTM()
+
+
+def tree_lstm_by_height(t: Any, model: Any, trees: list[Any]) -> Callable[[], Any]:
+    """The same for many trees at once, as it is batched by hand: nodes of one height together.
+
+    What is sorted and counted before the first step is not done again in a step.
+    """
+    height: dict[int, int] = {}
+    by_height: list[list[Tree]] = []
+
+    def put(tree: Tree) -> int:
+        own = 1 + max((put(child) for child in tree.children), default=-1)
+        height[id(tree)] = own
+        by_height.extend([] for _ in range(own + 1 - len(by_height)))
+        by_height[own].append(tree)
+        return own
+
+    for tree in trees:
+        put(tree)
+    # The nodes whose states somebody still needs: those that are kept, then the new ones.
+    open_nodes: list[Tree] = []
+    plan = []
+    for nodes in by_height:
+        place = {id(node): i for i, node in enumerate(open_nodes)}
+        children = [place[id(child)] for node in nodes for child in node.children]
+        parents = [i for i, node in enumerate(nodes) for _ in node.children]
+        left = sorted(set(range(len(open_nodes))) - set(children))
+        plan.append(
+            tuple(t.tensor(x) for x in ([node.kind for node in nodes], children, parents, left))
+        )
+        open_nodes = [open_nodes[i] for i in left] + nodes
+    roots = {id(node): i for i, node in enumerate(open_nodes)}
+    order = t.tensor([roots[id(tree)] for tree in trees])
+
+    def run() -> Any:
+        h = c = None
+        for ids, children, parents, left in plan:
+            x = model.kind(ids)
+            if h is None:
+                i, o, u = x.chunk(3, 1)
+                h_kept, c_kept, memory = [], [], 0
+            else:
+                below, before = h[children], c[children]
+                zeros = t.zeros(len(ids), h.shape[1])
+                i, o, u = (x + model.hidden(zeros.index_add(0, parents, below))).chunk(3, 1)
+                forget = (model.forget(below) + model.forget_in(ids)[parents]).sigmoid()
+                memory = zeros.index_add(0, parents, forget * before)
+                h_kept, c_kept = [h[left]], [c[left]]
+            c_new = i.sigmoid() * u.tanh() + memory
+            h, c = t.cat([*h_kept, o.sigmoid() * c_new.tanh()]), t.cat([*c_kept, c_new])
+        return model.out(h[order])
+
+    return run
