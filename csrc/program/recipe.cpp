@@ -49,16 +49,15 @@ void enter_pool(Content* v) {
   pool().push_back(v);
 }
 
-// v has lost its bytes: join its recomputation cost with that of neighbouring missing values.
+// v has lost its bytes: connects its recomputation cost with that of neighbouring missing values.
 void open_gap(Content* v) {
   if (v->gap || !v->recipe) return;
-  v->gap = new Gap();
-  v->gap->cost = static_cast<double>(v->recipe->cost);
+  v->gap = new Gap(static_cast<double>(v->recipe->cost), v->storage != nullptr);
   for (const Recipe::Input& in : v->recipe->inputs)
-    if (in.value && in.value->gap) Gap::join(v->gap, in.value->gap);
+    if (in.value && in.value->gap) Gap::connect(v->gap, in.value->gap);
   for (const auto& [user, place] : v->users)
     for (const Recipe::Output& out : user->outputs)
-      if (out.value && out.value->gap) Gap::join(v->gap, out.value->gap);
+      if (out.value && out.value->gap) Gap::connect(out.value->gap, v->gap);
 }
 void close_gap(Content* v) {
   Gap* g = std::exchange(v->gap, nullptr);
@@ -117,17 +116,40 @@ Gap* Gap::root(Gap* g) {
   }
   return g;
 }
+void Gap::connect(Gap* upper, Gap* lower) {
+  upper = root(upper);
+  lower = root(lower);
+  if (upper == lower) return;
+  if (upper->wanted || !lower->wanted) return join(lower, upper);
+  upper->below.push_back(lower);
+  ++lower->refs;
+}
 void Gap::join(Gap* a, Gap* b) {
-  a = root(a);
-  b = root(b);
-  if (a == b) return;
-  a->cost += b->cost;
-  b->into = a;
-  ++a->refs;
+  std::vector<Gap*> left = std::exchange(a->below, {});
+  const auto merge = [&](Gap* other) {
+    a->cost += other->cost;
+    a->wanted = a->wanted || other->wanted;
+    left.insert(left.end(), other->below.begin(), other->below.end());
+    other->below.clear();
+    other->into = a;
+    ++a->refs;
+  };
+  merge(b);
+  if (!a->wanted) {
+    a->below = std::move(left);
+    return;
+  }
+  while (!left.empty()) {
+    Gap* next = left.back();
+    left.pop_back();
+    if (Gap* other = root(next); other != a) merge(other);
+    release(next);
+  }
 }
 void Gap::release(Gap* g) {
   while (g && --g->refs == 0) {
     Gap* next = g->into;
+    for (Gap* lower : g->below) release(lower);
     delete g;
     g = next;
   }
@@ -397,19 +419,23 @@ double cost_of(const Content& v) {
   constexpr int most = 8;
   Gap* seen[most];
   int n = 0;
-  auto add = [&](Gap* g) {
-    if (!g || n == most) return;
-    g = Gap::root(g);
+  const auto add = [&](Gap* g) {
     for (int i = 0; i < n; ++i)
       if (seen[i] == g) return;
+    if (n == most) return;
     seen[n++] = g;
     cost += g->cost;
   };
-  for (const Recipe::Input& in : v.recipe->inputs)
-    if (in.value) add(in.value->gap);
+  for (const Recipe::Input& in : v.recipe->inputs) {
+    if (!in.value || !in.value->gap) continue;
+    Gap* g = Gap::root(in.value->gap);
+    add(g);
+    for (Gap* lower : g->below) add(Gap::root(lower));
+  }
   for (const auto& [user, place] : v.users)
     for (const Recipe::Output& out : user->outputs)
-      if (out.value) add(out.value->gap);
+      if (out.value && out.value->gap)
+        if (Gap* g = Gap::root(out.value->gap); g->wanted) add(g);
   return cost;
 }
 

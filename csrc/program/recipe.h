@@ -31,15 +31,25 @@ template <class T> struct InSlots {
   }
 };
 
-// A group of neighbouring values that were given up. Recomputing one of them costs about as much as
-// recomputing the whole group, because what it needs is recomputed first.
+// Neighbouring values without bytes, which are recomputed together: what one of them needs is
+// recomputed first. Nobody asks for values that no storage waits for, until one is given up that
+// is computed from them: so long such a gap is not wanted, and the wanted ones that it reads are
+// only noted.
 struct Gap : InSlots<Gap> {
   uint32_t refs = 1;
-  Gap* into = nullptr;  // owned: what it was joined with
-  double cost = 0;      // nanoseconds
+  bool wanted;
+  Gap* into = nullptr;           // owned: what it was joined with
+  double cost;                   // nanoseconds
+  std::vector<Gap*> below = {};  // owned: wanted ones that it reads while it is not
+  Gap(double its_cost, bool is_wanted) : wanted(is_wanted), cost(its_cost) {}
+  Gap(const Gap&) = delete;
   static Gap* root(Gap* g);
-  static void join(Gap* a, Gap* b);
+  // `upper` reads `lower`.
+  static void connect(Gap* upper, Gap* lower);
   static void release(Gap* g);
+
+ private:
+  static void join(Gap* a, Gap* b);
 };
 
 // Prefetches all cache lines of an object.
