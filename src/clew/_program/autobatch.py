@@ -80,8 +80,25 @@ class BatchReport:
 # Regions in a row that found too little to batch, until those of the same line run at once; and how
 # many of them do before one is tried again.
 _TRIES, _PAUSE = 3, 31
-# Of a line that opens regions: (in a row without use, regions that still run at once).
-_history: dict[tuple[CodeType, int], tuple[int, int]] = {}
+
+
+@dataclass(slots=True)
+class _Line:
+    """What the regions that one line opens were like.
+
+    Attributes:
+        code: of the line, kept so that no other code has its address.
+        useless: how many in a row found too little.
+        pause: how many still run at once.
+    """
+
+    code: CodeType
+    useless: int = 0
+    pause: int = 0
+
+
+# By the address of the code and the instruction: to hash code takes long.
+_history: dict[tuple[int, int], _Line] = {}
 _tops = threading.local()
 
 
@@ -109,19 +126,26 @@ class autobatch:
     """
 
     def __init__(self) -> None:
-        # For each time it was entered: what was on before, and the line.
-        self._openings: list[tuple[Opening, tuple[CodeType, int] | None]] = []
+        # For each time it was entered and calls are gathered: what was on before, and the line.
+        self._openings: list[tuple[Opening, _Line] | None] = []
 
     def __enter__(self) -> autobatch:
         frame = sys._getframe(1)
-        place = (frame.f_code, frame.f_lasti)
-        useless, pause = _history.get(place, (0, 0))
-        before = _C._gather(pause == 0 or _C._gathers())
+        key = (id(frame.f_code), frame.f_lasti)
+        line = _history.get(key)
+        if line is None:
+            if len(_history) > 1000:  # of code that is made again and again
+                _history.clear()
+            line = _history[key] = _Line(frame.f_code)
+        if line.pause and not _C._gathers():
+            line.pause -= 1
+            _C._begin_batch_report()
+            self._openings.append(None)
+            return self
+        before = _C._gather(True)
         if not before:
             _C._begin_batch_report()
-        if pause:
-            _history[place] = (useless, pause - 1)
-        self._openings.append((Opening(before or None, _tops), None if pause else place))
+        self._openings.append((Opening(before or None, _tops), line))
         return self
 
     def __exit__(
@@ -130,7 +154,10 @@ class autobatch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        opening, place = self._openings.pop()
+        opened = self._openings.pop()
+        if opened is None:
+            return
+        opening, line = opened
         before = bool(opening.close())
         _C._gather(before)
         if before:
@@ -142,16 +169,12 @@ class autobatch:
             # the error of that.
             if error is None:
                 raise
-        if place is None:
-            return
         paid = _C._batch_paid()
         if paid:
-            _history.pop(place, None)
+            line.useless = 0
         elif paid is False:
-            useless = _history.get(place, (0, 0))[0] + 1
-            if len(_history) > 1000:  # of code that is made again and again
-                _history.clear()
-            _history[place] = (useless, _PAUSE if useless >= _TRIES else 0)
+            line.useless += 1
+            line.pause = _PAUSE if line.useless >= _TRIES else 0
 
     @staticmethod
     def report() -> BatchReport:
