@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "program/batch_run.h"
+
 namespace clew::program {
 
 namespace {
@@ -71,6 +73,7 @@ std::vector<Tensor> operands_of(const Gathered& c, std::span<const Given> givens
 
 JoinedKind joined_kind(const Gathered& c, std::span<const Given> givens,
                        std::span<const Value> values) {
+  const ModesOf as_gathered(c);  // the hash is of them, too
   const std::vector<Tensor> in = operands_of(c, givens, values);
   AttrsCopy attrs(c.op->attrs, c.attrs);
   const RowWise form = builtins.rows(clew::Call{*c.op, in, c.attrs}, attrs.data(), 0);
@@ -79,7 +82,7 @@ JoinedKind joined_kind(const Gathered& c, std::span<const Given> givens,
   h = mixed(mixed(h, static_cast<uint64_t>(form.makes)), form.inputs);
   h = mixed(h,
             static_cast<uint64_t>(form.index + 1) * 64 + static_cast<uint64_t>(form.counted + 1));
-  h = mixed(h, uint64_t{c.values} * 4 + uint64_t{c.grad} * 2 + uint64_t{c.inference});
+  h = mixed(h, c.values);
   for (size_t i = 0; i < in.size(); ++i) {
     const Tensor& t = in[i];
     const Given& g = givens[c.first_given + i];
