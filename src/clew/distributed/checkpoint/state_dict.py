@@ -143,7 +143,8 @@ def _begin_state(optimizer: Any) -> bool:
             group["lr"] = rate
         for p in params:
             p.grad = None
-    # What begins otherwise than that step left it: counts, and sizes that follow the rate.
+    # That step changed some state that must be as before a first step: counts, and values that
+    # depend on the learning rate.
     begin: Any = getattr(optimizer, "_clew_init_state", lambda *_: None)
     for group in optimizer.param_groups:
         for p in group["params"]:
