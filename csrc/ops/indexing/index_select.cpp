@@ -391,9 +391,8 @@ struct Widened {
       }
       if (dim > x.ndim()) fail_index("index_put: too many indices for ", input);
       x = unsqueeze(x, dim++);
-      Tensor which = empty({item(t).to_int() != 0 ? 1 : 0}, DType::Int64);
-      if (which.numel()) which.data<int64_t>()[0] = 0;
-      t = which;
+      t = empty({item(t).to_int() != 0 ? 1 : 0}, DType::Int64);
+      fill_(t, Scalar(0));
     }
   }
 };
