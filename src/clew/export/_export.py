@@ -313,7 +313,7 @@ class _Runner:
         tied: dict[tuple[int, int], int] = {}
 
         def tie(names: set[str]) -> bool:
-            """Whether these may vary as one, which they are then."""
+            """Whether these sizes may vary together. If so, makes them one size."""
             places = sizes.places(names)
             if len(places) < 2:
                 return False

@@ -33,7 +33,7 @@ class JoinHook:
         """Runs when all processes have finished.
 
         Args:
-            is_last_joiner: whether this process is one of those that finished last.
+            is_last_joiner: whether this process finished last; several may.
         """
 
 

@@ -164,8 +164,8 @@ def get_optimizer_state_dict(
 ) -> dict[str, Any]:
     """Optimizers' state under the parameters' names: "state" and "param_groups".
 
-    For an optimizer that has not stepped yet this gives the state that it would begin with, so that
-    a checkpoint can be loaded into it; the optimizer stays as it was.
+    For an optimizer that has not stepped yet this gives its initial state, so that a checkpoint can
+    be loaded into it; the optimizer does not change.
 
     Args:
         model: the model.
