@@ -569,7 +569,7 @@ tensor([1., 1.])
 
 Args:
     size: the new shape, as ints or as one tuple.
-    memory_format: the order of the dims in memory; without one it stays where the size does.
+    memory_format: the order of the dims in memory; None keeps it if the size does not change.
 Returns:
     the tensor itself.
 

@@ -13,7 +13,7 @@ namespace clew::kernels {
 namespace {
 namespace vm::close {
 
-// Floats are computed in double, so that one rounding is all that is seen.
+// Floats are computed in double: only the last rounding, to float, matters.
 
 // e^x - 1 = value + scale - 1, for |x| <= 700.
 struct Expm1 {

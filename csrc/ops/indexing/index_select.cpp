@@ -376,7 +376,8 @@ Returns: a new tensor.
     .inplace = true,
 });
 
-// A mask without dimensions stands for a new dimension, of which the one part or none is taken.
+// A mask without dimensions adds a dimension of size 1 and takes its one part (True) or none
+// (False).
 struct Widened {
   Tensor x;
   std::vector<Tensor> indices;
