@@ -12,7 +12,7 @@ from clew._base.out import write_out
 from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.promotion import can_cast, promote_types, result_type
 from clew._C import Tensor
-from clew._tensor.methods import clone
+from clew._tensor.conversions import clone
 
 __all__ = [
     "allclose",
