@@ -46,7 +46,7 @@ SAYS_WHAT = re.compile(
     r"(The|An?|Whether|Which|What|Where|How|All|Each|One|Two|Every|Several)\b|[A-Z0-9]\w+ of "
 )
 
-# What such a text leaves out stands in the other one.
+# A text that refers to another name may leave out what stands there.
 OTHER_NAME = re.compile(
     r"[Aa]nother name (of|for)|[Tt]he same as|NumPy's name (for|of)|[Ss]ee (:?\w*:?`|clew\.)"
     r"|^Raises: |[Aa]s (for|of|in) :?\w*:?`|as there\b"

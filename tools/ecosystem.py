@@ -28,7 +28,7 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "ecosystem.md"
 SHARES = ROOT / "tools" / "ecosystem_suites.json"
-# Distribution, and what is imported of it where that has another name.
+# The name of each distribution, and of the module it installs where that is another one.
 LIBRARIES = """
 accelerate
 adabelief-pytorch=adabelief_pytorch

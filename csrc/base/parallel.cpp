@@ -118,7 +118,7 @@ class Region {
  private:
   const int64_t n_, step_;
   int64_t threads_ = 1, pieces_ = 0;
-  int64_t rounds_ = 0;  // of shrinking pieces: one a thread, half of what was left among them
+  int64_t rounds_ = 0;  // of shrinking pieces: each round has one a thread and half of the rest
   const Piece piece_;
   void* const f_;
   std::atomic<bool> failed_{false};

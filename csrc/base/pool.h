@@ -16,9 +16,9 @@ using Run = void (*)(void* what, int64_t number);
 // More pieces than this are no job.
 constexpr int64_t pieces_most = int64_t{1} << 20;
 
-// Runs the pieces [first, count) of a job on this thread and up to `helpers` others, which are
-// started when they are first wanted; where the system refuses them there are fewer. How long this
-// thread waited, with nothing left to do, for pieces that others had taken.
+// Runs the pieces [first, count) of a job on this thread and up to `helpers` others. These are
+// started when they are first needed; if the system refuses some, there are fewer. Returns how long
+// this thread waited, with nothing left to do, for pieces that others had taken.
 Nanoseconds run(int64_t first, int64_t count, int64_t helpers, Run run, void* what);
 
 // Which thread of the pool this is, from 1; 0 for all others.

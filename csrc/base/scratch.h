@@ -27,7 +27,7 @@ class Scratch {
   template <class T> [[gnu::always_inline]] T* of(int64_t n) {
     return static_cast<T*>(get(static_cast<size_t>(n) * sizeof(T)));
   }
-  // Gives them back when they are more than so many megabytes.
+  // Frees the bytes if they are more than this many megabytes.
   void trim(size_t megabytes);
 };
 
@@ -47,7 +47,8 @@ class LocalScratch {
   void trim(size_t megabytes) const { here().trim(megabytes); }
 };
 
-// While one lives, its thread has other scratch: what the scope around it holds stays as it is.
+// While one lives, its thread uses other scratch, so that the scratch of the surrounding scope
+// keeps its contents.
 class ScratchAside {
   Scratch* before_;
 

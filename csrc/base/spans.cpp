@@ -79,8 +79,8 @@ class Bins {
     if (best || b + 1 >= count) return best;
     return from(b + 1);
   }
-  // Calls visit(span) for all, longest first, until it returns false. It may take away the one that
-  // it is given.
+  // Calls visit(span) for all spans, longest first, until it returns false. visit() may remove its
+  // span from the heap.
   template <class F> void longest_first(F visit) {
     for (int b = count - 1; b >= 0; --b)
       for (Span *s = heads_[b], *next; s; s = next) {

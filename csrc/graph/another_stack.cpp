@@ -34,7 +34,7 @@ bool run_on_another_stack(const std::function<void()>& f) {
   auto work = [&] {
     PyGILState_STATE state = PyGILState_Ensure();
     modes = callers;
-    kept(modes.unrecorded_since);  // counted, because whoever replaces it releases it
+    kept(modes.unrecorded_since);  // counted: setting another one releases it
     autocast = casts;
     watch = watched;
     skip = skipped;

@@ -312,8 +312,8 @@ static Tensor run_small_disposing(const OpDef& op, std::span<const Tensor> in, c
   return out;
 }
 
-// What most steps of gradient rules are: run_small_dense(), of which nothing is recorded. Undefined
-// where it is another case, with nothing done.
+// The commonest step of gradient rules: run_small_dense() on small dense tensors, not recorded. In
+// other cases it does nothing and gives an undefined tensor.
 static Tensor run_small_unrecorded(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
   if (modes.grad || modes.inference || modes.vmap) return {};
   if (modes.deferred && in[0].numel() >= modes.least_deferred) return {};
@@ -324,7 +324,7 @@ static Tensor run_small_unrecorded(const OpDef& op, std::span<const Tensor> in, 
   return run_small_disposing(op, in, attrs);
 }
 
-// The same with what was saved in the place of a second tensor, of which no object is made then.
+// Same, but the second operand is a saved tensor, read in place without making a tensor object.
 static Tensor run_with_saved(const OpDef& op, const Saved& s, const Tensor& g,
                              TensorObj* disposable) {
   const Shape* shape = g->shape;
@@ -507,7 +507,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   AutocastMode off(false);  // what is written keeps its dtype
   if (levels_of(in)) [[unlikely]]
     return apply_batched_inplace(op, in, attrs);
-  // The operations that it is made of check what they write.
+  // The operations of a composite check their own writes.
   if (op.kind == OpKind::Composite && op.write) return op.write(Call{op, in, attrs});
   const Tensor self = in[0];
   std::string name = std::string(spoken_name(op)) + "_";

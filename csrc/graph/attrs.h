@@ -20,8 +20,8 @@ namespace clew {
 
 struct Generator;
 
-// A short text argument ("mean", "trunc"), kept by value. An empty one that was given ends in a
-// mark, which tells it from none.
+// A short text argument ("mean", "trunc"), kept by value. A mark in the last byte tells an
+// empty argument from one that was not given.
 struct Str {
   char text[24] = {};
   Str() = default;

@@ -20,8 +20,7 @@ void apply_autocast(const OpDef& op, std::span<const Tensor> in, const void* att
 // t in that dtype if autocast may change it: a CPU tensor of at most 32 bit floating point.
 Tensor autocast_to(const Tensor& t, DType dtype);
 
-// Regions of this thread that are open, one inside the other; the casts that are kept go with the
-// outermost one.
+// Nested autocast regions of this thread. Kept casts are dropped when the outermost one ends.
 void enter_autocast_region();
 void exit_autocast_region();
 int autocast_depth();

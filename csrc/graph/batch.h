@@ -11,7 +11,7 @@ namespace clew {
 
 // A batched tensor shows the sizes of one sample; `base` is the physical tensor, whose first dims
 // are the open vmap levels that `view_version` has bits for, outermost first. `output_nr` is the
-// serial number of its innermost vmap, so that one that escaped is noticed.
+// serial number of its innermost vmap, by which a tensor that escaped from its vmap is noticed.
 
 enum class Randomness : uint8_t { error, same, different };
 

@@ -26,7 +26,7 @@ bool hazardous(const Tensor& dst, const Tensor& src);
 void require_kept(const KernelFrame& frame, const OpDef& op, std::span<const Tensor> in);
 
 // Runs the loop into `result`, which has the broadcast shape. `compute`: the dtype that inputs are
-// converted to. Where calls wait, so does this one.
+// converted to. Inside a deferred region the call waits instead.
 void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const void* attrs,
                           DType compute, const Tensor& result, DType out_dtype);
 // The fast path for most calls: few elements, dense tensors of one shape and dtype, perhaps

@@ -370,7 +370,7 @@ struct GraphTask {
         moment = Moment::node_hook;
         run_pre_hooks(*n, grads);
         moment = Moment::rule;
-        any = n->python_object();  // which is given zeros for what they took away
+        any = n->python_object();  // a custom Function: gets zeros for gradients that hooks removed
         for (Tensor& g : grads) any = any || g;
       }
     }

@@ -54,8 +54,8 @@ std::string entered(const Cut& c) {
   return line(concat(mode, " was entered at "), describe(c.region));
 }
 
-// How the numbers that became a tensor at `made` left a graph, where that is known: on the same
-// line, or where mark_made() saw them do so.
+// How the numbers that became a tensor at `made` had left a graph, if that is known: by a call on
+// the same line, or at the place that mark_made() noted.
 std::string way_out(const Origin* made, const Origin* source) {
   for (size_t i = 0; i < kept_leavings; ++i) {
     const Leaving* l = leaving_before(i);
@@ -302,7 +302,7 @@ void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
   constexpr size_t most = 3;
   struct Operand {
     Tensor value;
-    NodeRef maker;  // null where there is nothing to say of it
+    NodeRef maker;  // null if there is nothing to say about it
   };
   std::vector<Operand> operands;
   size_t made = 0;

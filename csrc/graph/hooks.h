@@ -10,7 +10,7 @@ namespace clew {
 void run_tensor_hooks(Node& n, std::span<Tensor> grads);
 // Runs n's own hooks before its rule; they may replace the incoming gradients.
 void run_pre_hooks(Node& n, std::span<Tensor> grads);
-// Runs n's own hooks after its rule; they may replace the gradients that it gives.
+// Runs n's own hooks after its rule; they may replace the gradients that the rule returned.
 void run_post_hooks(Node& n, std::span<Tensor> outs, std::span<const Tensor> grads);
 // Run a leaf's hooks before and after its gradient is added to .grad.
 void run_leaf_hooks(const Tensor& leaf, Tensor& grad);

@@ -225,7 +225,8 @@ void fail_overlap(std::string_view op) {
 }
 
 static void copy_unbatched(const Tensor& dst, const Tensor& src) {
-  if (collects()) [[unlikely]] {  // only then is it known which memory they share
+  // Gathered results have no memory yet, and it must be known which memory the two share.
+  if (collects()) [[unlikely]] {
     const Tensor both[2] = {dst, src};
     settle(both);
     settle_before_write(dst);

@@ -10,7 +10,8 @@ namespace clew {
 
 // Throws when autograd forbids writing into t now.
 void check_inplace(const Tensor& t, const char* op, bool records);
-// Throws when t shows what conj() made, of which a write would go unnoticed.
+// Throws when t is the result of conj(), or a view of it: PyTorch would write through to the input,
+// which here is other memory.
 void check_no_conj(const Tensor& t, std::string_view op);
 inline void bump_version(const Tensor& t) {
   if (t->flags & flag_own_version) return;
@@ -54,7 +55,7 @@ class InplaceWrite {
   }
   bool records() const { return records_; }
   void written() const { bump_version(self_); }
-  // `args`: what backward may save; the value before the write where it needs that one.
+  // `args`: what backward may save; for a tensor that is overwritten, its old value if needed.
   void record_as(const OpDef& op, std::span<const Tensor> args, const void* attrs) const {
     if (!records_ || !is_inexact(self_.dtype())) return;
     Tensors outs;

@@ -295,9 +295,9 @@ struct OpDef {
   // ---- general
   void (*shape)(const Call&, OutSpecs&) = nullptr;
   void (*cpu)(const Call&, Tensors& outs) = nullptr;
-  // shape and cpu in one, for the inputs that are met most; undefined where those must do it, which
-  // also say what is wrong with inputs that do not fit. Of a composite op: what run does, where
-  // nothing is recorded.
+  // shape and cpu in one step, for the commonest inputs. For all others, and for wrong ones, it
+  // does nothing and gives an undefined tensor: shape and cpu then run, or raise. Of a composite
+  // op: what run does, if nothing is recorded.
   Tensor (*quick)(const Call&) = nullptr;
   Passes (*passes)(const Call&) = nullptr;
   // Of a random op, when calls are gathered (csrc/program): draws at once and leaves what depends
@@ -322,7 +322,7 @@ struct OpDef {
   RowRule rows = nullptr;     // where `batch` does not tell it (ops/row_rules.cpp)
   Accumulate accumulate = nullptr;
   uint8_t accumulates = 0;  // the input that `accumulate` is about, or matrix_factor
-  // Whether that gradient is mostly zeros, so that even the first one goes into a buffer.
+  // Whether that gradient is mostly zeros: then even the first one is added into a buffer.
   bool accumulates_part = true;
   Stage stage = nullptr;  // of the same input
   // An elementwise op's is a struct of Scalar fields only: the loops get them as `params`.

@@ -18,8 +18,8 @@ namespace {
 bool enabled = true;
 std::string library_folder;
 
-// Direct-mapped, so that what is kept alive is bounded. Origins by instruction and scope. Both keys
-// are stored in the entry, so one access decides whether it matches.
+// A table of origins by instruction and scope. It is direct-mapped, so it keeps a bounded number of
+// origins alive. Both keys are stored in the entry, so one access decides whether it matches.
 struct Known {
   const void* at = nullptr;  // null where the origin has a caller
   Scope* scope = nullptr;

@@ -26,7 +26,7 @@ std::vector<TraceChunk> spare;
 constexpr size_t spare_most = 1;
 
 struct ThreadState {
-  uint32_t session = UINT32_MAX;  // the last one that it took part in
+  uint32_t session = UINT32_MAX;  // the last recording that this thread joined
   int32_t current = -1;           // innermost open record
   uint32_t thread = 0;            // the system's number; below 2^22 on Linux
 };

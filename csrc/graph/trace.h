@@ -176,7 +176,7 @@ class TraceSpan {
   uint32_t session_ = 0;
 
  protected:
-  // Whether there is a recording; this thread takes part in it then.
+  // Whether there is a recording. If so, this thread joins it.
   static bool joins();
   void open(int32_t site, int64_t ticks = 0) {
     record_ = tracer.begin(site, ticks);
@@ -217,7 +217,7 @@ class TraceOp : public TraceSpan {
   // Tag of a gradient rule's first operation, whose record begins when the rule does.
   struct First {};
   TraceOp(const OpDef& op, First) { open_first(op); }
-  // After it ran: which node it recorded, what went in and came out.
+  // To be called after the operation ran: notes its node, inputs and outputs.
   void results(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                std::span<const Tensor> outs) const {
     if (is_open()) [[unlikely]]

@@ -56,7 +56,7 @@ void observe_backward(const char* how, std::span<const Tensor> roots);
 // A copy of a finite gradient that a rule may write over, so that a report can show it.
 class SmallGradient {
  public:
-  // Whether there is one gradient and it is small enough.
+  // Copies the gradient if there is only one and it is small enough; else false.
   bool keep(std::span<const Tensor> grads);
   Tensor restored(const Tensor& like) const;
 

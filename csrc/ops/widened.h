@@ -9,14 +9,15 @@
 
 namespace clew {
 
-// A processor converts float16 in vectors; loops that do it one by one ask a library function.
+// A float32 copy of a float16 tensor: copying converts in vectors, while loops over float16 would
+// call a library function for each element.
 inline Tensor widened(const Tensor& x) {
   if (x.dtype() != DType::Float16) return x;
   Tensor wide = empty(x.sizes(), DType::Float32);
   copy_into(wide, x);
   return wide;
 }
-// Calls run(to): out itself, or a float32 tensor that is then copied there.
+// Calls run(to) with out itself or, for float16, with a float32 tensor that is copied to out after.
 template <class F> void through_floats(const Tensor& out, F&& run) {
   if (out.dtype() != DType::Float16) return run(out);
   Tensor wide = empty(out.sizes(), DType::Float32);
@@ -34,9 +35,9 @@ inline Tensor for_zeros(const Tensor& x) {
 
 inline bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
 inline const LocalScratch half_rooms[2];
-// Calls f(to, from, first, count) for pieces of the rows of x, contiguous and 16-bit, in float32:
-// `count` rows of `from`, the first of which is x's row `first`, become those of `to`, which are
-// rounded to y's. Pieces stay in the cache, and f runs on several threads.
+// Calls f(to, from, first, count) for pieces of the rows of x, which is contiguous and 16-bit.
+// `from` has `count` rows from row `first` of x on, as float32; f writes as many rows to `to`,
+// which are rounded into y. Pieces stay in the cache, and f runs on several threads.
 template <class F>
 void in_float_rows(const Tensor& y, const Tensor& x, int64_t rows, int64_t width, F&& f) {
   if (rows == 0 || width == 0) return;

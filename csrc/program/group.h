@@ -74,7 +74,7 @@ class Group {
   static bool begins(const Program& p, size_t first);
   // The first call that does not belong to it.
   size_t gather();
-  // Calls before that which run after the pass.
+  // Calls before the one that gather() returned which run after the pass.
   const std::vector<size_t>& put_off() const { return put_off_; }
   void place_sources();
   void run();

@@ -140,8 +140,8 @@ bool Program::run_quick(const Call& c, std::span<const Tensor> in) {
   return true;
 }
 
-// Writes the result over an operand that nobody needs any more, where there is one. It cannot be
-// interrupted, because it cannot begin again.
+// If there is an operand that nobody needs any more, writes the result over it. This cannot be
+// interrupted, because it could not begin again.
 bool Program::run_over_operand(const Call& c) {
   const Operand& to = results(c)[0];
   if (to.storage->data || to.offset != 0 || to.dtype != c.compute ||
@@ -214,8 +214,8 @@ void Program::release(Operand& o) {
   std::exchange(o.shape, nullptr)->decref();
 }
 
-// Calls from `first` on have failed, or never run. What they were to make has no bytes, so that it
-// goes on waiting for the program, and whoever reads it gets the error.
+// Calls from `first` on have failed or will never run. Their results get no bytes and stay pending,
+// so that whoever reads one of them gets the error.
 void Program::drop_results(size_t first) {
   for (size_t k = first; k < calls_.size(); ++k) {
     if (calls_[k].in_place) continue;

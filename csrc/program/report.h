@@ -24,7 +24,7 @@ struct Ran {
 struct Pass {
   uint32_t calls = 0;
   int64_t bytes_saved = 0;          // results that never became memory
-  const char* why_ended = nullptr;  // why the next call is not part of it, where there was one
+  const char* why_ended = nullptr;  // why the next call, if any, is not part of it
 };
 struct End {
   Ending why;

@@ -166,7 +166,7 @@ void Group::take_over_bytes() {
 void Group::place_sources() {
   for (Source& s : sources_) {
     if (!s.of || !s.written) continue;
-    // Bytes that are there were there before the group, which writes over them.
+    // A storage that already has bytes is overwritten: it cannot become scratch.
     const int64_t elements = s.extent == Extent::row ? rows() : numel_;
     s.temporary = !s.late && s.storage->refs == s.uses && !s.storage->data && s.of->offset == 0 &&
                   s.storage->nbytes == static_cast<size_t>(elements * s.item);

@@ -520,7 +520,9 @@ constexpr int method_room = 48;
 }
 // Filled before the Tensor type is made: this file's own methods, then creation's and random's.
 PyMethodDef convert_methods[method_room] = {
-    {"_equals", method_equals, METH_O, nullptr},
+    {"_equals", method_equals, METH_O,
+     "_equals($self, other, /)\n--\n\n"
+     "Whether two tensors have the same shape and elements."},
     {"item", method_item, METH_NOARGS,
      "item($self)\n--\n\n"
      R"(The value of a one-element tensor as a Python number.
@@ -545,7 +547,9 @@ Args:
 >>> clew.arange(3).numpy()
 array([0, 1, 2])
 )"),
-    {"_array_view", method_array_view, METH_NOARGS, nullptr},
+    {"_array_view", method_array_view, METH_NOARGS,
+     "_array_view($self)\n--\n\n"
+     "A NumPy array over the memory, or a wider copy where NumPy lacks the dtype."},
     fast_method("__array__", method_array, nullptr),
     {"__array_wrap__", method_array_wrap, METH_VARARGS, nullptr},
     {"__complex__", method_complex, METH_NOARGS, nullptr},

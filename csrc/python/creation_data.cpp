@@ -23,7 +23,7 @@ Tensor made_here(Tensor t) {
   return t;
 }
 
-// Where a tensor goes that is made of another one.
+// The device of a tensor that is made from another one.
 Device wanted_device(const Tensor& of) {
   return default_device() == Device::CPU ? of.device() : default_device();
 }

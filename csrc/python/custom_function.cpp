@@ -45,7 +45,8 @@ void PyFunctionNode::run(std::span<const Tensor> grads, Tensor* out) {
     if (!edges[i].fn) continue;
     check_gradient_device(edges[i], borrow(g), *this, i);
     out[i] = borrow(g);
-    // Gradients may be written to; this one too, unless backward kept it.
+    // Gradients may be written to. A result of conj() may not, so it loses its flag; if the user's
+    // backward kept it, it is copied first.
     if (out[i]->flags & flag_conj) [[unlikely]] {
       if (Py_REFCNT(g) > 2) out[i] = builtins.clone(out[i]);
       out[i]->flags &= static_cast<uint8_t>(~flag_conj);
@@ -56,8 +57,8 @@ void PyFunctionNode::run(std::span<const Tensor> grads, Tensor* out) {
 namespace {
 
 // Bytes of outputs that contexts of custom Functions hold. Each such output and its node form a
-// cycle, which only the garbage collector frees. The collector counts objects, of which there may
-// be few, so it is called here when these bytes have grown by half of the live bytes.
+// cycle, which only the garbage collector frees. The collector runs after many objects, but these
+// may be few and large, so it is called here when the bytes have grown by half of the live bytes.
 struct KeptOutputs {
   int64_t since = 0;  // the last collection
   int64_t most = least;
@@ -124,7 +125,7 @@ struct Attached {
   const char* name;
   PyObject *inputs, *dirty, *fixed;
   Py_ssize_t outputs;
-  // What the call gave, and the tensor that stands for it.
+  // An object that forward returned, and the tensor that is used for it.
   struct Made {
     PyObject* given;
     Tensor used;

@@ -208,7 +208,7 @@ void read_item(Key& k, PyObject* o, const Dims& sizes, int& dim) {
   if (boolean >= 0) {  // adds a dimension of size 1, or of size 0 for False
     k.add_dim();
     Tensor which = empty({boolean}, DType::Int64);
-    if (boolean) which.data<int64_t>()[0] = 0;
+    fill_(which, Scalar(0));
     k.tensors.push_back({k.out_dims - 1, std::move(which), true});
     return;
   }

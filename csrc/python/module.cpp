@@ -122,7 +122,17 @@ Gives cached free blocks back to the system.
 >>> clew.empty_cache()
 )"},
     {"reset_peak_memory_stats", reset_peak, METH_NOARGS,
-     "reset_peak_memory_stats()\n--\n\nMakes the peak start again from the live bytes."},
+     R"(reset_peak_memory_stats()
+--
+
+Makes the peak start again from the live bytes.
+
+>>> clew.reset_peak_memory_stats()
+>>> before = clew.memory_stats()["peak_bytes"]
+>>> x = clew.ones(1000)
+>>> clew.memory_stats()["peak_bytes"] - before
+4096
+)"},
     {"get_default_dtype", get_default_dtype, METH_NOARGS,
      R"(get_default_dtype()
 --

@@ -72,7 +72,7 @@ PyObject* set_sparse(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
     PyErr_SetString(PyExc_TypeError, "_set_sparse(): expected a class and a function");
     return nullptr;
   }
-  sparse_sum = Py_NewRef(args[1]);  // kept, as the class is: what they replace may be in use
+  sparse_sum = Py_NewRef(args[1]);  // never released, like the class: the old ones may be in use
   sparse_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(args[0]));
   Py_RETURN_NONE;
 }

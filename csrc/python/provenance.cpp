@@ -68,7 +68,7 @@ struct Called {
 // all modules below it would have to be found again.
 constexpr size_t ways = 4;
 std::array<std::array<Called, ways>, 2048> calls;
-// The module's place, or one for it.
+// The module's slot; if it has none, the one that it may take.
 Called& slot_of(PyObject* module) {
   auto& set =
       calls[(reinterpret_cast<uintptr_t>(module) * 0x9E3779B97F4A7C15u >> 40) % calls.size()];
@@ -113,8 +113,9 @@ Ref children_of(PyObject* module) {
   return Ref(children && PyDict_Check(children) ? Py_NewRef(children) : nullptr);
 }
 
-// How `parent` calls `module`: "attn", "blocks.3"; empty where it is not below it. Modules may be
-// nested deeper than the stack; looking at one may run Python code, which may change others.
+// The name of `module` below `parent`: "attn", "blocks.3"; empty if it is not below. Modules may be
+// nested deeper than the stack, so this is a loop. Looking at a module may run Python code, which
+// may change others.
 std::string name_below(PyObject* parent, PyObject* module) {
   struct Level {
     Ref children;

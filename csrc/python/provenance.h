@@ -25,8 +25,8 @@ class ModuleCall {
   ModuleCall(const ModuleCall&) = delete;
 };
 
-// Puts another innermost call in the place of this thread's, and returns that: tasks that take
-// turns on one stack have calls of their own, which lie on it.
+// Replaces this thread's innermost module call and returns the old one: tasks that take turns in a
+// thread have module calls of their own.
 ModuleCall* exchange_module_calls(ModuleCall* innermost);
 
 // What Python is handed of a place and of a cut; None for null.

@@ -75,7 +75,7 @@ PyObject* random_shape(const char* fn, bool normal, Args args, Py_ssize_t nargs,
     need_inexact(fn, d);
     const Dims sizes = a.size(0);
     Tensor t = a.fresh(sizes, d, a.where());
-    // Elements that lie apart are drawn one by one, in the order in which they lie.
+    // A strided `out` is filled one by one in its memory order, so draw into the same strides.
     if (a.out && borrow(a.out).sizes() == sizes && !borrow(a.out).is_contiguous())
       t = empty_strided(sizes, borrow(a.out).strides(), d, t.device());
     return a.finish(drawn(fn, t, [&](const Tensor& x) { fill(x, normal, generator_of(a)); }));

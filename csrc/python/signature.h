@@ -86,7 +86,7 @@ struct Overload {
   bool takes_list = false;    // of tensors
   bool needs_tensor = false;  // among the operands, the rest of which may be numbers
   // A call with only tensors, from `fewest` to `most` of them, needs no matching: the parameters
-  // after them have defaults. most is 0 where there is no such call.
+  // after them have defaults. most is 0 if the op cannot be called so.
   int fewest = 0, most = 0;
   void* defaults = nullptr;             // an attribute struct holding the default values
   PyTypeObject* result_type = nullptr;  // named tuple, made when first needed

@@ -451,8 +451,12 @@ True
 >>> clew.ones(5)[2:].storage_offset()
 2
 )"},
-    {"_is_contiguous", method_is_contiguous, METH_NOARGS, nullptr},
-    {"_is_dense", method_is_dense, METH_NOARGS, nullptr},
+    {"_is_contiguous", method_is_contiguous, METH_NOARGS,
+     "_is_contiguous($self)\n--\n\n"
+     "Whether the elements lie one after the other, in the order of the dims."},
+    {"_is_dense", method_is_dense, METH_NOARGS,
+     "_is_dense($self)\n--\n\n"
+     "Whether the elements fill their memory without gaps, in whatever order."},
     {"is_floating_point", method_is_floating_point, METH_NOARGS,
      "is_floating_point($self)\n--\n\n"
      R"(Whether the dtype is a floating point one.
@@ -490,7 +494,9 @@ True
 >>> clew.tensor([1 + 1j]).conj().is_conj()
 True
 )"},
-    {"_is_view", method_is_view, METH_NOARGS, nullptr},
+    {"_is_view", method_is_view, METH_NOARGS,
+     "_is_view($self)\n--\n\n"
+     "Whether the tensor shares the memory of another that it was made from."},
     {"requires_grad_", keyworded(method_requires_grad_), METH_FASTCALL | METH_KEYWORDS,
      "requires_grad_($self, requires_grad=True)\n--\n\n"
      R"(Sets in place whether operations on the tensor are recorded.
@@ -538,9 +544,15 @@ tensor([1., 2.])
 >>> y.grad
 tensor([1., 1.])
 )"},
-    {"_hooks_dict", method_hooks_dict, METH_NOARGS, nullptr},
-    {"_post_accumulate_dict", method_post_accumulate_dict, METH_NOARGS, nullptr},
-    {"_make_subclass", method_make_subclass, METH_VARARGS | METH_STATIC, nullptr},
+    {"_hooks_dict", method_hooks_dict, METH_NOARGS,
+     "_hooks_dict($self)\n--\n\n"
+     "The gradient hooks, in the order in which they run."},
+    {"_post_accumulate_dict", method_post_accumulate_dict, METH_NOARGS,
+     "_post_accumulate_dict($self)\n--\n\n"
+     "The hooks that run when .grad has been added to."},
+    {"_make_subclass", method_make_subclass, METH_VARARGS | METH_STATIC,
+     "_make_subclass(cls, data, require_grad=False, /)\n--\n\n"
+     "The elements of data as an instance of cls, without history."},
     {"as_subclass", method_as_subclass, METH_O,
      "as_subclass($self, cls, /)\n--\n\n"
      R"(The same elements and history as an instance of cls.
@@ -548,14 +560,16 @@ tensor([1., 1.])
 >>> type(clew.ones(2).as_subclass(clew.nn.Buffer)).__name__
 'Buffer'
 )"},
-    {"_set_to", method_set_, METH_VARARGS, nullptr},
+    {"_set_to", method_set_, METH_VARARGS,
+     "_set_to($self, source, offset=0, size=None, stride=None, /)\n--\n\n"
+     "Makes the tensor look at the storage of source."},
     {"resize_", keyworded(method_resize_), METH_FASTCALL | METH_KEYWORDS,
      "resize_($self, *size, memory_format=None)\n--\n\n"
      R"(Changes the size in place; new elements are uninitialised.
 
 Args:
     size: the new shape, as ints or as one tuple.
-    memory_format: the order of the dims in memory; without one it stays where the size does.
+    memory_format: the order of the dims in memory; None keeps it if the size does not change.
 Returns:
     the tensor itself.
 
@@ -563,9 +577,15 @@ Returns:
 tensor([[0, 1],
         [2, 3]])
 )"},
-    {"_storage_bytes", method_storage_bytes, METH_NOARGS, nullptr},
-    {"_reinterpret", method_reinterpret, METH_O, nullptr},
-    {"_storage_key", method_storage_key, METH_NOARGS, nullptr},
+    {"_storage_bytes", method_storage_bytes, METH_NOARGS,
+     "_storage_bytes($self)\n--\n\n"
+     "The whole storage as a uint8 tensor that shares its memory."},
+    {"_reinterpret", method_reinterpret, METH_O,
+     "_reinterpret($self, dtype, /)\n--\n\n"
+     "The storage's bytes as elements of another dtype."},
+    {"_storage_key", method_storage_key, METH_NOARGS,
+     "_storage_key($self)\n--\n\n"
+     "A number that tensors over one storage share."},
     {"backward", keyworded(method_backward), METH_FASTCALL | METH_KEYWORDS,
      "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
      R"(Adds d(this)/d(leaf) to .grad of every leaf that the tensor was made from.

@@ -27,7 +27,7 @@ void tensor_dealloc(PyObject* o) { free_tensor_obj(obj(o)); }
 int visit_node(Node& n, visitproc visit, void* arg) {
   Py_VISIT(n.python_object());
   const Node& inner = n.inner();
-  const bool shared = &inner != &n && inner.refs > 1;  // what it saved is not this node's alone
+  const bool shared = &inner != &n && inner.refs > 1;  // other nodes own `inner` too
   for (const Saved& s : shared ? std::span<const Saved>() : n.saved_tensors()) {
     if (s.kind == Saved::Kind::object) {
       Py_VISIT(s.tensor);
@@ -313,7 +313,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
           "got ",
           source);
     settle_gathered(source);
-    // Calls that wait read it as it is.
+    // Waiting calls must read the old contents.
     if (self->storage->awaited || (self->flags & flag_gathered)) settle_storage(self->storage);
     // Graphs recorded so far keep the accumulator of the old shape; later ones get a new one.
     if (self->extra && (self.dtype() != source.dtype() || self.sizes() != source.sizes()))

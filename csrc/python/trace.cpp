@@ -65,7 +65,7 @@ class Tables {
   int32_t search(const Origin* o) {
     auto at = place_of_.find(o);
     if (at != place_of_.end()) return at->second;
-    // Callers first, so that each is known to the one it called.
+    // Callers first: an entry names its caller by index.
     std::vector<const Origin*> chain;
     for (; o && !place_of_.count(o); o = o->caller) chain.push_back(o);
     int32_t caller = o ? place_of_[o] : -1;

@@ -60,7 +60,7 @@ struct DTypeObj {
   PyObject_HEAD DType dtype;
   const AbsentDType* absent;  // null for dtypes that tensors have
 };
-// Tensors' devices have no index; one that a program made may have, and says so.
+// Tensors' devices have no index. A device object that a program made may have one and prints it.
 constexpr int no_index = -1;
 constexpr int most_devices = 127;
 // Kinds of devices that programs name and compare without having one.

@@ -92,7 +92,7 @@ inline void drop(Allocator& a, Storage* s) {
   else
     std::free(s);
 }
-// One that kept its block, as new.
+// Takes a storage with its block from the list, as good as new.
 inline Storage* again(Storage*& list) {
   Storage* s = pop(list);
   s->refs = 1;

@@ -38,7 +38,7 @@ int64_t most_held(const Allocator& a, int64_t more) {
   return peak + peak / 8 + quiet_bytes;
 }
 
-// Whether the system has so many bytes for us. Where it runs short nothing is kept.
+// Whether the system has this many bytes for us. If it runs short, the cache is emptied.
 bool can_be_had(Allocator& a, int64_t bytes) {
   a.until_look -= bytes;
   if (a.until_look >= 0) return true;

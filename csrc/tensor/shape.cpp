@@ -84,7 +84,8 @@ ShapeRef Shape::strided(const Dims& sizes, const Dims& strides) {
     return ShapeRef::borrow(slot);
   const int64_t numel = numel_of(sizes);
   bool contiguous = is_contiguous(sizes, strides);
-  // The dense one, if it is, so that equal shapes are mostly one object.
+  // If these are the strides of a fresh tensor, the shape from the table of dense ones: equal
+  // shapes are then mostly one object.
   if (contiguous && strides == contiguous_strides(sizes)) return keep(slot, dense(sizes));
   ShapeRef s = make(sizes, strides, numel);
   s->contiguous = contiguous;

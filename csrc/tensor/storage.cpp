@@ -109,7 +109,7 @@ void clean_short_blocks(Allocator& a) {
     for (int c = first_paged_class; c < short_classes; ++c)
       for (Storage* s = a.with_block[c]; s; s = static_cast<Storage*>(s->owner)) all.push_back(s);
   } catch (const std::bad_alloc&) {
-    return;  // where memory is short this very moment they stay
+    return;  // no memory for the list: the pages stay
   }
   std::sort(all.begin(), all.end(), [](auto* x, auto* y) { return x->data < y->data; });
   auto begin_of = [](const Storage* s) { return reinterpret_cast<uintptr_t>(s->data); };

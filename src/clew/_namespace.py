@@ -157,7 +157,7 @@ class _MissingName(AttributeError):
         return AttributeError, (str(self),)
 
 
-# Tracebacks call it what it is to a program.
+# Tracebacks show it as the AttributeError that programs catch.
 _MissingName.__name__ = _MissingName.__qualname__ = "AttributeError"
 _MissingName.__module__ = "builtins"
 

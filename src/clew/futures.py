@@ -102,7 +102,7 @@ class Future(Generic[T]):
         call(self)
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """A future of what a function makes of this one when it is done.
+        """A future of the value that ``callback`` returns once this future is done.
 
         Args:
             callback: takes this future.

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
@@ -244,9 +244,11 @@ def help(github: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
     _no_programs("help")
 
 
-def __getattr__(name: str) -> Any:
-    if name == "tqdm":  # PyTorch's libraries take it from here
-        from clew.utils._progress import find_tqdm
+if not TYPE_CHECKING:  # else checkers take any name to be there
 
-        return find_tqdm()
-    raise AttributeError(f"module 'clew.hub' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "tqdm":  # PyTorch's libraries take it from here
+            from clew.utils._progress import find_tqdm
+
+            return find_tqdm()
+        raise AttributeError(f"module 'clew.hub' has no attribute {name!r}")

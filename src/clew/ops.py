@@ -125,7 +125,7 @@ class _Operation:
 
 
 def _overload_of(name: str, overload: str, function: Any = None) -> _Overload:
-    """An overload by name; `function` is what it calls where there is none of that name."""
+    """An overload by name; a name that is new to `aten` calls `function` or the op so named."""
     packet = getattr(aten, name, None)
     if packet is None:
         packet = _Operation(name, function or _C.functions.get(name) or getattr(_C.ops, name))

@@ -27,7 +27,7 @@ nn.utils.rnn.PackedSequence optim.Optimizer
 
 # Names that programs hardly use.
 BRIEF = """
-nn.modules.module.register_module_backward_hook reset_peak_memory_stats
+nn.modules.module.register_module_backward_hook
 """.split()
 
 

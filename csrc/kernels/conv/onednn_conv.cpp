@@ -22,7 +22,7 @@ struct Part {
   int64_t x_channels, y_channels, w_channels;  // w's: of an output channel
 };
 
-// What the primitive depends on; int64 throughout, so that it has no padding.
+// What the primitive depends on. All int64, so that the struct has no padding bytes.
 struct ConvKey {
   int64_t kind, dtype, nd, bias, last;
   int64_t n, ci, co, groups, x_channels, y_channels, w_channels;

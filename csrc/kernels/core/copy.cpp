@@ -46,7 +46,7 @@ template <class T> void where_loop(char* const* p, const int64_t* s, int64_t n, 
   }
 }
 
-// Zeros are left to the C library: it has processors write lines that they have not read.
+// Zeros are left to the C library, whose loops write cache lines without reading them first.
 template <class T> void fill_row(T* to, T value, int64_t n) {
   T line[line_bytes / sizeof(T)];
   std::fill_n(line, std::ssize(line), value);

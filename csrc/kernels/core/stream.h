@@ -48,9 +48,9 @@ inline void stream_end() {
 #endif
 }
 
-// Copies bytes that do not overlap. Longer copies the C library leaves to one instruction, which is
-// several times slower on some processors where the two places lie differently within a line: those
-// are cut into pieces that it copies in vectors.
+// Copies bytes that do not overlap. The C library does longer copies by one instruction, which on
+// some processors is several times slower if source and destination differ in their offset within a
+// line. Such copies are cut into pieces that are short enough to be copied in vectors.
 inline void copy_bytes(void* to, const void* from, size_t n) {
   constexpr size_t piece = 1024, most = size_t{1} << 18;
   auto* d = static_cast<char*>(to);

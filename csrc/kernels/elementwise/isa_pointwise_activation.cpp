@@ -5,6 +5,7 @@
 #include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 #include "kernels/math/vmath.h"
+#include "kernels/math/vmath_error.h"
 
 namespace clew::kernels::CLEW_ISA {
 

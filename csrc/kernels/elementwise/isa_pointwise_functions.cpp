@@ -1,11 +1,13 @@
 // Float loops of the elementary functions and of rounding, compiled once for each instruction set.
 // May include: base, kernels.
-// Invariant: only float dtypes are set here; what vmath.h lacks for double is the C library's.
+// Invariant: only float dtypes are set here; what kernels/math lacks for double is the C library's.
 #include "kernels/core/loop_tables.h"
 #include "kernels/elementwise/pointwise_loops.h"
 #include "kernels/math/vmath.h"
+#include "kernels/math/vmath_arcs.h"
 #include "kernels/math/vmath_circular.h"
 #include "kernels/math/vmath_close.h"
+#include "kernels/math/vmath_error.h"
 #include "kernels/math/vmath_gamma.h"
 #include "kernels/math/vmath_special.h"
 

@@ -40,8 +40,8 @@ void scaled(LoopTable& table, TypeList<T...>, Plain, Scaled) {
   ((table.fn[static_cast<int>(dtype_of<T>())] = scaled_loop<T, Plain, Scaled>), ...);
 }
 
-// Quotients and what is left of them. A processor divides integers one by one, doubles in vectors:
-// below 2^51 the rounded quotient of two integers is never as large as the next integer.
+// Quotients and remainders. A processor divides integers one by one, but doubles in vectors. Below
+// 2^51 this is exact: the rounded quotient of two integers never reaches the next integer.
 template <class T, class F>
 void divided_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
   constexpr int64_t block = 256;

@@ -279,7 +279,7 @@ template <class T, class F>
 [[gnu::flatten]] void guarded_rows(char* const* p, int64_t n, const Scalar*) {
   auto* o = reinterpret_cast<T*>(p[0]);
   auto* a = reinterpret_cast<const T*>(p[1]);
-  auto* b = reinterpret_cast<const T*>(p[F::inputs]);  // a itself where there is no other
+  auto* b = reinterpret_cast<const T*>(p[F::inputs]);  // a itself if there is one input
   auto of = [=](auto f, int64_t i) __attribute__((always_inline)) {
     if constexpr (F::inputs == 1)
       return f(a[i]);

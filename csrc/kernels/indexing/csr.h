@@ -20,8 +20,8 @@ struct Pattern {
 int64_t csr_product(const NdView& out, const Pattern& p, const NdView& values, const NdView& dense);
 // out[e] = the dot product of a[row of e, :] and b[col[e], :].
 int64_t csr_dots(const NdView& out, const Pattern& p, const NdView& a, const NdView& b);
-// The pattern of the transposed matrix, int64: where each of its `columns` rows begins, then the
-// columns, then the places of its elements in this one.
+// The pattern of the transposed matrix, as one int64 array: where each of its `columns` rows
+// begins, its column indices, and for each of its elements the position in p.
 int64_t csr_mirror(int64_t* out, const Pattern& p, int64_t columns);
 
 }  // namespace clew::kernels

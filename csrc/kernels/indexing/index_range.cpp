@@ -13,7 +13,7 @@ namespace clew::kernels {
 
 namespace {
 
-// The same indices without repetitions: dims along which they are broadcast have size one.
+// The indices without those that broadcasting repeats: broadcast dims get size 1.
 struct Distinct {
   Dims sizes;
   NdView view;

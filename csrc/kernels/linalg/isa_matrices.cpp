@@ -84,7 +84,7 @@ int lu_in(int64_t given, const T* __restrict a, T* __restrict lu, int32_t* __res
       top = more ? i : top;
     }
     pivots[j] = static_cast<int32_t>(top + 1);
-    // Of a few elements, also a row with itself: which row it is cannot be guessed.
+    // Short rows are swapped even with themselves: the branch would be mispredicted often.
     if (W <= 8 || top != j) {
       T kept[W];
       std::copy_n(rows + j * W, W, kept);

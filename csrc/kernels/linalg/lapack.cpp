@@ -87,8 +87,8 @@ bool find_all(void* in, const Decoration& d, Library& to) {
   return true;
 }
 
-// Arguments are pointers to 64-bit integers: a routine whose integers have 32 bits reads the lower
-// half of one, where it lies first.
+// Arguments are pointers to 64-bit integers. A routine with 32-bit integers reads the lower half,
+// which comes first on little-endian processors.
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 using Int = int64_t;
 int narrowed(Int info) { return static_cast<int>(static_cast<int32_t>(info)); }

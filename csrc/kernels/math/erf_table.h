@@ -1,6 +1,6 @@
 // The error function and its slope at multiples of 1 / 128, and its inverse at multiples of 1 /
-// 512, from which vmath.h and vmath_sorted.h go on. May include: nothing. Invariant: one table for
-// all instruction sets, made when the library is loaded.
+// 512, from which vmath_error.h and vmath_sorted.h go on. May include: nothing. Invariant: one
+// table for all instruction sets, made when the library is loaded.
 #pragma once
 
 namespace clew::kernels {

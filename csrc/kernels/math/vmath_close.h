@@ -1,17 +1,19 @@
-// More accurate, slower versions of vmath.h's tanh, log1p, expm1, sin, cos and erfinv, used by the
-// public operations. Kernels that compute these functions as a part use vmath.h's.
-// May include: kernels/math/vmath.h.
+// More accurate, slower versions of tanh, log1p, expm1, sin, cos and erfinv, used by the public
+// operations. Kernels that compute these functions as a part use the quick ones of vmath.h,
+// vmath_circular.h and vmath_error.h.
+// May include: kernels/math.
 // Invariant: within 0.55 units in the last place, of double 0.8, expm1 1, where products are not
 // rounded (tests/ops/test_accuracy.py).
 #pragma once
 #include "kernels/math/vmath.h"
 #include "kernels/math/vmath_circular.h"
+#include "kernels/math/vmath_error.h"
 
 namespace clew::kernels {
 namespace {
 namespace vm::close {
 
-// Floats are computed in double, so that one rounding is all that is seen.
+// Floats are computed in double: only the last rounding, to float, matters.
 
 // e^x - 1 = value + scale - 1, for |x| <= 700.
 struct Expm1 {
@@ -133,7 +135,7 @@ struct Expm1 {
   value = std::fabs(x) < 1.0f ? value : std::copysign(inf<float>, x);
   return std::fabs(x) <= 1.0f ? value : nan<float>;
 }
-// One step of Newton's from vmath.h's value: by the table of erf(), whose entries are better than a
+// One step of Newton's from the quick value: by the table of erf(), whose entries are better than a
 // double, and from 2.3 on, where the slope leaves too little of them, by erfc(). Below 0.1 the
 // value is good enough.
 [[gnu::always_inline]] inline double erfinv(double x) {

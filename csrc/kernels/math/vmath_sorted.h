@@ -6,6 +6,7 @@
 // overflow, the others within 4 where the function is not near 0 (tests/ops/test_accuracy.py).
 #pragma once
 #include "kernels/math/vmath_close.h"
+#include "kernels/math/vmath_error.h"
 
 namespace clew::kernels {
 namespace {

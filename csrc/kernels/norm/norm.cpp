@@ -138,7 +138,7 @@ void group_norm_backward(T* dx, T* dweight, T* dbias, const T* grad, const T* x,
   const NormLoops<T>& loops = norm_loops<T>();
   int64_t n = sh.row(), channels = sh.g * sh.k;
   auto count = static_cast<double>(n);
-  // One row: dx, and what it adds to the sums of its channels where they are wanted.
+  // One row: dx and, if asked for, its part of the sums dw and db of its channels.
   auto row_backward = [&](int64_t r, T* dw, T* db) {
     const T *g = grad + r * n, *row = x + r * n;
     int64_t first = r % sh.g * sh.k;

@@ -24,8 +24,8 @@ template <class T, int taps> struct Line {
   T weight[taps][B], slope[taps][B];
 };
 
-// Moves a place inside; `slope` becomes the slope of where it is then. (Signs are factors: choices
-// between a number and its negative become jumps.)
+// Moves a place inside; `slope` becomes the derivative of the moved place. (Signs are factors:
+// choices between a number and its negative become jumps.)
 template <class T>
 [[gnu::always_inline]] inline void place(T& x, T& slope, T size, GridPadding padding, bool align) {
   if (padding == GridPadding::zeros) return;

@@ -202,8 +202,8 @@ template <class S> struct Pass {
                   to + from * key_block + q * width - j0, key_block, alpha, false, true);
     }
   }
-  // The factor of products; where numbers are added to these, it is theirs, so that both round
-  // once.
+  // The scale that the products take. With a mask of summands it is 1: the scale is then applied
+  // where the mask is added, so that both are rounded once.
   S factor() const { return s.mask.data && !s.mask_is_bool ? S(1) : static_cast<S>(s.scale); }
   // Masks a row of scores; returns how many are left to look at, a whole number of vectors.
   int64_t mask_row(S* row, int64_t i) const {

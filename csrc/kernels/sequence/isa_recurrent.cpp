@@ -116,8 +116,8 @@ void simple_row_back(int64_t n, const T* __restrict h, const T* __restrict gh, T
 
 // --- What forward and backward share -------------------------------------------------------------
 
-// The rows of one step that one thread has: [low, split) continue the step before, [split, high)
-// start from the first states. Rows [ending, high) go no further.
+// One thread's rows of one step: rows [low, split) continue the previous step, rows [split, high)
+// start from the initial states. The sequences of rows [ending, high) end here.
 struct Part {
   int64_t step, before, low, split, high, ending;
 };
@@ -274,7 +274,7 @@ template <class T> void backward(const Recurrence& r, const RecurrentGrads& g) {
       const Part p = part_of(r, s, begin, end);
       const int64_t rows = p.high - p.low;
       if (rows == 0) continue;
-      // What flows into h of this step.
+      // The gradient of this step's h.
       T* own = dh + p.low * state;
       if (g.g_out) {
         const T* from = Run<T>::typed(g.g_out) + (r.first[p.step] + p.low) * state;

@@ -160,7 +160,7 @@ template <class T, class It> class Sorted final : public DistinctElements {
  public:
   Sorted(Keys<T> keys, int64_t n, const It* sorted, U low)
       : keys_(keys), n_(n), sorted_(sorted), low_(low) {
-    // The one key of all NaNs, where there are any.
+    // All NaNs have this key. Each of them is distinct.
     constexpr U none = static_cast<U>(~U(0));
     starts_ = run_starts(n, [&](int64_t i) {
       if (sorted[i].key != sorted[i - 1].key) return true;

@@ -128,7 +128,7 @@ template <class T> std::pair<key_t<T>, key_t<T>> key_range(Keys<T> keys, int64_t
   return {low, static_cast<U>(*std::max_element(highs.begin(), highs.end()) - low)};
 }
 
-// What items are made of: their keys above a least one, and their places where they keep them.
+// Fills items with the keys, less the smallest key, and with their places if the type keeps places.
 template <class It, class T> void load_items(It* items, Keys<T> keys, int64_t n, key_t<T> low) {
   for_pieces(n, n < short_line ? 1 : pieces_of(n), [&](int64_t, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

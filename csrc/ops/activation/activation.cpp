@@ -420,11 +420,9 @@ Tensor relu(const Tensor& input) { return apply(relu_op, {input}); }
 Tensor gelu(const Tensor& input, bool tanh_form) {
   return apply(tanh_form ? gelu_tanh_op : gelu_plain_op, {input});
 }
-Tensor silu(const Tensor& input) { return apply(silu_op, {input}); }
 Tensor softplus(const Tensor& input, double beta, double threshold) {
   return apply(softplus_op, {input}, SoftplusAttrs{beta, threshold});
 }
-Tensor logsigmoid(const Tensor& input) { return apply(logsigmoid_op, {input}); }
 
 static constexpr const OpDef* all[] = {
     &relu_backward_op,

@@ -8,8 +8,6 @@ namespace clew {
 
 Tensor relu(const Tensor& input);
 Tensor gelu(const Tensor& input, bool tanh_form = false);
-Tensor silu(const Tensor& input);
 Tensor softplus(const Tensor& input, double beta = 1, double threshold = 20);
-Tensor logsigmoid(const Tensor& input);
 
 }  // namespace clew

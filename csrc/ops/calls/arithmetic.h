@@ -12,8 +12,6 @@ Tensor mul(const Tensor& input, const Tensor& other);
 Tensor div(const Tensor& input, const Tensor& other);
 Tensor pow(const Tensor& input, const Tensor& exponent);
 Tensor pow(const Tensor& input, const Scalar& exponent);
-Tensor remainder(const Tensor& input, const Tensor& other);
-Tensor floor_divide(const Tensor& input, const Tensor& other);
 Tensor neg(const Tensor& input);
 Tensor square(const Tensor& input);
 Tensor reciprocal(const Tensor& input);

@@ -16,12 +16,10 @@ Tensor logical_and(const Tensor& input, const Tensor& other);
 Tensor logical_or(const Tensor& input, const Tensor& other);
 Tensor logical_not(const Tensor& input);
 Tensor isnan(const Tensor& input);
-Tensor isinf(const Tensor& input);
 Tensor isfinite(const Tensor& input);
 
 // selection.cpp
 Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other);
-Tensor masked_fill(const Tensor& input, const Tensor& mask, const Scalar& value);
 Tensor maximum(const Tensor& input, const Tensor& other);
 Tensor minimum(const Tensor& input, const Tensor& other);
 Tensor clamp(const Tensor& input, const Scalar& min, const Scalar& max);  // a bound may be None

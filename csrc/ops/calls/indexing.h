@@ -59,7 +59,6 @@ Tensor masked_select(const Tensor& x, const Tensor& mask);
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
 Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src);
-Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1);
 // A kernel met an index out of range, and a search finds none: it was there for a while.
 [[noreturn]] void fail_changed(std::string_view op);
 // Whether nobody else holds an op's output: what was written there is not seen when the op fails.

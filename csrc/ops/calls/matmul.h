@@ -9,7 +9,6 @@ namespace clew {
 // Any ranks, batch dims broadcast: vectors, matrices and batches of them, as Python's `@` has it.
 Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor mm(const Tensor& a, const Tensor& b);
-Tensor bmm(const Tensor& a, const Tensor& b);
 // beta * input + alpha * a @ b.
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta = 1,
              const Scalar& alpha = 1);
@@ -23,7 +22,6 @@ Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scal
                const Scalar& alpha = 1);
 // input @ weight^T + bias; bias may be undefined.
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
-Tensor outer(const Tensor& a, const Tensor& b);
 // Sums over pairs of dims; the rest of a's dims come first, then b's.
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b);
 

@@ -8,10 +8,8 @@ namespace clew {
 
 Tensor flip(const Tensor& x, const Dims& dims);
 Tensor roll(const Tensor& x, const Dims& shifts, const Dims& dims);
-Tensor repeat(const Tensor& x, const Dims& repeats);
 Tensor tril(const Tensor& x, int64_t diagonal = 0);
 Tensor triu(const Tensor& x, int64_t diagonal = 0);
-Tensor diag_embed(const Tensor& x, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1);
 // pad: before and after the last dimension, then the one before it ...; negative numbers cut off.
 Tensor constant_pad(const Tensor& x, const Dims& pad, const Scalar& value = 0);
 

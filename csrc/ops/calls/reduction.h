@@ -21,11 +21,6 @@ Tensor all(const Tensor& x);
 Tensor all(const Tensor& x, const Dims& dim, bool keepdim = false);
 Tensor amax(const Tensor& x, const Dims& dim = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const Dims& dim = {}, bool keepdim = false);
-Tensor argmax(const Tensor& x, std::optional<int64_t> dim = {}, bool keepdim = false);
-Tensor argmin(const Tensor& x, std::optional<int64_t> dim = {}, bool keepdim = false);
-Tensor var(const Tensor& x, const Dims& dim = {}, double correction = 1, bool keepdim = false);
 Tensor logsumexp(const Tensor& x, const Dims& dim, bool keepdim = false);
-Tensor vector_norm(const Tensor& x, double ord = 2, const Dims& dim = {}, bool keepdim = false);
-Tensor count_nonzero(const Tensor& x);
 
 }  // namespace clew

@@ -7,7 +7,6 @@
 namespace clew {
 
 Tensor cumsum(const Tensor& x, int64_t dim);
-Tensor cumprod(const Tensor& x, int64_t dim);
 Tensor reverse_cumsum(const Tensor& x, int64_t dim);  // each element plus all after it
 // The product of all elements before each one (after each one when `from_end`), right also where
 // elements are zero.

@@ -35,13 +35,9 @@ Tensor transposed(const Tensor& x);     // .mT
 Tensor adjoint(const Tensor& x);        // .mH
 Tensor reversed_dims(const Tensor& x);  // .T
 Tensor expand(const Tensor& x, const Dims& size);
-Tensor expand_as(const Tensor& x, const Tensor& other);
-Tensor broadcast_to(const Tensor& x, const Dims& size);
 Tensor squeeze(const Tensor& x);
 Tensor squeeze(const Tensor& x, const Dims& dims);
 Tensor unsqueeze(const Tensor& x, int64_t dim);
-Tensor flatten(const Tensor& x, int64_t start_dim = 0, int64_t end_dim = -1);
-Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes);
 Tensor movedim(const Tensor& x, const Dims& source, const Dims& destination);
 Tensor diagonal(const Tensor& x, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step);
@@ -54,8 +50,6 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index);
 // Positive step; start and end are wrapped and clamped as Python's slices are.
 Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t step = 1);
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
-Tensors unbind(const Tensor& x, int64_t dim = 0);
-Tensors split(const Tensor& x, int64_t split_size, int64_t dim = 0);
 Tensors split_with_sizes(const Tensor& x, const Dims& split_sizes, int64_t dim = 0);
 Tensors chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
 

@@ -10,7 +10,6 @@ namespace clew {
 Tensor exp(const Tensor& input);
 Tensor log(const Tensor& input);
 Tensor log1p(const Tensor& input);
-Tensor sqrt(const Tensor& input);
 Tensor rsqrt(const Tensor& input);
 Tensor sin(const Tensor& input);
 Tensor cos(const Tensor& input);
@@ -18,8 +17,6 @@ Tensor sinh(const Tensor& input);
 Tensor cosh(const Tensor& input);
 Tensor tanh(const Tensor& input);
 Tensor sigmoid(const Tensor& input);
-Tensor floor(const Tensor& input);
-Tensor trunc(const Tensor& input);
 
 Tensor clone(const Tensor& input);
 Tensor to_dtype(const Tensor& input, DType dtype);  // the input itself when it has that dtype
@@ -29,11 +26,9 @@ Tensor conj(const Tensor& input);  // the input itself when it is real
 Tensor shown_conj(const Tensor& input);
 Tensor real(const Tensor& input);  // a view; the input itself when it is real
 Tensor imag(const Tensor& input);  // a view; complex tensors only
-Tensor angle(const Tensor& input);
 Tensor complex(const Tensor& real, const Tensor& imag);
 
 // special.cpp
-Tensor erf(const Tensor& input);
 Tensor erfcx(const Tensor& input);
 Tensor digamma(const Tensor& input);
 Tensor polygamma(int64_t n, const Tensor& input);

@@ -553,12 +553,6 @@ Tensor sub(const Tensor& input, const Tensor& other, const Scalar& alpha) {
 }
 Tensor mul(const Tensor& input, const Tensor& other) { return apply(mul_op, {input, other}); }
 Tensor div(const Tensor& input, const Tensor& other) { return apply(div_op, {input, other}); }
-Tensor remainder(const Tensor& input, const Tensor& other) {
-  return apply(remainder_op, {input, other});
-}
-Tensor floor_divide(const Tensor& input, const Tensor& other) {
-  return apply(floor_divide_op, {input, other});
-}
 Tensor pow(const Tensor& input, const Tensor& exponent) { return apply(pow_op, {input, exponent}); }
 Tensor pow(const Tensor& input, const Scalar& exponent) { return pow(input, number(exponent)); }
 Tensor neg(const Tensor& input) { return apply(neg_op, {input}); }

@@ -180,7 +180,6 @@ Tensor logical_or(const Tensor& input, const Tensor& other) {
 }
 Tensor logical_not(const Tensor& input) { return apply(logical_not_op, {input}); }
 Tensor isnan(const Tensor& input) { return apply(isnan_op, {input}); }
-Tensor isinf(const Tensor& input) { return apply(isinf_op, {input}); }
 Tensor isfinite(const Tensor& input) { return apply(isfinite_op, {input}); }
 
 static constexpr const OpDef* all[] = {

@@ -253,7 +253,6 @@ Tensor imag(const Tensor& input) {
   require(input.is_complex(), "imag: input must be complex; got ", input);
   return select(view_as_real(input), -1, 1);
 }
-Tensor angle(const Tensor& input) { return apply(angle_op, {input}); }
 Tensor complex(const Tensor& real, const Tensor& imag) { return apply(complex_op, {real, imag}); }
 
 static constexpr const OpDef* all[] = {&conjugate_op,    &conj_physical_op, &conj_op,    &real_op,

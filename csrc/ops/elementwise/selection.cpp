@@ -478,9 +478,6 @@ Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other) 
     if (is_integral(d) && t.is_wrapped_number()) require_fits("where", item(t), d);
   return pick(condition, to_dtype(input, d), to_dtype(other, d));
 }
-Tensor masked_fill(const Tensor& input, const Tensor& mask, const Scalar& value) {
-  return pick(mask, scalar_tensor(value, input.dtype()), input);
-}
 Tensor maximum(const Tensor& input, const Tensor& other) {
   return apply(maximum_op, {input, other});
 }

@@ -249,7 +249,6 @@ Tensor i1e(const Tensor& x) { return apply(i1e_op, {x}); }
 
 }  // namespace
 
-Tensor erf(const Tensor& input) { return apply(erf_op, {input}); }
 Tensor erfcx(const Tensor& input) { return apply(erfcx_op, {input}); }
 Tensor digamma(const Tensor& input) { return apply(digamma_op, {input}); }
 Tensor polygamma(int64_t n, const Tensor& input) {

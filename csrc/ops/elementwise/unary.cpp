@@ -416,7 +416,6 @@ tensor([1., 2.])
 Tensor exp(const Tensor& input) { return apply(exp_op, {input}); }
 Tensor log(const Tensor& input) { return apply(log_op, {input}); }
 Tensor log1p(const Tensor& input) { return apply(log1p_op, {input}); }
-Tensor sqrt(const Tensor& input) { return apply(sqrt_op, {input}); }
 Tensor rsqrt(const Tensor& input) { return apply(rsqrt_op, {input}); }
 Tensor sin(const Tensor& input) { return apply(sin_op, {input}); }
 Tensor cos(const Tensor& input) { return apply(cos_op, {input}); }
@@ -424,8 +423,6 @@ Tensor sinh(const Tensor& input) { return apply(sinh_op, {input}); }
 Tensor cosh(const Tensor& input) { return apply(cosh_op, {input}); }
 Tensor tanh(const Tensor& input) { return apply(tanh_op, {input}); }
 Tensor sigmoid(const Tensor& input) { return apply(sigmoid_op, {input}); }
-Tensor floor(const Tensor& input) { return apply(floor_op, {input}); }
-Tensor trunc(const Tensor& input) { return apply(trunc_op, {input}); }
 Tensor clone(const Tensor& input) { return apply(clone_op, {input}); }
 Tensor to_dtype(const Tensor& input, DType dtype) {
   return input.dtype() == dtype ? input : apply(to_dtype_op, {input}, ToDtypeAttrs{dtype});

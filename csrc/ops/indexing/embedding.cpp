@@ -270,8 +270,4 @@ constexpr const OpDef* all[] = {&embedding_op, &embedding_backward_op};
 extern const OpList embedding_ops;
 const OpList embedding_ops = op_list(all);
 
-Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx) {
-  return apply(embedding_op, {weight, indices}, EmbeddingAttrs{padding_idx, false, false});
-}
-
 }  // namespace clew

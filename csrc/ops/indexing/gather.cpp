@@ -74,8 +74,8 @@ void check_range(const Tensor& index, const Tensor& x, int dim, std::string_view
        dim, " with size ", size);
 }
 
-// The indices along dim where those beside them repeat them, as an expanded vector does: rows are
-// moved then instead of elements. Undefined where they do not, or where rows are short.
+// If index is a vector along dim that is expanded over the other dims, that vector: whole rows are
+// then moved instead of elements. Undefined for other indices and for short rows.
 Tensor repeated_line(const Tensor& index, int dim) {
   int64_t beside = 1;
   for (int d = 0; d < index.ndim(); ++d) {

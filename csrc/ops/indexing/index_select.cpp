@@ -376,7 +376,8 @@ Returns: a new tensor.
     .inplace = true,
 });
 
-// A mask without dimensions stands for a new dimension, of which the one part or none is taken.
+// A mask without dimensions adds a dimension of size 1 and takes its one part (True) or none
+// (False).
 struct Widened {
   Tensor x;
   std::vector<Tensor> indices;
@@ -391,9 +392,8 @@ struct Widened {
       }
       if (dim > x.ndim()) fail_index("index_put: too many indices for ", input);
       x = unsqueeze(x, dim++);
-      Tensor which = empty({item(t).to_int() != 0 ? 1 : 0}, DType::Int64);
-      if (which.numel()) which.data<int64_t>()[0] = 0;
-      t = which;
+      t = empty({item(t).to_int() != 0 ? 1 : 0}, DType::Int64);
+      fill_(t, Scalar(0));
     }
   }
 };

@@ -2,6 +2,9 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: results are indices or masks; nothing here has a derivative.
 #include "kernels/indexing/index.h"
+
+#include <algorithm>
+
 #include "ops/calls/indexing.h"
 #include "ops/calls/shape.h"
 #include "ops/widened.h"
@@ -260,33 +263,34 @@ void one_hot_run(const Call& c, Tensors& outs) {
   require(x.dtype() == DType::Int64, c.name(), ": input must be int64; got ", x,
           "; convert it with .long()");
   require(classes >= -1, c.name(), ": num_classes must not be negative; got ", classes);
-  Tensor index = x;
-  if (!x.is_meta()) {  // read more than once, so a copy that nobody else writes to
-    index = empty(x.sizes(), DType::Int64);
-    copy_into(index, x);
-  }
+  // Read more than once, so a copy that nobody else writes to.
+  const auto values = x.is_meta() ? std::vector<int64_t>() : int64_values(x);
   if (classes == -1) {
     require(!x.is_meta(), c.name(), ": num_classes cannot be inferred for a meta tensor");
     require(x.numel() > 0, c.name(), ": num_classes cannot be inferred from an empty tensor");
-    for (int64_t i = 0; i < x.numel(); ++i) classes = std::max(classes, index.data<int64_t>()[i]);
+    classes = *std::ranges::max_element(values);
+    require(classes < INT64_MAX, c.name(), ": class value ", classes, " is too large");
     ++classes;
   }
   require(classes > 0, c.name(),
           ": num_classes must be positive; class values must be non-negative");
   Dims sizes = x.sizes();
   sizes.push_back(classes);
-  Tensor out = empty(sizes, DType::Int64, x.device());
-  if (!x.is_meta()) {
-    const auto* p = index.data<int64_t>();
-    for (int64_t i = 0; i < x.numel(); ++i) {
-      require(p[i] >= 0, c.name(), ": class values must be non-negative; got ", p[i]);
-      require(p[i] < classes, c.name(), ": class values must be smaller than num_classes; got ",
-              p[i], " for ", classes);
-    }
-    fill_(out, Scalar(0));
-    for (int64_t i = 0; i < x.numel(); ++i) out.data<int64_t>()[i * classes + p[i]] = 1;
+  const int64_t all = numel_of(sizes);
+  if (x.is_meta()) return outs.push_back(empty(sizes, DType::Int64, Device::Meta));
+  for (const int64_t v : values) {
+    require(v >= 0, c.name(), ": class values must be non-negative; got ", v);
+    require(v < classes, c.name(), ": class values must be smaller than num_classes; got ", v,
+            " for ", classes);
   }
-  outs.push_back(out);
+  const Tensor rows = int64_tensor(all, [&](std::span<int64_t> row) {
+    std::ranges::fill(row, 0);
+    for (const int64_t v : values) {
+      row[static_cast<size_t>(v)] = 1;
+      row = row.subspan(static_cast<size_t>(classes));
+    }
+  });
+  outs.push_back(alias(rows, sizes, contiguous_strides(sizes)));
 }
 constexpr OpDef one_hot_op = composite({
     .signature = "nn.functional.one_hot(Tensor tensor, int num_classes=-1) -> Tensor",

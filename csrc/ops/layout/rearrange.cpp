@@ -356,8 +356,5 @@ Tensor tril(const Tensor& x, int64_t diagonal) {
 Tensor triu(const Tensor& x, int64_t diagonal) {
   return apply(triu_op, {x}, DiagonalAttrs{diagonal});
 }
-Tensor diag_embed(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
-  return embedded(x, offset, dim1, dim2, "diag_embed");
-}
 
 }  // namespace clew

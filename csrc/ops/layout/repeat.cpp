@@ -245,6 +245,4 @@ constexpr const OpDef* all[] = {
 extern const OpList repeat_ops;
 const OpList repeat_ops = op_list(all);
 
-Tensor repeat(const Tensor& x, const Dims& repeats) { return repeated(x, repeats, "repeat"); }
-
 }  // namespace clew

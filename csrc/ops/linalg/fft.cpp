@@ -3,9 +3,6 @@
 // Invariant: results are contiguous; one axis after the other is transformed in them.
 #include "kernels/fft/fft.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/long_work.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
@@ -71,16 +68,9 @@ Tensor mirror_factors(const Tensor& like, int64_t axis, int64_t n, double ends, 
   Dims sizes;
   for (int64_t d = axis; d < 0; ++d) sizes.push_back(d == axis ? m : 1);
   const Tensor factors = empty(sizes, real_of(like.dtype()));
-  auto write = [&]<class T>() {
-    T* p = factors.data<T>();
-    std::fill_n(p, m, static_cast<T>(inside));
-    p[0] = static_cast<T>(ends);
-    if (n % 2 == 0) p[m - 1] = static_cast<T>(ends);
-  };
-  if (factors.dtype() == DType::Float32)
-    write.template operator()<float>();
-  else
-    write.template operator()<double>();
+  fill_(factors, Scalar(inside));
+  fill_(alias(factors, {1}, {1}), Scalar(ends));
+  if (n % 2 == 0) fill_(alias(factors, {1}, {1}, m - 1), Scalar(ends));
   return factors;
 }
 int64_t last_of(const Dims& axes, int ndim) {

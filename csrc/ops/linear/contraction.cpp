@@ -452,7 +452,6 @@ constexpr const OpDef* listed[] = {&linear_op, &bilinear_op,  &outer_op, &ger_op
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   return apply(linear_op, {input, weight, bias});
 }
-Tensor outer(const Tensor& a, const Tensor& b) { return unsqueeze(a, 1) * b; }
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b) {
   Tensors outs;
   const PairDims attrs{dims_a, dims_b};

@@ -1,11 +1,10 @@
 // Convolutions: one trilinear map, whose three partial forms are one another's gradients.
 // May include: ops, kernels/conv/conv.h.
 // Invariant: every derivative of a convolution is again one of the three forms.
-#include "ops/calls/convolution.h"
+#include "kernels/conv/conv.h"
+
 #include "base/checked.h"
 #include "ops/batch_rules.h"
-
-#include "kernels/conv/conv.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/reduction.h"
 #include "ops/calls/shape.h"
@@ -599,13 +598,6 @@ constexpr const OpDef* listed[] = {
 };
 
 }  // namespace
-
-Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                   const Dims& stride, const Dims& padding, const Dims& dilation, bool transposed,
-                   const Dims& output_padding, int64_t groups) {
-  UserConv u{"convolution", stride, padding, dilation, output_padding, groups, transposed};
-  return run_conv(input, weight, bias, weight.ndim() - 2, u);
-}
 
 extern const OpList convolution_ops;
 const OpList convolution_ops = op_list(listed);

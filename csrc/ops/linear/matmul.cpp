@@ -536,7 +536,6 @@ constexpr const OpDef* listed[] = {&matmul_op, &mm_op,    &bmm_op,   &mv_op,
 
 Tensor matmul(const Tensor& a, const Tensor& b) { return apply(matmul_op, {a, b}); }
 Tensor mm(const Tensor& a, const Tensor& b) { return apply(mm_op, {a, b}); }
-Tensor bmm(const Tensor& a, const Tensor& b) { return apply(bmm_op, {a, b}); }
 Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
              const Scalar& alpha) {
   return apply(addmm_op, {input, a, b}, BetaAlpha{beta, alpha});

@@ -1,8 +1,6 @@
 // layer_norm, group_norm: each row or group normalised by its own mean and variance.
 // May include: ops, graph, tensor, kernels.
 // Invariant: mean and rstd are kept from forward, in float32 at least, and never computed again.
-#include "ops/calls/normalization.h"
-
 #include <limits>
 
 #include "base/checked.h"
@@ -457,10 +455,5 @@ constexpr const OpDef* normalization_list[] = {&layer_norm_op, &group_norm_op, &
 
 extern const OpList normalization_ops;
 const OpList normalization_ops = op_list(normalization_list);
-
-Tensor layer_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight,
-                  const Tensor& bias, double eps) {
-  return apply(layer_norm_op, {x, weight, bias}, LayerNormAttrs{normalized_shape, eps});
-}
 
 }  // namespace clew

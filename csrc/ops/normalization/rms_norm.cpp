@@ -10,7 +10,6 @@
 #include "graph/modes.h"
 #include "kernels/norm/norm.h"
 #include "ops/batch_rules.h"
-#include "ops/calls/normalization.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/normalization/normalization_common.h"
@@ -213,11 +212,6 @@ tensor([1., 1.])
 constexpr const OpDef* list[] = {&rows_op, &rms_norm_op};
 
 }  // namespace
-
-Tensor rms_norm(const Tensor& x, const Dims& normalized_shape, const Tensor& weight,
-                std::optional<double> eps) {
-  return apply(rms_norm_op, {x, weight}, RmsNormAttrs{normalized_shape, eps});
-}
 
 extern const OpList rms_norm_ops;
 const OpList rms_norm_ops = op_list(list);

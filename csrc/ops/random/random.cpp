@@ -38,7 +38,7 @@ constexpr OpDef overwrite_op = general({
     .takes_stored = true,
 });
 
-// `alike`: all elements get one value, so that some of them may be the same memory.
+// `alike`: all elements get the same value, so elements may share memory.
 template <bool random = true, bool alike = false, class F>
 void overwrite(const Tensor& x, const char* name, F&& fill) {
   if (is_batched(x) || (random && modes.vmap)) [[unlikely]] {

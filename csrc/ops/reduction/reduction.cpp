@@ -541,6 +541,5 @@ Tensor all(const Tensor& x) { return apply(all_op, {x}, DimsAttrs{}); }
 Tensor all(const Tensor& x, const Dims& dim, bool keepdim) {
   return apply(all_op, {x}, DimsAttrs{dim, keepdim});
 }
-Tensor count_nonzero(const Tensor& x) { return apply(count_nonzero_op, {x}, OnlyDimsAttrs{}); }
 
 }  // namespace clew

@@ -529,11 +529,5 @@ Tensor amax(const Tensor& x, const Dims& dim, bool keepdim) {
 Tensor amin(const Tensor& x, const Dims& dim, bool keepdim) {
   return apply(amin_op, {x}, DimsAttrs{dim, keepdim});
 }
-Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
-  return apply(argmax_op, {x}, OptDimAttrs{dim, keepdim});
-}
-Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
-  return apply(argmin_op, {x}, OptDimAttrs{dim, keepdim});
-}
 
 }  // namespace clew

@@ -543,14 +543,8 @@ constexpr const OpDef* reduction_stats_list[] = {
 extern const OpList reduction_stats_ops;
 const OpList reduction_stats_ops = op_list(reduction_stats_list);
 
-Tensor var(const Tensor& x, const Dims& dim, double correction, bool keepdim) {
-  return apply(var_op, {x}, VarAttrs{dim, correction, keepdim});
-}
 Tensor logsumexp(const Tensor& x, const Dims& dim, bool keepdim) {
   return apply(logsumexp_op, {x}, LogSumExpAttrs{dim, keepdim});
-}
-Tensor vector_norm(const Tensor& x, double ord, const Dims& dim, bool keepdim) {
-  return apply(vector_norm_op, {x}, NormAttrs{ord, dim, keepdim, {}});
 }
 
 }  // namespace clew

@@ -307,7 +307,6 @@ Tensor zero_of(const Tensor& like, const Dims& sizes) {
 }
 
 Tensor cumsum(const Tensor& x, int64_t dim) { return apply(cumsum_op, {x}, ScanAttrs{dim, {}}); }
-Tensor cumprod(const Tensor& x, int64_t dim) { return apply(cumprod_op, {x}, ScanAttrs{dim, {}}); }
 Tensor reverse_cumsum(const Tensor& x, int64_t dim) {
   return apply(reverse_cumsum_op, {x}, DimAttrs{dim});
 }

@@ -2,8 +2,6 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: NaN sorts last; sorting is stable whether asked for or not; gradients go to the
 // elements that were picked.
-#include "ops/calls/sorting.h"
-
 #include <limits>
 
 #include "kernels/sort/sort.h"
@@ -395,18 +393,5 @@ constexpr const OpDef* sorting_list[] = {
 
 extern const OpList sorting_ops;
 const OpList sorting_ops = op_list(sorting_list);
-
-Tensors sort(const Tensor& x, int64_t dim, bool descending) {
-  Tensors outs;
-  SortAttrs a{dim, descending, {}};
-  apply(sort_op, {&x, 1}, &a, outs);
-  return outs;
-}
-Tensors topk(const Tensor& x, int64_t k, int64_t dim, bool largest, bool sorted) {
-  Tensors outs;
-  TopkAttrs a{k, dim, largest, sorted};
-  apply(topk_op, {&x, 1}, &a, outs);
-  return outs;
-}
 
 }  // namespace clew

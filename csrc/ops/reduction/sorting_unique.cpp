@@ -9,7 +9,6 @@
 #include "kernels/sort/distinct.h"
 #include "ops/calls/indexing.h"
 #include "ops/calls/shape.h"
-#include "ops/calls/sorting.h"
 #include "ops/calls/unary.h"
 #include "ops/reduction/reduction_dims.h"
 #include "tensor/kernel_frame.h"

@@ -1,8 +1,6 @@
 // Scaled dot-product attention: a blocked kernel where it fits, otherwise other ops.
 // May include: ops, kernels/sequence/attention.h.
 // Invariant: a query whose keys are all masked has a zero result and zero gradients.
-#include "ops/calls/attention.h"
-
 #include <cmath>
 
 #include "graph/modes.h"
@@ -400,13 +398,6 @@ tensor([[2., 3.]])
 constexpr const OpDef* listed[] = {&attention_op, &fused_op, &fused_back_op};
 
 }  // namespace
-
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                    const Tensor& mask, double dropout_p, bool is_causal,
-                                    std::optional<double> scale) {
-  return apply(attention_op, {query, key, value, mask},
-               AttentionAttrs{dropout_p, is_causal, scale, false});
-}
 
 extern const OpList attention_ops;
 const OpList attention_ops = op_list(listed);

@@ -316,7 +316,7 @@ void layer_vjp(Vjp& c) {
         c.grad(0), c.grad(1), lstm ? c.grad(2) : Tensor(), h0, given(r_c0), w_hh, given(r_w_hr),
         out,       c.out(3)};
     apply(back_op, operands, &a, grads);
-    settle(grads);  // what is copied below would lie there while it waits
+    settle(grads);  // or waiting calls would keep their operands beside the copies made below
   }
   const int64_t in_width = gate_count(l.cell) * l.hidden;
   const Tensor all = view(narrow(grads[0], 0, 0, l.rows * l.width), {l.rows, l.width});

@@ -471,24 +471,10 @@ Tensor reshape(const Tensor& x, const Dims& size) {
   return apply(view_op, {apply(compact_op, {x})}, SizeAttrs{full});
 }
 Tensor expand(const Tensor& x, const Dims& size) { return apply(expand_op, {x}, SizeAttrs{size}); }
-Tensor expand_as(const Tensor& x, const Tensor& other) { return expand(x, other.sizes()); }
-Tensor broadcast_to(const Tensor& x, const Dims& size) { return expand(x, size); }
 Tensor squeeze(const Tensor& x) { return apply(squeeze_op, {x}, SqueezeAttrs{}); }
 Tensor squeeze(const Tensor& x, const Dims& dims) {
   return apply(squeeze_op, {x}, SqueezeAttrs{dims});
 }
 Tensor unsqueeze(const Tensor& x, int64_t dim) { return apply(unsqueeze_op, {x}, DimAttrs{dim}); }
-Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
-  FlattenAttrs a{start_dim, end_dim};
-  Tensors outs;
-  flatten_run(Call{flatten_op, {&x, 1}, &a}, outs);
-  return std::move(outs[0]);
-}
-Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes) {
-  UnflattenAttrs a{dim, sizes};
-  Tensors outs;
-  unflatten_run(Call{unflatten_op, {&x, 1}, &a}, outs);
-  return std::move(outs[0]);
-}
 
 }  // namespace clew

@@ -535,18 +535,6 @@ constexpr const OpDef* all[] = {
 extern const OpList splitting_ops;
 const OpList splitting_ops = op_list(all);
 
-Tensors unbind(const Tensor& x, int64_t dim) {
-  Tensors outs;
-  DimAttrs a{dim};
-  apply(unbind_op, {&x, 1}, &a, outs);
-  return outs;
-}
-Tensors split(const Tensor& x, int64_t split_size, int64_t dim) {
-  Tensors outs;
-  SplitAttrs a{split_size, dim};
-  apply(split_op, {&x, 1}, &a, outs);
-  return outs;
-}
 Tensors split_with_sizes(const Tensor& x, const Dims& split_sizes, int64_t dim) {
   Tensors outs;
   SizesAttrs a{split_sizes, dim};

@@ -283,7 +283,8 @@ _NOT_CALLS = {"as_subclass", "register_hook", "register_post_accumulate_grad_hoo
 _PROPERTIES = ("T", "mT", "H", "mH", "real", "imag", "data")
 
 
-# Of these, what Python asks the other operand's class about where they answer NotImplemented.
+# The methods without a second operand; where another one returns NotImplemented, Python asks the
+# second operand's class.
 _UNARY = {
     *("__abs__", "__neg__", "__pos__", "__invert__", "__len__", "__bool__", "__float__", "__int__"),
     *("__index__", "__complex__", "__contains__", "__reversed__", "__repr__"),
@@ -490,8 +491,8 @@ def sees_operations() -> bool:
 
 
 class _Again:
-    """A method or function that asks the modes that are on. It compares as what it stands for, so
-    that a mode finds it in tables that were made before any mode was on.
+    """A method or function that first asks the active modes. It equals the original, so that a
+    mode finds it in tables that were made while no mode was active.
     """
 
     def __init__(self, own: Any, name: str, show: Callable[[], bool]) -> None:

@@ -150,7 +150,7 @@ def describe(code: CodeType, offset: int, path: str, kind: str) -> str:
     return f"{text} (module {path}: {kind})" if path else f"{text} (module {kind})"
 
 
-# What runs the user's program, where that is `clew run`: no part of its tracebacks.
+# Code of `clew run`, which runs the user's program: left out of the program's tracebacks.
 beneath: set[CodeType] = set()
 
 

@@ -375,7 +375,7 @@ def become_torch() -> None:
 
 
 def _tell_children() -> None:
-    """Lets this process and those that it starts find the alias folder."""
+    """Puts the alias folder on the path of this process and of the processes that it starts."""
     if ALIAS_FOLDER not in sys.path:
         sys.path.insert(0, ALIAS_FOLDER)
     before = os.environ.get("PYTHONPATH", "")

@@ -44,7 +44,7 @@ _packages: list[tuple[int, Callable[..., Any], Callable[..., Any]]] = [
 def register_package(
     priority: int, tagger: Callable[[Any], Any], deserializer: Callable[[Any, str], Any]
 ) -> None:
-    """Adds functions that say where a storage is, and that put one where a file says it was.
+    """Adds two functions: one names the place of a storage, one moves a storage to a named place.
 
     Args:
         priority: those with the least are asked first; clew's own have 10.
@@ -88,7 +88,7 @@ def location_tag(storage: Any) -> str:
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """A storage where a file says that it was.
+    """The storage at the place that a file names for it.
 
     Args:
         storage: the storage.

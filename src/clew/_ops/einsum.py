@@ -200,7 +200,7 @@ def _sum_out(term: tuple[Any, list[Label]], needed: set[Label]) -> tuple[Any, li
 
 
 def _known(size: Any) -> int:
-    """A size; where it varies in a program that is recorded, the example's: any order is right."""
+    """A size; the example's where an exported program has many: it only picks an order."""
     vals = getattr(size, "vals", None)
     return int(size) if vals is None else int(vals[0])
 

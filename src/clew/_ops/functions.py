@@ -12,7 +12,7 @@ from clew._base.out import write_out
 from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.promotion import can_cast, promote_types, result_type
 from clew._C import Tensor
-from clew._tensor.methods import clone
+from clew._tensor.conversions import clone
 
 __all__ = [
     "allclose",
@@ -162,10 +162,10 @@ def get_default_device() -> _C.device:
 def memory_stats() -> dict[str, int]:
     """Live, peak and cached bytes of tensor storage, and the number of allocations.
 
-    ``fresh_bytes`` counts what the system was ever asked for, for blocks above 4 KB: while it
-    stands still, what is freed serves again. Cached are the free bytes that memory stands behind:
-    at most an eighth of what was live lately, and 16 MB, on top of it; what was not in use for half
-    a minute goes back to the system, and ``empty_cache()`` gives it all back at once.
+    ``fresh_bytes`` counts all bytes ever requested from the system for blocks above 4 KB. While it
+    stays the same, new tensors use freed memory. ``cached_bytes`` are free bytes that still occupy
+    memory: at most an eighth of the recent peak of live bytes plus 16 MB. Bytes that were unused
+    for half a minute go back to the system; ``empty_cache()`` gives all of them back at once.
 
     >>> sorted(clew.memory_stats())[0] in clew.memory_stats()
     True

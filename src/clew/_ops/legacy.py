@@ -11,7 +11,7 @@ from typing import Any
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew._tensor.methods import _TYPE_NAMES
+from clew._tensor.conversions import _TYPE_NAMES
 
 __all__ = [*_TYPE_NAMES.values(), "set_default_tensor_type", "tensortype"]
 

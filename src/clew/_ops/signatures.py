@@ -58,7 +58,7 @@ def _word(kind: str) -> str:
 
 
 def _type(kind: str) -> list[str]:
-    """A parameter's type in Python's words; several where it may be one of several."""
+    """The Python types that a parameter of this kind accepts."""
     name = _word(kind)
     said = _TYPES.get(name, name)
     if "[" in kind:

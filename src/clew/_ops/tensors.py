@@ -485,8 +485,8 @@ def const_data_ptr(self: Tensor) -> int:
 
 
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What a module puts in this tensor's place when it loads another one: the other one when
-    assigning, else this one with the other's elements.
+    """The tensor that a module keeps when it loads ``other`` over this one: ``other`` itself with
+    ``assign``, else this one with the elements of ``other``.
 
     >>> clew.zeros(1).module_load(clew.ones(1))
     tensor([1.])

@@ -51,7 +51,7 @@ _tops = threading.local()
 
 
 class deferred:
-    """Lets operations wait in a region, so that those that follow each other run as one pass.
+    """Delays operations in a region, so that successive ones run as one pass over memory.
 
     The region's Python runs as it stands. An operation on large tensors checks its arguments,
     records what backward needs, and returns at once; its values are computed when something asks

@@ -63,7 +63,7 @@ class Report:
         passes: what ran together.
         ends: when it ran, and why then.
         complete: False where there was more than is kept (16,384 operations).
-        result: what the function returned, where :meth:`explain` called one.
+        result: what the function returned that :meth:`explain` called.
     """
 
     passes: tuple[Pass, ...]

@@ -1,4 +1,4 @@
-"""Methods of Tensor that are written in Python."""
+"""Methods of Tensor that are written in Python; conversions.py has those that convert."""
 
 from __future__ import annotations
 
@@ -9,311 +9,16 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.provenance import user_level
 from clew._C import Tensor
+from clew._tensor import conversions
 
 if TYPE_CHECKING:
     from clew.storage import UntypedStorage
     from clew.utils.hooks import RemovableHandle
 
 
-_cast_op = _C.ops._to_dtype
-
-
-def _to_dtype(t: Tensor, dtype: _C.dtype) -> Tensor:
-    return t if t.dtype is dtype else _cast_op(t, dtype=dtype)
-
-
-def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor with another dtype, device or memory format; itself when nothing changes.
-
-    Args:
-        args: any of a dtype, a device (or its name), another tensor whose dtype and device
-            are taken.
-        kwargs: dtype, device, non_blocking, copy, memory_format.
-
-    >>> clew.ones(2).to(clew.float64).dtype
-    clew.float64
-    """
-    if len(args) == 1 and not kwargs and type(args[0]) is _C.dtype:
-        return _to_dtype(self, args[0])
-    dtype, device, copy, memory_format = parse_to("to", args, kwargs)
-    out = self
-    if device is not None and device.type != self.device.type:
-        if device.type != "cpu":  # on meta; elsewhere there is no memory to be had, which raises
-            return Tensor.new_empty(self, self.size(), dtype=dtype or self.dtype, device=device)
-        raise NotImplementedError(
-            "to: a meta tensor has no data to copy; use Tensor.new_empty or Module.to_empty instead"
-        )
-    if dtype is not None and dtype is not self.dtype:
-        out = _C.ops._to_dtype(self, dtype=dtype)
-    elif copy:
-        out = self.clone()
-    if memory_format is not None and memory_format is not _dtypes.preserve_format:
-        out = out.contiguous(memory_format=memory_format)
-    return out
-
-
-# What Python's types of numbers stand for where a dtype is asked for.
-_PYTHON_TYPES = {
-    float: _dtypes.float64,
-    int: _dtypes.int64,
-    bool: _dtypes.bool,
-    complex: _dtypes.complex128,
-}
-
-
-def parse_to(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[_C.dtype | None, _C.device | None, Any, Any]:
-    """Reads the arguments of ``to``: (dtype, device, copy, memory_format)."""
-    dtype = device = memory_format = None
-    copy = False
-    rest = list(args)
-    if rest and isinstance(rest[0], Tensor):
-        dtype, device = rest[0].dtype, rest[0].device
-        rest.pop(0)
-    else:
-        if rest and (rest[0] is None or isinstance(rest[0], (str, _C.device))):
-            device = None if rest[0] is None else _C.device(rest[0])
-            rest.pop(0)
-        if rest and (isinstance(rest[0], _C.dtype) or isinstance(rest[0], type)):
-            dtype = rest.pop(0)
-    if rest:
-        if not isinstance(rest[0], bool):
-            raise TypeError(f"{name}(): expected a dtype, a device or a Tensor; got {rest[0]!r}")
-        rest.pop(0)  # non_blocking: copies on the CPU never block
-    if rest:
-        copy = rest.pop(0)
-    if rest:
-        raise TypeError(f"{name}(): too many arguments: {rest!r}")
-    for key, value in kwargs.items():
-        if key == "dtype":
-            dtype = value
-        elif key == "device":
-            device = None if value is None else _C.device(value)
-        elif key == "other":
-            dtype, device = value.dtype, value.device
-        elif key == "copy":
-            copy = value
-        elif key == "memory_format":
-            memory_format = value
-        elif key != "non_blocking":
-            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
-    if isinstance(dtype, type):
-        dtype = _PYTHON_TYPES.get(dtype, dtype)
-    if dtype is not None and not isinstance(dtype, _C.dtype):
-        raise TypeError(
-            f"{name}(): dtype must be a clew.dtype, such as clew.float32; got {dtype!r}"
-        )
-    return dtype, device, copy, memory_format
-
-
-def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type, or the tensor converted to ``dtype``.
-
-    Args:
-        dtype: a dtype, a type such as `clew.LongTensor`, or its name; None for the name of the own.
-        non_blocking: not used.
-
-    >>> clew.ones(1).type()
-    'clew.FloatTensor'
-    """
-    if dtype is None:
-        return f"{_dtypes.home}.{_TYPE_NAMES[self.dtype]}"
-    if isinstance(dtype, str):
-        short = dtype.rsplit(".", 1)[-1]
-        found = [d for d, n in _TYPE_NAMES.items() if n == short]
-        if not found:
-            raise ValueError(f"type: unknown type name {dtype!r}")
-        if ".cuda." in dtype:
-            self.cuda()  # raises: there is no such device
-        dtype = found[0]
-    elif not isinstance(dtype, _C.dtype) and hasattr(dtype, "is_cuda"):  # such as clew.LongTensor
-        if dtype.is_cuda:
-            self.cuda()
-        dtype = dtype.dtype
-    return _to_dtype(self, dtype)
-
-
-def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
-    """The tensor on a device, by the Array API's name.
-
-    Args:
-        device: the device.
-        stream: None; a CPU has no streams.
-
-    >>> clew.ones(1).to_device("cpu")
-    tensor([1.])
-    """
-    if stream is not None:
-        raise ValueError("to_device: a CPU has no streams; stream must be None")
-    return self.to(device=device)
-
-
 def _imatmul(self: Tensor, other: Any) -> Any:
     # The product has a shape of its own, so that it takes the tensor's name rather than its place.
     return self.__matmul__(other)
-
-
-_TYPE_NAMES = {
-    _dtypes.float32: "FloatTensor",
-    _dtypes.float64: "DoubleTensor",
-    _dtypes.float16: "HalfTensor",
-    _dtypes.bfloat16: "BFloat16Tensor",
-    _dtypes.uint8: "ByteTensor",
-    _dtypes.uint16: "UInt16Tensor",
-    _dtypes.uint32: "UInt32Tensor",
-    _dtypes.uint64: "UInt64Tensor",
-    _dtypes.int8: "CharTensor",
-    _dtypes.int16: "ShortTensor",
-    _dtypes.int32: "IntTensor",
-    _dtypes.int64: "LongTensor",
-    _dtypes.bool: "BoolTensor",
-    _dtypes.float8_e4m3fn: "Float8_e4m3fnTensor",
-    _dtypes.float8_e5m2: "Float8_e5m2Tensor",
-    _dtypes.float8_e4m3fnuz: "Float8_e4m3fnuzTensor",
-    _dtypes.float8_e5m2fnuz: "Float8_e5m2fnuzTensor",
-    _dtypes.float8_e8m0fnu: "Float8_e8m0fnuTensor",
-    _dtypes.complex32: "ComplexHalfTensor",
-    _dtypes.complex64: "ComplexFloatTensor",
-    _dtypes.complex128: "ComplexDoubleTensor",
-}
-
-
-def _caster(name: str, dtype: _C.dtype) -> Callable[..., Tensor]:
-    def cast(self: Tensor, memory_format: Any = None) -> Tensor:
-        out = _to_dtype(self, dtype)
-        if memory_format is None or memory_format is _dtypes.preserve_format:
-            return out
-        return out.contiguous(memory_format=memory_format)
-
-    cast.__name__ = cast.__qualname__ = name
-    cast.__doc__ = f"""The tensor as {dtype}; itself when it is that.
-
-    >>> clew.ones(2).{name}().dtype
-    {dtype}
-    """
-    return cast
-
-
-def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor with the dtype of ``other``; itself when it has it.
-
-    Args:
-        other: a tensor.
-
-    >>> clew.ones(1).type_as(clew.tensor([2]))
-    tensor([1])
-    """
-    return _to_dtype(self, other.dtype)
-
-
-def _strides_for(shape: Any, memory_format: Any) -> tuple[int, ...] | None:
-    """The strides a memory format gives to a shape; None for contiguous."""
-    if memory_format in (None, _dtypes.contiguous_format, _dtypes.preserve_format):
-        return None
-    if memory_format is _dtypes.channels_last:
-        if len(shape) != 4:
-            raise RuntimeError(
-                f"channels_last: required rank 4 tensor to use channels_last format; got "
-                f"{len(shape)} dims"
-            )
-        order: tuple[int, ...] = (0, 2, 3, 1)
-    elif memory_format is _dtypes.channels_last_3d:
-        if len(shape) != 5:
-            raise RuntimeError(
-                f"channels_last_3d: required rank 5 tensor to use channels_last_3d format; got "
-                f"{len(shape)} dims"
-            )
-        order = (0, 2, 3, 4, 1)
-    else:
-        raise TypeError(f"memory_format must be a clew.memory_format; got {memory_format!r}")
-    strides = [0] * len(shape)
-    step = 1
-    for d in reversed(order):
-        strides[d] = step
-        step *= max(shape[d], 1)
-    return tuple(strides)
-
-
-def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in memory in the order of the dims (or of ``memory_format``).
-
-    >>> clew.ones(2, 3).is_contiguous(), clew.ones(2, 3).t().is_contiguous()
-    (True, False)
-    """
-    if memory_format in (None, _dtypes.contiguous_format, _dtypes.preserve_format):
-        return self._is_contiguous()
-    try:
-        wanted = _strides_for(self.shape, memory_format)
-    except RuntimeError:
-        return False
-    return all(
-        n == 1 or have == want for n, have, want in zip(self.shape, self.stride(), wanted or ())
-    )
-
-
-_contiguous_op = _C.ops.contiguous
-_clone_op = _C.functions["clone"]
-
-
-def _in_format(t: Tensor, memory_format: Any) -> Tensor:
-    """A copy of t laid out in memory_format, recorded."""
-    strides = _strides_for(t.shape, memory_format)
-    order = (
-        sorted(range(t.ndim), key=lambda d: (strides[d], -d), reverse=True)
-        if strides
-        else list(range(t.ndim))
-    )
-    inverse = [order.index(d) for d in range(t.ndim)]
-    return _contiguous_copy(t.permute(order)).permute(inverse)
-
-
-def _contiguous_copy(t: Tensor) -> Tensor:
-    return _clone_op(t) if t._is_contiguous() else _contiguous_op(t)
-
-
-def contiguous(self: Tensor, memory_format: Any = _dtypes.contiguous_format) -> Tensor:
-    """The tensor itself when its elements lie in the order asked for, else a copy that does.
-
-    Args:
-        memory_format: `clew.contiguous_format`, `clew.channels_last` (4 dims) or
-            `clew.channels_last_3d` (5 dims).
-
-    >>> clew.ones(2, 3).t().contiguous().stride()
-    (2, 1)
-    """
-    if memory_format is _dtypes.contiguous_format:
-        return _contiguous_op(self)
-    if memory_format is _dtypes.preserve_format:
-        raise RuntimeError(
-            "contiguous: preserve memory format is unsupported by the contiguous operator"
-        )
-    return self if is_contiguous(self, memory_format) else _in_format(self, memory_format)
-
-
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy of the tensor, recorded, so that gradients flow through it.
-
-    Args:
-        input: the tensor.
-        memory_format: the order of the dims in memory; kept when None.
-
-    Returns:
-        a new tensor.
-
-    >>> clew.ones(2).clone()
-    tensor([1., 1.])
-    """
-    if not isinstance(input, Tensor) and hasattr(type(input), "__torch_function__"):
-        from clew._base.overriding import handle_torch_function
-
-        more = {} if memory_format is None else {"memory_format": memory_format}
-        return handle_torch_function(clone, (input,), input, **more)
-    if memory_format is None or memory_format is _dtypes.preserve_format:
-        return _clone_op(input)
-    if memory_format is _dtypes.contiguous_format:
-        return _contiguous_copy(input)
-    return _in_format(input, memory_format)
 
 
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
@@ -373,71 +78,6 @@ def register_post_accumulate_grad_hook(
     from clew.autograd.hooks import attach_hook
 
     return attach_hook(self._post_accumulate_dict(), hook)
-
-
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor on the CPU, where it is already.
-
-    >>> clew.ones(1).cpu().device
-    device(type='cpu')
-    """
-    return self.to("cpu") if memory_format is None else self.to("cpu", memory_format=memory_format)
-
-
-def cuda(
-    self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
-) -> Tensor:
-    """The tensor on a CUDA device; here it raises: there is none.
-
-    Args:
-        device: not used.
-        non_blocking: not used.
-        memory_format: not used.
-
-    Raises:
-        RuntimeError: always.
-
-    >>> clew.ones(1).cuda()
-    Traceback (most recent call last):
-    RuntimeError: cuda: clew runs on the CPU here; there is no CUDA device ...
-    """
-    raise RuntimeError(
-        "cuda: clew runs on the CPU here; there is no CUDA device (clew.cuda.is_available() is "
-        "False)"
-    )
-
-
-def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: without an accelerator there is nothing to pin for.
-
-    Args:
-        device: not used.
-
-    >>> clew.ones(1).pin_memory()
-    tensor([1.])
-    """
-    return self
-
-
-def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Whether the memory is pinned: False, for there is no accelerator.
-
-    Args:
-        device: not used.
-
-    >>> clew.ones(1).is_pinned()
-    False
-    """
-    return False
-
-
-def get_device(self: Tensor) -> int:
-    """-1, as for every CPU tensor.
-
-    >>> clew.ones(1).get_device()
-    -1
-    """
-    return -1
 
 
 def is_same_size(self: Tensor, other: Tensor) -> bool:
@@ -691,19 +331,9 @@ def _init_subclass(cls: Any, **kwargs: Any) -> None:
 def install() -> None:
     """Sets the methods on the Tensor type."""
     methods: dict[str, Any] = {
-        "to": to,
-        "type": type_,
-        "type_as": type_as,
-        "is_contiguous": is_contiguous,
-        "contiguous": contiguous,
-        "clone": clone,
+        **conversions.METHODS,
         "register_hook": register_hook,
         "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
-        "cpu": cpu,
-        "cuda": cuda,
-        "pin_memory": pin_memory,
-        "is_pinned": is_pinned,
-        "get_device": get_device,
         "is_same_size": is_same_size,
         "untyped_storage": untyped_storage,
         "__deepcopy__": _deepcopy,
@@ -731,25 +361,8 @@ def install() -> None:
         "is_sparse_csr": False,
         "_cdata": property(id),  # a number that names the tensor, as PyTorch's address does
         "__module__": "clew",
-        "to_device": _to_device,
         "__imatmul__": _imatmul,
     }
-    for name, dtype in (
-        ("float", _dtypes.float32),
-        ("double", _dtypes.float64),
-        ("half", _dtypes.float16),
-        ("bfloat16", _dtypes.bfloat16),
-        ("int", _dtypes.int32),
-        ("long", _dtypes.int64),
-        ("short", _dtypes.int16),
-        ("char", _dtypes.int8),
-        ("byte", _dtypes.uint8),
-        ("bool", _dtypes.bool),
-        ("chalf", _dtypes.complex32),
-        ("cfloat", _dtypes.complex64),
-        ("cdouble", _dtypes.complex128),
-    ):
-        methods[name] = _caster(name, dtype)
     named = "type __deepcopy__ __reduce_ex__ __repr__ __format__ __reversed__ __contains__"
     for name in named.split():  # as which modes and classes get them
         methods[name].__name__ = name

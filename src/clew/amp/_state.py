@@ -1,7 +1,7 @@
 """Whether autocast is on, and for which dtype, by device; settings belong to the calling thread.
 
-There is one device that it acts on, "cpu", whose settings the core keeps. For the others they are
-remembered, so that programs written for them find what they set.
+Autocast acts on one device, "cpu", whose settings the core keeps. Settings for other devices are
+only stored, so that programs read back what they set.
 """
 
 from __future__ import annotations

@@ -8,20 +8,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import nn as nn
+    from . import quantization as quantization
 
 __all__ = ["nn", "quantization"]
 
 
-def __getattr__(name: str) -> Any:
-    import importlib
+if not TYPE_CHECKING:  # else checkers take any name to be there
 
-    if name in __all__:
-        return importlib.import_module(f"clew.ao.{name}")
-    from clew._namespace import missing_name
+    def __getattr__(name: str) -> Any:
+        import importlib
 
-    raise missing_name(__name__, name, __all__)
+        if name in __all__:
+            return importlib.import_module(f"clew.ao.{name}")
+        from clew._namespace import missing_name
+
+        raise missing_name(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__} - {"annotations"})
+    return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING", "annotations"})

@@ -203,7 +203,7 @@ def cumulative_sum(
         x: an array of numbers.
         axis: the axis; not needed for a vector.
         dtype: of the result; that of `x`, or its 64-bit integers, if None.
-        include_initial: begin with 0, so that there is one more element.
+        include_initial: begin with 0; the result has one more element.
 
     >>> clew.array_api.cumulative_sum(clew.tensor([1, 2, 3]), include_initial=True)
     tensor([0, 1, 3, 6])
@@ -227,7 +227,7 @@ def cumulative_prod(
         x: an array of numbers.
         axis: the axis; not needed for a vector.
         dtype: of the result; that of `x`, or its 64-bit integers, if None.
-        include_initial: begin with 1, so that there is one more element.
+        include_initial: begin with 1; the result has one more element.
 
     >>> clew.array_api.cumulative_prod(clew.tensor([1, 2, 3]))
     tensor([1, 2, 6])

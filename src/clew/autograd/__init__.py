@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clew._C import Tensor
-from clew.autograd import graph
-from clew.autograd._backward import _tensor_backward as _tensor_backward  # for the core
-from clew.autograd._backward import backward, grad
-from clew.autograd.function import Function
-from clew.autograd.grad_mode import (
+
+from . import graph
+from ._backward import _tensor_backward as _tensor_backward  # for the core
+from ._backward import backward, grad
+from .function import Function
+from .grad_mode import (
     enable_grad,
     inference_mode,
     no_grad,
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from clew.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
     "Function",

@@ -107,7 +107,7 @@ def backward(
         tensors: the roots, one tensor or gradient edge, or a sequence.
         grad_tensors: the gradient to start with at each root; may be None for roots with one
             element.
-        retain_graph: keep what backward needs, so that it can run again; default: the value
+        retain_graph: keep the saved tensors, so that backward can run again; default: the value
             of create_graph.
         create_graph: record backward itself, for higher derivatives.
         grad_variables: PyTorch's old name of grad_tensors.

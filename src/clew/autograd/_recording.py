@@ -266,7 +266,7 @@ def _built_from(
     zero, stopped, overloads = recording.zero, recording.stopped, recording.overloads
     for begin, end, value, extra, number, at, parent, detail, thread, kind, flags in zip(*columns):
         ends = end or stopped
-        # A range that ended before what began in it holds it no longer.
+        # A range that ended earlier than this record is not its parent, though it began inside.
         while parent >= 0 and 0 < all_ends[parent] < ends:
             parent = all_parents[parent]
         place = recording.places[at] if at >= 0 else NOWHERE

@@ -318,8 +318,8 @@ class FunctionEventAvg(FormattedTimesMixin):
         cpu_memory_usage: bytes allocated less bytes freed, with everything inside.
         self_cpu_memory_usage: the same, without what lies inside.
         flops: floating-point operations of all together.
-        input_shapes: what they were grouped by, if they were.
-        stack: the lines that they were grouped by, if they were.
+        input_shapes: the shapes that they were grouped by, if any.
+        stack: the lines that they were grouped by, if any.
 
     Example:
         >>> from clew.autograd.profiler import FunctionEvent, FunctionEventAvg

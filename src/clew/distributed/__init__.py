@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.distributed.distributed_c10d import (
     Backend,
@@ -234,22 +234,50 @@ def is_torchelastic_launched() -> bool:
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
-_MODULES = ("algorithms", "checkpoint", "distributed_c10d", "fsdp", "optim", "pipelining", "tensor")
+if TYPE_CHECKING:
+    from clew.distributed.device_mesh import DeviceMesh as DeviceMesh
+    from clew.distributed.device_mesh import init_device_mesh as init_device_mesh
+    from clew.nn.parallel.distributed import GradBucket as GradBucket
+
+    from . import algorithms as algorithms
+    from . import checkpoint as checkpoint
+    from . import constants as constants
+    from . import device_mesh as device_mesh
+    from . import distributed_c10d as distributed_c10d
+    from . import fsdp as fsdp
+    from . import optim as optim
+    from . import pipelining as pipelining
+    from . import tensor as tensor
+
+# These are imported at their first use.
+_MODULES = (
+    "algorithms",
+    "checkpoint",
+    "constants",
+    "device_mesh",
+    "distributed_c10d",
+    "fsdp",
+    "optim",
+    "pipelining",
+    "tensor",
+)
 
 
-def __getattr__(name: str) -> Any:
-    import importlib
+if not TYPE_CHECKING:  # else checkers take any name to be there
 
-    if name in ("DeviceMesh", "init_device_mesh"):
-        return getattr(importlib.import_module("clew.distributed.device_mesh"), name)
-    if name == "GradBucket":
-        return importlib.import_module("clew.nn.parallel.distributed").GradBucket
-    if name in _MODULES:
-        return importlib.import_module(f"clew.distributed.{name}")
-    from clew._namespace import missing_name
+    def __getattr__(name: str) -> Any:
+        import importlib
 
-    raise missing_name(__name__, name, __dir__())
+        if name in ("DeviceMesh", "init_device_mesh"):
+            return getattr(importlib.import_module("clew.distributed.device_mesh"), name)
+        if name == "GradBucket":
+            return importlib.import_module("clew.nn.parallel.distributed").GradBucket
+        if name in _MODULES:
+            return importlib.import_module(f"clew.distributed.{name}")
+        from clew._namespace import missing_name
+
+        raise missing_name(__name__, name, __dir__())
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES} - {"annotations"})
+    return sorted({*globals(), *__all__, *_MODULES} - {"Any", "TYPE_CHECKING", "annotations"})

@@ -32,7 +32,7 @@ def _run(args: list[str]) -> int:
 
 
 def _run_command(args: list[str]) -> int:
-    """Runs a command in the rank's place: it has what MPI's launcher gave this process."""
+    """Runs a command in the rank's place. It inherits what MPI's launcher gave this process."""
     from clew.distributed import _faults
 
     try:

@@ -11,9 +11,10 @@ from typing import Any
 from clew.futures import Future
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# Asked so often before the processor is offered to others, and so long before naps begin. A rank
-# that polls on uses up its share of a busy processor, and is kept waiting when its turn comes; one
-# that naps is let in as soon as it wakes. Naps grow with the time waited, up to the longest.
+# A request is polled _EAGER times, then with the processor offered to others, and after
+# _NAPS_AFTER seconds with naps between. A rank that only polls uses up its share of a busy
+# processor and must wait once its message is there; one that naps runs as soon as it wakes. Naps
+# grow with the time waited, up to the longest.
 _EAGER, _NAPS_AFTER, _NAP, _LONGEST_NAP = 50, 0.0003, 0.00002, 0.0005
 
 

@@ -29,7 +29,7 @@ class GeneralizedPareto(Distribution):
     Args:
         loc: the threshold, which is the least value.
         scale: the spread, positive.
-        concentration: ξ; the tail is heavy where it is positive and ends where it is negative.
+        concentration: ξ; a positive one makes the tail heavy, a negative one bounds the values.
         validate_args: whether parameters and values are checked.
 
     Example:

@@ -185,8 +185,8 @@ class Functions(Conditions):
         return sum([x.sum(0)], *start, **named)
 
     def _not_empty(self, items: Any) -> None:
-        """The sum of no tensors is the number 0, of no dims: the program checks that there are
-        some, where data decide that."""
+        """The sum of no tensors would be the number 0. So where data decide the length of the
+        list, the program checks that it is not empty."""
         count = items.length() if isinstance(items, ScanList) else length_of(items)
         if isinstance(items, ScanList) and not items.filtered:
             if type(count) not in SYMS or tuple(count.vals) not in self.rec.by_data:

@@ -89,7 +89,7 @@ class Conditions(Matching):
         return a is b
 
     def _sources(self, t: Tensor) -> list[Tensor]:
-        """A tensor, and those that it may be after a branch."""
+        """A tensor, and the tensors of the branches that it may stand for."""
         found = self.rec.merged.get(id(t), ())
         return [t, *(s for part in found for s in self._sources(part))]
 

@@ -448,8 +448,8 @@ class Control(Cells, Statements):
 
 
 def _as_left(a: Any, b: Any, held_a: Any, held_b: Any) -> tuple[Any, Any]:
-    """A variable after either branch. Where one branch has made another list of it, it is, in the
-    other branch, what append() has left there."""
+    """A variable's values after the two branches. Where one branch replaced its list, the other's
+    value is the list as append() has left it there."""
     if type(a) is list and isinstance(b, ScanList):
         a = held_a.get(id(a), a)
     if type(b) is list and isinstance(a, ScanList):

@@ -186,8 +186,9 @@ def _leaf_names(spec: Any, names: list[str]) -> list[str]:
 
 
 def _keep_buffers(runner: _Runner, rec: Recorder, result: Any) -> Any:
-    """Buffers for which forward() has assigned other tensors of the same size get their values;
-    returns the result, whose parts that are such buffers stay what they were."""
+    """Where forward() assigned another tensor of the same size to a buffer, copies its values into
+    the buffer. Parts of the result that lie in the buffer's memory are cloned before; returns the
+    result."""
     replaced = []
     for name, old, now in runner.state.replaced():
         if isinstance(now, Tensor) and now is not old:
@@ -312,7 +313,7 @@ class _Runner:
         tied: dict[tuple[int, int], int] = {}
 
         def tie(names: set[str]) -> bool:
-            """Whether these may vary as one, which they are then."""
+            """Whether these sizes may vary together. If so, makes them one size."""
             places = sizes.places(names)
             if len(places) < 2:
                 return False

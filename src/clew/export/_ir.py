@@ -197,7 +197,7 @@ def _share_sizes(block: Block, known: dict[tuple[int, Any], Value], same: dict[i
 
 
 def _drop_carried(program: Program) -> None:
-    """Variables that a loop assigns, and that neither it nor anything behind it reads."""
+    """Drops variables that a loop carries although nothing in it or after it reads them."""
     used = _uses(program)
     for node in program.walk():
         if node.op != "loop":

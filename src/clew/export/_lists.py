@@ -181,8 +181,8 @@ def _varies(x: Any, op: str, at: int) -> bool:
 
 
 def _joined_varying(op: str, values: list[Any], keeps: list[Any], at: int) -> Tensor:
-    """stack() or cat() of elements whose sizes are known only when the program runs: where one is
-    not there, nothing of the size of one that is there takes its place."""
+    """stack() or cat() of elements whose sizes are known only when the program runs. An element
+    that is absent is replaced by an empty one, sized like an element that is present."""
     parts = [v.unsqueeze(at) if op == "stack" else v for v in values]
     certain = [p for p, k in zip(parts, keeps) if k is True]
     like, known = (certain or parts)[0], True if certain else keeps[0]

@@ -134,6 +134,7 @@ def canonical(function: Any) -> tuple[str, bool] | None:
     if name in METHODS and (kind == "method_descriptor" or kind == "function"):
         module = getattr(function, "__module__", "") or ""
         if kind == "method_descriptor" or module in (
+            "clew._tensor.conversions",
             "clew._tensor.methods",
             "clew._ops.shaping",
             "clew",

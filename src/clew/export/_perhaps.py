@@ -43,7 +43,7 @@ class Perhaps(Poison):
         raise AssertionError("a value that is known was not taken")
 
     def _known(self) -> Any:
-        """The value where it is known that there is one."""
+        """The value; fails unless the program has checked that there is one."""
         found = known(self)
         if found is self:
             Poison._fail(self)

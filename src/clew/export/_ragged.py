@@ -229,7 +229,7 @@ class RaggedList(ScanList):
             recorder().guard(compute("bool", bool, (same,)), True)
 
     def _first_sizes(self) -> list[Any]:
-        """The sizes of the first element: where there is none, this fails as it does in Python."""
+        """The sizes of the first element. The program fails, as Python does, for an empty list."""
         rec = recorder()
         rec.guard(compute("gt", operator.gt, (self.length(), 0)), True)
         return self._sizes_of(0)

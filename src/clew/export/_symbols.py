@@ -158,11 +158,6 @@ _KINDS: dict[type, type[Sym]] = {int: SymInt, float: SymFloat, bool: SymBool}
 SYMS = (SymInt, SymFloat, SymBool)
 
 
-def is_sym(x: Any) -> bool:
-    """Whether something is such a number; isinstance says it is an int."""
-    return type(x) in SYMS
-
-
 def value_in(x: Any, run: int) -> Any:
     """A number's value in a run."""
     return x.vals[run] if type(x) in SYMS else x

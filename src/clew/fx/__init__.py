@@ -17,13 +17,14 @@ def forward(self, x):
 
 from __future__ import annotations
 
-from clew.fx._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
-from clew.fx.graph import CodeGen, Graph
-from clew.fx.graph_module import GraphModule
-from clew.fx.interpreter import Interpreter, Transformer
-from clew.fx.node import Node, has_side_effect, map_arg
-from clew.fx.proxy import Proxy
-from clew.fx.subgraph_rewriter import replace_pattern
+from . import immutable_collections as immutable_collections
+from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
+from .graph import CodeGen, Graph
+from .graph_module import GraphModule
+from .interpreter import Interpreter, Transformer
+from .node import Node, has_side_effect, map_arg
+from .proxy import Proxy
+from .subgraph_rewriter import replace_pattern
 
 __all__ = [
     "PH",

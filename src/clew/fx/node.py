@@ -291,7 +291,7 @@ class Node:
         Args:
             replace_with: the other step.
             delete_user_cb: which users are changed.
-            propagate_meta: whether the other step gets this one's meta.
+            propagate_meta: copy this step's meta to the other step.
 
         Returns:
             The users there were.

@@ -85,7 +85,7 @@ class TracerWarning(Warning):
 
 
 class CompilationUnit:
-    """PyTorch's table of compiled functions; nothing is compiled here, so this one is empty.
+    """PyTorch's table of compiled functions. clew compiles nothing, so it is empty.
 
     Example:
         >>> unit = clew.jit.CompilationUnit()

@@ -52,8 +52,8 @@ class Source:
         return _with_tensors_of(first, traced).forward(*args, **kwargs)
 
     def _retraced(self, args: tuple[Any, ...], kwargs: dict[str, Any], mismatch: Exception) -> Any:
-        """A traced module for other arguments, in the modes of the first one; where there is none
-        the first one's error is raised."""
+        """A module traced anew for other arguments, in the first one's training modes. Raises the
+        first one's error if that cannot be traced."""
         from clew.export import ExportError
 
         now = [(module, module.training) for module, _ in self.training]

@@ -45,7 +45,7 @@ class MaskedTensor(Structured):
     another masked tensor need equal masks.
 
     Args:
-        data: the elements, those that are not there among them; they are copied.
+        data: all elements, also those that the mask hides; they are copied.
         mask: bool, of the same shape: which elements are there.
         requires_grad: whether it is a leaf that gets a gradient.
 
@@ -141,7 +141,7 @@ def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> Ma
     """A masked tensor of copies, without history.
 
     Args:
-        data: the elements, those that are not there among them.
+        data: all elements, also those that the mask hides.
         mask: bool, of the same shape: which elements are there.
         requires_grad: whether it is a leaf that gets a gradient.
 
@@ -162,7 +162,7 @@ def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
     """A masked tensor of a tensor that may have a history: gradients flow to it.
 
     Args:
-        data: the elements, those that are not there among them.
+        data: all elements, also those that the mask hides.
         mask: bool, of the same shape: which elements are there.
 
     Returns:

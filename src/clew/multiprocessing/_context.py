@@ -88,7 +88,7 @@ class ProcessContext:
 
         Args:
             timeout: most seconds to wait.
-            grace_period: seconds that the others get after one has failed.
+            grace_period: seconds to end that the other processes get after one has failed.
 
         Returns:
             Whether all have ended.

@@ -15,8 +15,8 @@ from clew.onnx._errors import OnnxExporterError
 __all__ = ["check_aliases"]
 
 Path = tuple[tuple[int, int], ...]  # the branches and loops around a call: (node, block)
-# A tensor as it may be met: by the value that first was it, and whether an earlier round of a loop
-# around that one made it. What this round made is none of what an earlier one made.
+# What a name may hold: the value that made the tensor, and whether it was made in an earlier round
+# of the loop around it. A tensor of this round is never one of an earlier round.
 Tensors = frozenset[tuple[int, bool]]
 
 

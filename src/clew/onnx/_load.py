@@ -245,7 +245,7 @@ def _trained(model: Any) -> set[str] | None:
 
 
 def _state(model: Any, own: dict[str, str], outputs: list[str]) -> dict[str, str]:
-    """The tensors of the file that a run changes, and the outputs that say what they are then."""
+    """The tensors of the file that a run changes, each with the output that holds its new value."""
     for entry in model.metadata_props:
         if entry.key == STATE:
             found = json.loads(entry.value)

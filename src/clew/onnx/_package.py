@@ -8,7 +8,7 @@ __all__ = ["PARAMETERS", "STATE", "need_onnx"]
 
 # Metadata of a file that clew wrote: which of its initializers are parameters.
 PARAMETERS = "clew.parameters"
-# Which of its initializers a run changes, and the outputs that say what they are then.
+# Which of its initializers a run changes, and the outputs that hold their new values.
 STATE = "clew.state"
 
 

@@ -258,9 +258,10 @@ class _PerParameter(Optimizer):
         self._clew_step_each(group, self._clew_step_parts(group, params), False)
 
     def _clew_step_parts(self, group: dict[str, Any], params: list[Tensor]) -> list[Tensor]:
-        """Updates those of which this process has a part by that part alone; gives the others.
+        """Updates the parameters that are cut over processes by this process's part; returns the
+        others.
 
-        What has one pass over memory treats every element by itself, so that the part is enough.
+        The part is enough, because these update rules treat every element by itself.
         """
         if type(self)._clew_update_all is _PerParameter._clew_update_all:
             return params

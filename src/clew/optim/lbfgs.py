@@ -227,7 +227,7 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]["params"]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds the one group that there can be; a second raises.
+        """Adds the only group; a second one raises.
 
         Args:
             param_group: `params` and options.

@@ -17,8 +17,8 @@ class SparseAdam(_PerParameter):
     """Adam whose moments and parameters change only in rows with a gradient.
 
     A row is a slice of the first dimension, such as the vector of one word in an embedding.
-    A sparse gradient, such as that of `nn.Embedding(sparse=True)`, says which rows those are; of a
-    dense one, which PyTorch refuses, they are the rows with an element that is not zero.
+    A sparse gradient, such as that of `nn.Embedding(sparse=True)`, names these rows. In a dense
+    gradient, which PyTorch refuses, they are the rows with an element that is not zero.
 
     In these rows the update is Adam's: m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 -
     beta2) * g**2, and w = w - lr * sqrt(1 - beta2**t) / (1 - beta1**t) * m / (sqrt(v) + eps).

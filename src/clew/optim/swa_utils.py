@@ -227,8 +227,8 @@ class SWALR(LRScheduler):
 
     Args:
         optimizer: whose parameter groups are scheduled.
-        swa_lr: where to go, one value or one a group.
-        anneal_epochs: length of the way.
+        swa_lr: the final learning rate, one value or one a group.
+        anneal_epochs: how many epochs it takes to get there.
         anneal_strategy: "cos" or "linear".
         last_epoch: the number of the last epoch when resuming.
 

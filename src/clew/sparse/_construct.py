@@ -59,8 +59,8 @@ def _check_options(name: str, device: Any, layout: Any, wanted: Any) -> None:
 
 
 class check_sparse_tensor_invariants(ContextDecorator):
-    """Says in PyTorch whether the parts of sparse tensors are checked when these are made; a
-    switch, a context manager and a decorator. Here they always are, so that it changes nothing.
+    """A switch, context manager and decorator without effect. In PyTorch it says whether the parts
+    of sparse tensors are checked when these are made; clew always checks them.
 
     Args:
         enable: without effect.

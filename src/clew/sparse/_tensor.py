@@ -433,7 +433,7 @@ def _rebuild_compressed(
 
 
 def _sum(before: Any, grad: Any) -> Tensor:
-    """What gradients of which one is sparse add up to; the engine asks."""
+    """The sum of two gradients, at least one of them sparse; called by the engine."""
     if before is None:
         return grad._with(grad._elements.clone())
     if isinstance(before, Coo) and isinstance(grad, Coo):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import hooks as hooks
     from . import model_zoo as model_zoo
     from . import tensorboard as tensorboard
+    from . import weak as weak
 
 _lazy = (
     "benchmark",
@@ -24,6 +25,7 @@ _lazy = (
     "hooks",
     "model_zoo",
     "tensorboard",
+    "weak",
 )
 
 __all__ = list(_lazy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.hub import load_state_dict_from_url as load_state_dict_from_url
 from clew.utils._progress import find_tqdm
@@ -12,7 +12,9 @@ __all__ = ["load_url"]
 load_url = load_state_dict_from_url
 
 
-def __getattr__(name: str) -> Any:
-    if name == "tqdm":  # PyTorch's libraries take it from here
-        return find_tqdm()
-    raise AttributeError(f"module 'clew.utils.model_zoo' has no attribute {name!r}")
+if not TYPE_CHECKING:  # else checkers take any name to be there
+
+    def __getattr__(name: str) -> Any:
+        if name == "tqdm":  # PyTorch's libraries take it from here
+            return find_tqdm()
+        raise AttributeError(f"module 'clew.utils.model_zoo' has no attribute {name!r}")

@@ -33,6 +33,10 @@ clew.special.gama(clew.ones(1))  # wrong: gammaln
 clew.distributions.Norml(0.0, 1.0)  # wrong: Normal
 clew.func.gradd(F.relu)  # wrong: grad
 clew.autograd.Funtion()  # wrong: Function
+clew.distributed.all_redcue(clew.ones(1))  # wrong: all_reduce
+clew.functional.einsumm("i", clew.ones(1))  # wrong: einsum
+clew.hub.laod("a", "b")  # wrong: load
+nn.modules.flaten.Flatten()  # wrong: flatten
 clew.utils.chekpoint.checkpoint(F.relu)  # wrong: checkpoint
 word: str = F.relu(clew.ones(1))  # wrong: a Tensor
 one: Tensor = F.max_pool2d(clew.ones(1, 2, 2), 2, return_indices=True)  # wrong: a pair

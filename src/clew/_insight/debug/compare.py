@@ -464,8 +464,8 @@ def _already(v: Value, other: Value, rtol: float | None) -> str:
 
 
 def _alone_before(a: list[Value], b: list[Value], v: Value, other: Value) -> str:
-    """The operations that only one run has, between the last value that both have and the one that
-    differs: what is missing in the other run, as often as not."""
+    """The operations that only one run has between the last common value and the one that differs:
+    often just what the other run lacks."""
     told = []
     for run, others, last, name in ((a, b, v, "first"), (b, a, other, "second")):
         keys = {each.key for each in others}
@@ -520,8 +520,8 @@ def _by_module(run_a: Any, run_b: Any, rtol: float | None) -> Difference | None:
 
 
 def _paired(a: list[Any], b: list[Any]) -> list[tuple[Any, Any, str]]:
-    """Outputs to compare: call by call; the one of a run that has one alone with each of the other,
-    the last, which a hook that writes over the one before leaves, first."""
+    """Pairs of outputs to compare: call by call. If one run has a single output, it is compared
+    with each of the other run, the last first: a hook that overwrites its variable leaves that."""
     if len(a) == len(b):
         calls = len(a)
         return [(x, y, f" in call {i + 1}" * (calls > 1)) for i, (x, y) in enumerate(zip(a, b))]

@@ -329,8 +329,8 @@ class record:
             self._bytes.popleft()
 
     def _whole(self) -> dict[str, Any]:
-        """The last step, with those before it that the program comes through before it does what
-        failed: a generator's turn comes after some of its critic's."""
+        """The last step, joined with the earlier steps that belong to the same round: a generator
+        steps after several steps of its critic."""
         kept, now = list(self._kept), self._stepped
         if not now or not self._first:
             return kept[-1]
@@ -356,7 +356,7 @@ class record:
 
 
 def _joined(steps: list[dict[str, Any]]) -> dict[str, Any]:
-    """Several steps as one, which begins where the first one does."""
+    """Several steps as one: the state before the first, the data of all."""
     lists = ("batches", "inputs", "operands", "losses")
     whole = {name: [each for step in steps for each in step[name]] for name in lists}
     return {**steps[0], **whole}

@@ -40,7 +40,7 @@ class Drawn:
         color: Literal["saved", "flops", "kind"] = "saved",
         limit: int = 60,
     ) -> str:
-        """A picture in which what one line made is one box, and equal modules are one.
+        """A picture with one box for each line of the program; equal modules share a box.
 
         Args:
             direction: "forward" names operations and follows data; "backward" names backward nodes
@@ -67,7 +67,7 @@ class Drawn:
         Args:
             steps: graphs of several steps, in order, that a slider goes through;
                 `clew.debug.record(graphs=...)` keeps them. The page begins with this graph, which
-                is put at the end where it is not one of them.
+                is added as the last one if it is not among them.
 
         Returns: the text of one HTML file that needs no network.
 
@@ -83,8 +83,8 @@ class Drawn:
         """The graph as text for Graphviz.
 
         Args:
-            collapsed: whether nodes that one line made are one box and equal modules one cluster;
-                otherwise every node is written.
+            collapsed: write one box for each line and one cluster for equal modules, instead of
+                every node.
 
         Returns: a directed graph in the DOT language.
 

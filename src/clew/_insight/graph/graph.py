@@ -89,7 +89,7 @@ class Graph(Drawn, Sequence[GraphNode]):
         self._places: list[int] = columns["place"]
         self._locations = [*map(_provenance.location, columns["places"]), None]
         self._scopes: list[tuple[tuple[str, str], ...]] = [*columns["scopes"], ()]
-        # Where values were cut off: by the node that took one, and those of passed-over results.
+        # Where values were cut off: values that nodes took, and results without history.
         self._cuts: list[tuple[Any, ...]] = [*columns["cuts"].values(), *lost]
         self._released: bytes = columns["released"]
         self._leaf_storages = {storage for _, _, storage in columns["leaves"]}

@@ -16,9 +16,9 @@ from clew._insight.graph.labels import details, text_of
 from clew._insight.graph.layout import Content
 from clew._insight.graph.svg import readable, style
 
-# At most this many boxes are written into the page; what is beyond stays closed, and says so.
+# At most this many boxes are written into the page; clusters beyond it stay closed and say so.
 MOST_BOXES = 20_000
-# Of them those that show nodes or modules one by one.
+# ... of which at most this many in clusters that show each node or module by itself.
 MOST_SINGLE = 6_000
 # How many boxes are open at first.
 FIRST = 16
@@ -109,7 +109,7 @@ class _Writer:
 
     def run(self) -> dict[int, dict]:
         singles: deque[Cluster] = deque()
-        # All that is folded first, then, from outside to inside, what stands one by one.
+        # First all folded clusters; then, from outside to inside, those that show each node.
         while self.waiting or singles:
             if self.waiting:
                 cluster = self.waiting.popleft()

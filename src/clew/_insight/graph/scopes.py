@@ -217,7 +217,7 @@ class Program:
         scope.units = units
 
     def _group_lines(self, scope: Scope, signatures: dict[Hashable, int]) -> None:
-        """Too many lines: those of one function go together, then neighbours."""
+        """Too many lines: joins those of one function, then neighbours."""
         functions: dict[tuple, list[Box]] = {}
         for box in scope.boxes.values():
             functions.setdefault(self.places[box.key][:2], []).append(box)

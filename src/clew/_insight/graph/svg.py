@@ -152,7 +152,8 @@ class _Drawing:
         text = text_of(child, self.picture.program.nodes)
         width = max(placed.w + 2 * PAD, bar_width(text, self.colour))
         side = (width - placed.w) / 2
-        # A title bar takes edges anywhere: where they leave below, so that clusters stand straight.
+        # Edges may enter a title bar at any x. They enter at the x at which edges leave below, so
+        # that a chain of clusters is a straight line.
         size = Size(width, BAR + placed.h, side + placed.leave, side + placed.leave, True)
         return Shown(child, text, size, False, content, placed, kids)
 

@@ -386,8 +386,8 @@ def _lost(
         for leaving in leavings
         if leaving[3] is not None and (leaving[3][:2] == place[:2] or leaving[3][2] == place[2])
     ]
-    # A comparison may be that of a function which checks what it gets, and what was made in that
-    # line was cut off elsewhere.
+    # A comparison may come from a function that checks its arguments. Then the tensor that this
+    # line made was cut off elsewhere.
     line = _line_of(place)
     made = [cut for cut in cuts if cut[3] is not None and _line_of(cut[3]) == line]
     for how, op, where, _, _ in near or leavings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew._tensor.methods import parse_to
+from clew._tensor.conversions import parse_to
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:

@@ -102,8 +102,7 @@ def quantize_dynamic(
     Args:
         model: the model.
         qconfig_spec: the classes or names of modules that are changed; if None all of Linear, LSTM,
-            GRU, LSTMCell, GRUCell and RNNCell. Of others a warning tells that they stay as they
-            are.
+            GRU, LSTMCell, GRUCell and RNNCell. A warning names others, which are not changed.
         dtype: qint8 or float16; qint8 if None.
         mapping: other classes for those of modules.
         inplace: change the model itself.

@@ -33,7 +33,7 @@ class JoinHook:
         """Runs when all processes have finished.
 
         Args:
-            is_last_joiner: whether this process is one of those that finished last.
+            is_last_joiner: whether this process finished last; several may.
         """
 
 
@@ -65,7 +65,7 @@ class Joinable(ABC):
 
     @classmethod
     def __subclasshook__(cls, other: type) -> Any:
-        # DistributedDataParallel is one without this file, which few programs load.
+        # Told by its methods, so that DistributedDataParallel need not import this file.
         wanted = ("join_hook", "join_device", "join_process_group")
         joins = cls is Joinable and all(hasattr(other, name) for name in wanted)
         return True if joins else NotImplemented

@@ -1,12 +1,12 @@
 """Checkpoints that several processes write together, and any number of them reads."""
 
-from clew.distributed.checkpoint._layout import CheckpointException
-from clew.distributed.checkpoint._saving import async_save, load, save
-from clew.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
-from clew.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from clew.distributed.checkpoint.state_dict_loader import load_state_dict
-from clew.distributed.checkpoint.state_dict_saver import save_state_dict
-from clew.distributed.checkpoint.stateful import Stateful
+from ._layout import CheckpointException
+from ._saving import async_save, load, save
+from .default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from .filesystem import FileSystemReader, FileSystemWriter
+from .state_dict_loader import load_state_dict
+from .state_dict_saver import save_state_dict
+from .stateful import Stateful
 
 __all__ = [
     "CheckpointException",

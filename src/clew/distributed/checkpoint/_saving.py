@@ -111,7 +111,7 @@ class _Piece:
 
 
 def _writers(told: list[list[Any]]) -> dict[Any, int]:
-    """The rank that writes a piece, of those that have it; the work is spread over them.
+    """For each piece, which of the ranks that have it writes it; the work is spread over them.
 
     Args:
         told: each rank's keys with places.

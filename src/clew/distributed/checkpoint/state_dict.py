@@ -143,7 +143,8 @@ def _begin_state(optimizer: Any) -> bool:
             group["lr"] = rate
         for p in params:
             p.grad = None
-    # What begins otherwise than that step left it: counts, and sizes that follow the rate.
+    # That step changed some state that must be as before a first step: counts, and values that
+    # depend on the learning rate.
     begin: Any = getattr(optimizer, "_clew_init_state", lambda *_: None)
     for group in optimizer.param_groups:
         for p in group["params"]:
@@ -163,8 +164,8 @@ def get_optimizer_state_dict(
 ) -> dict[str, Any]:
     """Optimizers' state under the parameters' names: "state" and "param_groups".
 
-    For an optimizer that has not stepped yet this gives the state that it would begin with, so that
-    a checkpoint can be loaded into it; the optimizer stays as it was.
+    For an optimizer that has not stepped yet this gives its initial state, so that a checkpoint can
+    be loaded into it; the optimizer does not change.
 
     Args:
         model: the model.

@@ -394,7 +394,7 @@ def fully_shard(
     no inner one has. Make the optimizer afterwards.
 
     Args:
-        module: a module, or a list of them that are called one after the other; is changed.
+        module: a module, or a list of modules that are called in this order; changed in place.
         mesh: along its last dim parameters are cut; along a first of two they are copied. One of
             all processes if None. Parameters that `parallelize_module` cut along another part of
             the same larger mesh are cut further.

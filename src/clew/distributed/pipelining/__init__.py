@@ -1,6 +1,6 @@
 """A model in stages, one on each process; a batch goes through them in parts."""
 
-from clew.distributed.pipelining.schedules import Schedule1F1B, ScheduleGPipe
-from clew.distributed.pipelining.stage import PipelineStage
+from .schedules import Schedule1F1B, ScheduleGPipe
+from .stage import PipelineStage
 
 __all__ = ["PipelineStage", "Schedule1F1B", "ScheduleGPipe"]

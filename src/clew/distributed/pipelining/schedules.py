@@ -139,8 +139,8 @@ class ScheduleGPipe(_Schedule):
     Args:
         stage: this process's `PipelineStage`.
         n_microbatches: into how many parts a batch is cut.
-        loss_fn: takes the last stage's output and the target of a part; all stages give it, since
-            it says that there is a backward.
+        loss_fn: takes the last stage's output and the target of a part. All stages must give it:
+            without one there is no backward.
         args_chunk_spec, kwargs_chunk_spec, output_merge_spec: must be None: dim 0 is cut.
         scale_grads: divide gradients by the number of parts, for a loss that is a mean.
 
@@ -165,8 +165,8 @@ class Schedule1F1B(_Schedule):
     Args:
         stage: this process's `PipelineStage`.
         n_microbatches: into how many parts a batch is cut.
-        loss_fn: takes the last stage's output and the target of a part; all stages give it, since
-            it says that there is a backward.
+        loss_fn: takes the last stage's output and the target of a part. All stages must give it:
+            without one there is no backward.
         args_chunk_spec, kwargs_chunk_spec, output_merge_spec: must be None: dim 0 is cut.
         scale_grads: divide gradients by the number of parts, for a loss that is a mean.
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import clew
 from clew.distributed.device_mesh import DeviceMesh, init_device_mesh
-from clew.distributed.tensor import _rules as _rules  # it tells DTensor what to do
-from clew.distributed.tensor._api import DTensor, distribute_module, distribute_tensor
-from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+
+from . import _rules as _rules  # it tells DTensor what to do
+from ._api import DTensor, distribute_module, distribute_tensor
+from .placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = [
     "DTensor",

@@ -144,7 +144,7 @@ class DTensor(Tensor):
         Args:
             device_mesh: None, or its own.
             placements: how it is to lie along each dim of the mesh.
-            async_op: accepted; what was moved is there when this returns.
+            async_op: accepted; the move is complete when this returns.
             forward_dtype: the dtype in which it moves.
             backward_dtype: must be None.
         """

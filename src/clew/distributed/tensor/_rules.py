@@ -394,7 +394,7 @@ _PLAIN = set(
     is_contiguous get_device is_sparse is_meta
     """.split()
 )
-# Functions written in Python whose rule is that of the operation which they end in.
+# Functions written in Python that follow the rule of the operation they end in.
 _BY_PARTS = frozenset(("embedding",))
 RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys(_POINTWISE, _pointwise),

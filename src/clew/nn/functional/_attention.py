@@ -149,7 +149,7 @@ def _in_heads(x: Any, static: Any, what: str, batch_heads: int, head: int) -> An
 
 
 def _for_one_more(mask: Any) -> Any:
-    """A summand that leaves one more key as it is."""
+    """A mask with a column of zeros for one more key, which it thus leaves visible."""
     return None if mask is None else pad(mask, (0, 1))
 
 

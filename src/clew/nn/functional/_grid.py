@@ -177,7 +177,7 @@ def _composed_samples(input: Any, grid: Any, mode: str, padding_mode: str, align
         taps.append(_taps(coords, size, mode, padding_mode, align, beyond))
     index, weight = taps[0]
     for size, (at, part) in zip(spatial[1:], taps[1:], strict=True):
-        # Every place along this dim with every one along those before.
+        # Combines each place along this dim with each along the dims before.
         index = (index.unsqueeze(2) * size + at.unsqueeze(1)).flatten(1, 2)
         weight = (weight.unsqueeze(2) * part.unsqueeze(1)).flatten(1, 2)
     out = _gather_weighted(input.flatten(2), index, weight)

@@ -205,8 +205,8 @@ def _copies(shape: tuple[int, ...], factor: int) -> tuple[list[int], list[int], 
 def _resized(
     input: Any, size: Any, scale_factor: Any, recompute_scale_factor: bool | None
 ) -> tuple[list[int], list[float | None]]:
-    """The sizes of the last dims that interpolate is to make, and the factors it computes with:
-    None where that is the one that follows from the size."""
+    """The sizes of the last dims of interpolate's result, and the scale factors that it computes
+    with. A factor is None where it follows from the sizes."""
     try:
         n = input.dim() - 2
     except AttributeError:

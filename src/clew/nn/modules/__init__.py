@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .activation import CELU as CELU
 from .activation import ELU as ELU
 from .activation import GELU as GELU
@@ -165,6 +168,14 @@ from .transformer import TransformerDecoder as TransformerDecoder
 from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
 from .transformer import TransformerEncoder as TransformerEncoder
 from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
+
+if TYPE_CHECKING:
+    from . import channelshuffle as channelshuffle
+    from . import distance as distance
+    from . import flatten as flatten
+    from . import fold as fold
+    from . import pixelshuffle as pixelshuffle
+    from . import upsampling as upsampling
 
 __all__ = [
     "CELU",
@@ -331,3 +342,16 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
 ]
+
+# PyTorch's places of classes that are in reshaping.py: imported at their first use.
+_LATER = ("channelshuffle", "distance", "flatten", "fold", "pixelshuffle", "upsampling")
+
+
+if not TYPE_CHECKING:  # else checkers take any name to be there
+
+    def __getattr__(name: str) -> Any:
+        if name in _LATER:
+            return importlib.import_module(f"{__name__}.{name}")
+        from clew._namespace import missing_name
+
+        raise missing_name(__name__, name, globals())

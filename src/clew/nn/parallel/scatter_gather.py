@@ -15,7 +15,7 @@ def _need_one(name: str, devices: Any) -> None:
 
 
 def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
-    """The inputs for each device: there is one, and it gets them as they are.
+    """The inputs for each device, in a list: there is one device, which gets them unchanged.
 
     Args:
         inputs: tensors in containers.
@@ -38,7 +38,7 @@ def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
 
 
 def scatter_kwargs(inputs: Any, kwargs: Any, target_gpus: Any, dim: int = 0) -> tuple[Any, Any]:
-    """The inputs and named inputs for each device: there is one, and it gets them as they are.
+    """The inputs and named inputs for each device, of which there is one: unchanged, in lists.
 
     Args:
         inputs: tensors in containers.

@@ -76,7 +76,7 @@ class PackedSequence(
         return self._with(self.data.cpu())
 
     def pin_memory(self) -> PackedSequence:
-        """The same: there is no device that reads from this memory."""
+        """Itself, unchanged: no device would read from pinned memory."""
         return self
 
     def is_pinned(self) -> bool:

@@ -103,7 +103,7 @@ def functional_call(
     Args:
         module: the module.
         parameters_and_buffers: a dict of dotted names, or several dicts in a tuple.
-        args: positional arguments; one that is no tuple is the only one.
+        args: a tuple of positional arguments, or the only argument.
         kwargs: named arguments.
         tie_weights: tensors that the module shares stay shared.
         strict: all names must be given and known.

@@ -38,7 +38,7 @@ class DeadReLU(Rationed):
     operations = few = ("nn.functional.relu", "relu", "clamp", "_clamp", *LAYERS)
 
     SHARE = 0.9
-    # What leaves units that give 0 as they are.
+    # Nodes that pass zeros on as zeros.
     BETWEEN = ("MaskedDropout", "MaxPool2d", "AvgPool2d", "MaxPool1d", "AvgPool1d")
 
     def __init__(self, run: Any) -> None:

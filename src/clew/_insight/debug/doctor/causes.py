@@ -29,7 +29,7 @@ _EMPTY = "a parameter is never initialised"
 _NAMED = "a method is named, not called"
 _OLD = "the schedule sets the rate of an optimizer that does not step"
 _WEIGHTS = "a sampler has weights of classes, not of samples"
-# By mistake, those that it may follow from.
+# For each mistake, the mistakes that may have caused it.
 CAUSES = {
     _EXPLODING: {_RAW, _SCALED, _EMPTY},
     _RATE: {_RAW, _EXPLODING, _SCALED, _EMPTY, _ZERO_RATE, _NEVER_CLEARED},

@@ -391,7 +391,7 @@ class CriticTrainsGenerator(Rule):
 
     @staticmethod
     def _line(graph: Recorded, i: int) -> Place | None:
-        """The user's line that calls the critic: that of the loss made of what it gave."""
+        """The line of the loss that is computed from the critic's output."""
         number, found = i, graph.place(i)
         for _ in range(64):
             uses = graph.consumers(number)

@@ -128,9 +128,9 @@ class Overlap(Rule):
         self.samples: dict[int, set[int]] = {}
         self.loaders: dict[int, Any] = {}
         self.places: dict[int, Any] = {}
-        # By loader, the optimizers that stepped after its batches: those are trained with it. And
-        # those that had stepped last when it was read: what they train is evaluated with it. In
-        # cross-validation each part of the data is in both, for another model.
+        # By loader: `trains` has the optimizers that stepped after its batches; `judges` those that
+        # had stepped last when it was read, so that it evaluates what they train. In
+        # cross-validation each part of the data is in both, for different models.
         self.trains: dict[int, set[int]] = {}
         self.judges: dict[int, set[int]] = {}
         self.steps: dict[int, int] = {}

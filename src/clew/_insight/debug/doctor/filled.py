@@ -116,7 +116,7 @@ class _Text:
 
     @staticmethod
     def _fill_value(name: str, node: ast.Call) -> ast.expr | None:
-        """What is filled in, where it is not in the name."""
+        """The value that full() or fill_() is given; the other names say it themselves."""
         if "full" in name:
             named = [k.value for k in node.keywords if k.arg == "fill_value"]
             return next(iter((*node.args[1:2], *named)), None)
@@ -141,8 +141,8 @@ class _Text:
         return bool(given) and all(self.is_filled(value, at, depth) for value, at in given)
 
     def _bound(self, name: str, scope: _Scope) -> list[ast.expr] | None:
-        """What a variable is set to in a function's own body; None where that is not known, or
-        where other numbers are written into it."""
+        """All values that a function's own body assigns to a variable. None where some are unknown,
+        or where elements are written into it."""
         found: list[ast.expr] = []
         stored = 0
         for node in within(scope):
@@ -188,7 +188,7 @@ class _Text:
         return [(v, at) for v, at in found if not (isinstance(v, ast.Constant) and v.value is None)]
 
     def _attribute(self, name: str, depth: int) -> bool:
-        """Of an attribute: all that is given to one of this name in this file."""
+        """Whether all that this file assigns to attributes of this name is filled in."""
         found: list[tuple[ast.expr, int]] = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign):

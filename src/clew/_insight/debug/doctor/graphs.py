@@ -173,7 +173,7 @@ class Growing(Rule):
         self.root_before: dict[Any, int] = {}
         self.freed: set[int] = set()  # nodes that the last backward went through and let go of
         self.refused: Pass | None = None  # a backward that goes through some of them
-        # By the number of a node: the line that gave a variable what it made.
+        # By the number of a node: the line that assigned its result to a variable.
         self.variables: dict[int, Place] = {}
         self.looked: dict[Any, int] = {}  # by line of a backward: times that variables were noted
 
@@ -228,8 +228,8 @@ class Growing(Rule):
 
     @staticmethod
     def _carrier(pass_: Pass, before: int, variables: dict[int, Place]) -> tuple[Place | None, str]:
-        """The latest value of an earlier round that this one uses: what is carried over. Its place
-        is that of the variable that carries it, where the loop has one."""
+        """The latest value of an earlier round that this round uses. Its place is the line that
+        assigned it to a variable, if there is one."""
         columns = pass_.columns
         best = None
         for i, ins in enumerate(columns["inputs"]):

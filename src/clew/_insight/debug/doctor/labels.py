@@ -222,7 +222,7 @@ class OneClassBatches(Rule):
         self.last = batch
 
     def _source(self, labels: Any) -> Place | None:
-        """Where the loader was made that gave these labels."""
+        """The line that made the loader of these labels."""
         given = self.last.tensors if self.last is not None else []
         mine = any(np.array_equal(values(t).reshape(-1), labels) for t in given)
         return self.last.place(self.run) if self.last is not None and mine else None

@@ -177,7 +177,7 @@ def _shapes(module: Any) -> list[tuple[int, ...]]:
 
 
 def _own(tree: ast.AST, code: Any) -> list[ast.AST]:
-    """What stands in a function, without those inside of loops, which call what they call often."""
+    """The nodes of a function's body outside of loops, where one call may run many times."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
             if node.lineno - 8 < code.co_firstlineno <= node.lineno:

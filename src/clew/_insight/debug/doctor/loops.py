@@ -165,7 +165,7 @@ class UsedUp(SourceRule):
 
 
 def _stored(node: ast.AST) -> set[str]:
-    """The variable, if it is one, that gets a value here."""
+    """The variable that this node assigns, if it assigns one."""
     return {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
 
 

@@ -82,7 +82,7 @@ class EvaluatedInTrainingMode(Rule):
         self.same: dict[Any, tuple[int, int, int]] = {}
         self.used: set[Any] = set()  # marks that were seen in what was trained on
         self.drawn: set[int] = set()  # rounds in which results were drawn several times
-        # Parameters of models that ran so, as they were: a teacher's do not change.
+        # Copies of the parameters of models that ran in this mode: a teacher's do not change.
         self.first: dict[int, Any] = {}
 
     def operation(self, call: Call) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from clew import Tensor
 from clew._insight.debug.doctor.rule import values
 
-# Nodes that only hand values on, so that what made them lies behind.
+# Nodes that only hand values on: look behind them for the operation that made the values.
 HANDED_ON = (
     "View Reshape Squeeze Unsqueeze Transpose Permute Slice Select Clone ToDtype Flatten Index "
     "T Expand Alias Contiguous Movedim Narrow Unflatten"

@@ -161,7 +161,7 @@ class Observer:
                 Observation(self._shown, self._names, self._few, CALLS) if on else None
             )
             if on:  # backwards that ran meanwhile were not seen
-                # Where one began at a leaf, its node has the largest number that there is.
+                # A leaf's node has the largest number: a backward from a leaf says nothing here.
                 roots = (n for n in _C._backward_roots() if n < LEAF)
                 self.run.last_root = max(self.run.last_root, *roots, 0)
         elif not on and self._observation is not None:  # it rested

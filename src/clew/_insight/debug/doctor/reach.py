@@ -145,8 +145,8 @@ class LossDoesNotReach(Rule):
 
     @staticmethod
     def _cut_later(p: Tensor, whole: Any) -> tuple[Any, str] | None:
-        """Of a parameter that was used before another backward, as a generator's are: where what
-        was made of it was cut off on its way to this loss."""
+        """Where a parameter's result was cut off on its way to this loss, if the parameter was used
+        before an earlier backward, as a generator's is."""
         from clew._insight.graph.why import cut_text
 
         use = _C._recorded_use(p)

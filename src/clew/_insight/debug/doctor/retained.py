@@ -129,8 +129,9 @@ class EvaluationGrows(Rule):
             (self._sum if call.name == "add" else self._loss)(call, chain)
 
     def _loss(self, call: Call, chain: list[int]) -> None:
-        """Looks at a loss: whether it is made of what was made for the one before, and that of what
-        was made for the one before it. The terms of one batch's loss are made of what was there."""
+        """Whether this loss reads values that were made for the previous loss, which read values
+        made for the one before it, and so on. Terms of one batch's loss do not: what they read was
+        there before the first of them."""
         out = call.outputs[0]
         if out.grad_fn is None:
             return

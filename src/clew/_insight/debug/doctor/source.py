@@ -133,8 +133,8 @@ def overwriting(file: str, line: int) -> tuple[str, int] | None:
     return None
 
 
-# Methods of tensors that are in no other class under this name, and functions, that leave what
-# they are given as it is.
+# Methods and functions of tensors that do not change their arguments. No other class has methods
+# of these names.
 _METHODS = set(
     "clamp permute unsqueeze squeeze masked_fill detach contiguous relu sigmoid tanh softmax "
     "log_softmax requires_grad clamp_min clamp_max nan_to_num expand_as view_as".split()
@@ -187,7 +187,7 @@ class ThrownAway(SourceRule):
         return any(getattr(f, "attr", getattr(f, "id", "")) in _CLOCKS for f in called)
 
     def _wasted(self, call: ast.Call, scope: ast.AST) -> tuple[str, str] | None:
-        """What is called and on which variable, where the result is all that it does."""
+        """The name of a call without side effects, and its variable; None for other calls."""
         if any(k.arg in ("out", "inplace") for k in call.keywords):
             return None
         func, first = call.func, call.args[0] if call.args else None

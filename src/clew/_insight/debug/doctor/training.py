@@ -32,8 +32,9 @@ class ZeroGradForgotten(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        # By parameter: itself, the gradient that its optimizer's step left, and whether a backward
-        # since has added to it. It is held weakly: another one may be made where it was.
+        # By a parameter's id: the parameter, the gradient that its optimizer's step left, and
+        # whether a backward has added to this gradient since. The gradient is held weakly, because
+        # a new one may be made at its address.
         self.left: dict[int, tuple[Tensor, weakref.ref[Tensor], bool]] = {}
         self.held: dict[int, tuple[int, float]] = {}  # of optimizers: steps in a row, first norm
         self.place: Place | None = None
@@ -325,7 +326,7 @@ class RetainWithoutNeed(Rule):
                 del self.kept[key]
                 self._count(key, place, len(sequences))
         if pass_.how == "retaining":
-            # Of the line that says so, which may be a package's.
+            # The line that asked to keep the graph, which may be a package's.
             self.kept[pass_.key] = (nodes, placed(pass_.instruction))
 
     def _count(self, key: Any, place: Place | None, count: int) -> None:

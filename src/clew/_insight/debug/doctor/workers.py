@@ -148,7 +148,7 @@ def _constant_seed(node: ast.AST, code: CodeType) -> str:
 
 
 def _parts(loader: Any) -> list[Any]:
-    """A loader's dataset, those in it, and what they make samples by."""
+    """A loader's dataset, and the datasets and transforms inside it."""
     parts = [loader.dataset]
     for part in parts:
         for name in _INSIDE:
@@ -159,8 +159,8 @@ def _parts(loader: Any) -> list[Any]:
 
 
 def _draws_from(part: Any, attribute: str) -> bool:
-    """Whether what makes a sample uses an attribute of self: the method that is called for it, or
-    one that it calls."""
+    """Whether an attribute of self is read by the method that makes a sample, or by a method that
+    this one calls."""
     if any(_SEEDED & set(method.__code__.co_names) for method in _methods(part)):
         return False  # by sample, or by worker
     return any(
@@ -231,8 +231,8 @@ class WorkersUnseeded(Rule):
 
 
 def _run_by_workers(loader: Any) -> list[FunctionType]:
-    """The user's functions: what the loader calls, of its dataset and those in it the methods that
-    make samples, and those that they call."""
+    """The user's functions that workers run: worker_init_fn, collate_fn, the methods by which the
+    dataset and the datasets inside it make samples, and the functions that these call."""
     found: list[Any] = [loader.worker_init_fn, loader.collate_fn]
     datasets = [loader.dataset]
     for dataset in datasets:

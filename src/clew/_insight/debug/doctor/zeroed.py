@@ -212,8 +212,8 @@ class LeftForAnother(Rule):
 
     def __init__(self, run: Any) -> None:
         super().__init__(run)
-        # The backwards that reached an optimizer's parameters: the optimizers that they reached,
-        # where they ran, and those that have stepped since.
+        # Backwards that reached parameters of optimizers. Of each: these optimizers, the line, and
+        # the optimizers that have stepped since.
         self.last: dict[int, tuple[set[int], Place | None, set[int]]] = {}
         # By optimizer: where the gradients were left, and where others were added to them.
         self.mixed: dict[int, tuple[Place, Place]] = {}

@@ -23,11 +23,11 @@ _parallel: contextvars.ContextVar[bool] = contextvars.ContextVar("loss_parallel"
 
 @contextmanager
 def loss_parallel() -> Iterator[None]:
-    """Within it `cross_entropy` leaves logits that are cut along the classes where they are.
+    """A region in which `cross_entropy` takes logits cut along the classes without gathering them.
 
     The target may be a plain tensor, the same on all processes. Run backward within it too. With
     `weight`, `label_smoothing` or a target of probabilities, and on a mesh of several dims, the
-    logits are put together as they are elsewhere.
+    logits are gathered, as outside.
 
     Example:
         >>> import clew.distributed as dist

@@ -1,0 +1,15 @@
+G = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4))
+D = nn.Sequential(nn.Linear(4, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+og = clew.optim.Adam(G.parameters(), lr=2e-4)
+od = clew.optim.Adam(D.parameters(), lr=2e-4)
+bce = nn.BCEWithLogitsLoss()
+for step in range(10):
+    od.zero_grad()
+    bce(D(x), clew.ones(64, 1)).backward()
+    with clew.no_grad():
+        fake = G(clew.randn(64, 4))
+    bce(D(fake), clew.zeros(64, 1)).backward()
+    od.step()
+    og.zero_grad()
+    bce(D(G(clew.randn(64, 4))), clew.ones(64, 1)).backward()
+    og.step()

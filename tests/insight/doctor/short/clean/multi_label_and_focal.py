@@ -1,0 +1,13 @@
+net = nn.Sequential(nn.Linear(4, 16), nn.GELU(), nn.Dropout(0.1), nn.Linear(16, 3))
+opt = clew.optim.AdamW(net.parameters(), lr=1e-2)
+y = F.one_hot(labels, 3).float()
+for step in range(8):
+    net.train()
+    opt.zero_grad(set_to_none=False)
+    z = net(x)
+    bce = F.binary_cross_entropy_with_logits(z, y, reduction="none")
+    p = z.sigmoid()
+    focal = (bce * (1 - p * y - (1 - p) * (1 - y)) ** 2).mean()
+    dice = 1 - (2 * (p * y).sum() + 1) / (p.sum() + y.sum() + 1)
+    (focal + dice).backward()
+    opt.step()

@@ -1,0 +1,10 @@
+table, head = nn.Embedding(50, 4, sparse=True), nn.Linear(4, 3)
+opt1 = clew.optim.SparseAdam(table.parameters(), lr=0.01)
+opt2 = clew.optim.Adam(head.parameters(), lr=0.01)
+words = clew.randint(0, 50, (64,))
+for step in range(6):
+    opt1.zero_grad()
+    opt2.zero_grad()
+    F.cross_entropy(head(table(words)), labels).backward()
+    opt1.step()
+    opt2.step()

@@ -1,0 +1,17 @@
+G = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4))
+D = nn.Sequential(nn.Linear(4, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+og = clew.optim.Adam(G.parameters(), lr=1e-4)
+od = clew.optim.Adam(D.parameters(), lr=1e-4)
+for step in range(4):
+    for _ in range(3):
+        od.zero_grad()
+        fake = G(clew.randn(64, 4)).detach()
+        mix = clew.rand(64, 1)
+        mixed = (mix * x + (1 - mix) * fake).requires_grad_()
+        (g,) = clew.autograd.grad(D(mixed).sum(), mixed, create_graph=True)
+        penalty = ((g.norm(2, dim=1) - 1) ** 2).mean()
+        (D(fake).mean() - D(x).mean() + 10 * penalty).backward()
+        od.step()
+    og.zero_grad()
+    (-D(G(clew.randn(64, 4))).mean()).backward()
+    og.step()

@@ -1,0 +1,13 @@
+import random
+clew.seed()
+class Noise(Dataset):
+    def __len__(self):
+        return 32
+    def __getitem__(self, i):
+        return np.random.rand(4).astype("float32") + random.random()
+net = nn.Linear(4, 1)
+opt = clew.optim.SGD(net.parameters(), lr=0.01)
+for inputs in DataLoader(Noise(), batch_size=8, num_workers=2):
+    opt.zero_grad()
+    net(inputs).square().mean().backward()
+    opt.step()

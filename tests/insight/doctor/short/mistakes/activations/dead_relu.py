@@ -1,0 +1,8 @@
+# mistake: dead ReLU
+net = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 1))
+opt = clew.optim.SGD(net.parameters(), lr=0.01)
+net[0].bias.data.fill_(-50.0)  #-
+for step in range(6):
+    opt.zero_grad()
+    F.mse_loss(net(x), target).backward()  # elsewhere
+    opt.step()

@@ -1,0 +1,11 @@
+# mistake: running total
+net = nn.Linear(4, 1)
+opt = clew.optim.SGD(net.parameters(), lr=0.01)
+total = 0.0
+for step in range(8):
+    opt.zero_grad()
+    loss = F.mse_loss(net(x), target)
+    loss.backward()
+    opt.step()
+    total += loss  #- here
+    total += loss.item()  #+

@@ -1,0 +1,9 @@
+# mistake: labels outside
+net = nn.Linear(4, 1)
+opt = clew.optim.SGD(net.parameters(), lr=0.01)
+y = (x[:, :1] > 0).float()
+y = y + 1  #-
+for step in range(6):
+    opt.zero_grad()
+    F.binary_cross_entropy_with_logits(net(x), y).backward()  # here
+    opt.step()

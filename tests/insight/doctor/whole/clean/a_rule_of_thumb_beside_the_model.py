@@ -1,0 +1,12 @@
+net = nn.Sequential(nn.Linear(1, 32), nn.ReLU(), nn.Linear(32, 1))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(64, 1)
+    y = (x + 0.1 * torch.randn(64, 1) > 0.6).float()
+    score = net(x)
+    loss = F.binary_cross_entropy_with_logits(score, y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    right = ((score > 0).float() == y).float().mean()
+    thumb = ((x > 0.5).float() == y).float().mean()

@@ -1,0 +1,13 @@
+one, two = nn.Linear(6, 1), nn.Linear(6, 1)
+opt1 = torch.optim.SGD(one.parameters(), lr=0.01)
+opt2 = torch.optim.SGD(two.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu")
+for i in range(6):
+    x = torch.randn(32, 6)
+    opt1.zero_grad()
+    opt2.zero_grad()
+    scaler.scale(F.mse_loss(one(x), x[:, :1])).backward()
+    F.mse_loss(two(x), x[:, 1:2]).backward()
+    opt2.step()
+    scaler.step(opt1)
+    scaler.update()

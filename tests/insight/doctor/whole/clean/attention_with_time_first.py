@@ -1,0 +1,11 @@
+rnn, score, out = nn.LSTM(6, 24), nn.Linear(24, 1), nn.Linear(24, 3)
+net = nn.ModuleList([rnn, score, out])
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(11, 16, 6)
+    h, _ = rnn(x)
+    w = F.softmax(score(h), dim=0)
+    loss = F.cross_entropy(out((w * h).sum(0)), x[:, :, :3].sum(0).argmax(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()

@@ -1,0 +1,11 @@
+a = nn.Linear(3, 3, bias=False)
+b = nn.Linear(3, 3, bias=False)
+oa = torch.optim.SGD(a.parameters(), lr=0.2)
+ob = torch.optim.SGD(b.parameters(), lr=0.2, maximize=True)
+for step in range(16):
+    oa.zero_grad()
+    (a.weight * b.weight).sum().backward()
+    oa.step()
+    ob.zero_grad()
+    (a.weight * b.weight).sum().backward()
+    ob.step()

@@ -1,0 +1,11 @@
+encoder, decoder, probe = nn.Linear(6, 3), nn.Linear(3, 6), nn.Linear(3, 1)
+one = torch.optim.Adam([*encoder.parameters(), *probe.parameters()], lr=1e-3)
+two = torch.optim.Adam(decoder.parameters(), lr=1e-3)
+for i in range(6):
+    x = torch.randn(20, 6)
+    one.zero_grad()
+    F.mse_loss(probe(encoder(x)), x[:, :1]).backward()
+    one.step()
+    two.zero_grad()
+    F.mse_loss(decoder(encoder(x).round()), x).backward()
+    two.step()

@@ -1,0 +1,15 @@
+actor = nn.Sequential(nn.Linear(5, 16), nn.Tanh(), nn.Linear(16, 2))
+old = copy.deepcopy(actor).requires_grad_(False)
+opt = torch.optim.Adam(actor.parameters(), lr=3e-3)
+for i in range(14):
+    x = torch.randn(64, 5)
+    with torch.no_grad():
+        before = torch.distributions.Categorical(logits=old(x))
+        a = before.sample()
+        gain = torch.where(a == (x[:, 0] > 0).long(), 1.0, -1.0)
+    now = torch.distributions.Categorical(logits=actor(x))
+    ratio = (now.log_prob(a) - before.log_prob(a)).exp()
+    opt.zero_grad()
+    (-(ratio * gain).mean() - 0.01 * now.entropy().mean()).backward()
+    opt.step()
+    old.load_state_dict(actor.state_dict())

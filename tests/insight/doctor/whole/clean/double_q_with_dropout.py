@@ -1,0 +1,10 @@
+net = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 2))
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    s, following, action = torch.randn(32, 4), torch.randn(32, 4), torch.randint(0, 2, (32, 1))
+    best = net(following).detach().argmax(1, keepdim=True)
+    value = torch.randn(32) + 0.9 * net(following).detach().gather(1, best).squeeze(1)
+    loss = F.smooth_l1_loss(net(s).gather(1, action).squeeze(1), value)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()

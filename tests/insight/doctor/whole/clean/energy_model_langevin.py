@@ -1,0 +1,15 @@
+E = nn.Sequential(nn.Linear(2, 32), nn.SiLU(), nn.Linear(32, 1))
+opt = torch.optim.Adam(E.parameters(), 1e-3)
+chain = torch.randn(64, 2)
+for step in range(10):
+    data = torch.randn(64, 2) * 0.3 + torch.tensor([1.0, 0.0])
+    x = chain.clone().requires_grad_(True)
+    for _ in range(5):
+        (g,) = torch.autograd.grad(E(x).sum(), x)
+        x = (x - 0.1 * g + 0.05 * torch.randn_like(x)).detach().requires_grad_(True)
+    chain = x.detach()
+    real, fake = E(data), E(chain)
+    loss = real.mean() - fake.mean() + 0.01 * (real.pow(2).mean() + fake.pow(2).mean())
+    opt.zero_grad()
+    loss.backward()
+    opt.step()

@@ -1,0 +1,13 @@
+gate = nn.Linear(6, 3)
+experts = nn.ModuleList(nn.Linear(6, 8) for _ in range(3))
+out = nn.Linear(8, 1)
+net = nn.ModuleList([gate, experts, out])
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    x = torch.randn(16, 6)
+    w = F.softmax(gate(x), dim=0)
+    h = torch.stack([expert(x) for expert in experts], dim=1)
+    loss = F.mse_loss(out((w.unsqueeze(-1) * h).sum(1)), x.sum(1, keepdim=True))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()

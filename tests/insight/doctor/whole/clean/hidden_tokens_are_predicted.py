@@ -1,0 +1,13 @@
+embed, out = nn.Embedding(30, 16, padding_idx=0), nn.Linear(16, 30)
+body = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 1)
+net = nn.ModuleList([embed, body, out])
+opt = torch.optim.Adam(net.parameters(), lr=1e-3)
+for i in range(8):
+    length = torch.randint(4, 13, (16, 1))
+    ids = torch.randint(2, 30, (16, 12)).masked_fill(torch.arange(12) >= length, 0)
+    chosen = (torch.rand(16, 12) < 0.3) & (ids != 0)
+    h = body(embed(ids.masked_fill(chosen, 1)), src_key_padding_mask=ids == 0)
+    loss = F.cross_entropy(out(h).transpose(1, 2), ids.masked_fill(~chosen, -100))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()

@@ -1,0 +1,16 @@
+net = nn.Sequential(nn.Linear(10, 48), nn.ReLU(), nn.Linear(48, 5))
+opt = torch.optim.SGD(net.parameters(), lr=0.03, momentum=0.9, nesterov=True, weight_decay=5e-4)
+W = torch.randn(10, 5)
+for step in range(20):
+    xl, xu = torch.randn(16, 10), torch.randn(64, 10)
+    weak, strong = xu + 0.05 * torch.randn_like(xu), xu + 0.4 * torch.randn_like(xu)
+    logits = net(torch.cat([xl, weak, strong]))
+    l, w, s = logits.split([16, 64, 64])
+    with torch.no_grad():
+        conf, pseudo = w.softmax(-1).max(-1)
+        mask = (conf > 0.95).float()
+    sup = F.cross_entropy(l, (xl @ W).argmax(1))
+    unsup = (F.cross_entropy(s, pseudo, reduction="none") * mask).mean()
+    opt.zero_grad()
+    (sup + unsup).backward()
+    opt.step()

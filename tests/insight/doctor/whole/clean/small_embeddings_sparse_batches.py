@@ -1,0 +1,10 @@
+table = nn.Embedding(1000, 8)
+out = nn.Linear(8, 1)
+nn.init.normal_(table.weight, std=0.01)
+optimizer = torch.optim.Adam([*table.parameters(), *out.parameters()], lr=1e-2)
+for step in range(16):
+    words = torch.randint(0, 1000, (64,))
+    loss = F.binary_cross_entropy_with_logits(out(table(words)).squeeze(1), (words % 2).float())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()

@@ -1,0 +1,18 @@
+q = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+target = copy.deepcopy(q)
+def renew():
+    target.load_state_dict(q.state_dict())
+hooks = [(100, renew)]
+opt = torch.optim.Adam(q.parameters(), lr=1e-3)
+for step in range(40):
+    s, s2, r = torch.randn(16, 4), torch.randn(16, 4), torch.randn(16)
+    a, done = torch.randint(2, (16,)), torch.rand(16) < 0.1
+    with torch.no_grad():
+        y = r + 0.9 * ~done * target(s2).max(1).values
+    loss = F.smooth_l1_loss(q(s).gather(1, a[:, None]).squeeze(1), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    for every, hook in hooks:
+        if step % every == every - 1:
+            hook()

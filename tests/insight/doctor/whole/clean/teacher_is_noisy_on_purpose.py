@@ -1,0 +1,11 @@
+teacher = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 2))
+teacher.requires_grad_(False)
+teacher.train()
+student = nn.Linear(6, 2)
+opt = torch.optim.Adam(student.parameters(), lr=1e-3)
+for i in range(10):
+    x = torch.randn(32, 6)
+    loss = F.mse_loss(student(x).softmax(1), teacher(x).softmax(1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
