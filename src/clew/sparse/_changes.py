@@ -7,10 +7,13 @@ from typing import Any
 import clew
 from clew import _C
 from clew._C import Tensor
+from clew.sparse._blocked import Blocked
+from clew.sparse._products import addmm
 from clew.sparse._products import matmul as product
 from clew.sparse._reductions import sum as sum_over
 from clew.sparse._rules import (
     _ZERO_STAYS,
+    LINEAR,
     RULES,
     _as_layout_of,
     _dim_of,
@@ -18,6 +21,8 @@ from clew.sparse._rules import (
     add,
     cat,
     div,
+    index_select,
+    mul,
     mul_,
     narrow,
     select,
@@ -29,7 +34,7 @@ from clew.sparse._rules import (
 )
 from clew.sparse._tensor import Compressed, Coo, Pattern, _Sparse, compressed, coo, is_same_pattern
 
-__all__: list[str] = []
+__all__ = ["take"]
 
 
 def _sum_of_places(x: Any) -> Any:
@@ -40,7 +45,7 @@ def _sum_of_places(x: Any) -> Any:
 # ---- in place ----
 
 
-def _take(x: Any, made: Any) -> Any:
+def take(x: Any, made: Any) -> Any:
     """Gives a tensor the elements and the places of another one of its layout."""
     x._elements, x._pattern = made._elements, made._pattern
     if isinstance(x, Coo):
@@ -83,7 +88,7 @@ def _adding(name: str, sign: int) -> Any:
             return made
         if made.dtype is not x.dtype:
             raise RuntimeError(f"{name}: a result of {made.dtype} cannot be written into {x.dtype}")
-        return _take(x, made)
+        return take(x, made)
 
     return rule
 
@@ -112,23 +117,30 @@ def _add_to_dense(name: str, dense: Tensor, y: Any, alpha: Any) -> Tensor:
 
 
 def _mul_(x: Any, y: Any) -> Any:
-    if isinstance(x, _Sparse):
+    if not isinstance(x, _Sparse):
+        return x.mul_(y.to_dense())
+    if not isinstance(y, Tensor) or _is_number(y):
         return mul_(x, y)
-    return x.mul_(y.to_dense())
+    _need_no_leaf("mul_", x)
+    made = mul(x, y)
+    if made is NotImplemented or made.layout is not x.layout:
+        return NotImplemented
+    if made.dtype is not x.dtype:
+        raise RuntimeError(f"mul_: a result of {made.dtype} cannot be written into {x.dtype}")
+    return take(x, made)
 
 
 def _zero_(x: Any) -> Any:
     """No elements are left, unless somebody trains them."""
     zero_(x)
-    return x if x.requires_grad else _take(x, zeros_like(x))
+    return x if x.requires_grad else take(x, zeros_like(x))
 
 
 def _written(name: str) -> Any:
     call = getattr(Tensor, name + "_")
 
     def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
-        linear = name in ("neg", "negative", "positive", "conj", "conj_physical")
-        if not x.is_coalesced() and not linear:
+        if not x.is_coalesced() and name not in LINEAR:
             raise RuntimeError(
                 f"{name}_: elements of equal places must be added up first: use .coalesce()"
             )
@@ -159,6 +171,12 @@ def _hstack(tensors: Any) -> Any:
     return cat(tensors, 0 if tensors[0].dim() == 1 else 1)
 
 
+def _dstack(tensors: Any) -> Any:
+    n = tensors[0].dim()
+    rows = [unsqueeze(x, 0) if n == 1 else x for x in tensors]
+    return cat([unsqueeze(x, 2) if n < 3 else x for x in rows], 2)
+
+
 def _vstack(tensors: Any) -> Any:
     return cat(tensors) if tensors[0].dim() > 1 else _stack(tensors)
 
@@ -187,6 +205,39 @@ def _ones_like(x: Any, **options: Any) -> Any:
     if isinstance(x, Coo) or any(v not in (None, False) for v in options.values()):
         return NotImplemented
     return x._with(clew.ones_like(x._elements, requires_grad=False))
+
+
+def _full_like(x: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Any:
+    """The number at the places of the tensor, as in PyTorch; it has no rule for coordinates."""
+    if isinstance(x, Coo) or any(v not in (None, False) for v in options.values()):
+        return NotImplemented
+    return x._with(clew.full_like(x._elements.detach(), fill_value, dtype=dtype))
+
+
+def _fill_(x: Any, value: Any) -> Any:
+    if isinstance(x, Coo):
+        return NotImplemented
+    x._elements.fill_(value)
+    return x
+
+
+def _embedding(weight: Any, indices: Any, *more: Any) -> Any:
+    """Rows of a table in coordinates."""
+    if not isinstance(weight, Coo) or isinstance(indices, _Sparse) or indices.dim() != 1:
+        return NotImplemented
+    return index_select(weight, 0, indices)
+
+
+def _addmm_(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    if isinstance(x, _Sparse):
+        return NotImplemented
+    return x.copy_(addmm(x, mat1, mat2, beta=beta, alpha=alpha))
+
+
+def _addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    if isinstance(x, _Sparse) or isinstance(vec, _Sparse) or vec.dim() != 1:
+        return NotImplemented
+    return clew.add(x if beta == 1 else x * beta, product(mat, vec), alpha=alpha)
 
 
 def _new_zeros(x: Any, size: Any, *more: Any, dtype: Any = None, **options: Any) -> Any:
@@ -222,6 +273,18 @@ def _div(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
 
 def _floor_divide(x: Any, y: Any) -> Any:
     return _div(x, y, rounding_mode="floor")
+
+
+def _floor_divide_(x: Any, y: Any) -> Any:
+    if not isinstance(x, _Sparse) or not _is_number(y):
+        return NotImplemented
+    if x.is_coalesced():
+        x._elements.floor_divide_(y)
+        return x
+    _need_no_leaf("floor_divide_", x)
+    made = x.coalesce()
+    made._elements.floor_divide_(y)
+    return take(x, made)
 
 
 def _nan_to_num(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -287,7 +350,9 @@ RULES.update(
         "sub_": _adding("sub_", -1),
         "mul_": _mul_,
         "zero_": _zero_,
+        "floor_divide_": _floor_divide_,
         "stack": _stack,
+        "dstack": _dstack,
         "hstack": _hstack,
         **dict.fromkeys(("vstack", "row_stack"), _vstack),
         "unbind": _unbind,
@@ -295,6 +360,14 @@ RULES.update(
         "empty_like": _empty_like,
         "ones_like": _ones_like,
         **dict.fromkeys(("new_zeros", "new_empty"), _new_zeros),
+        "full_like": _full_like,
+        "fill_": _fill_,
+        "clone": lambda x, memory_format=None: x.clone(),
+        "detach": lambda x: x.detach(),
+        "_embedding": _embedding,
+        "addmm_": _addmm_,
+        "addmv": _addmv,
+        "new_tensor": lambda x, data, **options: x._elements.new_tensor(data, **options),
         "is_same_size": _is_same_size,
         "type_as": lambda x, other: x.to(other.dtype),
         **dict.fromkeys(("div", "divide", "true_divide"), _div),
@@ -306,5 +379,15 @@ RULES.update(
         "sum": _sum,
         "bmm": _batches,
         "matmul": _matmul,
+    }
+)
+Blocked._rules.update(
+    {
+        name: RULES[name]
+        for name in (
+            *(n + "_" for n in _ZERO_STAYS if n + "_" in RULES),
+            *"zero_ zeros_like ones_like empty_like full_like fill_ is_same_size clone".split(),
+            *"detach type_as dropout".split(),
+        )
     }
 )

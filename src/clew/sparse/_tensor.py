@@ -98,6 +98,20 @@ class _Sparse(Structured):
         _of_layout(n, "sparse_csc") for n in ("ccol_indices", "row_indices")
     )
 
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        if dtype is not None:
+            return super().type(dtype, non_blocking)
+        home, name = self._elements.type().rsplit(".", 1)
+        return f"{home}.sparse.{name}"
+
+    def numpy(self, *, force: bool = False) -> Any:
+        raise TypeError(
+            f"numpy: a tensor of layout {self.layout} is no array; convert first with .to_dense()"
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        self.numpy()
+
     @property
     def H(self) -> Any:
         return self.adjoint()
@@ -184,6 +198,22 @@ class Coo(_Sparse):
         """Says whether places are sorted and named once, which nobody checks, as in PyTorch."""
         self._coalesced = bool(coalesced)
         return self
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """False, as in PyTorch: places are not those of a dense tensor's elements."""
+        return False
+
+    def stride(self, dim: Any = None) -> Any:
+        """Zeros, as in PyTorch."""
+        return (0,) * self.dim() if dim is None else 0
+
+    @property
+    def real(self) -> Any:
+        return self._with(self._elements.real)
+
+    @property
+    def imag(self) -> Any:
+        return self._with(self._elements.imag)
 
     def sparse_dim(self) -> int:
         """How many dims the indices name."""
