@@ -111,6 +111,12 @@ class FunctionCtx(_C.Node):
         """
         self._materialize = value
 
+    def _is_passed_by(self) -> bool:
+        """Whether tangents are looked for that the Function's own rule has given already."""
+        from clew.autograd._tangents import _levels
+
+        return self._function.jvp is not Function.jvp and any(x.sweeping for x in _levels)
+
     def _run_backward(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         function = self._function
         if function.vjp is not Function.vjp:
@@ -120,6 +126,8 @@ class FunctionCtx(_C.Node):
                     f"Function is not allowed"
                 )
             got = function.vjp(self, *grads)
+        elif function.backward is Function.backward and self._is_passed_by():
+            return (None,) * len(self.needs_input_grad)
         else:
             got = function.backward(self, *grads)
         got = got if isinstance(got, tuple) else (got,)
