@@ -224,6 +224,9 @@ def grad(
     if allow_unused is None:
         allow_unused = materialize_grads
     roots, wanted = tensors_of(outputs), tensors_of(inputs)
+    if not roots or not wanted:
+        empty = "inputs" if roots else "outputs"
+        raise RuntimeError(f"grad: {empty} cannot be empty; give at least one tensor")
     starts = [None] * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
     if _has_parts(roots, wanted, grad_outputs):
