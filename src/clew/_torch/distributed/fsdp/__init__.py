@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew._torch.absent import _SHARDED, absent
+from clew._torch.absent import _FULLY, absent
 from clew._torch.distributed.fsdp.api import (
     BackwardPrefetch,
     CPUOffload,
@@ -54,4 +54,4 @@ __all__ = [
 ]
 
 for _name in "FlatParameter FullyShardedDataParallel OptimStateKeyType".split():
-    globals()[_name] = absent("distributed.fsdp", _name, _SHARDED)
+    globals()[_name] = absent("distributed.fsdp", _name, _FULLY)
