@@ -418,7 +418,7 @@ def test_what_a_compiler_would_tell():
         ("distributed.rpc", "rpc_sync", "all_gather_object"),
         ("distributed.launcher.api", "elastic_launch", "clew launch"),
         ("distributed.checkpoint.storage", "StorageReader", r"distributed.checkpoint.save"),
-        ("distributed.fsdp.wrap", "ModuleWrapPolicy", "fully_shard"),
+        ("distributed.fsdp._runtime_utils", "_lazy_init", "fully_shard"),
         ("distributed.tensor.debug", "CommDebugMode", "parallelize_module"),
         ("distributed.algorithms.ddp_comm_hooks.ddp_zero_hook", "hook_with_zero_step", "powerSGD"),
     ],

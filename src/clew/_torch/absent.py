@@ -100,13 +100,6 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed.elastic.multiprocessing.api": (_STARTED, "DefaultLogsSpecs"),
     "distributed.fsdp._common_utils": (_FULLY, "_FSDPState _named_parameters_with_duplicates"),
     "distributed.fsdp._runtime_utils": (_FULLY, ""),
-    "distributed.fsdp.sharded_grad_scaler": (_FULLY, "ShardedGradScaler"),
-    "distributed.fsdp.wrap": (
-        _FULLY,
-        "CustomPolicy ModuleWrapPolicy _module_wrap_policy "
-        "_or_policy _wrap always_wrap_policy enable_wrap "
-        "lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
-    ),
     "distributed.launcher": (_STARTED, ""),
     "distributed.launcher.api": (_STARTED, "LaunchConfig elastic_launch"),
     "distributed.nn.api": (_RPC, ""),
