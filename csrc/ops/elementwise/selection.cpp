@@ -11,6 +11,7 @@
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
+#include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
 #include "ops/number_fits.h"
@@ -171,7 +172,7 @@ void masked_fill_run(const Call& c, Tensors& outs) {
   require(x.is_complex() || !value.is_complex() || x.dtype() == DType::Bool,
           "masked_fill: a complex value does not fit ", x);
   require_held(c.name(), value, x.dtype());
-  outs.push_back(pick(mask, to_dtype(value, x.dtype()), x));
+  outs.push_back(contiguous(pick(mask, to_dtype(value, x.dtype()), x)));
 }
 constexpr OpDef masked_fill_op = composite({
     .signature = "masked_fill(Tensor input, Tensor mask, Operand value) -> Tensor",
@@ -479,7 +480,7 @@ Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other) 
   return pick(condition, to_dtype(input, d), to_dtype(other, d));
 }
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Scalar& value) {
-  return pick(mask, scalar_tensor(value, input.dtype()), input);
+  return contiguous(pick(mask, scalar_tensor(value, input.dtype()), input));
 }
 Tensor maximum(const Tensor& input, const Tensor& other) {
   return apply(maximum_op, {input, other});
