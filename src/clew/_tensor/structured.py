@@ -114,6 +114,10 @@ class Structured(Tensor):
         """Other values in the same places."""
         raise NotImplementedError
 
+    def _of_gradient(self, values: Tensor) -> Any:
+        """The tensor's gradient, of the gradient of its values."""
+        return self._with(values)
+
     def _has_places_of(self, other: Any) -> bool:
         """Whether the elements of another one are in the same places, in the same order."""
         raise NotImplementedError
@@ -157,7 +161,7 @@ class Structured(Tensor):
     @property
     def grad(self) -> Any:
         got = self._elements.grad
-        return None if got is None else self._with(got)
+        return None if got is None else self._of_gradient(got)
 
     @grad.setter
     def grad(self, value: Any) -> None:

@@ -317,7 +317,8 @@ def _grad_of_parts(
         materialize_grads=zeros,
     )
     return tuple(
-        t._with(g) if _is_structured(t) and g is not None else g for t, g in zip(wanted, found)
+        t._of_gradient(g) if _is_structured(t) and g is not None else g
+        for t, g in zip(wanted, found)
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import clew
 from clew import _C
 from clew._C import Tensor
@@ -32,7 +34,17 @@ from clew.sparse._rules import (
     zero_,
     zeros_like,
 )
-from clew.sparse._tensor import Compressed, Coo, Pattern, _Sparse, compressed, coo, is_same_pattern
+from clew.sparse._tensor import (
+    Compressed,
+    Coo,
+    Pattern,
+    _Sparse,
+    compressed,
+    coo,
+    first_of_places,
+    flat_places,
+    is_same_pattern,
+)
 
 __all__ = ["take"]
 
@@ -67,6 +79,23 @@ def _need_no_leaf(name: str, x: Any) -> None:
     )
 
 
+def _added_within(x: Any, y: Any, alpha: Any) -> bool:
+    """Adds to a trained tensor in coordinates what lies at places that it has; False where it is
+    none, or does not have them all.
+    """
+    if not (isinstance(x, Coo) and isinstance(y, Coo) and x.requires_grad and x.is_leaf):
+        return False
+    if _C.is_grad_enabled() or x.sparse_dim() != y.sparse_dim() or not x._nnz():
+        return False
+    places, first = first_of_places(x)
+    wanted = flat_places(y._ind, tuple(y.shape[: y.sparse_dim()])).numpy()
+    at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
+    if not np.array_equal(places[at], wanted) or y.dtype is not x.dtype:
+        return False
+    x._elements.index_add_(0, clew.from_numpy(first[at]), y._elements, alpha=alpha)
+    return True
+
+
 def _adding(name: str, sign: int) -> Any:
     def rule(x: Any, y: Any, *, alpha: Any = 1) -> Any:
         alpha = alpha * sign
@@ -81,6 +110,8 @@ def _adding(name: str, sign: int) -> Any:
             )
         if x.layout is y.layout and is_same_pattern(x, y):
             x._elements.add_(y._elements, alpha=alpha)
+            return x
+        if _added_within(x, y, alpha):
             return x
         _need_no_leaf(name, x)
         made = add(x, y, alpha=alpha)

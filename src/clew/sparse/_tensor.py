@@ -230,6 +230,16 @@ class Coo(_Sparse):
     def _with(self, values: Tensor) -> Coo:
         return coo(self._ind, values, self.shape, self._coalesced, self._pattern)
 
+    def _of_gradient(self, values: Tensor) -> Coo:
+        """Each place once: elements of equal places have the same gradient, that of their sum."""
+        if self._coalesced:
+            return self._with(values)
+        first = first_of_places(self)[1]
+        if len(first) == self._nnz():
+            return self._with(values)
+        at = clew.from_numpy(first)
+        return coo(self._ind.index_select(1, at), values.index_select(0, at), self.shape, True)
+
     def _known_coalesced(self) -> Coo:
         """The tensor marked as coalesced, if its places rise."""
         self._coalesced = self._coalesced or is_sorted(self)
@@ -405,6 +415,13 @@ def flat_places(ind: Tensor, sizes: tuple[int, ...]) -> Tensor:
     for row, n in zip(ind.unbind(0), sizes):
         flat = flat * n + row
     return flat
+
+
+def first_of_places(tensor: Coo) -> tuple[Any, Any]:
+    """The places of a tensor, rising, and the first element of each; as arrays."""
+    flat = flat_places(tensor._ind, tuple(tensor.shape[: tensor.sparse_dim()])).numpy()
+    places, first = np.unique(flat, return_index=True)
+    return places, first
 
 
 def spread_places(flat: Tensor, sizes: tuple[int, ...]) -> Tensor:
