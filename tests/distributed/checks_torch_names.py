@@ -1,5 +1,7 @@
 """Run by ranks: names of `torch.distributed` that clew has for PyTorch's programs alone."""
 
+import datetime
+
 import torch
 import torch.distributed as dist
 
@@ -46,6 +48,22 @@ assert dist.get_debug_level() is dist.DebugLevel.DETAIL
 assert dist.HashStore().timeout.total_seconds() == 300
 store = dist.TCPStore("127.0.0.1", is_master=True)
 assert store.timeout.total_seconds() == 300
+store.set("a", "1")
+part = dist.PrefixStore("x", store)
+part.set("b", "2")
+assert sorted(store.list_keys()) == ["a", "x/b"] and part.list_keys() == ["b"]
+# A group in another order than that of the ranks; a wait with a limit of its own.
+turned = dist.new_group(list(range(n))[::-1], sort_ranks=False)
+assert dist.get_rank(turned) == n - 1 - r and dist.get_process_group_ranks(turned)[0] == n - 1
+rows = [torch.empty(1) for _ in range(n)]
+dist.all_gather(rows, torch.tensor([float(r)]), group=turned)
+assert [row.item() for row in rows] == list(range(n))[::-1]
+x = torch.tensor([float(r)])
+dist.broadcast(x, 0, group=turned)
+assert x.item() == 0
+dist.all_reduce(x.fill_(1.0), group=turned)
+assert x.item() == n
+dist.barrier(timeout=datetime.timedelta(seconds=60))
 # What two ranks tell each other, and how a failure of one reaches the other.
 from torch.distributed import collective_utils  # noqa: E402
 
