@@ -440,8 +440,8 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
     const auto check_no_grad = [&](const Tensor& t) {
       if (t.requires_grad() && modes.grad)
         fail(e.name,
-             "(): functions with out=... arguments don't support automatic differentiation, but out "
-             "requires grad");
+             "(): functions with out=... arguments don't support automatic differentiation, but "
+             "out requires grad");
     };
     if (is_tensor(b.out)) check_no_grad(borrow(b.out));
     Tensors outs;
