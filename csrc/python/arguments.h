@@ -26,7 +26,7 @@ enum Option : unsigned {
   opt_out = 8,
   opt_generator = 16,
   opt_memory_format = 32,
-  opt_layout = 64,         // layout and pin_memory
+  opt_layout = 64,          // layout and pin_memory
   opt_sparse_layout = 128,  // with opt_layout: other layouts than strided
   opt_factory = opt_dtype | opt_device | opt_requires_grad | opt_layout,
 };
