@@ -323,7 +323,6 @@ BAD = [
         "layout=clew.jagged",
     ),
     (lambda: F.embedding_bag(X.long(), clew.ones(2, 2)), ValueError, "ragged input"),
-    (lambda: clew.vmap(lambda r: r)(X), NotImplementedError, "each row of .unbind"),
 ]
 
 

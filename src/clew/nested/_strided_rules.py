@@ -5,7 +5,7 @@ the elements of all rows where each is taken by itself.
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 import clew
 from clew import _C
@@ -282,13 +282,6 @@ def _distance(name: str) -> Any:
     return rule
 
 
-def _mapped(*args: Any) -> NoReturn:
-    raise NotImplementedError(
-        "vmap: the rows of a nested tensor differ in several sizes, so that a function cannot run "
-        "once for many; call it with each row of .unbind()"
-    )
-
-
 def _attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
@@ -512,4 +505,3 @@ RULES: dict[str, Any] = {
     **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
 }
 NestedRows._rules = RULES
-NestedRows._mapped_by_length = staticmethod(_mapped)
