@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import clew
@@ -155,3 +156,64 @@ def test_truth_values_have_no_places_in_order():
     with pytest.raises(NotImplementedError, match="bool"):
         clew.trace(clew.eye(2) > 0)
     assert truth.mode().values.item() is False and truth.sort().values.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: clew.add(x, x, alpha=True),
+        lambda x: x.add(1, alpha=False),
+        lambda x: x.t().add(x, alpha=True),
+        lambda x: clew.sub(x, x, alpha=True),
+        lambda x: clew.rsub(x, x, alpha=True),
+        lambda x: x.clone().add_(x, alpha=True),
+        lambda x: clew.addr(x, x[0], x[0], alpha=True),
+    ],
+)
+@pytest.mark.parametrize("dtype", [clew.float32, clew.bfloat16, clew.complex64, clew.int32])
+def test_a_truth_value_is_no_factor_of_numbers(call, dtype):
+    with pytest.raises(RuntimeError, match="bool(s are| is) taken for bool results only"):
+        call(clew.ones(2, 2, dtype=dtype))
+    assert clew.add(clew.tensor([True]), clew.tensor([True]), alpha=True).tolist() == [True]
+
+
+@pytest.mark.parametrize("factor", [True, 2.0])
+def test_shuffles_count_by_ints(factor):
+    x = clew.ones(1, 4, 2, 2)
+    for shuffle in (F.pixel_shuffle, F.pixel_unshuffle, F.channel_shuffle):
+        with pytest.raises(TypeError, match=r"must be int, not (bool|float)"):
+            shuffle(x, factor)
+    assert tuple(F.pixel_shuffle(x, np.int64(2)).shape) == (1, 1, 4, 4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: clew.linalg.qr(x, mode=1),
+        lambda x: clew.linalg.svd(x, driver=1),
+        lambda x: clew.linalg.eigh(x, UPLO=1),
+        lambda x: clew.linalg.eigvalsh(x, UPLO=1),
+    ],
+)
+def test_words_are_strings(call):
+    with pytest.raises(TypeError, match="must be str, not int"):
+        call(clew.eye(2))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: clew.ones(2, 2).bool() @ clew.ones(2, 2).bool(),
+        lambda: F.max_pool1d(clew.ones(1, 1, 4).bool(), 2),
+        lambda: F.conv1d(clew.ones(1, 1, 4).bool(), clew.ones(1, 1, 2).bool()),
+        lambda: (
+            clew.ones(2).bool().scatter_reduce(0, clew.tensor([0]), clew.ones(1).bool(), "mean")
+        ),
+        lambda: (
+            clew.ones(2).cfloat().scatter_reduce(0, clew.tensor([0]), clew.ones(1).cfloat(), "amax")
+        ),
+    ],
+)
+def test_what_a_dtype_has_not_is_not_implemented(call):
+    with pytest.raises(NotImplementedError):
+        call()

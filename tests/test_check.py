@@ -261,7 +261,7 @@ def test_names_for_modules_and_classes(doctor):
 
 def test_calls_that_would_raise(doctor):
     source = """\
-        from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+        from torch.distributed.fsdp import FlatParameter as FSDP
         import torch
         def wrap(model, sharded):
             isinstance(model, FSDP)
@@ -274,8 +274,8 @@ def test_calls_that_would_raise(doctor):
     found = [line for line in out.splitlines() if "raises when it is called" in line]
     assert len(found) == 1
     assert found[0].startswith(
-        "train.py:5: raises when it is called: torch.distributed.fsdp.FullyShardedDataParallel; "
-        "this way to spread models"
+        "train.py:5: raises when it is called: torch.distributed.fsdp.FlatParameter; "
+        "use distributed.fsdp.fully_shard"
     )
     assert "1 calls would raise" in out
 

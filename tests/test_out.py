@@ -179,3 +179,24 @@ def test_transposed_copies(shape: tuple[int, ...], dtype: clew.dtype):
 def test_resizing_to_the_same_size_keeps_the_layout():
     part = clew.zeros(3, 4, 3)[..., 1]
     assert part.resize_(3, 4).stride() == (12, 3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, out: clew.max(x, 0, out=out),
+        lambda x, out: clew.median(x, 0, out=out),
+        lambda x, out: clew.sort(x, out=out),
+        lambda x, out: clew.topk(x, 1, out=out),
+        lambda x, out: clew.kthvalue(x, 1, out=out),
+        lambda x, out: clew.mode(x, out=out),
+        lambda x, out: clew.cummax(x, 0, out=out),
+    ],
+)
+def test_several_outputs_that_require_grad_are_refused(call):
+    x = clew.arange(6.0).reshape(2, 3)
+    out = clew.empty(0, requires_grad=True), clew.empty(0, dtype=clew.int64)
+    with pytest.raises(RuntimeError, match="but out requires grad"):
+        call(x, out)
+    with clew.no_grad():
+        assert call(x, out)[0] is out[0]

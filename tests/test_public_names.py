@@ -84,7 +84,7 @@ def test_listing_loads_nothing():
 
 @pytest.mark.parametrize(
     ("code", "near"),
-    [("clew.ones(2).summ", "sum"), ("clew.nn.Linear(2, 2).wieght", "weight")],
+    [("clew.ones(2).reshap", "reshape"), ("clew.nn.Linear(2, 2).wieght", "weight")],
 )
 def test_a_mistyped_attribute_is_answered_with_the_nearest(code: str, near: str) -> None:
     """Python does so where an AttributeError knows the object and dir() of it tells the names."""

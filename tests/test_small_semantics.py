@@ -372,3 +372,31 @@ def test_no_differences_are_a_copy() -> None:
 def test_stirlings_term_keeps_the_dtype_of_the_loss() -> None:
     x, counts = clew.ones(2, dtype=clew.float16), clew.tensor([1, 3])
     assert F.poisson_nll_loss(x, counts, full=True, reduction="none").dtype is clew.float16
+
+
+def test_the_operator_invert_is_for_integers():
+    """PyTorch raises TypeError for the operator, NotImplementedError for the function."""
+    for dtype in (clew.float32, clew.complex64):
+        with pytest.raises(TypeError, match="only of integers and truth values"):
+            ~clew.ones(2, dtype=dtype)
+        with pytest.raises(NotImplementedError):
+            clew.bitwise_not(clew.ones(2, dtype=dtype))
+    assert (~clew.tensor([1, 2])).tolist() == [-2, -3]
+
+
+@pytest.mark.parametrize("arguments", [([], clew.ones(1)), (clew.ones(1), [])])
+def test_gradients_of_nothing(arguments):
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        clew.autograd.grad(*arguments)
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "nll_loss"])
+def test_the_class_of_one_sample_may_be_a_vector(loss):
+    x = clew.tensor([0.5, 1.0, 2.0], requires_grad=True)
+    fn = getattr(clew.nn.functional, loss)
+    weight = clew.tensor([1.0, 3.0, 1.0])
+    for more in ({}, {"reduction": "none"}, {"weight": weight}):
+        got, wanted = fn(x, clew.tensor([1]), **more), fn(x, clew.tensor(1), **more)
+        assert got.shape == wanted.shape == () and got.item() == wanted.item()
+    with pytest.raises((RuntimeError, ValueError)):
+        fn(x, clew.tensor([1, 1]))

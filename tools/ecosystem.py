@@ -142,7 +142,7 @@ what it is called, and `clew kernel uninstall` with the same name and place remo
 `clew doctor script.py` (or `clew run --check script.py`) reads a program and the modules that it
 imports, runs nothing, and lists the names of torch that clew lacks, each with its line and what to
 do. Its status is 1 when something that the program needs is missing. Calls of names that can only
-be imported, such as FullyShardedDataParallel, are told, too: they raise, and say why.
+be imported, such as those of torch.distributed.rpc, are told, too: they raise, and say why.
 
 `torch.compile(backend=function)` gives the function a graph of the operations and example inputs.
 It is recorded once for each set of sizes, dtypes and modes; a function whose way elements decide,

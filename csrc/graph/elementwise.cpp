@@ -167,10 +167,19 @@ Dims elementwise_shape(const OpDef& op, std::span<const Tensor> in) {
   return sizes;
 }
 
+// Refuses a truth value as the factor (alpha) of an operand that is none.
+void check_factor(const OpDef& op, const void* attrs, DType compute) {
+  if (!attrs || !op.takes_numbers || compute == DType::Bool) return;
+  if (static_cast<const Scalar*>(attrs)->kind == Scalar::Kind::Bool)
+    fail(spoken_name(op), ": argument alpha must be a number for ", compute,
+         " tensors; a bool is taken for bool results only");
+}
+
 void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const void* attrs,
                           DType compute, const Tensor& result, DType out_dtype) {
   kernels::Loop loop = (*op.loops)[compute];
   if (!loop && !is_stored(compute)) fail_dtype(op, compute);
+  if (given.size() == 2) check_factor(op, attrs, compute);
   if (result.is_meta() || result.numel() == 0) return;
   if (waits(given, result.numel(), true, &result)) {
     for (size_t i = 0; op.check_number && i < given.size(); ++i)
@@ -318,6 +327,7 @@ Tensor run_small_dense(const OpDef& op, std::span<const Tensor> in, const void* 
       inner[i + 1] = step;
     }
   }
+  if (in.size() == 2) check_factor(op, attrs, d);
   DType output = op.result == Result::boolean ? DType::Bool : d;
   Tensor out = disposes(disposable, in, output) ? a : empty_dense_like(a, output);
   data[0] = out->address();

@@ -63,6 +63,10 @@ bool Arguments::take_option(PyObject* key, PyObject* v, unsigned options) {
                 Py_TYPE(v)->tp_name);
   } else if ((options & opt_layout) && is("layout")) {
     if (v == Py_None || ends_with(v, "strided")) return true;
+    if (options & opt_sparse_layout) {
+      layout = v;
+      return true;
+    }
     fail(fn, ": only strided tensors exist here; got layout=",
          printable(Ref(checked(PyObject_Str(v))).get()));
   } else if ((options & opt_layout) && is("pin_memory")) {

@@ -26,7 +26,8 @@ enum Option : unsigned {
   opt_out = 8,
   opt_generator = 16,
   opt_memory_format = 32,
-  opt_layout = 64,  // layout and pin_memory
+  opt_layout = 64,          // layout and pin_memory
+  opt_sparse_layout = 128,  // with opt_layout: other layouts than strided
   opt_factory = opt_dtype | opt_device | opt_requires_grad | opt_layout,
 };
 
@@ -45,6 +46,7 @@ struct Arguments {
   PyObject* out = nullptr;
   Generator* generator = nullptr;
   std::optional<MemoryFormat> memory_format;
+  PyObject* layout = nullptr;  // where it is not strided
   TraceSpan trace;
 
   // `names` are the positional-or-keyword parameters. With `size_at` >= 0 that parameter is a size

@@ -30,11 +30,23 @@ void fill_with(const Tensor& t, With with) {
     kernels::fill(t.nd(), Scalar(0));
 }
 
+// A tensor without elements, in the sparse layout that was asked for; made in Python.
+PyObject* without_elements(const Arguments& a, const Dims& sizes, DType dtype) {
+  const Ref home(checked(PyImport_ImportModule("clew.sparse._sizes")));
+  const Ref shape(size_object(sizes));
+  const Ref type(dtype_object(dtype));
+  return checked(PyObject_CallMethod(home.get(), "without_elements", "sOOOO", a.fn, a.layout,
+                                     shape.get(), type.get(),
+                                     a.requires_grad ? Py_True : Py_False));
+}
+
 PyObject* of_shape(const char* fn, With with, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
     Arguments a(fn, size_name, 0,
-                opt_factory | opt_out | (with == With::nothing ? opt_memory_format : 0u), args,
-                nargs, names);
+                opt_factory | opt_out | (with == With::nothing ? opt_memory_format : 0u) |
+                    (with == With::ones ? 0u : opt_sparse_layout),
+                args, nargs, names);
+    if (a.layout) return without_elements(a, a.size(0), a.dtype_or(default_dtype()));
     Tensor t =
         a.fresh(a.size(0), a.dtype_or(a.out && !a.dtype ? borrow(a.out).dtype() : default_dtype()),
                 a.where());
@@ -106,8 +118,10 @@ PyObject* like(const char* fn, With with, Args args, Py_ssize_t nargs, PyObject*
     if (overriding)
       if (PyObject* made = overridden_by_name(fn, args, nargs, names)) return made;
     static constexpr const char* params[] = {"input"};
-    Arguments a(fn, params, -1, like_options, args, nargs, names);
+    Arguments a(fn, params, -1, like_options | (with == With::ones ? 0u : opt_sparse_layout), args,
+                nargs, names);
     Tensor x = input_of(a);
+    if (a.layout) return without_elements(a, x.sizes(), a.dtype_or(x.dtype()));
     Tensor t = fresh_like(a, x);
     fill_with(t, with);
     return a.finish(room_for_samples(t, x));

@@ -437,15 +437,19 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
            "(): functions with out=... arguments don't support automatic differentiation, but one "
            "of the arguments "
            "requires grad; call it without out=, or inside no_grad()");
-    if (is_tensor(b.out) && borrow(b.out).requires_grad() && modes.grad)
-      fail(e.name,
-           "(): functions with out=... arguments don't support automatic differentiation, but out "
-           "requires grad");
+    const auto check_no_grad = [&](const Tensor& t) {
+      if (t.requires_grad() && modes.grad)
+        fail(e.name,
+             "(): functions with out=... arguments don't support automatic differentiation, but "
+             "out requires grad");
+    };
+    if (is_tensor(b.out)) check_no_grad(borrow(b.out));
     Tensors outs;
     AutocastMode off(false);
     if (PyTuple_Check(b.out) || PyList_Check(b.out)) {
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(b.out); ++k)
         if (PyObject* t = PySequence_Fast_GET_ITEM(b.out, k); is_tensor(t)) {
+          check_no_grad(borrow(t));
           check_no_conj(borrow(t), e.name);
           check_out_memory(op, in, borrow(t));
         }

@@ -147,6 +147,7 @@ PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyO
     if (!src.defined())
       fail_type("copy_(): argument 'src' must be Tensor, not ", Py_TYPE(from)->tp_name);
     Tensor self = borrow(o);
+    if (src.is_meta() && !self.is_meta()) refuse_placeholder(from, "copy_");
     for (int i = 0; i < self.ndim(); ++i)
       if (self.size(i) > 1 && self.stride(i) == 0)
         fail(

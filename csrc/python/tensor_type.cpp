@@ -168,6 +168,16 @@ template <Name name> PyObject* unary(PyObject* a) {
   });
 }
 
+PyObject* invert(PyObject* a) {
+  return guarded([&]() -> PyObject* {
+    const DType d = borrow(a).dtype();
+    if (is_inexact(d) && !is_subclassed(a))
+      fail_type("~: only of integers and truth values; got ", d,
+                "; compare to get truth values, or convert first, e.g. with .long()");
+    return unary<"bitwise_not">(a);
+  });
+}
+
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) {
     PyErr_SetString(PyExc_TypeError, "pow: a modulus is not supported for tensors");
@@ -520,7 +530,7 @@ void add_tensor_type(PyObject* module) {
                          slot(Py_nb_negative, unary<"neg">),
                          slot(Py_nb_positive, positive),
                          slot(Py_nb_absolute, unary<"abs">),
-                         slot(Py_nb_invert, unary<"bitwise_not">),
+                         slot(Py_nb_invert, invert),
                          slot(Py_nb_bool, tensor_bool),
                          slot(Py_nb_float, tensor_float),
                          slot(Py_nb_int, tensor_int),

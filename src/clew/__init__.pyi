@@ -332,12 +332,16 @@ from clew._base.dtypes import sparse_bsr as sparse_bsr
 from clew._base.dtypes import sparse_coo as sparse_coo
 from clew._base.dtypes import sparse_csc as sparse_csc
 from clew._base.dtypes import sparse_csr as sparse_csr
+from clew.sparse import dsmm as dsmm
+from clew.sparse import hspmm as hspmm
+from clew.sparse import smm as smm
 from clew.sparse import sparse_bsc_tensor as sparse_bsc_tensor
 from clew.sparse import sparse_bsr_tensor as sparse_bsr_tensor
 from clew.sparse import sparse_compressed_tensor as sparse_compressed_tensor
 from clew.sparse import sparse_coo_tensor as sparse_coo_tensor
 from clew.sparse import sparse_csc_tensor as sparse_csc_tensor
 from clew.sparse import sparse_csr_tensor as sparse_csr_tensor
+from clew.sparse import sspaddmm as sspaddmm
 from clew.storage import BFloat16Storage as BFloat16Storage
 from clew.storage import BoolStorage as BoolStorage
 from clew.storage import ByteStorage as ByteStorage

@@ -207,3 +207,81 @@ def test_tangents_of_a_jvp_are_differentiated():
     expected = clew.func.jvp(lambda x: f(x, clew.mul), (t([0.3, 1.2]),), (t([1.0, 2.0]),))
     assert value.allclose(expected[0]) and tangent.allclose(expected[1])
     assert not value.requires_grad and not tangent.requires_grad
+
+
+class Doubled(Function):
+    """Writes into its argument, and its jvp into the tangent."""
+
+    @staticmethod
+    def forward(x):
+        return x.mul_(2)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_dirty(inputs[0])
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent.mul_(2)
+
+
+def test_functions_that_write_into_a_dual():
+    """The values that PyTorch 2.13 gives."""
+    with forward_ad.dual_level():
+        primal, tangent = t([0.0, 1.0]), t([3.0, 4.0])
+        x = forward_ad.make_dual(primal, tangent)
+        assert Doubled.apply(x) is x
+        assert forward_ad.unpack_dual(x).tangent.tolist() == tangent.tolist() == [6.0, 8.0]
+        assert primal.tolist() == [0.0, 2.0]
+        y = x * x  # made of the tensor afterwards
+        assert forward_ad.unpack_dual(y).tangent.tolist() == [0.0, 32.0]
+        z = (x + 0).exp()  # the tangent of something in between stays what it was
+        inner = z * 1
+        assert Doubled.apply(inner) is inner
+        assert forward_ad.unpack_dual(inner).tangent.allclose(2 * z.detach() * tangent)
+        assert forward_ad.unpack_dual(z).tangent.allclose(z.detach() * tangent)
+        assert tangent.tolist() == [6.0, 8.0]
+
+
+def test_functions_that_write_into_a_view_of_a_dual():
+    with forward_ad.dual_level():
+        base = forward_ad.make_dual(clew.arange(4.0), clew.ones(4))
+        part = base[:2]
+        Doubled.apply(part)
+        assert base.tolist() == [0.0, 2.0, 2.0, 3.0]
+        assert forward_ad.unpack_dual(part).tangent.tolist() == [2.0, 2.0]
+        assert forward_ad.unpack_dual(base).tangent.tolist() == [2.0, 2.0, 1.0, 1.0]
+        assert forward_ad.unpack_dual(base.square()).tangent.tolist() == [0.0, 8.0, 4.0, 6.0]
+
+
+def test_operations_write_into_a_dual():
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(t([1.0, 2.0]), t([3.0, 4.0]))
+        x.mul_(x)
+        assert forward_ad.unpack_dual(x).tangent.tolist() == [6.0, 16.0]
+        x[0] = 5.0
+        assert forward_ad.unpack_dual(x).tangent.tolist() == [0.0, 16.0]
+
+
+def test_written_functions_in_jvp():
+    value, tangent = clew.func.jvp(
+        lambda x: Doubled.apply(x.clone()) * 3, (t([1.0, 2.0]),), (t([1.0, 1.0]),)
+    )
+    assert value.tolist() == [6.0, 12.0] and tangent.tolist() == [6.0, 6.0]
+    assert not value.requires_grad and not tangent.requires_grad
+
+
+@pytest.mark.parametrize("jvp", [lambda ctx, d: d * 2, lambda ctx, d: d, lambda ctx, d: None])
+def test_a_jvp_must_write_where_forward_does(jvp):
+    kind = type("Kind", (Doubled,), {"jvp": staticmethod(jvp)})
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(t([1.0]), t([1.0]))
+        with pytest.raises(RuntimeError, match="must write into that argument's tangent"):
+            kind.apply(x)
+
+
+def test_a_tangent_must_be_a_tensor():
+    kind = type("Kind", (Doubled,), {"jvp": staticmethod(lambda ctx, d: 3)})
+    with forward_ad.dual_level():
+        with pytest.raises(RuntimeError, match="a tangent must be a tensor or None; got 3"):
+            kind.apply(forward_ad.make_dual(t([1.0]), t([1.0])))

@@ -1,5 +1,7 @@
 """Run by ranks: names of `torch.distributed` that clew has for PyTorch's programs alone."""
 
+import datetime
+
 import torch
 import torch.distributed as dist
 
@@ -46,5 +48,71 @@ assert dist.get_debug_level() is dist.DebugLevel.DETAIL
 assert dist.HashStore().timeout.total_seconds() == 300
 store = dist.TCPStore("127.0.0.1", is_master=True)
 assert store.timeout.total_seconds() == 300
+store.set("a", "1")
+part = dist.PrefixStore("x", store)
+part.set("b", "2")
+assert sorted(store.list_keys()) == ["a", "x/b"] and part.list_keys() == ["b"]
+# A group in another order than that of the ranks; a wait with a limit of its own.
+turned = dist.new_group(list(range(n))[::-1], sort_ranks=False)
+assert dist.get_rank(turned) == n - 1 - r and dist.get_process_group_ranks(turned)[0] == n - 1
+rows = [torch.empty(1) for _ in range(n)]
+dist.all_gather(rows, torch.tensor([float(r)]), group=turned)
+assert [row.item() for row in rows] == list(range(n))[::-1]
+x = torch.tensor([float(r)])
+dist.broadcast(x, 0, group=turned)
+assert x.item() == 0
+dist.all_reduce(x.fill_(1.0), group=turned)
+assert x.item() == n
+dist.barrier(timeout=datetime.timedelta(seconds=60))
+# What two ranks tell each other, and how a failure of one reaches the other.
+from torch.distributed import collective_utils  # noqa: E402
+
+assert collective_utils.broadcast(lambda: r + 5, rank=1) == 6
+assert collective_utils.all_gather(lambda: [r]) == [[i] for i in range(n)]
+
+
+def fails_on_the_second():
+    if r == 1:
+        raise ValueError("no luck")
+    return r
+
+
+for call in (collective_utils.all_gather, lambda f: collective_utils.broadcast(f, rank=1)):
+    try:
+        call(fails_on_the_second)
+    except RuntimeError as error:
+        assert "rank" in str(error) and "no luck" in str(error), error
+    else:
+        raise AssertionError("a failure was not told")
+found = [None] * n
+try:
+    collective_utils.all_gather_object_enforce_type(None, found, 1 if r else 1.0)
+except TypeError as error:
+    assert "rank 1 gave int" in str(error), error
+else:
+    raise AssertionError("another type was taken")
+
+from torch.distributed.algorithms.model_averaging.hierarchical_model_averager import (  # noqa: E402
+    HierarchicalModelAverager,
+)
+
+p = torch.nn.Parameter(torch.full((2,), float(r)))
+p.grad = torch.ones(2)
+averager = HierarchicalModelAverager({1: 1, 2: n}, warmup_steps=1)
+seen = []
+for _ in range(4):  # alone at steps 1 and 3, with all at step 2
+    averager.average_parameters([p])
+    seen.append(p.tolist()[0])
+assert seen == [r, r, (n - 1) / 2, (n - 1) / 2], seen
+
+from torch.distributed.algorithms.ddp_comm_hooks.debugging_hooks import noop_hook  # noqa: E402
+
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
+model.register_comm_hook(None, noop_hook)
+model(torch.full((1, 1), r + 1.0)).sum().backward()
+assert model.module.weight.grad.item() == r + 1  # its own, not the mean
+out = torch.empty(n)
+dist.all_gather_single(out, torch.tensor([float(r)]))
+assert out.tolist() == list(range(n))
 dist.barrier()
 print(f"rank {r} is through")

@@ -14,7 +14,9 @@ def test_distributed_tensors(n):
         assert f"rank {r} is through" in done.stdout
 
 
-@pytest.mark.parametrize("program", ["checks_partial", "checks_wholes", "checks_torch_names"])
+@pytest.mark.parametrize(
+    "program", ["checks_partial", "checks_wholes", "checks_torch_names", "checks_fsdp_module"]
+)
 @pytest.mark.parametrize("n", [2, 3])
 def test_operations_on_wholes(n, program):
     done = launch(n, HERE / f"{program}.py")

@@ -258,8 +258,53 @@ def test_sums_of_integers_half_precision_and_long_rows():
     assert h.sum(1).tolist() == [3000.0, 2.0]
     long = clew.nested.nested_tensor([clew.full((200000,), 0.1), clew.ones(2)])
     np.testing.assert_allclose(long.sum(1).numpy(), [20000, 2], rtol=1e-5)
+    assert x.mean(1).tolist() == [1.0, 0.5]  # as in PyTorch, though dense integers have no mean
     with pytest.raises(RuntimeError, match="floating point"):
-        x.mean(1)
+        x.mean()
+
+
+def test_largest_and_smallest_of_an_empty_row():
+    """Those of no elements are the ends of the dtype's range, as in PyTorch."""
+    x = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(0, 3)]).requires_grad_()
+    low, high = clew.finfo(clew.float32).min, clew.finfo(clew.float32).max
+    assert x.amax(1).tolist() == [[1.0] * 3, [low] * 3]
+    assert x.amin(1, keepdim=True).tolist() == [[[1.0] * 3], [[high] * 3]]
+    assert x.max(1).values.tolist()[1] == [low] * 3 and x.min(1).indices.tolist()[1] == [0] * 3
+    assert x.argmax(1).tolist() == x.argmin(1).tolist() == [[0] * 3] * 2
+    assert x.detach().long().amax(1).tolist()[1] == [clew.iinfo(clew.int64).min] * 3
+    assert x.detach().bool().amin(1).tolist()[1] == [True] * 3
+    x.amax(1).sum().backward()
+    assert x.grad.values().tolist() == [[0.5] * 3] * 2
+
+
+def test_padded_to_fewer_elements_than_the_longest_row_has():
+    x = clew.nested.nested_tensor([clew.ones(1, 2), clew.ones(3, 2)]).requires_grad_()
+    padded = x.to_padded_tensor(7.0, output_size=(2, 2, 2))
+    assert padded.tolist() == [[[1.0, 1.0], [7.0, 7.0]], [[1.0, 1.0]] * 2]
+    padded.sum().backward()
+    assert x.grad.values()[:, 0].tolist() == [1.0, 1.0, 1.0, 0.0]
+    assert tuple(x.transpose(1, 2).to_padded_tensor(0.0, (2, 2, 0)).shape) == (2, 2, 0)
+
+
+def test_products_that_differ_in_two_sizes():
+    x = clew.nested.nested_tensor([clew.randn(2, 3), clew.randn(4, 3)]).requires_grad_()
+    gram = x @ x.transpose(1, 2)
+    for got, row in zip(gram.unbind(), x.unbind()):
+        clew.testing.assert_close(got, row @ row.t())
+    sum(g.square().sum() for g in clew.bmm(x, x.transpose(1, 2)).unbind()).backward()
+    wanted = [r.detach().requires_grad_() for r in x.unbind()]
+    sum((r @ r.t()).square().sum() for r in wanted).backward()
+    clew.testing.assert_close(x.grad.values(), clew.cat([r.grad for r in wanted]))
+
+
+def test_attention_over_a_dense_length_in_ragged_batches():
+    x = clew.nested.nested_tensor([clew.randn(2, 3, 4), clew.randn(1, 3, 4)])
+    attend = clew.nn.functional.scaled_dot_product_attention
+    got = attend(x, x, x, is_causal=True)
+    v = x.values()
+    clew.testing.assert_close(got.values(), attend(v, v, v, is_causal=True))
+    first, second = x.tensor_split(2, -1)
+    assert tuple(first.values().shape) == tuple(second.values().shape) == (3, 3, 2)
 
 
 def test_rows_without_elements():

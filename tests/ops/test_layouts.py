@@ -264,3 +264,19 @@ def test_gradients_lie_as_their_leaves() -> None:
     wide = values((4, 6))[:, ::2].detach().requires_grad_()
     (wide * 2).sum().backward()
     assert wide.grad is not None and wide.grad.is_contiguous()
+
+
+def test_results_that_are_contiguous_whatever_the_input():
+    """So that view() of them works as in PyTorch 2.13."""
+    x = clew.arange(48.0).reshape(2, 2, 3, 4)
+    for y in (x.to(memory_format=clew.channels_last), x.transpose(1, 2), x.permute(3, 2, 1, 0)):
+        mask = clew.ones(1, *y.shape[1:]).bool()
+        for made in (y.masked_fill(mask, 0), y.masked_fill(mask, clew.tensor(1.0))):
+            assert made.is_contiguous()
+        for stats in (True, False):
+            means = clew.zeros(y.shape[1]), clew.ones(y.shape[1])
+            norm = clew.nn.functional.instance_norm(y, *means, use_input_stats=stats)
+            assert norm.is_contiguous()
+    there = x.transpose(1, 2).clone()
+    assert there.masked_fill_(there > 3, 0).stride() == there.stride()
+    assert x.mT.clone().masked_fill(x.mT > 3, 0).view(-1).shape == (48,)

@@ -267,3 +267,26 @@ def test_indices_of_bags_with_sparse_gradients_are_integers():
     for indices, offsets in (([0.0], [0]), ([0], [0.0])):
         with pytest.raises(RuntimeError, match="embedding_bag: indices and offsets must be int64"):
             F.embedding_bag(clew.tensor(indices), weight, clew.tensor(offsets), sparse=True)
+
+
+def test_elements_of_equal_places_get_their_gradient_once():
+    """That of PyTorch 2.13, so that a step by hand is the same."""
+
+    def make():
+        places = [[0, 0, 1, 0], [1, 3, 0, 1]]
+        return clew.sparse_coo_tensor(places, [1.0, 1.0, 3.0, 0.5], (2, 4)).requires_grad_()
+
+    x = make()
+    x.to_dense().square().sum().backward()
+    wanted = [[0.0, 3.0, 0.0, 2.0], [6.0, 0.0, 0.0, 0.0]]
+    assert x.grad.to_dense().tolist() == wanted and x.grad.is_coalesced()
+    y = make()
+    (grad,) = clew.autograd.grad(y.to_dense().square().sum(), y)
+    assert grad.to_dense().tolist() == wanted
+    with clew.no_grad():
+        x.add_(x.grad, alpha=-0.5)
+        assert x.to_dense().tolist() == [[0.0] * 4] * 2
+        x.add_(clew.sparse_coo_tensor([[1], [0]], [2.0], (2, 4)))
+        assert x.to_dense().tolist() == [[0.0] * 4, [2.0, 0.0, 0.0, 0.0]]
+        with pytest.raises(RuntimeError, match="cannot get other places"):
+            x.add_(clew.sparse_coo_tensor([[1], [1]], [2.0], (2, 4)))

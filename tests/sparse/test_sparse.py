@@ -268,16 +268,13 @@ WITHOUT_RULE = [
     lambda s: clew.nn.functional.linear(s, s),
     lambda s: clew.add(s, s, out=clew.ones(2, 2)),
     lambda s: clew.add(clew.ones(2, 2), clew.ones(2, 2), out=s),
-    lambda s: s.numpy(),
     lambda s: s.item(),
     lambda s: s.reshape(4),
     lambda s: s == s,
     lambda s: bool(s),
-    lambda s: np.asarray(s),
     lambda s: clew.linalg.det(s),
     lambda s: clew.fft.fft(s),
     lambda s: clew.vmap(lambda row: row * 2)(s),
-    lambda s: s.real,
     lambda s: s.__setitem__(0, 1),
     lambda s: clew.sort(s),
 ]
@@ -288,6 +285,14 @@ WITHOUT_RULE = [
 def test_what_has_no_rule_says_what_to_do(call, layout):
     with pytest.raises(NotImplementedError, match=r"\.to_dense\(\)|out= is not offered"):
         call(clew.eye(2).to_sparse(layout=layout))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_sparse_tensors_are_no_arrays(layout):
+    s = clew.eye(2).to_sparse(layout=layout)
+    for call in (s.numpy, lambda: np.asarray(s)):
+        with pytest.raises(TypeError, match=r"\.to_dense\(\)"):
+            call()
 
 
 def find(name):
@@ -306,6 +311,8 @@ def test_every_operation_gives_the_dense_result_or_raises():
     for op in load().values():
         function = find(op.name)
         if function is None or op.name.startswith("_") or "rand" in op.name or "drop" in op.name:
+            continue
+        if op.name == "lobpcg":  # vectors of any sign; tested with the values below
             continue
         for sample in op.samples(Rng(op.name))[:2]:
             args = [clew.tensor(a) if isinstance(a, np.ndarray) else a for a in sample.args]

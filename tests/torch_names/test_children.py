@@ -46,7 +46,7 @@ def test_names_that_raise_when_they_are_used():
     out = run(
         "-c",
         "import torch\n"
-        "from torch.distributed.fsdp import FullyShardedDataParallel as F, ShardingStrategy\n"
+        "from torch.distributed.fsdp import FlatParameter as F, ShardingStrategy\n"
         "from torch.distributed.tensor import DTensor, Shard\n"
         "import torch._dynamo as d, torch._C as c\n"
         "assert not isinstance(torch.ones(1), DTensor) and Shard(0) == Shard(0)\n"
@@ -57,7 +57,7 @@ def test_names_that_raise_when_they_are_used():
         "    try: f(torch.nn.Linear(1, 1))\n"
         "    except NotImplementedError as e: print(str(e)[:58])\n",
     )
-    assert out.count("FullyShardedDataParallel: ") == 1 and "Sub: " in out, out
+    assert out.count("FlatParameter: ") == 1 and "Sub: " in out, out
 
 
 def test_an_alias_for_one_environment(tmp_path):

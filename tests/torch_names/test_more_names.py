@@ -60,6 +60,14 @@ torch.distributed.checkpoint.state_dict_loader._load_state_dict_from_keys
 torch.distributed.get_default_backend_for_device torch.distributed.nn.RemoteModule
 torch.distributed.rpc.functions.async_execution torch.distributed.tensor.parallel.loss_parallel
 torch.nn.attention.flex_attention._mask_mod_signature torch.nn.utils.clip_grad._tensor_or_tensors
+torch.distributed.all_gather_single torch.distributed.breakpoint torch.distributed.shrink_group
+torch.distributed.distributed_c10d.is_mpi_available torch.distributed.distributed_c10d.DebugLevel
+torch.distributed.nn.functional.group
+torch.distributed.tensor.device_mesh.init_device_mesh torch.distributed.tensor.debug.CommDebugMode
+torch.distributed.checkpoint.api.CheckpointException torch.distributed.checkpoint.StorageReader
+torch.distributed.checkpoint.staging.DefaultStager torch.distributed.run.elastic_launch
+torch.distributed.pipelining.schedules.ScheduleInterleaved1F1B torch.distributed.remote_device
+torch.distributed.optim._apply_optimizer_in_backward torch.distributed.nn.api.remote_module
 """
 
 
@@ -402,6 +410,28 @@ def test_what_a_compiler_would_tell():
     assert told.graphs == told.break_reasons == told.ops_per_graph == [] and told.op_count == 0
     assert str(told).splitlines()[:3] == ["Graph Count: 0", "Graph Break Count: 0", "Op Count: 0"]
     assert explain(f, 4).graph_count == 0 and calls[1] == (4, 1)
+
+
+@pytest.mark.parametrize(
+    "module, name, advice",
+    [
+        ("distributed.rpc", "rpc_sync", "all_gather_object"),
+        ("distributed.launcher.api", "elastic_launch", "clew launch"),
+        ("distributed.checkpoint.storage", "StorageReader", r"distributed.checkpoint.save"),
+        ("distributed.fsdp._runtime_utils", "_lazy_init", "fully_shard"),
+        ("distributed.tensor.debug", "CommDebugMode", "parallelize_module"),
+        ("distributed.algorithms.ddp_comm_hooks.ddp_zero_hook", "hook_with_zero_step", "powerSGD"),
+    ],
+)
+def test_what_processes_do_otherwise_is_said(module, name, advice):
+    from clew._torch import absent
+
+    made = absent.make_module(module, lambda name: False)
+    with pytest.raises(NotImplementedError, match=f"torch.{module}.{name}: .*{advice}"):
+        getattr(made, name)()
+    assert made.is_available() is False
+    with pytest.raises(NotImplementedError, match="ScheduleGPipe"):
+        absent.lacking("distributed.pipelining.schedules", "ScheduleInterleaved1F1B")()
 
 
 def test_packages_say_what_to_do_instead():

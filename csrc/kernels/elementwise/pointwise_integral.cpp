@@ -75,7 +75,9 @@ void init_arithmetic() {
     unary(*t, N{}, []<class T>(T a) { return a; });
   }
   unary<1>(table::round, N{}, []<class T>(T a, const T* c) {
-    require(c[0] == 0, "round: decimals needs floating-point elements; got ", dtype_of<T>());
+    if (c[0] != 0)
+      fail(ErrorKind::NotImplemented, "round: decimals needs floating-point elements; got ",
+           dtype_of<T>());
     return a;
   });
   unary<3>(table::nan_to_num, I{}, []<class T>(T a, const T*) { return a; });

@@ -11,6 +11,7 @@
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
+#include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
 #include "ops/number_fits.h"
@@ -171,7 +172,7 @@ void masked_fill_run(const Call& c, Tensors& outs) {
   require(x.is_complex() || !value.is_complex() || x.dtype() == DType::Bool,
           "masked_fill: a complex value does not fit ", x);
   require_held(c.name(), value, x.dtype());
-  outs.push_back(pick(mask, to_dtype(value, x.dtype()), x));
+  outs.push_back(contiguous(pick(mask, to_dtype(value, x.dtype()), x)));
 }
 constexpr OpDef masked_fill_op = composite({
     .signature = "masked_fill(Tensor input, Tensor mask, Operand value) -> Tensor",

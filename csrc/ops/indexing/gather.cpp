@@ -522,8 +522,11 @@ void scatter_reduce_shape(const Call& c, OutSpecs& out) {
                a.reduce == "amax" || a.reduce == "amin";
   require(known, c.name(), ": reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin'; got '",
           std::string_view(a.reduce), "'");
-  require(!(c.in[0].is_complex() && (a.reduce == "amax" || a.reduce == "amin")), c.name(),
-          ": reduce '", std::string_view(a.reduce), "' needs real numbers; got ", c.in[0]);
+  if (c.in[0].is_complex() && (a.reduce == "amax" || a.reduce == "amin"))
+    fail(ErrorKind::NotImplemented, c.name(), ": reduce '", std::string_view(a.reduce),
+         "' needs real numbers; got ", c.in[0]);
+  if (c.in[0].dtype() == DType::Bool && a.reduce == "mean")
+    fail(ErrorKind::NotImplemented, c.name(), ": reduce 'mean' needs numbers; got ", c.in[0]);
   check_scatter(c, wrapped(a.dim, c.in[0].ndim(), c.name()));
   out.add(c.in[0].dtype(), c.in[0].sizes());
 }

@@ -372,6 +372,10 @@ void addr_run(const Call& c, Tensors& outs) {
   const DType common = promote(c.in[0].dtype(), promote(c.in[1].dtype(), c.in[2].dtype()));
   require(!is_integral(common) || (p.beta.is_integral() && p.alpha.is_integral()),
           "addr: beta and alpha must be integers for integer operands; got ", c.in[0]);
+  for (const Scalar& factor : {p.beta, p.alpha})
+    require(factor.kind != Scalar::Kind::Bool || common == DType::Bool,
+            "addr: beta and alpha must be numbers for ", common,
+            " tensors; bools are taken for bool results only");
   if (common == DType::Bool) {
     Tensor product = mul(unsqueeze(c.in[1], 1), unsqueeze(c.in[2], 0));
     if (p.alpha.to_double() == 0) product = logical_and(product, logical_not(product));

@@ -54,7 +54,8 @@ void require_pair(const Tensor& a, const Tensor& b, int nd, std::string_view op)
   require(a.ndim() == nd + 2 && b.ndim() == nd + 2, op, ": operands must have ", nd + 2,
           " dimensions; got ", a, " and ", b);
   require(a.dtype() == b.dtype(), op, ": operands must have one dtype; got ", a, " and ", b);
-  require(a.dtype() != DType::Bool, op, ": not implemented for bool; got ", a);
+  if (a.dtype() == DType::Bool)
+    fail(ErrorKind::NotImplemented, op, ": not implemented for bool; got ", a);
 }
 
 void require_bias(const Tensor& bias, int64_t channels, DType dtype, std::string_view op) {

@@ -17,7 +17,8 @@ namespace clew {
 void require_multipliable(const Tensor& a, const Tensor& b, std::string_view op) {
   require(a.dtype() == b.dtype(), op, ": both operands must have one dtype; got ", a, " and ", b,
           "; convert one with .to(dtype)");
-  require(kernels::gemm_supports(a.dtype()), op, ": not implemented for bool; got ", a, " and ", b);
+  if (!kernels::gemm_supports(a.dtype()))
+    fail(ErrorKind::NotImplemented, op, ": not implemented for bool; got ", a, " and ", b);
 }
 
 Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op) {

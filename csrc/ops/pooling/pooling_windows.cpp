@@ -125,8 +125,8 @@ kernels::PoolShape adaptive(const Dims& x_sizes, DType dtype, const Dims& out) {
 }
 
 void require_real(const Tensor& x, std::string_view op) {
-  require(!x.is_complex() && x.dtype() != DType::Bool && as_signed(x.dtype()) == x.dtype(), op,
-          ": not implemented for ", x.dtype());
+  if (x.is_complex() || x.dtype() == DType::Bool || as_signed(x.dtype()) != x.dtype())
+    fail(ErrorKind::NotImplemented, op, ": not implemented for ", x.dtype());
 }
 void require_inexact(const Tensor& x, std::string_view op) {
   if (!is_inexact(x.dtype()))

@@ -76,6 +76,13 @@ def need_bools(function: str, **arguments: Any) -> None:
             )
 
 
+def need_string(function: str, name: str, value: Any) -> str:
+    """The value; TypeError unless it is a str."""
+    if not isinstance(value, str):
+        raise TypeError(f"{function}(): argument '{name}' must be str, not {type(value).__name__}")
+    return value
+
+
 def whole_tuple(value: Any) -> tuple[int, ...] | None:
     """The items of a tuple or list as ints; None if one is none.
 

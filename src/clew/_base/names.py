@@ -74,8 +74,8 @@ FUNCTIONS = {
     ),
     "clew._base.dtypes": "jagged sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr",
     "clew.sparse": (
-        "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor "
-        "sparse_csc_tensor sparse_csr_tensor"
+        "dsmm hspmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor "
+        "sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sspaddmm"
     ),
     "clew.storage": (
         "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
@@ -110,6 +110,8 @@ METHODS = {
         "is_coalesced row_indices sparse_dim sparse_mask to_dense to_sparse to_sparse_bsc "
         "to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values"
     ),
+    "clew.sparse._products": "dsmm hspmm smm sspaddmm",
+    "clew.sparse._sizes": "resize_as_sparse_ sparse_resize_ sparse_resize_and_clear_",
     "clew.nested._construct": "to_padded_tensor",
     "clew.storage": "_typed_storage storage",
 }

@@ -114,6 +114,10 @@ class Structured(Tensor):
         """Other values in the same places."""
         raise NotImplementedError
 
+    def _of_gradient(self, values: Tensor) -> Any:
+        """The tensor's gradient, of the gradient of its values."""
+        return self._with(values)
+
     def _has_places_of(self, other: Any) -> bool:
         """Whether the elements of another one are in the same places, in the same order."""
         raise NotImplementedError
@@ -157,7 +161,7 @@ class Structured(Tensor):
     @property
     def grad(self) -> Any:
         got = self._elements.grad
-        return None if got is None else self._with(got)
+        return None if got is None else self._of_gradient(got)
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -276,9 +280,29 @@ class Structured(Tensor):
         return -1
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        if dtype is None:
-            self._refuse("type")
-        return self.to(dtype)
+        got = self._elements.type() if dtype is None else self._elements.type(dtype)
+        return got if isinstance(got, str) else self._with(got)
+
+    def is_inference(self) -> bool:
+        return bool(self._elements.is_inference())
+
+    def is_conj(self) -> bool:
+        return False
+
+    def is_neg(self) -> bool:
+        return False
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return False
+
+    def resolve_conj(self) -> Any:
+        return self
+
+    def resolve_neg(self) -> Any:
+        return self
+
+    def storage_offset(self) -> int:
+        return 0
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         self._refuse("__array__")

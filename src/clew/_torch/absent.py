@@ -11,6 +11,31 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 _SHARDED = "this way to spread models over processes is not part of clew; see docs/distributed.md"
+_RPC = (
+    "functions of other processes are not called; tensors and objects are sent with "
+    "distributed.send, recv, scatter_object_list and all_gather_object"
+)
+_STARTED = (
+    "ranks are started by `clew launch` (again after a failure with --restarts) or mpiexec, and "
+    "from a program by multiprocessing.spawn"
+)
+_PIPELINES = (
+    "a model is cut by hand: use pipelining.PipelineStage with ScheduleGPipe or Schedule1F1B"
+)
+_CHECKPOINTS = (
+    "checkpoints have a layout of their own, which is not planned by programs; use "
+    "distributed.checkpoint.save, load and async_save"
+)
+_FULLY = "use distributed.fsdp.fully_shard; see docs/distributed.md"
+_OPTIMIZERS = "use optimizers of clew.optim on what fully_shard made, or ZeroRedundancyOptimizer"
+_HOOKS = (
+    "of communication hooks there are those of default_hooks, powerSGD_hook and "
+    "post_localSGD_hook; any function of (state, bucket) is one"
+)
+_TENSORS = (
+    "tensors over processes are those of distributed.tensor and its parallel.parallelize_module; "
+    "see docs/distributed.md"
+)
 _COMPILER = "there is no such compiler here; programs run as they are"
 _EXPORT = "programs are not written in this form"
 _QUANTIZED = "this form of quantization is not part of clew; see ao.quantization.quantize_dynamic"
@@ -20,58 +45,91 @@ _GPU = "this needs a GPU; clew runs on the CPU"
 
 # Module: why its names cannot be used, and the names.
 MODULES: dict[str, tuple[str, str]] = {
-    "distributed._composable": (_SHARDED, "checkpoint replicate"),
-    "distributed._composable.replicate": (_SHARDED, "replicate"),
-    "distributed._shard": (_SHARDED, "shard_parameter"),
-    "distributed._shard.sharded_tensor": (_SHARDED, "Shard ShardedTensor"),
+    "distributed._composable": (_FULLY, "checkpoint replicate"),
+    "distributed._composable.replicate": (_FULLY, "replicate"),
+    "distributed._shard": (_TENSORS, "shard_parameter"),
+    "distributed._shard.sharded_tensor": (_TENSORS, "Shard ShardedTensor"),
     "distributed._state_dict_utils": (_SHARDED, "_offload_state_dict_to_cpu"),
-    "distributed._tensor.experimental": (_SHARDED, "implicit_replication"),
+    "distributed._tensor.experimental": (_TENSORS, "implicit_replication"),
     "distributed._tools": (_SHARDED, ""),
     "distributed.algorithms._checkpoint": (_SHARDED, ""),
     "distributed.algorithms.model_averaging": (_SHARDED, ""),
     "distributed.checkpoint._consolidate_hf_safetensors": (
-        _SHARDED,
+        _CHECKPOINTS,
         "consolidate_safetensors_files consolidate_safetensors_files_on_every_rank",
     ),
     "distributed.checkpoint.hf_storage": (
-        _SHARDED,
+        _CHECKPOINTS,
         "HuggingFaceStorageReader HuggingFaceStorageWriter",
     ),
-    "distributed.autograd": (_SHARDED, "backward context get_gradients"),
-    "distributed.checkpoint.metadata": (_SHARDED, "Metadata TensorStorageMetadata"),
-    "distributed.checkpoint.optimizer": (_SHARDED, "load_sharded_optimizer_state_dict"),
-    "distributed.checkpoint.planner": (_SHARDED, "LoadPlanner SavePlanner"),
-    "distributed.elastic": (_SHARDED, ""),
-    "distributed.elastic.agent": (_SHARDED, ""),
-    "distributed.elastic.agent.server": (_SHARDED, ""),
-    "distributed.elastic.agent.server.api": (_SHARDED, "WorkerState"),
-    "distributed.elastic.multiprocessing": (_SHARDED, "LogsSpecs Std start_processes"),
-    "distributed.elastic.multiprocessing.api": (_SHARDED, "DefaultLogsSpecs"),
-    "distributed.fsdp._common_utils": (_SHARDED, "_FSDPState _named_parameters_with_duplicates"),
-    "distributed.fsdp._runtime_utils": (_SHARDED, ""),
-    "distributed.fsdp.sharded_grad_scaler": (_SHARDED, "ShardedGradScaler"),
-    "distributed.fsdp.wrap": (
-        _SHARDED,
-        "CustomPolicy ModuleWrapPolicy _module_wrap_policy "
-        "_or_policy _wrap always_wrap_policy enable_wrap "
-        "lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
+    "distributed.algorithms.ddp_comm_hooks.ddp_zero_hook": (
+        _HOOKS,
+        "hook_with_zero_step hook_with_zero_step_interleaved",
     ),
-    "distributed.launcher": (_SHARDED, ""),
-    "distributed.launcher.api": (_SHARDED, "LaunchConfig elastic_launch"),
-    "distributed.nn.jit": (_SHARDED, ""),
+    "distributed.algorithms.ddp_comm_hooks.mixed_precision_hooks": (_HOOKS, ""),
+    "distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks": (_HOOKS, ""),
+    "distributed.algorithms.ddp_comm_hooks.quantization_hooks": (
+        _HOOKS,
+        "quantization_perchannel_hook quantization_pertensor_hook",
+    ),
+    "distributed.argparse_util": (_STARTED, "check_env env"),
+    "distributed.autograd": (_RPC, "backward context get_gradients"),
+    "distributed.checkpoint.metadata": (_CHECKPOINTS, "Metadata TensorStorageMetadata"),
+    "distributed.checkpoint.optimizer": (_CHECKPOINTS, "load_sharded_optimizer_state_dict"),
+    "distributed.checkpoint.planner": (_CHECKPOINTS, "LoadPlanner SavePlanner"),
+    "distributed.checkpoint.quantized_hf_storage": (
+        _CHECKPOINTS,
+        "QuantizedHuggingFaceStorageReader",
+    ),
+    "distributed.checkpoint.planner_helpers": (_CHECKPOINTS, "create_read_items_for_chunk_list"),
+    "distributed.checkpoint.staging": (
+        _CHECKPOINTS,
+        "AsyncStager BlockingAsyncStager DefaultStager StagingOptions",
+    ),
+    "distributed.checkpoint.storage": (_CHECKPOINTS, "StorageReader StorageWriter WriteResult"),
+    "distributed.checkpoint.utils": (_CHECKPOINTS, "find_state_dict_object find_tensor_shard"),
+    "distributed.debug": (
+        "ranks are compared by `clew launch --check`",
+        "start_debug_server stop_debug_server",
+    ),
+    "distributed.elastic": (_STARTED, ""),
+    "distributed.elastic.agent": (_STARTED, ""),
+    "distributed.elastic.agent.server": (_STARTED, ""),
+    "distributed.elastic.agent.server.api": (_STARTED, "WorkerState"),
+    "distributed.elastic.multiprocessing": (_STARTED, "LogsSpecs Std start_processes"),
+    "distributed.elastic.multiprocessing.api": (_STARTED, "DefaultLogsSpecs"),
+    "distributed.fsdp._common_utils": (_FULLY, "_FSDPState _named_parameters_with_duplicates"),
+    "distributed.fsdp._runtime_utils": (_FULLY, ""),
+    "distributed.launcher": (_STARTED, ""),
+    "distributed.launcher.api": (_STARTED, "LaunchConfig elastic_launch"),
+    "distributed.nn.api": (_RPC, ""),
+    "distributed.nn.api.remote_module": (_RPC, "RemoteModule"),
+    "distributed.nn.jit": (_RPC, ""),
+    "distributed.optim.named_optimizer": (_OPTIMIZERS, ""),
+    "distributed.optim.optimizer": (_RPC, "DistributedOptimizer"),
+    "distributed.optim.utils": (_OPTIMIZERS, "as_functional_optim register_functional_optim"),
+    "distributed.remote_device": (_RPC, ""),
     "distributed.rpc": (
-        _SHARDED,
+        _RPC,
         "RRef get_worker_info init_rpc remote rpc_async rpc_sync shutdown "
         "TensorPipeRpcBackendOptions",
     ),
-    "distributed.rpc.functions": (_SHARDED, "async_execution"),
-    "distributed.tensor._utils": (_SHARDED, "compute_local_shape_and_global_offset"),
+    "distributed.rpc.backend_registry": (_RPC, "BackendType"),
+    "distributed.rpc.constants": (_RPC, ""),
+    "distributed.rpc.internal": (_RPC, "PythonUDF RPCExecMode RemoteException"),
+    "distributed.rpc.options": (_RPC, "TensorPipeRpcBackendOptions"),
+    "distributed.rpc.functions": (_RPC, "async_execution"),
+    "distributed.tensor._utils": (_TENSORS, "compute_local_shape_and_global_offset"),
+    "distributed.tensor.debug": (_TENSORS, "CommDebugMode visualize_sharding"),
+    "distributed.tensor.parallel.ddp": (_TENSORS, ""),
+    "distributed.tensor.parallel.fsdp": (_TENSORS, "DTensorExtensions"),
+    "distributed.tensor.parallel.input_reshard": (_TENSORS, "input_reshard"),
     "distributed.tensor.experimental": (
-        _SHARDED,
+        _TENSORS,
         "context_parallel implicit_replication local_map",
     ),
     "distributed.tensor.experimental._attention": (
-        _SHARDED,
+        _TENSORS,
         "_templated_ring_attention context_parallel set_rotate_method",
     ),
     "distributed.utils": (
@@ -120,8 +178,8 @@ MODULES: dict[str, tuple[str, str]] = {
     "onnx.operators": (_EXPORT, "shape_as_tensor"),
     "utils.bundled_inputs": (_EXPORT, "augment_model_with_bundled_inputs"),
     "monitor": ("events are not collected", "Stat TensorboardEventHandler log_event"),
-    "numa": (_SHARDED, ""),
-    "numa.binding": (_SHARDED, "AffinityMode NumaOptions"),
+    "numa": (_STARTED, ""),
+    "numa.binding": (_STARTED, "AffinityMode NumaOptions"),
     "package": (
         "packages are PyTorch's own files; store a module's state_dict() with save(), or its "
         "program with export.save()",
@@ -187,20 +245,66 @@ def absent(module: str, name: str, why: str) -> Any:
 _LACKING = {
     "_inductor": (_COMPILER, "aoti_compile_and_package aoti_load_package"),
     "compiler": (_COMPILER, "load_compiled_function save_cache_artifacts load_cache_artifacts"),
-    "distributed": (_SHARDED, "ProcessGroupGloo ProcessGroupMPI ProcessGroupNCCL"),
-    "distributed._tensor.placement_types": (_SHARDED, "DTensorSpec TensorMeta"),
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": (_SHARDED, "batched_powerSGD_hook"),
-    "distributed.checkpoint": (_SHARDED, "HuggingFaceStorageReader HuggingFaceStorageWriter"),
-    "distributed.checkpoint.format_utils": (_SHARDED, "_load_state_dict"),
-    "distributed.checkpoint.state_dict_loader": (_SHARDED, "_load_state_dict_from_keys"),
-    "distributed.nn": (_SHARDED, "RemoteModule"),
-    "distributed.optim": (_SHARDED, "DistributedOptimizer"),
+    "distributed": (
+        "groups are made by new_group, over MPI; ranks that go away end the others",
+        "ProcessGroupGloo ProcessGroupMPI ProcessGroupNCCL register_rendezvous_handler "
+        "shrink_group",
+    ),
+    "distributed._tensor.placement_types": (_TENSORS, "DTensorSpec TensorMeta"),
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": (_HOOKS, "batched_powerSGD_hook"),
+    "distributed.checkpoint": (
+        _CHECKPOINTS,
+        "BytesStorageMetadata ChunkStorageMetadata HuggingFaceStorageReader "
+        "HuggingFaceStorageWriter LoadPlan LoadPlanner Metadata QuantizedHuggingFaceStorageReader "
+        "ReadItem SavePlan SavePlanner StorageReader StorageWriter TensorStorageMetadata WriteItem "
+        "load_sharded_optimizer_state_dict",
+    ),
+    "distributed.checkpoint.default_planner": (
+        _CHECKPOINTS,
+        "create_default_global_load_plan create_default_global_save_plan "
+        "create_default_local_load_plan create_default_local_save_plan",
+    ),
+    "distributed.checkpoint.filesystem": (
+        _CHECKPOINTS,
+        "FileSystem FileSystemBase SerializationFormat",
+    ),
+    "distributed.checkpoint.format_utils": (
+        _CHECKPOINTS,
+        "BroadcastingTorchSaveReader DynamicMetaLoadPlanner _load_state_dict",
+    ),
+    "distributed.checkpoint.state_dict_loader": (_CHECKPOINTS, "_load_state_dict_from_keys"),
+    "distributed.checkpoint.state_dict_saver": (
+        _CHECKPOINTS,
+        "AsyncCheckpointerType AsyncSaveResponse",
+    ),
+    "distributed.distributed_c10d": (
+        "groups are made by new_group, over MPI; ranks that go away end the others",
+        "ProcessGroupGloo ProcessGroupMPI ProcessGroupNCCL shrink_group",
+    ),
+    "distributed.fsdp": (_FULLY, "DataParallelMeshDims share_comm_ctx"),
+    "distributed.launch": (_STARTED, "launch parse_args"),
+    "distributed.nn": (_RPC, "RemoteModule"),
+    "distributed.optim": (_OPTIMIZERS, "DistributedOptimizer as_functional_optim"),
+    "distributed.pipelining.schedules": (
+        _PIPELINES,
+        "PipelineScheduleMulti PipelineScheduleSingle ScheduleDualPipeV ScheduleInterleaved1F1B "
+        "ScheduleInterleavedZeroBubble ScheduleLoopedBFS ScheduleZBVZeroBubble get_schedule_class",
+    ),
+    "distributed.pipelining.stage": (_PIPELINES, "build_stage"),
+    "distributed.run": (
+        _STARTED,
+        "LaunchConfig LogsSpecs DefaultLogsSpecs Std config_from_args determine_local_world_size "
+        "elastic_launch parse_args parse_min_max_nnodes run_script_path",
+    ),
     "distributed.pipelining": (
-        _SHARDED,
+        _PIPELINES,
         "Pipe ScheduleDualPipeV ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble "
         "ScheduleLoopedBFS ScheduleZBVZeroBubble SplitPoint build_stage pipe_split pipeline",
     ),
-    "distributed.rpc.api": (_SHARDED, "_all_gather"),
+    "distributed.rpc.api": (
+        _RPC,
+        "RRef _all_gather get_worker_info remote rpc_async rpc_sync shutdown",
+    ),
     "fx.experimental.proxy_tensor": (
         _COMPILER,
         "_ProxyTensor _SymNodeDict decompose disable_proxy_modes_tracing fetch_object_proxy "
@@ -234,6 +338,8 @@ def _real(name: str) -> Any:
         from clew.distributed.tensor import placement_types
 
         return getattr(placement_types, name)
+    if name == "is_available":  # asked before anything else of a module is used
+        return lambda: False
     return None
 
 

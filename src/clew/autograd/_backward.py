@@ -224,6 +224,9 @@ def grad(
     if allow_unused is None:
         allow_unused = materialize_grads
     roots, wanted = tensors_of(outputs), tensors_of(inputs)
+    if not roots or not wanted:
+        empty = "inputs" if roots else "outputs"
+        raise RuntimeError(f"grad: {empty} cannot be empty; give at least one tensor")
     starts = [None] * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
     if _has_parts(roots, wanted, grad_outputs):
@@ -314,7 +317,8 @@ def _grad_of_parts(
         materialize_grads=zeros,
     )
     return tuple(
-        t._with(g) if _is_structured(t) and g is not None else g for t, g in zip(wanted, found)
+        t._of_gradient(g) if _is_structured(t) and g is not None else g
+        for t, g in zip(wanted, found)
     )
 
 

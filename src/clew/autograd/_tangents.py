@@ -13,11 +13,18 @@ from clew.autograd.grad_mode import enable_grad
 
 
 class _Level:
-    """The dual tensors made at one level, with their tangents."""
+    """What tangents at one level start from.
+
+    Attributes:
+        roots: leaves, or tensors that nobody writes into, with their tangents.
+        known: the tangents of results by the nodes that made them, which need no search.
+        sweeping: while tangents are looked for: gates are closed.
+    """
 
     def __init__(self) -> None:
         self.roots: list[tuple[Tensor, Tensor]] = []
-        self.sweeping = False  # while tangents are looked for: gates are closed
+        self.known: dict[Any, Tensor] = {}
+        self.sweeping = False
 
 
 _levels: list[_Level] = []
@@ -39,6 +46,8 @@ def tangent_of(tensor: Tensor, level: _Level) -> Tensor | None:
     """The tangent of a tensor at a level; None when it depends on no dual tensor."""
     if not tensor.requires_grad or not level.roots:
         return None
+    if tensor.grad_fn in level.known:
+        return level.known[tensor.grad_fn]
     for dual, tangent in level.roots:
         if dual is tensor:
             return tangent
@@ -62,23 +71,37 @@ def tangent_of(tensor: Tensor, level: _Level) -> Tensor | None:
     return zeros_like(tensor) if found is None else found
 
 
-def _tangents_by_rule(
-    function: Any, ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]
-) -> tuple[Any, ...] | None:
-    """What a custom Function's jvp gives for its outputs; None when no input has a tangent."""
+def tangents_of_inputs(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The tangents of a custom Function's arguments, asked for before its forward may write into
+    them; None when no argument has one.
+    """
     if not _levels or not _C.is_grad_enabled():
         return None
     level = _levels[-1]
     tangents = tuple(tangent_of(a, level) if isinstance(a, Tensor) else None for a in args)
-    if all(t is None for t in tangents):
-        return None
-    if ctx._materialize:
-        tangents = tuple(
-            zeros_like(a.detach())
-            if t is None and isinstance(a, Tensor) and (a.is_floating_point() or a.is_complex())
-            else t
-            for a, t in zip(args, tangents)
-        )
+    return None if all(t is None for t in tangents) else tangents
+
+
+def tangents_by_rule(
+    function: Any,
+    ctx: Any,
+    args: tuple[Any, ...],
+    outputs: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    """What a custom Function's jvp gives for its outputs."""
+    level, name = _levels[-1], f"{function.__name__}.jvp"
+    written = {id(t) for t in ctx._dirty}
+
+    def pushed(a: Any, t: Any) -> Any:
+        if t is None:
+            inexact = isinstance(a, Tensor) and (a.is_floating_point() or a.is_complex())
+            return zeros_like(a.detach()) if ctx._materialize and inexact else None
+        # jvp writes into the tangent of what forward wrote into; that of another tensor stays.
+        return t.clone() if id(a) in written and a.grad_fn not in level.known else t
+
+    tangents = tuple(map(pushed, args, tangents))
+    versions = [t._version if isinstance(t, Tensor) else 0 for t in tangents]
     ctx._in_jvp = True
     try:
         got = function.jvp(ctx, *tangents)
@@ -86,13 +109,19 @@ def _tangents_by_rule(
         ctx._in_jvp = False
     got = got if isinstance(got, tuple) else (got,)
     if len(got) != len(outputs):
-        raise RuntimeError(
-            f"{function.__name__}.jvp: expected {len(outputs)} tangents; got {len(got)}"
-        )
+        raise RuntimeError(f"{name}: expected {len(outputs)} tangents; got {len(got)}")
     for o, t in zip(outputs, got):
-        if isinstance(o, Tensor) and isinstance(t, Tensor) and t.shape != o.shape:
+        if t is not None and not isinstance(t, Tensor):
+            raise RuntimeError(f"{name}: a tangent must be a tensor or None; got {t!r}")
+        if isinstance(o, Tensor) and t is not None and t.shape != o.shape:
             raise RuntimeError(
-                f"{function.__name__}.jvp: tangent has shape {list(t.shape)}; the output "
-                f"has {list(o.shape)}"
+                f"{name}: tangent has shape {list(t.shape)}; the output has {list(o.shape)}"
             )
+        if id(o) in written:
+            at = next(i for i, a in enumerate(args) if a is o)
+            if t is not tangents[at] or t is None or t._version == versions[at]:
+                raise RuntimeError(
+                    f"{name}: forward writes into argument {at + 1} (mark_dirty), so that jvp must "
+                    "write into that argument's tangent and return it"
+                )
     return got

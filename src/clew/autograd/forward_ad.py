@@ -15,6 +15,7 @@ from typing import NamedTuple
 from clew import _C
 from clew._C import Tensor
 from clew.autograd._tangents import _Level, _levels, tangent_of
+from clew.autograd.function import _GateOfOther, dual_of
 
 __all__ = [
     "UnpackedDualTensor",
@@ -130,9 +131,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "make_dual: tangents follow the recorded graph; switch recording on with enable_grad()"
         )
-    dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
-    current.roots.append((dual, tangent))
-    return dual
+    if hasattr(type(tensor), "_placeholder") or _C._vmap_depth():
+        dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
+        current.roots.append((dual, tangent))
+        return dual
+    return dual_of(current, _GateOfOther, tensor, tangent)
 
 
 def _wanted_elsewhere(tensor: Tensor, level: _Level) -> bool:

@@ -111,6 +111,12 @@ class FunctionCtx(_C.Node):
         """
         self._materialize = value
 
+    def _is_passed_by(self) -> bool:
+        """Whether tangents are looked for that the Function's own rule has given already."""
+        from clew.autograd._tangents import _levels
+
+        return self._function.jvp is not Function.jvp and any(x.sweeping for x in _levels)
+
     def _run_backward(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         function = self._function
         if function.vjp is not Function.vjp:
@@ -120,6 +126,8 @@ class FunctionCtx(_C.Node):
                     f"Function is not allowed"
                 )
             got = function.vjp(self, *grads)
+        elif function.backward is Function.backward and self._is_passed_by():
+            return (None,) * len(self.needs_input_grad)
         else:
             got = function.backward(self, *grads)
         got = got if isinstance(got, tuple) else (got,)
@@ -230,6 +238,11 @@ class Function(metaclass=_Metaclass):
         ctx._no_tensors = tuple(i for i, a in enumerate(args) if not isinstance(a, Tensor))
         recording = _C.is_grad_enabled() and any(ctx.needs_input_grad)
         separate = cls.setup_context is not Function.setup_context
+        pushed = None
+        if recording and cls.jvp is not Function.jvp:
+            from clew.autograd._tangents import tangents_by_rule, tangents_of_inputs
+
+            pushed = tangents_of_inputs(args)
         trace = _C._trace_running() and _C._trace_begin_call(cls.__name__)
         try:
             with no_grad():
@@ -251,11 +264,10 @@ class Function(metaclass=_Metaclass):
                     f"{type(o).__name__}"
                 )
         tangents = None
-        if recording and cls.jvp is not Function.jvp:
-            from clew.autograd._tangents import _tangents_by_rule
-
-            tangents = _tangents_by_rule(cls, ctx, args, outputs)
+        if pushed is not None:
+            tangents = tangents_by_rule(cls, ctx, args, outputs, pushed)
         if recording:
+            written = {id(t) for t in ctx._dirty}
             inputs = tuple(a if isinstance(a, Tensor) else None for a in args)
             outputs = _C._attach_function(
                 ctx,
@@ -269,7 +281,7 @@ class Function(metaclass=_Metaclass):
             )
             ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
             if tangents is not None:
-                outputs = _with_tangents(outputs, tangents)
+                outputs = _with_tangents(outputs, tangents, written)
         else:
             given = {id(a) for a in args if isinstance(a, Tensor)} - {id(t) for t in ctx._dirty}
             outputs = tuple(
@@ -369,33 +381,72 @@ class _Twice(Function):
 
 
 class _Gate(Function):
-    """An output of a custom Function whose tangents at a level come from its own rule: gradients
-    pass, except while that level's tangents are looked for.
+    """A tensor whose tangent at a level is given, not found: gradients pass, but while that level's
+    tangents are looked for they go to a root, a leaf that has the tangent.
     """
 
     @staticmethod
-    def forward(ctx: Any, level: Any, output: Tensor) -> Tensor:
+    def forward(ctx: Any, level: Any, output: Tensor, root: Tensor | None) -> Tensor:
         ctx.level = level
         return output.view_as(output)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        return None, (None if ctx.level.sweeping else grad)
+        if ctx.level.sweeping:
+            return None, None, grad if ctx.needs_input_grad[2] else None
+        return None, grad if ctx.needs_input_grad[1] else None, None
 
 
-def _with_tangents(outputs: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
+class _GateOfWritten(_Gate):
+    """The same for a tensor that was written into: it stays that tensor."""
+
+    @staticmethod
+    def forward(ctx: Any, level: Any, output: Tensor, root: Tensor | None) -> Tensor:
+        ctx.level = level
+        ctx.mark_dirty(output)
+        return output
+
+
+class _GateOfOther(_Gate):
+    """The same as another tensor in the same memory, which may be written into."""
+
+    @staticmethod
+    def forward(ctx: Any, level: Any, output: Tensor, root: Tensor | None) -> Tensor:
+        ctx.level = level
+        return output.detach()
+
+
+def dual_of(level: Any, gate: type[_Gate], tensor: Tensor, tangent: Tensor | None) -> Tensor:
+    """A tensor as one with a tangent at a level.
+
+    Args:
+        level: where the tangent counts.
+        gate: what the result is to the tensor.
+        tensor: the tensor.
+        tangent: None: it has none, whatever it was made of.
+    """
+    root = None
+    if tangent is not None:
+        root = tensor.detach().requires_grad_()
+        level.roots.append((root, tangent))
+    made: Tensor = gate.apply(level, tensor, root)
+    if tangent is not None and isinstance(made.grad_fn, gate._ctx_class):
+        level.known[made.grad_fn] = tangent
+    return made
+
+
+def _with_tangents(
+    outputs: tuple[Any, ...], tangents: tuple[Any, ...], written: set[int]
+) -> tuple[Any, ...]:
     """The recorded outputs of a custom Function as dual tensors at the innermost level."""
     from clew.autograd._tangents import _levels
 
-    level = _levels[-1]
-    duals = []
-    for o, t in zip(outputs, tangents):
-        if isinstance(o, Tensor) and o.requires_grad:
-            o = _Gate.apply(level, o)
-            if t is not None:
-                level.roots.append((o, t))
-        duals.append(o)
-    return tuple(duals)
+    return tuple(
+        dual_of(_levels[-1], _GateOfWritten if id(o) in written else _Gate, o, t)
+        if isinstance(o, Tensor) and o.requires_grad
+        else o
+        for o, t in zip(outputs, tangents)
+    )
 
 
 class NestedIOFunction(Function):

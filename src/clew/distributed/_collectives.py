@@ -471,13 +471,16 @@ def _reduce_scatter(
     return _give(Work(group, name, [request], finish, [output], (source, array)), async_op)
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None
+) -> Any:
     """Waits until all processes of the group have called it.
 
     Args:
         group: the group; the one of all processes if None.
         async_op: True returns a Work at once, whose `wait()` completes the operation.
         device_ids: not used: tensors are on the CPU.
+        timeout: the longest wait, a timedelta; the group's limit if None.
 
     Returns:
         None, or a `Work` if `async_op` is True. A process outside the group does nothing.
@@ -492,7 +495,11 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     if found is None:
         return None
     _check(found, "barrier")
-    return _give(Work(found, "barrier", [found._comm.barrier()]), async_op)
+    work = Work(found, "barrier", [found._comm.barrier()])
+    if timeout is not None and not async_op:
+        work.wait(timeout)
+        return None
+    return _give(work, async_op)
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:

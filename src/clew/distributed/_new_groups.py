@@ -21,17 +21,19 @@ def new_group(
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
     device_id: Any = None,
+    sort_ranks: bool = True,
 ) -> Any:
     """Makes a group of some processes; all processes call it, in the same order.
 
     Args:
-        ranks: the members' global ranks; all if None. The group's order is ascending.
+        ranks: the members' global ranks; all if None.
         timeout: how long an operation may take, a timedelta; as the group of all if None.
         backend: as the group of all if None.
         pg_options: must be None.
         use_local_synchronization: True where only the members call it.
         group_desc: what it is for.
         device_id: not used: tensors are on the CPU.
+        sort_ranks: the group's order is ascending; with False that of `ranks`.
 
     Returns:
         The group, or `GroupMember.NON_GROUP_MEMBER` where this process is not in it.
@@ -49,7 +51,8 @@ def new_group(
     default = _get_default_group()
     if pg_options is not None:
         raise NotImplementedError("new_group: pg_options must be None")
-    wanted = sorted(default.ranks if ranks is None else ranks)
+    wanted = list(default.ranks if ranks is None else ranks)
+    wanted = sorted(wanted) if sort_ranks else wanted
     if len(set(wanted)) != len(wanted) or any(not 0 <= r < default.size() for r in wanted):
         raise ValueError(
             f"new_group: the ranks must be distinct, of 0 to {default.size() - 1}; got {wanted}"

@@ -153,6 +153,10 @@ class Store:
         """How many keys there are."""
         return int(self._change("num_keys"))
 
+    def list_keys(self) -> list[str]:
+        """The keys; those of a PrefixStore without their prefix."""
+        return list(self._change("list_keys"))
+
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """The values of several keys; waits for each.
 
@@ -271,6 +275,8 @@ def _apply(table: dict[str, bytes], name: str, args: Any) -> Any:
         return table.pop(args[0], None) is not None
     elif name == "num_keys":
         return len(table)
+    elif name == "list_keys":
+        return list(table)
     elif name in ("push", "pop", "length"):
         return _queue(table, name, *args)
     return None
@@ -467,6 +473,9 @@ class PrefixStore(Store):
         self._prefix, self.underlying_store = f"{prefix}/", store
 
     def _change(self, name: str, *args: Any) -> Any:
+        if name == "list_keys":
+            keys = self.underlying_store._change(name)
+            return [k.removeprefix(self._prefix) for k in keys if k.startswith(self._prefix)]
         if name != "num_keys":
             first = args[0]
             with_prefix: Callable[[str], str] = lambda key: self._prefix + key  # noqa: E731

@@ -340,7 +340,8 @@ def jvp(
             output = func(*tree_unflatten(writable(inner), spec))
             output, aux = split_aux(output, has_aux, "jvp(f, primals, tangents)")
             outs, out_spec = check_tensors(output, "jvp(f, primals, tangents)")
-            keep = outer and (connected(outs, inner, given) or any(t.requires_grad for t in pushed))
+            known = [*inner, *(root for root, _ in level.roots)]
+            keep = outer and (connected(outs, known, given) or any(t.requires_grad for t in pushed))
             found = [tangent_of(o, level) for o in outs]
     if strict and any(t is None for t in found):
         raise RuntimeError(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew import _C
+from clew._base.arguments import need_string
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -115,7 +116,8 @@ _eigvalsh = primitive(
 
 def _uplo(name: str, A: Any, UPLO: Any) -> str:
     check_matrix(name, A, square=True)
-    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+    need_string(name, "UPLO", UPLO)
+    if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"{name}: Expected UPLO argument to be 'L' or 'U', but got {UPLO!r}")
     return UPLO.upper()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
+from clew._base.dtypes import strided
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
 
@@ -103,7 +104,35 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
         )
     if niter < 0:
         raise ValueError(f"{name}: niter(={niter}) must be non-negative integer")
+    if center and A.layout is not strided:
+        return _pca_of_sparse(A, q, niter)
     return svd_lowrank(A, q, niter, A.mean(-2, keepdim=True) if center else None)
+
+
+def _pca_of_sparse(a: Tensor, q: int, niter: int) -> SVDOfOld:
+    """The components of the rows of a sparse matrix: the means are taken off its products, so that
+    it never becomes dense.
+    """
+    from clew import randn
+
+    m, n = a.shape
+    mean = (a.sum(0).to_dense() / m).unsqueeze(0)
+    turned = a.mH
+
+    def times(x: Tensor) -> Tensor:
+        return a @ x - mean @ x
+
+    def back(x: Tensor) -> Tensor:
+        return turned @ x - mean.mH @ x.sum(0, keepdim=True)
+
+    if m < n:
+        times, back = back, times
+    basis = qr(times(randn(min(m, n), q, dtype=a.dtype))).Q
+    for _ in range(niter):
+        basis = qr(times(qr(back(basis)).Q)).Q
+    u, s, vh = svd(conj_transpose(back(basis)), full_matrices=False)
+    u = basis @ u
+    return SVDOfOld(conj_transpose(vh), s, u) if m < n else SVDOfOld(u, s, conj_transpose(vh))
 
 
 def _pencil(a: Tensor, b: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -219,6 +248,12 @@ def lobpcg(
     return _iterate(A, B, X, iK, k, 1000 if niter is None else niter, tol, top)
 
 
+def _largest_row(a: Tensor) -> Tensor:
+    """The largest sum of a row's absolute values; a may be sparse."""
+    sums = a.abs().sum(-1)
+    return (sums.to_dense() if sums.is_sparse else sums).amax()
+
+
 def _iterate(
     a: Tensor,
     b: Tensor | None,
@@ -231,8 +266,8 @@ def _iterate(
 ) -> tuple[Tensor, Tensor]:
     n = x.shape[-1]
     cat = _C.functions["cat"]
-    size_a = a.abs().sum(-1).amax()
-    size_b = 1.0 if b is None else b.abs().sum(-1).amax()
+    size_a = _largest_row(a)
+    size_b = 1.0 if b is None else _largest_row(b)
     basis = _independent(x, b)
     p: Tensor | None = None
     step = 0

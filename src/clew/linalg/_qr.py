@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import _C
-from clew._base.arguments import need_bools
+from clew._base.arguments import need_bools, need_string
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.results import shown_as
@@ -118,6 +118,7 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> QR:
 
 def _factors(name: str, a: Tensor, mode: Any, out: Any) -> Any:
     check_matrix(name, a)
+    need_string(name, "mode", mode)
     if mode not in _MODES:
         raise RuntimeError(
             f"{name}: qr received unrecognized mode {mode!r} but expected one of 'reduced' "

@@ -8,7 +8,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_bools
+from clew._base.arguments import need_bools, need_string
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -143,6 +143,7 @@ _svdvals = primitive(
 
 def _check_driver(name: str, driver: Any) -> None:
     if driver is not None:
+        need_string(name, "driver", driver)
         raise RuntimeError(
             f"{name}: keyword argument `driver=` is only supported on CUDA inputs; got {driver!r}"
         )

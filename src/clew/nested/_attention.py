@@ -6,7 +6,7 @@ from typing import Any
 
 import clew
 from clew._C import Tensor
-from clew.nested._tensor import Rows, is_ragged, ragged
+from clew.nested._tensor import Rows, is_ragged, need_same_rows, ragged
 
 __all__ = ["RULES", "attend"]
 
@@ -91,6 +91,19 @@ def scaled_dot_product_attention(
     if attn_mask is not None and is_causal:
         raise RuntimeError(f"{name}: attn_mask and is_causal=True cannot both be given")
     q, k, v = (x.packed() for x in (query, key, value))
+    if all(len(x._sizes()) > 3 and x._at == 1 for x in (q, k, v)):  # the ragged dim is a batch's
+        need_same_rows(name, (q, k, v))
+        made = clew.nn.functional.scaled_dot_product_attention(
+            q._elements,
+            k._elements,
+            v._elements,
+            attn_mask,
+            dropout_p,
+            is_causal,
+            scale=scale,
+            enable_gqa=enable_gqa,
+        )
+        return ragged(q._rows, made, 1)
     if any(len(x._sizes()) != 4 or x._at != 2 for x in (q, k, v)):
         raise RuntimeError(
             f"{name}: ragged tensors must be (batch, heads, ragged length, width); got "

@@ -393,7 +393,8 @@ def to_padded_tensor(
     Args:
         input: a ragged tensor.
         padding: what stands behind the end of rows that are shorter than others.
-        output_size: the result's sizes, where they should be larger than needed.
+        output_size: the result's sizes, where they should be larger than needed. The size of the
+            ragged dim may be smaller, too: longer rows are cut.
         out: not offered.
 
     Returns:
@@ -401,7 +402,7 @@ def to_padded_tensor(
         of the longest row; gradients flow to `input`.
 
     Raises:
-        RuntimeError: `input` is not ragged, or output_size is too small.
+        RuntimeError: `input` is not ragged, or another size of output_size is too small.
 
     >>> x = clew.nested.nested_tensor([clew.ones(1), clew.ones(2)])
     >>> clew.nested.to_padded_tensor(x, 0.0)
@@ -418,12 +419,14 @@ def to_padded_tensor(
         return made
     sizes = input._sizes()
     wanted = sizes if output_size is None else tuple(int(n) for n in output_size)
-    if len(wanted) != len(sizes) or any(w < n for w, n in zip(wanted, sizes)):
+    at = input._at
+    least = (*sizes[:at], 0, *sizes[at + 1 :])
+    if len(wanted) != len(sizes) or any(w < n for w, n in zip(wanted, least)):
         raise RuntimeError(
-            f"{name}: output_size must have {len(sizes)} sizes of at least {list(sizes)}; got "
+            f"{name}: output_size must have {len(sizes)} sizes of at least {list(least)}; got "
             f"{list(wanted)}"
         )
-    made = pad(input, padding, wanted[input._at])
+    made = pad(input, padding, max(wanted[at], sizes[at])).narrow(at, 0, wanted[at])
     if tuple(made.shape) == wanted:
         return made
     grow = [n for w, s in zip(reversed(wanted), reversed(made.shape)) for n in (0, w - s)]

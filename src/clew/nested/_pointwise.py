@@ -170,8 +170,11 @@ def _writing(name: str) -> Any:
                 f"{name}: a ragged tensor cannot be written into a dense one; make it dense with "
                 ".to_padded_tensor(padding)"
             )
-        tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor) and a.dim()]
-        if tensors and x._rows.lengths is not None:
+        others: list[Any] = [
+            a for a in (*args, *kwargs.values()) if isinstance(a, Tensor) and a.dim()
+        ]
+        moved = any(not is_ragged(a) or a._rows is not x._rows for a in others)
+        if moved and x._rows.lengths is not None:
             raise RuntimeError(
                 f"{name}: the rows of this ragged tensor have gaps between them; call .contiguous()"
             )

@@ -8,6 +8,7 @@ import clew
 from clew import _C
 from clew._C import Tensor
 from clew.nested._pointwise import function, on_values
+from clew.nested._strided import of_rows
 from clew.nested._tensor import NestedTensor, is_ragged, need_same_rows, ragged
 
 __all__ = ["RULES"]
@@ -51,7 +52,9 @@ def matmul(x: Any, y: Any) -> Any:
 
 
 def _of_both(x: NestedTensor, y: NestedTensor) -> Any:
-    """(..., m, ragged) times (..., ragged, k): dense; (..., ragged, m) times (..., m, k)."""
+    """(..., m, ragged) times (..., ragged, k) is dense; (..., ragged, m) times (..., m, ragged) is
+    a batch of matrices that differ in two sizes.
+    """
     n = len(x._sizes())
     if len(y._sizes()) != n:
         return NotImplemented
@@ -62,6 +65,8 @@ def _of_both(x: NestedTensor, y: NestedTensor) -> Any:
             )
         made = [p @ q for p, q in zip(x.row_values(), y.row_values())]
         return clew.stack(made) if made else NotImplemented
+    if x._at == n - 2 and y._at == n - 1 and len(x._rows.counts) == len(y._rows.counts):
+        return of_rows([p @ q for p, q in zip(x.row_values(), y.row_values())])
     return NotImplemented
 
 

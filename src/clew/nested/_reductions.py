@@ -75,9 +75,30 @@ def reduced(name: str, x: NestedTensor, dim: Any, keepdim: bool, call: Any, many
             fast = _row_sums(x, name == "mean", keepdim)
             if fast is not None:
                 return fast
-        return _stacked([call(row, over, keepdim) for row in x.row_values()], x, dims, keepdim)
+        rows = _with_an_element(name, x.row_values(), x._at - 1)
+        return _stacked([call(row, over, keepdim) for row in rows], x, dims, keepdim)
     at = x._at if keepdim else x._at - sum(d < x._at for d in dims)
     return _each(call(x._elements, over, keepdim), lambda m: ragged(x._rows, m, at))
+
+
+def _with_an_element(name: str, rows: Any, dim: int) -> Any:
+    """The rows, empty ones with one element, past which every number lies: what the largest or the
+    smallest element of an empty row is, as in PyTorch.
+    """
+    largest = name in ("max", "amax", "argmax")
+    if not largest and name not in ("min", "amin", "argmin"):
+        return rows
+    made = []
+    for row in rows:
+        if not row.shape[dim]:
+            dtype = row.dtype
+            info: Any = clew.finfo(dtype) if dtype.is_floating_point else None
+            if dtype is not _C.bool and info is None:
+                info = clew.iinfo(dtype)
+            fill = not largest if info is None else (info.min if largest else info.max)
+            row = row.new_full((*row.shape[:dim], 1, *row.shape[dim + 1 :]), fill)
+        made.append(row)
+    return made
 
 
 def _stacked(made: list[Any], x: NestedTensor, dims: list[int], keepdim: bool) -> Any:
@@ -119,6 +140,8 @@ def _over_dims(name: str) -> Any:
         elif name == "sum" and not (x.is_floating_point() or x.is_complex()):
             x = x.to(_C.int64)
         elif name == "mean" and not (x.is_floating_point() or x.is_complex()):
+            if is_ragged(x) and dim in (x._at, x._at - len(x._sizes()), (x._at,), [x._at]):
+                return rule(x.to(_C.get_default_dtype()), dim, keepdim)  # as in PyTorch
             raise RuntimeError(f"mean: the tensor must be floating point or complex; got {x.dtype}")
         return reduced(name, x, dim, keepdim, call, True)
 

@@ -360,6 +360,16 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> Any:
     return split(x, sizes, 0)
 
 
+def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> Any:
+    d = dim_of("tensor_split", x, dim)
+    if d == x._at:
+        _refuse_ragged("tensor_split", x)
+    if not d:
+        return NotImplemented
+    pieces = x._elements.tensor_split(indices_or_sections, d - 1)
+    return tuple(ragged(x._rows, v, x._at) for v in pieces)
+
+
 # ---- joins ----
 
 
@@ -424,6 +434,7 @@ RULES: dict[str, Any] = {
     "split": split,
     "split_with_sizes": split,
     "chunk": chunk,
+    "tensor_split": tensor_split,
     **dict.fromkeys(("cat", "concat", "concatenate"), cat),
     "stack": stack,
 }

@@ -63,7 +63,7 @@ class NestedRows(Structured):
     _kind = "nested tensors (clew.strided)"
     _remedy = ".to_padded_tensor(padding), or work on the rows of .unbind()"
     _shapes: Shapes
-    _mapped_by_length: ClassVar[Callable[..., Any]]  # clew.nested._strided_rules fills it
+    _mapped_by_length: ClassVar[Callable[..., Any]]  # clew.nested._vmap fills it
 
     layout = property(lambda self: _dtypes.strided)
     is_nested = property(lambda self: True)

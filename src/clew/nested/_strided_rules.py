@@ -5,7 +5,7 @@ the elements of all rows where each is taken by itself.
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 import clew
 from clew import _C
@@ -282,13 +282,6 @@ def _distance(name: str) -> Any:
     return rule
 
 
-def _mapped(*args: Any) -> NoReturn:
-    raise NotImplementedError(
-        "vmap: the rows of a nested tensor differ in several sizes, so that a function cannot run "
-        "once for many; call it with each row of .unbind()"
-    )
-
-
 def _attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
@@ -365,9 +358,8 @@ def _unsqueeze(x: Any, dim: int) -> Any:
 def _squeeze(x: Any, dim: Any) -> Any:
     given = dim if isinstance(dim, (tuple, list)) else (dim,)
     places = tuple(row_dim("squeeze", x, d) - 1 for d in given)
-    if any(s[d] != 1 for s in x._shapes for d in places):
-        raise RuntimeError(f"squeeze: the rows must all have size 1 in dim {dim}")
-    return of_rows([r.squeeze(places) for r in x.row_values()])
+    gone = tuple(d for d in places if all(s[d] == 1 for s in x._shapes))
+    return of_rows([r.squeeze(gone) for r in x.row_values()]) if gone else x
 
 
 def _flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
@@ -479,6 +471,7 @@ RULES: dict[str, Any] = {
     "max": extreme("max", "maximum", _reduction("max", False), _on_elements),
     "min": extreme("min", "minimum", _reduction("min", False), _on_elements),
     "to": lambda x, *args, **kwargs: x.to(*args, **kwargs),
+    "type_as": lambda x, other: x.to(other.dtype),
     "contiguous": lambda x, **kwargs: x,
     "detach_": _detach_,
     "is_same_size": _is_same_size,
@@ -512,4 +505,3 @@ RULES: dict[str, Any] = {
     **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
 }
 NestedRows._rules = RULES
-NestedRows._mapped_by_length = staticmethod(_mapped)

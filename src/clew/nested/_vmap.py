@@ -1,4 +1,4 @@
-"""vmap over the rows of ragged tensors: once for each length that rows have."""
+"""vmap over the rows of ragged and nested tensors: once for each size that rows have."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 import clew
 from clew._C import Tensor
+from clew.nested._strided import NestedRows, is_nested_rows, of_rows
 from clew.nested._tensor import NestedTensor, Rows, is_ragged, ragged
 from clew.utils._pytree import tree_flatten, tree_unflatten
 
@@ -22,7 +23,7 @@ def by_length(
     out_dims_of: Callable[[Any], list[Any]],
     randomness: str,
 ) -> Any:
-    """What a vmapped function makes of arguments of which some are ragged.
+    """What a vmapped function makes of arguments of which some are ragged or nested.
 
     Args:
         run: the vmapped function, of dense arguments and the number of samples.
@@ -32,12 +33,13 @@ def by_length(
         randomness: as for vmap.
 
     Returns:
-        the results: ragged where their size differs from row to row, otherwise dense.
+        the results: ragged where one size differs from row to row, nested where several do,
+        otherwise dense.
     """
-    mapped = [x for x, d in zip(leaves, dims) if d is not None and is_ragged(x)]
-    if any(d and is_ragged(x) for x, d in zip(leaves, dims)):
+    mapped = [x for x, d in zip(leaves, dims) if d is not None and _has_rows(x)]
+    if any(d and _has_rows(x) for x, d in zip(leaves, dims)):
         raise ValueError("vmap: a ragged tensor is mapped over its rows: its in_dim must be 0")
-    lengths = list(zip(*(x._rows.counts for x in mapped)))
+    lengths = list(zip(*(x._rows.counts if is_ragged(x) else x._shapes for x in mapped)))
     groups: dict[Any, list[int]] = {} if lengths else {(0,) * len(mapped): []}
     for row, key in enumerate(lengths):
         groups.setdefault(key, []).append(row)
@@ -59,10 +61,19 @@ def by_length(
     return tree_unflatten(joined, spec)
 
 
+def _has_rows(x: Any) -> bool:
+    return is_ragged(x) or is_nested_rows(x)
+
+
 def _picked(x: Any, dim: Any, rows: np.ndarray) -> Any:
-    """Some samples of an argument; of a ragged one, rows of one length."""
+    """Some samples of an argument; of a ragged one, rows of one length; of a nested one, of one
+    shape.
+    """
     if dim is None:
         return x
+    if is_nested_rows(x):
+        given = x.row_values()
+        return clew.stack([given[i] for i in rows])
     if not is_ragged(x):
         return x.index_select(dim, clew.from_numpy(rows))
     return _batch(x, rows)
@@ -94,16 +105,19 @@ def _joined(parts: list[Any], dim: Any, order: np.ndarray) -> Any:
         return found.movedim(0, dim)
     same_dims = len({len(s) for s in shapes}) == 1
     differ = [d for d in range(len(shapes[0])) if same_dims and len({s[d] for s in shapes}) > 1]
-    if len(differ) != 1 or dim % (len(shapes[0]) + 1):
+    if not differ or dim % (len(shapes[0]) + 1):
         raise RuntimeError(
-            "vmap: results for rows of different lengths may differ in the size of one dim only, "
-            f"with out_dims 0; got shapes {[list(s) for s in shapes[:4]]} and out_dim {dim}; "
+            "vmap: results for rows of different lengths may differ in sizes only, with out_dims "
+            f"0; got shapes {[list(s) for s in shapes[:4]]} and out_dim {dim}; "
             "return one that does not depend on the length, or work on the rows of .unbind()"
         )
     at = differ[0]
     rows = [row for p in parts for row in p.unbind(0)]
     rows = [rows[i] for i in order]
+    if len(differ) > 1:
+        return of_rows(rows)
     return ragged(Rows.of_counts([r.shape[at] for r in rows]), clew.cat(rows, at), at + 1)
 
 
 NestedTensor._mapped_by_length = staticmethod(by_length)
+NestedRows._mapped_by_length = staticmethod(by_length)

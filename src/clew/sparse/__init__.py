@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clew import _namespace
 from clew.sparse import _changes as _changes
 from clew.sparse import _rules as _rules
+from clew.sparse import _sizes as _sizes
 from clew.sparse._construct import (
     check_sparse_tensor_invariants as check_sparse_tensor_invariants,
 )
@@ -20,8 +21,12 @@ from clew.sparse._construct import sparse_csc_tensor as sparse_csc_tensor
 from clew.sparse._construct import sparse_csr_tensor as sparse_csr_tensor
 from clew.sparse._construct import spdiags as spdiags
 from clew.sparse._products import addmm as addmm
+from clew.sparse._products import dsmm as dsmm
+from clew.sparse._products import hspmm as hspmm
 from clew.sparse._products import mm as mm
 from clew.sparse._products import sampled_addmm as sampled_addmm
+from clew.sparse._products import smm as smm
+from clew.sparse._products import sspaddmm as sspaddmm
 from clew.sparse._reductions import log_softmax as log_softmax
 from clew.sparse._reductions import softmax as softmax
 from clew.sparse._reductions import sum as sum

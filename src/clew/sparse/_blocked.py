@@ -181,6 +181,8 @@ def to_layout(
         return NotImplemented
     if layout is None or layout is _dtypes.sparse_coo:
         return to_coo(x, *(args or (sparse_dim,))) if blocksize is None else NotImplemented
+    if layout is _dtypes.strided:
+        return to_dense(x)
     if layout in (_dtypes.sparse_bsr, _dtypes.sparse_bsc):
         return _to_blocks(x, blocksize, layout is _dtypes.sparse_bsr)
     if blocksize is not None or layout not in (_dtypes.sparse_csr, _dtypes.sparse_csc):
@@ -237,6 +239,9 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    if isinstance(input, Blocked) and not isinstance(weight, _Sparse):
+        out = matmul(input, weight.t())
+        return out if bias is None else out + bias
     if isinstance(input, _Sparse) or not isinstance(weight, Blocked):
         return NotImplemented
     flat = matmul(weight, input.reshape(-1, input.shape[-1]).t()).t()
@@ -252,8 +257,20 @@ def transpose(x: Any, dim0: int = 0, dim1: int = 1) -> Any:
     return blocked(x._pattern, x._elements.transpose(1, 2), not x._by_rows)
 
 
-def total(x: Any, *args: Any, **options: Any) -> Any:
-    return NotImplemented if args or options else x._elements.sum()
+def total(x: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    return NotImplemented if args or options else x._elements.sum(dtype=dtype)
+
+
+def adjoint(x: Any) -> Any:
+    made = transpose(x)
+    return made._with(made._elements.conj()) if x.is_complex() else made
+
+
+def copy_(x: Any, source: Any, non_blocking: bool = False) -> Any:
+    if not isinstance(x, Blocked) or not x._has_places_of(source) or x.block() != source.block():
+        return NotImplemented
+    x._elements.copy_(source._elements)
+    return x
 
 
 def rules(shared: dict[str, Any], elementwise: tuple[str, ...]) -> dict[str, Any]:
@@ -312,6 +329,8 @@ def rules(shared: dict[str, Any], elementwise: tuple[str, ...]) -> dict[str, Any
         "transpose": transpose,
         "swapaxes": transpose,
         "t": transpose,
+        "adjoint": adjoint,
+        "copy_": copy_,
     }
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import clew
 from clew import _C
 from clew._C import Tensor
+from clew.sparse._blocked import Blocked
+from clew.sparse._products import addmm
 from clew.sparse._products import matmul as product
 from clew.sparse._reductions import sum as sum_over
 from clew.sparse._rules import (
     _ZERO_STAYS,
+    LINEAR,
     RULES,
     _as_layout_of,
     _dim_of,
@@ -18,6 +23,8 @@ from clew.sparse._rules import (
     add,
     cat,
     div,
+    index_select,
+    mul,
     mul_,
     narrow,
     select,
@@ -27,9 +34,19 @@ from clew.sparse._rules import (
     zero_,
     zeros_like,
 )
-from clew.sparse._tensor import Compressed, Coo, Pattern, _Sparse, compressed, coo, is_same_pattern
+from clew.sparse._tensor import (
+    Compressed,
+    Coo,
+    Pattern,
+    _Sparse,
+    compressed,
+    coo,
+    first_of_places,
+    flat_places,
+    is_same_pattern,
+)
 
-__all__: list[str] = []
+__all__ = ["take"]
 
 
 def _sum_of_places(x: Any) -> Any:
@@ -40,7 +57,7 @@ def _sum_of_places(x: Any) -> Any:
 # ---- in place ----
 
 
-def _take(x: Any, made: Any) -> Any:
+def take(x: Any, made: Any) -> Any:
     """Gives a tensor the elements and the places of another one of its layout."""
     x._elements, x._pattern = made._elements, made._pattern
     if isinstance(x, Coo):
@@ -62,6 +79,23 @@ def _need_no_leaf(name: str, x: Any) -> None:
     )
 
 
+def _added_within(x: Any, y: Any, alpha: Any) -> bool:
+    """Adds to a trained tensor in coordinates what lies at places that it has; False where it is
+    none, or does not have them all.
+    """
+    if not (isinstance(x, Coo) and isinstance(y, Coo) and x.requires_grad and x.is_leaf):
+        return False
+    if _C.is_grad_enabled() or x.sparse_dim() != y.sparse_dim() or not x._nnz():
+        return False
+    places, first = first_of_places(x)
+    wanted = flat_places(y._ind, tuple(y.shape[: y.sparse_dim()])).numpy()
+    at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
+    if not np.array_equal(places[at], wanted) or y.dtype is not x.dtype:
+        return False
+    x._elements.index_add_(0, clew.from_numpy(first[at]), y._elements, alpha=alpha)
+    return True
+
+
 def _adding(name: str, sign: int) -> Any:
     def rule(x: Any, y: Any, *, alpha: Any = 1) -> Any:
         alpha = alpha * sign
@@ -77,13 +111,15 @@ def _adding(name: str, sign: int) -> Any:
         if x.layout is y.layout and is_same_pattern(x, y):
             x._elements.add_(y._elements, alpha=alpha)
             return x
+        if _added_within(x, y, alpha):
+            return x
         _need_no_leaf(name, x)
         made = add(x, y, alpha=alpha)
         if made is NotImplemented:
             return made
         if made.dtype is not x.dtype:
             raise RuntimeError(f"{name}: a result of {made.dtype} cannot be written into {x.dtype}")
-        return _take(x, made)
+        return take(x, made)
 
     return rule
 
@@ -112,23 +148,30 @@ def _add_to_dense(name: str, dense: Tensor, y: Any, alpha: Any) -> Tensor:
 
 
 def _mul_(x: Any, y: Any) -> Any:
-    if isinstance(x, _Sparse):
+    if not isinstance(x, _Sparse):
+        return x.mul_(y.to_dense())
+    if not isinstance(y, Tensor) or _is_number(y):
         return mul_(x, y)
-    return x.mul_(y.to_dense())
+    _need_no_leaf("mul_", x)
+    made = mul(x, y)
+    if made is NotImplemented or made.layout is not x.layout:
+        return NotImplemented
+    if made.dtype is not x.dtype:
+        raise RuntimeError(f"mul_: a result of {made.dtype} cannot be written into {x.dtype}")
+    return take(x, made)
 
 
 def _zero_(x: Any) -> Any:
     """No elements are left, unless somebody trains them."""
     zero_(x)
-    return x if x.requires_grad else _take(x, zeros_like(x))
+    return x if x.requires_grad else take(x, zeros_like(x))
 
 
 def _written(name: str) -> Any:
     call = getattr(Tensor, name + "_")
 
     def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
-        linear = name in ("neg", "negative", "positive", "conj", "conj_physical")
-        if not x.is_coalesced() and not linear:
+        if not x.is_coalesced() and name not in LINEAR:
             raise RuntimeError(
                 f"{name}_: elements of equal places must be added up first: use .coalesce()"
             )
@@ -159,6 +202,12 @@ def _hstack(tensors: Any) -> Any:
     return cat(tensors, 0 if tensors[0].dim() == 1 else 1)
 
 
+def _dstack(tensors: Any) -> Any:
+    n = tensors[0].dim()
+    rows = [unsqueeze(x, 0) if n == 1 else x for x in tensors]
+    return cat([unsqueeze(x, 2) if n < 3 else x for x in rows], 2)
+
+
 def _vstack(tensors: Any) -> Any:
     return cat(tensors) if tensors[0].dim() > 1 else _stack(tensors)
 
@@ -187,6 +236,39 @@ def _ones_like(x: Any, **options: Any) -> Any:
     if isinstance(x, Coo) or any(v not in (None, False) for v in options.values()):
         return NotImplemented
     return x._with(clew.ones_like(x._elements, requires_grad=False))
+
+
+def _full_like(x: Any, fill_value: Any, *, dtype: Any = None, **options: Any) -> Any:
+    """The number at the places of the tensor, as in PyTorch; it has no rule for coordinates."""
+    if isinstance(x, Coo) or any(v not in (None, False) for v in options.values()):
+        return NotImplemented
+    return x._with(clew.full_like(x._elements.detach(), fill_value, dtype=dtype))
+
+
+def _fill_(x: Any, value: Any) -> Any:
+    if isinstance(x, Coo):
+        return NotImplemented
+    x._elements.fill_(value)
+    return x
+
+
+def _embedding(weight: Any, indices: Any, *more: Any) -> Any:
+    """Rows of a table in coordinates."""
+    if not isinstance(weight, Coo) or isinstance(indices, _Sparse) or indices.dim() != 1:
+        return NotImplemented
+    return index_select(weight, 0, indices)
+
+
+def _addmm_(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    if isinstance(x, _Sparse):
+        return NotImplemented
+    return x.copy_(addmm(x, mat1, mat2, beta=beta, alpha=alpha))
+
+
+def _addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    if isinstance(x, _Sparse) or isinstance(vec, _Sparse) or vec.dim() != 1:
+        return NotImplemented
+    return clew.add(x if beta == 1 else x * beta, product(mat, vec), alpha=alpha)
 
 
 def _new_zeros(x: Any, size: Any, *more: Any, dtype: Any = None, **options: Any) -> Any:
@@ -222,6 +304,18 @@ def _div(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
 
 def _floor_divide(x: Any, y: Any) -> Any:
     return _div(x, y, rounding_mode="floor")
+
+
+def _floor_divide_(x: Any, y: Any) -> Any:
+    if not isinstance(x, _Sparse) or not _is_number(y):
+        return NotImplemented
+    if x.is_coalesced():
+        x._elements.floor_divide_(y)
+        return x
+    _need_no_leaf("floor_divide_", x)
+    made = x.coalesce()
+    made._elements.floor_divide_(y)
+    return take(x, made)
 
 
 def _nan_to_num(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -287,7 +381,9 @@ RULES.update(
         "sub_": _adding("sub_", -1),
         "mul_": _mul_,
         "zero_": _zero_,
+        "floor_divide_": _floor_divide_,
         "stack": _stack,
+        "dstack": _dstack,
         "hstack": _hstack,
         **dict.fromkeys(("vstack", "row_stack"), _vstack),
         "unbind": _unbind,
@@ -295,6 +391,14 @@ RULES.update(
         "empty_like": _empty_like,
         "ones_like": _ones_like,
         **dict.fromkeys(("new_zeros", "new_empty"), _new_zeros),
+        "full_like": _full_like,
+        "fill_": _fill_,
+        "clone": lambda x, memory_format=None: x.clone(),
+        "detach": lambda x: x.detach(),
+        "_embedding": _embedding,
+        "addmm_": _addmm_,
+        "addmv": _addmv,
+        "new_tensor": lambda x, data, **options: x._elements.new_tensor(data, **options),
         "is_same_size": _is_same_size,
         "type_as": lambda x, other: x.to(other.dtype),
         **dict.fromkeys(("div", "divide", "true_divide"), _div),
@@ -306,5 +410,15 @@ RULES.update(
         "sum": _sum,
         "bmm": _batches,
         "matmul": _matmul,
+    }
+)
+Blocked._rules.update(
+    {
+        name: RULES[name]
+        for name in (
+            *(n + "_" for n in _ZERO_STAYS if n + "_" in RULES),
+            *"zero_ zeros_like ones_like empty_like full_like fill_ is_same_size clone".split(),
+            *"detach type_as dropout".split(),
+        )
     }
 )

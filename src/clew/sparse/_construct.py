@@ -561,6 +561,7 @@ _MAKERS: dict[Any, Any] = {
 }
 
 
+@asks_classes
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:
     """A sparse matrix of diagonals.
 

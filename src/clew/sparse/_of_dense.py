@@ -223,10 +223,27 @@ def _needs_sparse(name: str) -> Any:
     return method
 
 
-coalesce, is_coalesced, indices, values, sparse_dim, dense_dim, _nnz, _indices = map(
-    _needs_sparse,
-    "coalesce is_coalesced indices values sparse_dim dense_dim _nnz _indices".split(),
+coalesce, is_coalesced, indices, values, _nnz, _indices = map(
+    _needs_sparse, "coalesce is_coalesced indices values _nnz _indices".split()
 )
+
+
+def sparse_dim(self: Tensor) -> int:
+    """How many dims are sparse: none of a dense tensor.
+
+    >>> clew.ones(2, 3).sparse_dim()
+    0
+    """
+    return 0
+
+
+def dense_dim(self: Tensor) -> int:
+    """How many dims are dense: all of a dense tensor.
+
+    >>> clew.ones(2, 3).dense_dim()
+    2
+    """
+    return self.dim()
 
 
 crow_indices, col_indices, ccol_indices, row_indices = map(

@@ -11,7 +11,7 @@ from clew import _C
 from clew._C import Tensor
 from clew.sparse._tensor import Compressed, Coo, Pattern, _Sparse, coo
 
-__all__ = ["addmm", "mm", "need_matrices", "sampled_addmm"]
+__all__ = ["addmm", "dsmm", "hspmm", "mm", "need_matrices", "sampled_addmm", "smm", "sspaddmm"]
 
 _OPS = _C.ops
 
@@ -35,6 +35,10 @@ def _check(name: str, a: Any, b: Any) -> None:
             f"{name}: mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a.shape))} and "
             f"{'x'.join(map(str, b.shape))})"
         )
+    _check_dtypes(name, a, b)
+
+
+def _check_dtypes(name: str, a: Any, b: Any) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(
             f"{name}: expected both factors to have one dtype; got {a.dtype} and {b.dtype}"
@@ -132,6 +136,121 @@ def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Tensor:
     return zeros.scatter_reduce(0, index, rows, reduce, include_self=False)
 
 
+def _rows_there(name: str, mat1: Any, mat2: Any) -> tuple[Tensor, Tensor]:
+    """The rows of a product that a sparse matrix has elements in: (their numbers, the rows)."""
+    if not isinstance(mat1, Coo):
+        raise RuntimeError(
+            f"{name}: the first matrix must have layout sparse_coo; got {mat1.layout}; convert "
+            "with .to_sparse()"
+        )
+    if isinstance(mat2, _Sparse) or mat2.dim() != 2:
+        raise RuntimeError(
+            f"{name}: the second matrix must be a dense one; got {mat2.layout} of shape "
+            f"{list(mat2.shape)}"
+        )
+    p, values = _rows(name, mat1)
+    _check(name, mat1, mat2)
+    there = (p.crow[1:] > p.crow[:-1]).nonzero()[:, 0]
+    return there, _product(p, values, mat2).index_select(0, there)
+
+
+def hspmm(mat1: Any, mat2: Tensor) -> Tensor:
+    """The product of a sparse matrix and a dense one as a sparse tensor of dense rows.
+
+    Args:
+        mat1: (n, m), in coordinates.
+        mat2: (m, p), dense.
+
+    Returns:
+        (n, p), with one sparse dim: the rows that mat1 has elements in.
+
+    Raises:
+        RuntimeError: shapes, dtypes or layouts do not fit.
+
+    >>> a = clew.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+    >>> clew.hspmm(a, clew.ones(2, 3)).coalesce().values()
+    tensor([[2., 2., 2.]])
+    """
+    there, rows = _rows_there("hspmm", mat1, mat2)
+    return coo(there.unsqueeze(0), rows, (mat1.shape[0], mat2.shape[1]), not there.shape[0])
+
+
+def smm(input: Any, mat: Tensor) -> Tensor:
+    """The product of a sparse matrix and a dense one as a sparse matrix.
+
+    Args:
+        input: (n, m), in coordinates.
+        mat: (m, p), dense.
+
+    Returns:
+        (n, p), with all elements of the rows that input has elements in.
+
+    Raises:
+        RuntimeError: shapes, dtypes or layouts do not fit.
+
+    >>> a = clew.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+    >>> clew.smm(a, clew.ones(2, 3)).to_dense()
+    tensor([[2., 2., 2.],
+            [0., 0., 0.]])
+    """
+    there, rows = _rows_there("smm", input, mat)
+    width = int(mat.shape[1])
+    columns = clew.arange(width).repeat(there.shape[0])
+    ind = clew.stack([there.repeat_interleave(width), columns])
+    return coo(ind, rows.reshape(-1), (input.shape[0], width), not there.shape[0])
+
+
+def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` as a sparse matrix.
+
+    Args:
+        input: (n, p), in coordinates.
+        mat1: (n, m), in coordinates.
+        mat2: (m, p), dense.
+        beta, alpha: numbers.
+
+    Returns:
+        (n, p), not coalesced: the elements of input and those of the product.
+
+    Raises:
+        RuntimeError: shapes, dtypes or layouts do not fit.
+
+    >>> a = clew.eye(2).to_sparse()
+    >>> clew.sspaddmm(a, a, clew.ones(2, 2), beta=2).to_dense()
+    tensor([[3., 1.],
+            [1., 3.]])
+    """
+    if not isinstance(input, Coo) or input.sparse_dim() != 2 or input.dense_dim():
+        raise RuntimeError(
+            f"sspaddmm: input must be a matrix in coordinates; got {input.layout} of shape "
+            f"{list(input.shape)}; convert with .to_sparse()"
+        )
+    product: Any = smm(mat1, mat2)
+    if tuple(input.shape) != tuple(product.shape):
+        raise RuntimeError(
+            f"sspaddmm: input must have the product's shape, {list(product.shape)}; got "
+            f"{list(input.shape)}"
+        )
+    _check_dtypes("sspaddmm", input, product)
+    values = [input._elements * beta, product._elements * alpha]
+    ind = clew.cat([input._ind, product._ind], 1)
+    return coo(ind, clew.cat(values), product.shape, False)
+
+
+def dsmm(input: Any, mat2: Any) -> Tensor:
+    """The product of two matrices of which one is sparse, or both are; the same as ``mm``.
+
+    Args:
+        input: (n, m).
+        mat2: (m, p).
+
+    >>> clew.dsmm(clew.eye(2).to_sparse(), clew.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    return mm(input, mat2)
+
+
 def need_matrices(mat: Any, mat1: Any, mat2: Any) -> None:
     """Raises for what addmm() cannot add and multiply."""
     if not mat1.dim() == mat2.dim() == 2:
@@ -167,9 +286,7 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> T
             [2., 2.]])
     """
     need_matrices(mat, mat1, mat2)
-    product = matmul(mat1, mat2) if isinstance(mat1, _Sparse) else mat1 @ mat2
-    if product is NotImplemented:
-        raise RuntimeError("addmm: expected matrices")
+    product = mat1 @ mat2
     product = product if alpha == 1 else product * alpha
     if isinstance(product, _Sparse):
         if not isinstance(mat, _Sparse):
@@ -249,4 +366,8 @@ RULES: dict[str, Any] = {
     "mm": _only_two,
     "mv": _mv,
     "addmm": addmm,
+    "hspmm": hspmm,
+    "smm": smm,
+    "sspaddmm": sspaddmm,
+    "dsmm": dsmm,
 }

@@ -37,14 +37,16 @@ def _dim_of(name: str, x: Any, dim: Any, extra: int = 0) -> int:
 # Functions that leave 0 at 0.
 _ZERO_STAYS = (
     "abs absolute neg negative sqrt sin tan asin arcsin atan arctan sinh tanh asinh arcsinh atanh "
-    "arctanh expm1 log1p relu sign sgn floor ceil round trunc fix square erf deg2rad rad2deg "
-    "isnan isinf positive conj"
+    "arctanh expm1 log1p relu sign sgn floor ceil round trunc fix frac square erf erfinv deg2rad "
+    "rad2deg isnan isinf isposinf isneginf signbit angle positive conj conj_physical"
 ).split()
+# Those of them that may be applied before elements of equal places are added up.
+LINEAR = ("neg", "negative", "positive", "conj", "conj_physical")
 
 
 def _unary(name: str) -> Any:
     def rule(x: Any, *args: Any, **kwargs: Any) -> Any:
-        x = x.coalesce() if isinstance(x, Coo) else x
+        x = x.coalesce() if isinstance(x, Coo) and name not in LINEAR else x
         return x._with(getattr(Tensor, name)(x._elements, *args, **kwargs))
 
     return rule
@@ -119,6 +121,8 @@ def to_sparse(
         return NotImplemented
     if layout is None or layout is _dtypes.sparse_coo:
         return to_coo(x, *(args or (sparse_dim,)))
+    if layout is _dtypes.strided:
+        return to_dense(x)
     if layout is _dtypes.sparse_csr:
         return to_csr(x)
     return to_csc(x) if layout is _dtypes.sparse_csc else NotImplemented
@@ -203,7 +207,7 @@ def div(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
 
 
 def power(x: Any, exponent: Any) -> Any:
-    if not isinstance(x, _Sparse) or not isinstance(exponent, (int, float)) or exponent <= 0:
+    if not isinstance(x, _Sparse) or not isinstance(exponent, (int, float)) or not exponent:
         return NotImplemented
     x = x.coalesce() if isinstance(x, Coo) else x
     return x._with(x._elements**exponent)
@@ -226,7 +230,10 @@ def div_(x: Any, y: Any) -> Any:
 def copy_(x: Any, source: Any, non_blocking: bool = False) -> Any:
     """The places of the source are copied, too, as in PyTorch."""
     if not (isinstance(x, _Sparse) and isinstance(source, _Sparse)):
-        return NotImplemented
+        raise RuntimeError(
+            f"copy_: a dense tensor and a sparse one cannot be copied into each other; got "
+            f"{x.layout} and {source.layout}; convert with .to_dense() or .to_sparse()"
+        )
     if x.layout is not source.layout or tuple(x.shape) != tuple(source.shape):
         raise RuntimeError(
             "copy_: sparse tensors must have one layout and one shape; got "
@@ -284,6 +291,8 @@ def permute(x: Any, *dims: Any) -> Any:
         return x if order == [0, 1] else transpose(x, 0, 1)
     if order[sparse:] != list(range(sparse, n)):  # mixes sparse dims and dense ones
         return NotImplemented
+    if order == list(range(n)):
+        return x
     return coo(x._ind[order[:sparse]], x._elements, [x.shape[d] for d in order], x._nnz() < 2)
 
 
@@ -299,6 +308,8 @@ def index_select(x: Any, dim: int, index: Tensor) -> Any:
             f"{index.dtype} of shape {list(index.shape)}"
         )
     if isinstance(x, Compressed):
+        if index.numel() and int(index.min()) < 0:
+            raise IndexError(f"index_select: index must not be negative; got {index.tolist()}")
         return _as_layout_of(index_select(to_coo(x), dim, index).coalesce(), x)
     shape = [*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]]
     if dim >= x.sparse_dim():
@@ -306,8 +317,9 @@ def index_select(x: Any, dim: int, index: Tensor) -> Any:
         return coo(x._ind, values, shape, x._coalesced)
     wanted = index.long().numpy()
     size = int(x.shape[dim])
-    if wanted.size and (wanted.min() < 0 or wanted.max() >= size):
-        raise IndexError(f"index_select: index must be in [0, {size}); got {wanted.tolist()}")
+    if wanted.size and (wanted.min() < -size or wanted.max() >= size):
+        raise IndexError(f"index_select: index must be in [{-size}, {size}); got {wanted.tolist()}")
+    wanted = np.where(wanted < 0, wanted + size, wanted)
     # Each element meets all the places of the index that name its coordinate.
     order = np.argsort(wanted, kind="stable")
     starts = np.searchsorted(wanted[order], np.arange(size + 1))
@@ -316,11 +328,12 @@ def index_select(x: Any, dim: int, index: Tensor) -> Any:
     element = np.repeat(np.arange(len(own)), counts)
     first = np.cumsum(counts) - counts
     place = order[np.arange(len(element)) - np.repeat(first - starts[:-1][own], counts)]
+    by_place = np.argsort(place, kind="stable")  # the order of PyTorch's elements
+    element, place = element[by_place], place[by_place]
     ind = x._ind.numpy()[:, element]
     ind[dim] = place
-    return coo(
-        clew.from_numpy(ind), x._elements.index_select(0, clew.from_numpy(element)), shape, False
-    )
+    values = x._elements.index_select(0, clew.from_numpy(element))
+    return coo(clew.from_numpy(ind), values, shape, values.shape[0] < 2)
 
 
 def select(x: Any, dim: int, index: int) -> Any:
@@ -336,7 +349,7 @@ def select(x: Any, dim: int, index: int) -> Any:
     rest = [d for d in range(part.sparse_dim()) if d != dim]
     if not rest:
         return part._elements.sum(0, dtype=x.dtype)
-    return coo(part._ind[rest], part._elements, shape, part._coalesced)
+    return coo(part._ind[rest], part._elements, shape, part._coalesced or part._nnz() < 2)
 
 
 def narrow(x: Any, dim: int, start: int, length: int) -> Any:
@@ -365,6 +378,13 @@ def _steps(x: Any, dim: int, start: int, stop: int, step: int) -> Any:
     return coo(ind, x._elements.index_select(0, keep), shape, x._coalesced)
 
 
+def _is_place(key: Any) -> bool:
+    """Whether a key names one place of a dim."""
+    if isinstance(key, int):
+        return not isinstance(key, bool)
+    return type(key) is Tensor and not key.dim() and key.dtype in (_C.int64, _C.int32)
+
+
 def getitem(x: Any, key: Any) -> Any:
     keys = key if isinstance(key, tuple) else (key,)
     if any(k is Ellipsis for k in keys):
@@ -387,8 +407,8 @@ def getitem(x: Any, key: Any) -> Any:
             if (start, step) != (0, 1) or stop < x.shape[dim]:
                 x = _steps(x, dim, start, max(start, stop), step)
             dim += 1
-        elif isinstance(k, int) and not isinstance(k, bool):
-            x = select(x, dim, k)
+        elif _is_place(k):
+            x = select(x, dim, int(k))
             if not isinstance(x, _Sparse):  # an element, which may be a dense tensor
                 return x[keys[i + 1 :]] if keys[i + 1 :] else x
         elif type(k) is Tensor and k.dim() == 1 and k.dtype in (_C.int64, _C.int32):
@@ -428,15 +448,34 @@ def cat(tensors: Any, dim: int = 0) -> Any:
             pad = [0] * after + [behind, shape[dim] - end]
             parts[i], behind = clew.nn.functional.pad(part, pad), end
     values = clew.cat(parts)
-    return coo(clew.cat(inds, 1), values, shape, False)
+    return coo(clew.cat(inds, 1), values, shape, values.shape[0] < 2)
 
 
 def sparse_mask(x: Any, mask: Any) -> Any:
     if isinstance(x, _Sparse):
-        return NotImplemented
+        return _masked(x, mask)
     from clew.sparse._of_dense import sparse_mask as of_dense
 
     return of_dense(x, mask)
+
+
+def _masked(x: Any, mask: Any) -> Any:
+    """The elements at the places of another tensor in coordinates, zeros where there is none."""
+    if not isinstance(x, Coo) or not isinstance(mask, Coo):
+        return NotImplemented
+    if tuple(x.shape) != tuple(mask.shape) or x.sparse_dim() != mask.sparse_dim():
+        raise RuntimeError(
+            "sparse_mask: the tensor and the mask must have one shape and as many sparse dims; got "
+            f"{list(x.shape)} with {x.sparse_dim()} and {list(mask.shape)} with "
+            f"{mask.sparse_dim()}"
+        )
+    x, sizes = x.coalesce(), tuple(x.shape[: x.sparse_dim()])
+    own, wanted = flat_places(x._ind, sizes).numpy(), flat_places(mask._ind, sizes).numpy()
+    at = np.minimum(np.searchsorted(own, wanted), max(len(own) - 1, 0))
+    to = np.flatnonzero(own[at] == wanted) if len(own) else np.zeros(0, np.int64)
+    zeros = x._elements.new_zeros((len(wanted), *x._elements.shape[1:]))
+    found = x._elements.index_select(0, clew.from_numpy(at[to].astype(np.int64)))
+    return mask._with(zeros.index_copy(0, clew.from_numpy(to), found))
 
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
@@ -450,16 +489,20 @@ def norm(x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any 
     return vector_norm(x, 2 if p == "fro" else p, dim, keepdim, dtype=dtype)
 
 
-def zeros_like(x: Any, **options: Any) -> Any:
+def zeros_like(x: Any, *, dtype: Any = None, layout: Any = None, **options: Any) -> Any:
     if any(v not in (None, False) for v in options.values()):
         return NotImplemented
+    values = x._elements.detach().new_zeros((0, *x._elements.shape[1:]), dtype=dtype)
+    if layout is _dtypes.strided and isinstance(x, Coo):
+        return values.new_zeros(tuple(x.shape))
+    if layout not in (None, x.layout):
+        return NotImplemented
     if isinstance(x, Coo):
-        ind = x._ind.new_zeros((x.sparse_dim(), 0))
-        return coo(ind, x._elements.new_zeros((0, *x._elements.shape[1:])), x.shape, True)
+        return coo(x._ind.new_zeros((x.sparse_dim(), 0)), values, x.shape, True)
     p = x._pattern
     empty = Pattern(clew.zeros_like(p.crow), p.col[:0], p.shape)
-    values = x._elements.new_zeros((0, *x._elements.shape[1:]))
-    return compressed(empty, values, x._by_rows)
+    make = _blocked.blocked if isinstance(x, _blocked.Blocked) else compressed
+    return make(empty, values, x._by_rows)
 
 
 def unsqueeze(x: Any, dim: int) -> Any:

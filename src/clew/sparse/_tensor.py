@@ -98,6 +98,20 @@ class _Sparse(Structured):
         _of_layout(n, "sparse_csc") for n in ("ccol_indices", "row_indices")
     )
 
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        if dtype is not None:
+            return super().type(dtype, non_blocking)
+        home, name = self._elements.type().rsplit(".", 1)
+        return f"{home}.sparse.{name}"
+
+    def numpy(self, *, force: bool = False) -> Any:
+        raise TypeError(
+            f"numpy: a tensor of layout {self.layout} is no array; convert first with .to_dense()"
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        self.numpy()
+
     @property
     def H(self) -> Any:
         return self.adjoint()
@@ -185,6 +199,22 @@ class Coo(_Sparse):
         self._coalesced = bool(coalesced)
         return self
 
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """False, as in PyTorch: places are not those of a dense tensor's elements."""
+        return False
+
+    def stride(self, dim: Any = None) -> Any:
+        """Zeros, as in PyTorch."""
+        return (0,) * self.dim() if dim is None else 0
+
+    @property
+    def real(self) -> Any:
+        return self._with(self._elements.real)
+
+    @property
+    def imag(self) -> Any:
+        return self._with(self._elements.imag)
+
     def sparse_dim(self) -> int:
         """How many dims the indices name."""
         return int(self._ind.shape[0])
@@ -199,6 +229,16 @@ class Coo(_Sparse):
 
     def _with(self, values: Tensor) -> Coo:
         return coo(self._ind, values, self.shape, self._coalesced, self._pattern)
+
+    def _of_gradient(self, values: Tensor) -> Coo:
+        """Each place once: elements of equal places have the same gradient, that of their sum."""
+        if self._coalesced:
+            return self._with(values)
+        first = first_of_places(self)[1]
+        if len(first) == self._nnz():
+            return self._with(values)
+        at = clew.from_numpy(first)
+        return coo(self._ind.index_select(1, at), values.index_select(0, at), self.shape, True)
 
     def _known_coalesced(self) -> Coo:
         """The tensor marked as coalesced, if its places rise."""
@@ -375,6 +415,13 @@ def flat_places(ind: Tensor, sizes: tuple[int, ...]) -> Tensor:
     for row, n in zip(ind.unbind(0), sizes):
         flat = flat * n + row
     return flat
+
+
+def first_of_places(tensor: Coo) -> tuple[Any, Any]:
+    """The places of a tensor, rising, and the first element of each; as arrays."""
+    flat = flat_places(tensor._ind, tuple(tensor.shape[: tensor.sparse_dim()])).numpy()
+    places, first = np.unique(flat, return_index=True)
+    return places, first
 
 
 def spread_places(flat: Tensor, sizes: tuple[int, ...]) -> Tensor:

@@ -6,11 +6,21 @@ import contextlib
 import os
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, NewType
 
-from clew.distributed import ReduceOp, Work, all_gather, all_reduce
+from clew.distributed import (
+    ReduceOp,
+    Work,
+    all_gather,
+    all_gather_into_tensor,
+    all_reduce,
+    reduce_scatter_tensor,
+)
 from clew.distributed._groups import _state
 
+GroupName = NewType("GroupName", str)
+all_gather_single = all_gather_into_tensor
+reduce_scatter_single = reduce_scatter_tensor
 _BACKENDS = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "hpu": "hccl"}
 
 
@@ -172,3 +182,42 @@ def set_debug_level_from_env() -> None:
             f"TORCH_DISTRIBUTED_DEBUG must be one of {list(DebugLevel.__members__)}; got {name!r}"
         )
     set_debug_level(DebugLevel[name])
+
+
+@contextlib.contextmanager
+def record_comm(name: str) -> Iterator[None]:
+    """A block whose work a profiler shows under a name.
+
+    Args:
+        name: the name.
+    """
+    from clew.profiler import record_function
+
+    with record_function(name):
+        yield
+
+
+_skipped: dict[tuple[str, int], int] = {}
+
+
+def breakpoint(rank: int = 0, skip: int = 0, timeout_s: Any = None) -> None:
+    """Stops one rank in Python's debugger; the others wait until it goes on.
+
+    Args:
+        rank: which one.
+        skip: how many calls at this line pass first.
+        timeout_s: accepted; `monitored_barrier` and the launcher have time limits.
+    """
+    import pdb
+    import sys
+
+    from clew.distributed import barrier, get_rank
+
+    caller = sys._getframe(1)
+    place = (caller.f_code.co_filename, caller.f_lineno)
+    _skipped[place] = _skipped.get(place, 0) + 1
+    if _skipped[place] <= skip:
+        return
+    if get_rank() == rank:
+        pdb.Pdb().set_trace(caller)
+    barrier()

@@ -6,7 +6,15 @@ import warnings
 from typing import Any
 
 from clew._base.provenance import user_level
+from clew._torch._more import distributed as _more
 from clew._torch._more.distributed import _rank_not_in_group as _rank_not_in_group
+
+# Names that PyTorch's module of groups has, too.
+_SHARED = frozenset(
+    "DebugLevel GroupName all_gather_coalesced all_gather_single all_reduce_coalesced "
+    "get_debug_level get_default_backend_for_device get_pg_count record_comm "
+    "reduce_scatter_single supports_complex".split()
+)
 
 
 def is_xccl_available() -> bool:
@@ -31,4 +39,10 @@ def __getattr__(name: str) -> Any:
         from clew.distributed._groups import _state
 
         return {group: (group.name(), None) for group in _state.groups}
+    if name.startswith("is_"):
+        from clew import distributed
+
+        return getattr(distributed, name)
+    if name in _SHARED:
+        return getattr(_more, name)
     raise AttributeError(name)

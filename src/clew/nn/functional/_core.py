@@ -404,6 +404,7 @@ def instance_norm(
             "instance_norm: running_mean and running_var are needed with use_input_stats=False"
         )
     n, c = input.shape[0], input.shape[1]
+    input = input.contiguous()  # and so is the result, as in PyTorch
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     flat = input.reshape(1, n * c, *input.shape[2:])

@@ -43,6 +43,12 @@ def _check_nll(name: str, input: Any, target: Any, weight: Any, reduction: str) 
         )
 
 
+def _is_one_in_a_vector(input: Any, target: Any) -> bool:
+    """Whether the class of a single sample is given as a vector, which PyTorch takes, too."""
+    both = isinstance(input, clew.Tensor) and isinstance(target, clew.Tensor)
+    return both and input.dim() == 1 and tuple(target.shape) == (1,)
+
+
 @asks_classes
 def nll_loss(
     input: Any,
@@ -84,6 +90,9 @@ def nll_loss(
     try:
         return _nll_loss(input, target, weight, ignore_index, reduction)[0]
     except Exception:
+        if _is_one_in_a_vector(input, target):
+            target = target.reshape(())
+            return _nll_loss(input, target, weight, ignore_index, reduction)[0]
         # The native check speaks of shapes; say it as people know it where a usual mistake was
         # made.
         _check_nll("nll_loss", input, target, weight, reduction)
@@ -99,6 +108,9 @@ def _of_indices(
     except IndexError as e:
         raise IndexError(str(e).replace("nll_loss", "cross_entropy", 1)) from None
     except Exception:
+        if _is_one_in_a_vector(input, target):
+            target = target.reshape(())
+            return _of_indices(input, target, weight, ignore_index, reduction, smoothing)
         # As nll_loss: in words of the usual mistakes.
         need_tensors("cross_entropy", input=input, target=target)
         if target.shape == input.shape and input.dim() > 1 and not target.is_floating_point():

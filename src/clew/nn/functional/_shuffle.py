@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import clew
-from clew._base.arguments import need_tensors
+from clew._base.arguments import need_int, need_tensors
 from clew._base.overriding import asks_classes
 
 
@@ -36,8 +36,8 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
         >>> clew.nn.functional.pixel_shuffle(x, 2).tolist()
         [[[[1, 2], [3, 4]]]]
     """
-    r = upscale_factor
     need_tensors("pixel_shuffle", input=input)
+    r = need_int("pixel_shuffle", "upscale_factor", upscale_factor)
     if input.dim() < 3:
         raise RuntimeError(f"pixel_shuffle: input must have at least 3 dims; got {input.dim()}")
     if r <= 0:
@@ -74,8 +74,8 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> clew.Tensor:
         >>> clew.nn.functional.pixel_unshuffle(x, 2).flatten().tolist()
         [1, 2, 3, 4]
     """
-    r = downscale_factor
     need_tensors("pixel_unshuffle", input=input)
+    r = need_int("pixel_unshuffle", "downscale_factor", downscale_factor)
     if input.dim() < 3:
         raise RuntimeError(f"pixel_unshuffle: input must have at least 3 dims; got {input.dim()}")
     if r <= 0:
@@ -115,6 +115,7 @@ def channel_shuffle(input: Any, groups: int) -> clew.Tensor:
         [0, 2, 1, 3]
     """
     need_tensors("channel_shuffle", input=input)
+    groups = need_int("channel_shuffle", "groups", groups)
     if input.dim() < 3:
         raise RuntimeError(
             "channel_shuffle expects input with > 2 dims, but got input with sizes "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew._torch.absent import _SHARDED, absent
+from clew._torch.absent import _FULLY, absent
 from clew._torch.distributed.fsdp.api import (
     BackwardPrefetch,
     CPUOffload,
@@ -19,6 +19,7 @@ from clew._torch.distributed.fsdp.api import (
     StateDictSettings,
     StateDictType,
 )
+from clew._torch.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 from clew.distributed.fsdp import (
     CPUOffloadPolicy,
     FSDPModule,
@@ -36,6 +37,7 @@ __all__ = [
     "FSDPModule",
     "FullOptimStateDictConfig",
     "FullStateDictConfig",
+    "FullyShardedDataParallel",
     "LocalOptimStateDictConfig",
     "LocalStateDictConfig",
     "MixedPrecision",
@@ -53,5 +55,5 @@ __all__ = [
     "register_fsdp_forward_method",
 ]
 
-for _name in "FlatParameter FullyShardedDataParallel OptimStateKeyType".split():
-    globals()[_name] = absent("distributed.fsdp", _name, _SHARDED)
+for _name in "FlatParameter OptimStateKeyType".split():
+    globals()[_name] = absent("distributed.fsdp", _name, _FULLY)

@@ -72,6 +72,15 @@ class PowerSGDState:
         self.total_numel_before_compression = 0
         self.total_numel_after_compression = 0
 
+    def maybe_increase_iter(self, bucket: Any) -> None:
+        """Counts a step, at its last bucket.
+
+        Args:
+            bucket: a GradBucket.
+        """
+        if bucket.is_last():
+            self.iter += 1
+
     def compression_stats(self) -> tuple[float, int, int]:
         """How many times less was sent, and the numbers of elements before and after."""
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
@@ -120,8 +129,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
     group = state.process_group
     group = group if group is not None else c10d._get_default_group()
     flat, index, n = bucket.buffer(), bucket.index(), group.size()
-    if bucket.is_last():
-        state.iter += 1
+    state.maybe_increase_iter(bucket)
     if state.iter < state.start_powerSGD_iter:
         return _mean(group, flat)
     if state.use_error_feedback:

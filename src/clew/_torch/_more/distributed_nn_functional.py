@@ -1,0 +1,3 @@
+"""What differentiable collectives take."""
+
+from clew.distributed import group as group
