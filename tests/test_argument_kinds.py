@@ -217,3 +217,24 @@ def test_words_are_strings(call):
 def test_what_a_dtype_has_not_is_not_implemented(call):
     with pytest.raises(NotImplementedError):
         call()
+
+
+def test_a_tensor_of_one_integer_is_an_int():
+    """Of any shape, as in PyTorch, where nothing else takes a tensor."""
+    one = clew.tensor([1])
+    assert X.sum(one).tolist() == X.sum(1).tolist()
+    assert X.topk(one).values.tolist() == X.topk(1).values.tolist()
+    assert X.tril(clew.tensor([[-1]])).tolist() == X.tril(-1).tolist()
+    assert X.flip(one).tolist() == X.flip(1).tolist()
+    assert clew.zeros(clew.tensor([3])).tolist() == [0.0] * 3
+    assert clew.eye(clew.tensor([2])).tolist() == clew.eye(2).tolist()
+    assert X.flatten()[one].tolist() == [1.0]  # an index stays one
+    assert clew.arange(4).tensor_split(one)[0].tolist() == [0]  # as does a tensor of places
+    for bad in (clew.tensor([1, 0]), clew.tensor([1.0]), clew.tensor([True])):
+        with pytest.raises(TypeError, match="must be"):
+            X.topk(bad)
+
+
+@pytest.mark.parametrize("name", "is_ipu is_maia is_mtia is_vulkan is_xla is_mkldnn".split())
+def test_tensors_are_on_no_other_device(name):
+    assert getattr(X, name) is False

@@ -135,7 +135,7 @@ Dims Arguments::size(int i) const {
     for (Py_ssize_t k = 0; k < rest_count; ++k) d.push_back(int_from(rest[k]));
   } else if (is_int_sequence(v)) {
     d = ints_from(v);
-  } else if (is_int(v)) {
+  } else if (is_one_int(v)) {
     d.push_back(int_from(v));
   } else if (PyTuple_Check(v) || PyList_Check(v)) {
     refuse(PySequence_Fast_ITEMS(v), PySequence_Fast_GET_SIZE(v));
@@ -151,7 +151,8 @@ Dims Arguments::size(int i) const {
 
 int64_t Arguments::integer(int i, const char* name) const {
   PyObject* v = need(i, name);
-  if (!is_int(v)) fail_type(fn, "(): argument '", name, "' must be int, not ", Py_TYPE(v)->tp_name);
+  if (!is_one_int(v))
+    fail_type(fn, "(): argument '", name, "' must be int, not ", Py_TYPE(v)->tp_name);
   return int_from(v);
 }
 

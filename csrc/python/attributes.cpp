@@ -19,7 +19,7 @@ static double float_from(PyObject* v) {
 static void store_ints(Dims& d, int repeat, PyObject* v) {
   d.clear();
   if (v == Py_None) return;
-  if (is_int(v)) {
+  if (is_int(v) || is_tensor(v)) {
     d.push_back(int_from(v));
   } else {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(v);

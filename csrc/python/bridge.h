@@ -41,6 +41,8 @@ bool scalar_from(PyObject* o, Scalar& out);
 // An int, NumPy integer or 0-d integer tensor; bool and float are refused. Throws TypeError naming
 // op and argument.
 bool is_int(PyObject* o);
+// The same, or a tensor of one integer of any shape, where nothing else wants a tensor.
+bool is_one_int(PyObject* o);
 int64_t int_from(PyObject* o);
 // Whether every item is an int; behind the first one bools, too, which count as 0 and 1.
 bool read_as_ints(PyObject* const* items, Py_ssize_t n);

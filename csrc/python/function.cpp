@@ -71,10 +71,10 @@ bool fits(const Param& p, PyObject* v, bool strict) {
         if (!is_tensor(items[i]) && items[i] != Py_None) return false;
       return true;
     }
-    case ParamKind::Int: return is_int(v);
-    case ParamKind::OptInt: return v == Py_None || is_int(v);
-    case ParamKind::Ints: return is_int_sequence(v) || (p.takes_one_int() && is_int(v));
-    case ParamKind::OptInts: return v == Py_None || is_int_sequence(v) || is_int(v);
+    case ParamKind::Int: return is_one_int(v);
+    case ParamKind::OptInt: return v == Py_None || is_one_int(v);
+    case ParamKind::Ints: return is_int_sequence(v) || (p.takes_one_int() && is_one_int(v));
+    case ParamKind::OptInts: return v == Py_None || is_int_sequence(v) || is_one_int(v);
     case ParamKind::Bool: return PyBool_Check(v) || is_numpys(v, "numpy.bool");
     case ParamKind::OptBool: return v == Py_None || PyBool_Check(v);
     case ParamKind::Float: return is_number_like(v) && !PyComplex_Check(v);

@@ -512,6 +512,13 @@ bool is_int(PyObject* o) {
   return is_numpy_scalar(o) && PyIndex_Check(o);
 }
 
+bool is_one_int(PyObject* o) {
+  if (is_int(o)) return true;
+  if (!is_tensor(o)) return false;
+  auto* t = reinterpret_cast<TensorObj*>(o);
+  return t->shape->numel == 1 && is_integral(t->dtype) && t->dtype != DType::Bool;
+}
+
 int64_t int_from(PyObject* o) {
   if (PyLong_Check(o)) {
     int overflow = 0;
