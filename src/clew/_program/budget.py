@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
-import re
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -15,6 +13,7 @@ from types import CodeType, TracebackType
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from clew import _C
+from clew._base.sizes import bytes_or_fraction
 from clew._insight.debug.memory import amount
 from clew._program.steps import in_steps
 from clew._tensor.html import as_printed
@@ -24,8 +23,6 @@ __all__ = ["BudgetReport", "memory_budget"]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
-_BINARY = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _NO_LIMIT = (1 << 63) - 1
 
 
@@ -67,16 +64,6 @@ class BudgetReport:
                 f"  {self.written} of them went to the disk: {amount(self.written_bytes, 'B')}"
             )
         return "\n".join(lines)
-
-
-def _bytes_of(text: str) -> int:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
-    if not found or (found[3] and not found[2]):
-        raise ValueError(
-            f"memory_budget: {text!r} is no size; write one like '600 MB', '1.5 GiB' or 600000000"
-        )
-    unit = found[2].upper()
-    return int(float(found[1]) * (_BINARY if found[3] else _UNITS)[unit])
 
 
 @dataclass
@@ -129,25 +116,12 @@ class memory_budget:
     ) -> None:
         self._fraction: float | None = None
         self._limit: int | None = None
-        if isinstance(limit, str):
-            self._limit = _bytes_of(limit)
-        elif isinstance(limit, float) and 0 < limit <= 1:
-            self._fraction = limit
-        elif limit is not None:
-            if isinstance(limit, bool) or not isinstance(limit, int | float):
-                raise TypeError(
-                    "memory_budget: limit must be bytes, a text like '600 MB', a fraction or None; "
-                    f"got {type(limit).__name__}"
-                )
-            if not math.isfinite(limit) or limit != int(limit):
-                raise ValueError(
-                    f"memory_budget: limit must be whole bytes or a fraction up to 1.0; got {limit}"
-                )
-            self._limit = int(limit)
-        if self._limit is not None and self._limit <= 0:
-            raise ValueError(f"memory_budget: limit must be above 0 bytes; got {limit!r}")
-        if self._limit is not None:
-            self._limit = min(self._limit, _NO_LIMIT)  # no machine has more
+        if limit is not None:
+            found = bytes_or_fraction("memory_budget", "limit", limit, least=1)
+            if isinstance(found, float):
+                self._fraction = found
+            else:
+                self._limit = found
         self._file: Any = None
         if offload is not None:
             from clew.autograd._offload import open_file, path_of
