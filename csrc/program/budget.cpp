@@ -5,6 +5,7 @@
 #include "program/budget.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -157,7 +158,9 @@ void make_room(size_t nbytes) {
        a.stats.live_bytes, " of the budget's ", b.limit,
        " bytes are held by what cannot be given up; a budget of at least ", needed,
        " bytes is needed here: raise it, use a smaller batch, or hold fewer tensors in variables",
-       !b.file ? ", or give offload= a directory" : "");
+       !b.file        ? std::string(", or give offload= a directory")
+       : b.file->full ? concat("; the file ", b.file->name(), " takes no more")
+                      : std::string());
 }
 
 }  // namespace
@@ -168,10 +171,23 @@ Budget& budget() {
 }
 
 SpillFile::~SpillFile() { close(fd); }
+std::string SpillFile::name() const {
+  char path[4096];
+  const ssize_t n = readlink(concat("/proc/self/fd/", fd).c_str(), path, sizeof path);
+  return n > 0 ? std::string(path, static_cast<size_t>(n)) : "without a name";
+}
+bool SpillFile::is_cut_off() const {
+  struct stat found;
+  return fstat(fd, &found) == 0 && found.st_size < end;
+}
 
 bool write_to_file(Content* v) {
   SpillFile& f = *budget().file;
   if (f.full || v->held || v->saved == 0) return false;  // its storage would die
+  if (f.is_cut_off()) {  // what is written now would make it long enough again, with zeros before
+    f.full = true;
+    return false;
+  }
   int64_t at = f.end;
   const auto same = std::find_if(f.free.begin(), f.free.end(),
                                  [&](const auto& place) { return place.first == v->nbytes; });
@@ -207,8 +223,10 @@ void read_from_file(const Content* v) {
     const ssize_t n = pread(v->file->fd, to + done, v->nbytes - done, from);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0)
-      fail("memory_budget: what was offloaded cannot be read again: ",
-           n < 0 ? std::strerror(errno) : "the file is too short");
+      fail(ErrorKind::Os, "memory_budget: the file ", v->file->name(),
+           n < 0 ? concat(" cannot be read: ", std::strerror(errno)).c_str()
+                 : " ends before the saved tensor does",
+           "; run forward again, with a directory whose files nobody else changes");
     done += static_cast<size_t>(n);
   }
   ++budget().counts.read;

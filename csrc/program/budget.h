@@ -4,6 +4,7 @@
 // Invariant: one budget holds for the whole process; it is looked at with the GIL held.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "program/recipe.h"
@@ -15,7 +16,7 @@ struct SpillFile {
   uint32_t refs = 1;
   int fd;  // owned
   int64_t end = 0;
-  bool full = false;                             // a write failed: it takes no more
+  bool full = false;  // a write failed, or others cut it off: it takes no more
   std::vector<std::pair<size_t, int64_t>> free;  // bytes, place
   explicit SpillFile(int owned) : fd(owned) {}
   SpillFile(const SpillFile&) = delete;
@@ -23,6 +24,8 @@ struct SpillFile {
   void decref() {
     if (--refs == 0) delete this;
   }
+  std::string name() const;
+  bool is_cut_off() const;  // shorter than what was written to it
 
  private:
   ~SpillFile();

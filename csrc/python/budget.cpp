@@ -21,7 +21,8 @@ PyObject* begin(PyObject*, PyObject* args) {
     program::SpillFile* file = nullptr;
     if (fd >= 0) {
       const int own = dup(fd);
-      if (own < 0) fail("memory_budget: the file for offloaded tensors cannot be opened again");
+      if (own < 0)
+        fail(ErrorKind::Os, "memory_budget: the file for offloaded tensors cannot be opened again");
       file = new program::SpillFile(own);
     }
     const uint64_t number = program::begin_budget(limit, file, from, first);

@@ -629,6 +629,7 @@ void set_python_error() noexcept {
         break;
       case ErrorKind::Overflow: type = PyExc_OverflowError; break;
       case ErrorKind::Buffer: type = PyExc_BufferError; break;
+      case ErrorKind::Os: type = PyExc_OSError; break;
       case ErrorKind::Runtime: break;
     }
     // Inside a module the message says which, and which line called it.

@@ -267,15 +267,33 @@ def test_with_a_full_disk_tensors_stay_in_memory(monkeypatch):
     assert clew.equal(x.grad, x.detach().exp())
 
 
-def test_a_file_that_is_cut_off_is_an_error_in_backward():
+def test_a_file_that_is_cut_off_is_an_error_in_backward(tmp_path):
     x = clew.randn(200, 200, requires_grad=True)
-    region = clew.offload(least=0)
+    region = clew.offload(tmp_path, least=0)
     with region:
         y = x.exp().sum()
     wait_for(region)
     region._store.file._file.truncate(10)
+    with pytest.raises(OSError, match=rf"the file {tmp_path}/.* ends before"):
+        y.backward()
+
+
+def test_a_file_that_was_cut_off_is_not_filled_with_zeros(tmp_path):
+    """Tensors that are saved later would make it long enough again."""
+    x = clew.randn(200, 200, requires_grad=True)
+    region = clew.offload(tmp_path, least=0)
+    with region:
+        y = x.exp().sum()
+    wait_for(region)
+    region._store.file._file.truncate(10)
+    with pytest.warns(RuntimeWarning, match=rf"the file {tmp_path}/.* was cut off"):
+        with region:
+            z = x.exp().exp().sum()
+        wait_for(region)
     with pytest.raises(OSError, match="ends before"):
         y.backward()
+    z.backward()
+    assert clew.allclose(x.grad, x.detach().exp() * x.detach().exp().exp())
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,36 @@ def test_offload_to_a_directory(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_is_cut_off_is_an_error_that_names_it(tmp_path):
+    w = clew.ones((), requires_grad=True)
+
+    def losses(count):
+        total = 0
+        for k in range(count):
+            shared = clew.from_numpy(np.full(50_000, k, np.float32))
+            total = total + (w * (shared + 1)).sum()
+        return total
+
+    want = clew.autograd.grad(losses(20), w)
+    gc.collect()
+    live = clew._C._memory_stats()["live_bytes"]
+    with clew.memory_budget(live + 1_500_000, offload=tmp_path) as budget:
+        loss = losses(20)
+        written = budget.report().written
+        assert written > 0
+        budget._file.truncate(10)
+        # What is written now would make it long enough again, with zeros before.
+        with pytest.raises(clew.OutOfMemoryError, match=rf"the file {tmp_path}/.* takes no more"):
+            losses(20)
+        assert budget.report().written == written
+        with pytest.raises(OSError, match=rf"memory_budget: the file {tmp_path}/.* ends before"):
+            loss.backward()
+    del loss
+    gc.collect()
+    with clew.memory_budget(live + 1_500_000, offload=tmp_path):
+        assert same(clew.autograd.grad(losses(20), w), want)
+
+
 def test_what_cannot_be_made_again_goes_to_the_directory(tmp_path):
     """Constants that only saved tensors hold: without a directory there is no room for them."""
     w = clew.ones((), requires_grad=True)

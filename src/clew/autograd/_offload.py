@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import queue
@@ -70,6 +71,7 @@ class _File:
         closing.atexit = False  # threads may write until the end
         self._free: dict[int, list[int]] = {}  # offsets by size
         self._end = 0
+        self._written = 0  # the file is at least so long
         self._lock = threading.Lock()
 
     def take(self, nbytes: int) -> int:
@@ -84,13 +86,25 @@ class _File:
         with self._lock:
             self._free.setdefault(nbytes, []).append(offset)
 
+    def name(self) -> str:
+        """Where the file lies, for messages."""
+        with contextlib.suppress(OSError):
+            return os.readlink(f"/proc/self/fd/{self._file.fileno()}")
+        return "without a name"
+
     def write(self, data: Any, offset: int) -> None:
         left = memoryview(data)
+        with self._lock:
+            if os.fstat(self._file.fileno()).st_size < self._written:
+                # What is written now would make it long enough again, with zeros before.
+                raise OSError(f"the file {self.name()} was cut off")
         while left:
             done = os.pwrite(self._file.fileno(), left, offset)
             if done <= 0:
-                raise OSError("offload: the file takes no more bytes")
+                raise OSError(f"the file {self.name()} takes no more bytes")
             left, offset = left[done:], offset + done
+        with self._lock:
+            self._written = max(self._written, offset)
 
     def read(self, nbytes: int, offset: int) -> Any:
         data = np.empty(nbytes, np.uint8)
@@ -98,7 +112,10 @@ class _File:
         while left:
             done = os.preadv(self._file.fileno(), [left], offset)
             if done <= 0:
-                raise OSError("offload: the file ends before the saved tensor does")
+                raise OSError(
+                    f"offload: the file {self.name()} ends before the saved tensor does; run "
+                    "forward again, with a directory whose files nobody else changes"
+                )
             left, offset = left[done:], offset + done
         return data
 
