@@ -34,6 +34,16 @@ int64_t since(int64_t ticks) {
 
 void dies(Storage* s);
 
+// Stays until the end of a block, also where making a value throws.
+class Stays {
+  Content* v_;
+
+ public:
+  explicit Stays(Content* v) : v_(v) { v->incref(); }
+  ~Stays() { v_->decref(); }
+  Stays(const Stays&) = delete;
+};
+
 void leave_pool(Content* v) {
   const uint32_t at = std::exchange(v->pool_at, UINT32_MAX);
   if (at == UINT32_MAX) return;
@@ -699,10 +709,9 @@ void lose_users(Content* changing) {
       for (Recipe::Output& out : r->outputs) {
         Content* v = out.value;
         if (!v) continue;
-        v->incref();
+        const Stays stays(v);
         if (v->storage && !v->has_bytes() && !v->file) make_again(v);
         forget_recipe(v);
-        v->decref();
       }
       r->spoiled = true;
       r->forget_inputs();
@@ -739,13 +748,12 @@ void make_again(Content* v) {
 }
 
 void contents_change(Content* v) {
-  v->incref();
+  const Stays stays(v);
   if (v->storage && !v->has_bytes()) make_again(v);
   leave_file(v);
   if (!v->recipe) lose_users(v);
   detach_storage(v);
   if (!v->users.empty()) open_gap(v);
-  v->decref();
 }
 
 void init_retention() {

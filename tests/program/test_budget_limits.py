@@ -23,6 +23,39 @@ def test_too_small_a_budget_says_what_would_do():
     assert "what holds memory now" in str(info.value)
 
 
+def test_a_step_that_is_refused_leaves_nothing_behind():
+    """Also where there is no room for what has to be made before a parameter changes."""
+    w, x = clew.randn(64, 64, requires_grad=True), clew.randn(64, 64)
+    with clew.no_grad():
+        w.mul_(0.1)
+    optimizer = clew.optim.Adam([w])
+
+    def step():
+        optimizer.zero_grad()
+        h = x
+        for _ in range(60):
+            h = clew.tanh(h @ w)
+        h.sum().backward()
+        optimizer.step()
+
+    gc.collect()
+    floor = clew._C._memory_stats()["live_bytes"]
+    refused = 0
+    for limit in range(20_000, 300_000, 4_000):
+        optimizer.state.clear()
+        try:
+            for _ in range(2):
+                with clew.memory_budget(floor + limit):
+                    step()
+        except clew.OutOfMemoryError:
+            refused += 1
+        w.grad = None
+        optimizer.state.clear()
+        gc.collect()
+        assert clew._C._memory_stats()["live_bytes"] == floor, limit
+    assert refused > 5
+
+
 def test_a_fraction_of_the_first_round():
     model, x = deep(16), clew.randn(512, 64)
     reports = []
