@@ -86,34 +86,52 @@ class Candidates {
   auto end() const { return found_.end(); }
 };
 
-// Forgets one constant that only recipes hold, if all values computed from it have bytes.
-bool forget_a_constant() {
-  for (Content* v : pool()) {
-    if (!v->recipe) continue;
-    for (const Recipe::Input& in : v->recipe->inputs) {
-      Content* u = in.value;
-      if (!u || u->recipe || !u->held || u->pins || u->storage->refs != 1) continue;
-      bool there = true;
-      for (const auto& [user, at] : u->users)
-        for (const Recipe::Output& out : user->outputs)
-          there = there && (!out.value || out.value->has_bytes());
-      if (!there) continue;
-      u->incref();
-      for (int left = u->users.size(); left > 0; left = u->users.size()) {
-        Recipe* r = u->users.back().recipe;
-        ++r->refs;
-        for (Recipe::Output& out : r->outputs)
-          if (out.value) forget_recipe(out.value);
-        Recipe::release(r);
-        if (u->users.size() == left) break;  // its call runs now
+// Whether a storage that waits for its bytes needs the constant; also where that takes long to say.
+bool is_needed(const Content& constant) {
+  constexpr int most = 1000;  // recipes that are looked at
+  static uint32_t search = 0;
+  ++search;
+  int met = 0;
+  std::vector<const Content*> todo{&constant};
+  while (!todo.empty()) {
+    const Content* v = todo.back();
+    todo.pop_back();
+    for (const auto& [user, at] : v->users) {
+      if (std::exchange(user->seen, search) == search) continue;
+      if (++met > most) return true;
+      for (const Recipe::Output& out : user->outputs) {
+        if (!out.value || out.value->has_bytes() || out.value->file) continue;
+        if (out.value->storage) return true;
+        todo.push_back(out.value);  // nobody has it but those who read it
       }
-      const bool went = u->users.empty();
-      u->decref();
-      if (went) return true;
-      return false;
     }
   }
   return false;
+}
+
+// Forgets constants that only recipes hold: at least so many bytes, if there are. While nothing was
+// given up they are all that lives longer than without a budget.
+bool forget_constants(int64_t bytes) {
+  const bool all_there = without_bytes() == 0;
+  const std::vector<Content*> held = held_values();
+  for (Content* v : held) v->incref();
+  int64_t left = bytes;
+  for (Content* v : held) {
+    if (left <= 0) break;
+    if (!v->held || v->recipe || v->pins || !v->storage || v->storage->refs != 1) continue;
+    if (!all_there && is_needed(*v)) continue;
+    lose_users(v);
+    if (v->users.empty()) left -= static_cast<int64_t>(v->nbytes);
+  }
+  for (Content* v : held) v->decref();
+  return left < bytes;
+}
+int64_t bytes_of_constants() {
+  int64_t sum = 0;
+  for (const Content* v : held_values())
+    if (!v->recipe && !v->pins && v->storage && v->storage->refs == 1)
+      sum += static_cast<int64_t>(v->nbytes);
+  return sum;
 }
 
 void make_room(size_t nbytes) {
@@ -132,10 +150,13 @@ void make_room(size_t nbytes) {
   }
   // Looking costs more than a small tensor does: of small ones several go at once.
   const int64_t together = b.limit / 256;
+  if (const int64_t over = a.stats.live_bytes + more - b.limit;
+      over > 0 && without_bytes() == 0 && bytes_of_constants() >= over)
+    forget_constants(over + together);
   while (a.stats.live_bytes + more > b.limit) {
     const Candidates candidates;
     if (candidates.empty()) {
-      if (forget_a_constant()) continue;
+      if (forget_constants(1)) continue;
       break;
     }
     int64_t freed = 0;

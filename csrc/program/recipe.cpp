@@ -23,6 +23,7 @@ namespace {
 
 constexpr uint32_t deepest = 1 << 14;  // a longer chain would only grow: its last value stays
 constinit int64_t spent_ns = 0;
+constinit int64_t absent = 0;  // storages that wait for their bytes
 
 // Long ago, so that the rate of ticks is known well.
 const Instant loaded = Instant::now();
@@ -44,20 +45,22 @@ class Stays {
   Stays(const Stays&) = delete;
 };
 
-void leave_pool(Content* v) {
-  const uint32_t at = std::exchange(v->pool_at, UINT32_MAX);
+// A value knows its place in a list.
+void leave(std::vector<Content*>& all, Content* v, uint32_t Content::*place) {
+  const uint32_t at = std::exchange(v->*place, UINT32_MAX);
   if (at == UINT32_MAX) return;
-  auto& all = pool();
   all[at] = all.back();
-  all[at]->pool_at = at;
+  all[at]->*place = at;
   all.pop_back();
-  v->pool_at = UINT32_MAX;
+  v->*place = UINT32_MAX;
 }
-void enter_pool(Content* v) {
-  if (v->pool_at != UINT32_MAX) return;
-  v->pool_at = static_cast<uint32_t>(pool().size());
-  pool().push_back(v);
+void enter(std::vector<Content*>& all, Content* v, uint32_t Content::*place) {
+  if (v->*place != UINT32_MAX) return;
+  v->*place = static_cast<uint32_t>(all.size());
+  all.push_back(v);
 }
+void leave_pool(Content* v) { leave(pool(), v, &Content::pool_at); }
+void enter_pool(Content* v) { enter(pool(), v, &Content::pool_at); }
 
 // v has lost its bytes: join its recomputation cost with that of neighbouring missing values.
 void open_gap(Content* v) {
@@ -85,7 +88,7 @@ void detach_storage(Content* v) {
   s->owner = nullptr;
   s->release = nullptr;
   v->saved = 0;
-  if (std::exchange(v->held, false)) s->decref();
+  v->let_go(s);
   v->decref();
 }
 void drop_useless(Content* v) {
@@ -96,7 +99,7 @@ void drop_useless(Content* v) {
 void dies(Storage* s) {
   auto* v = static_cast<Content*>(static_cast<Waiting*>(std::exchange(s->owner, nullptr)));
   s->release = nullptr;
-  s->state = Bytes::ready;
+  if (std::exchange(s->state, Bytes::ready) == Bytes::pending) --absent;
   v->storage = nullptr;
   v->saved = 0;
   leave_pool(v);
@@ -149,6 +152,11 @@ std::vector<Content*>& pool() {
   static auto& all = *new std::vector<Content*>();
   return all;
 }
+std::vector<Content*>& held_values() {
+  static auto& all = *new std::vector<Content*>();
+  return all;
+}
+int64_t without_bytes() { return absent; }
 int64_t spent() { return spent_ns; }
 void know_the_clock() {
   if (const double rate = loaded.rate(Instant::now()); rate > 0) nanoseconds_a_tick = rate;
@@ -175,9 +183,12 @@ Content::~Content() {
 void Content::hold() {
   if (std::exchange(held, true)) return;
   storage->incref();
+  enter(held_values(), this, &Content::held_at);
 }
-void Content::let_go() {
-  if (std::exchange(held, false)) storage->decref();
+void Content::let_go(Storage* s) {
+  if (!std::exchange(held, false)) return;
+  leave(held_values(), this, &Content::held_at);
+  s->decref();
 }
 void Content::run(Ending) {
   if (!has_bytes()) make_again(this);
@@ -186,7 +197,6 @@ void Content::run(Ending) {
 void Recipe::forget_inputs() {
   for (Input& in : inputs) {
     if (Shape* shape = std::exchange(in.shape, nullptr)) shape->decref();
-    if (Storage* number = std::exchange(in.number, nullptr)) number->decref();
     Content* v = std::exchange(in.value, nullptr);
     if (!v) continue;
     auto& users = v->users;
@@ -248,8 +258,10 @@ bool note_input(Recipe& r, const Tensor& t) {
     return true;
   }
   if (t.is_wrapped_number()) {
-    in.number = t->storage;
-    in.number->incref();
+    // Its storage would stay as long as the recipe.
+    if (t->storage->is_pending()) settle_storage(t->storage);
+    in.is_number = true;
+    std::memcpy(in.number, t->address(), itemsize(t.dtype()));
   } else {
     Content* v = content_for(t->storage);
     if (!v) return false;
@@ -260,10 +272,10 @@ bool note_input(Recipe& r, const Tensor& t) {
     r.depth = std::max(r.depth, v->depth);
     in.value = v;
     in.place = static_cast<uint32_t>(v->users.size() - 1);
+    in.offset = t->offset;
   }
   in.shape = t->shape;
   in.shape->incref();
-  in.offset = t->offset;
   in.dtype = t->dtype;
   in.flags = t->flags & kept_flags;
   r.inputs.push_back(in);
@@ -436,6 +448,7 @@ void give_up(Content* v) {
     shell->state = Bytes::ready;
     shell->decref();
     s->state = Bytes::pending;
+    ++absent;
     if (!v->file) open_gap(v);
   }
   v->decref();
@@ -548,8 +561,13 @@ class Work {
 };
 
 Tensor input_of(const Recipe::Input& in) {
-  if (in.number)
-    return over_parts(in.number, in.shape, in.offset, in.dtype, in.flags | flag_wrapped_number);
+  if (in.is_number) {
+    Storage* s = Storage::allocate(itemsize(in.dtype));
+    std::memcpy(s->data, in.number, itemsize(in.dtype));
+    Tensor t = over_parts(s, in.shape, 0, in.dtype, in.flags | flag_wrapped_number);
+    s->decref();
+    return t;
+  }
   if (!in.value) return {};
   return over_parts(in.value->storage, in.shape, in.offset, in.dtype, in.flags);
 }
@@ -567,7 +585,7 @@ void keep_in(Content* v, Storage* s) {
 }
 
 void has_bytes_again(Content* v) {
-  v->storage->state = Bytes::ready;
+  if (std::exchange(v->storage->state, Bytes::ready) == Bytes::pending) --absent;
   v->used_at = spent_ns;
   close_gap(v);
   enter_pool(v);
@@ -671,8 +689,8 @@ void read_again(Content* v) {
   has_bytes_again(v);
 }
 
-// Before contents change: values that were computed from them lose their recipes. Those without
-// bytes are recomputed first; those without an owner are dropped.
+}  // namespace
+
 void lose_users(Content* changing) {
   class Stack {
     std::vector<Recipe*> all_;
@@ -719,8 +737,6 @@ void lose_users(Content* changing) {
     }
   }
 }
-
-}  // namespace
 
 void make_again(Content* v) {
   const Maker maker;

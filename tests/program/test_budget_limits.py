@@ -285,3 +285,78 @@ def test_limits_that_no_machine_has(limit):
     with clew.memory_budget(limit) as budget:
         deep(2)(clew.ones(4, 64)).sum().backward()
     assert budget.report().given_up == 0
+
+
+def relaxed_samples():
+    w, x = clew.randn(64, 500, requires_grad=True), clew.randn(512, 64)
+
+    def step():
+        w.grad = None
+        clew.nn.functional.gumbel_softmax(x @ w, tau=0.5).square().sum().backward()
+
+    return step
+
+
+def noise_in_place():
+    w, x = clew.randn(64, 64, requires_grad=True), clew.randn(512, 64)
+
+    def step():
+        w.grad = None
+        h = x
+        for _ in range(10):
+            mask = clew.rand(512, 64) > 0.5
+            h = clew.tanh(h @ w).masked_fill(mask, 0.0) * clew.empty(512, 64).uniform_()
+        h.sum().backward()
+
+    return step
+
+
+def numbers():
+    model, x = clew.nn.Linear(8, 8), clew.randn(4, 8)
+
+    def step():
+        model.zero_grad()
+        weights = sum(p.square().sum() for p in model.parameters())
+        (model(x).square().mean() + 0.01 * weights).backward()
+
+    return step
+
+
+def checkpoints():
+    nn = clew.nn
+    parts = nn.ModuleList(
+        nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Dropout(0.2), nn.Linear(256, 64))
+        for _ in range(8)
+    )
+    x, optimizer = clew.randn(256, 64), clew.optim.Adam(parts.parameters())
+
+    def step():
+        optimizer.zero_grad()
+        h = x
+        for part in parts:
+            h = h + clew.utils.checkpoint.checkpoint(part, h, use_reentrant=False)
+        h.square().mean().backward()
+        optimizer.step()
+
+    return step
+
+
+@pytest.mark.parametrize("share", [1.0, 1.01, 1.3])
+@pytest.mark.parametrize("make", [relaxed_samples, noise_in_place, numbers, checkpoints])
+def test_the_peak_without_a_budget_is_enough(make, share):
+    """What only recipes hold goes before anything is given up, and before a call is refused."""
+    gc.collect()
+    base = clew._C._memory_stats()["live_bytes"]
+    clew.manual_seed(0)
+    step = make()
+    peak = max(peak_of(step)[2] for _ in range(2)) - base
+    del step
+    gc.collect()
+    base = clew._C._memory_stats()["live_bytes"]
+    clew.manual_seed(0)
+    step = make()
+    for _ in range(4):
+        with clew.memory_budget(base + int(share * peak)) as budget:
+            step()
+        assert budget.report().peak <= base + int(share * peak)
+        assert budget.report().given_up == 0
