@@ -135,6 +135,7 @@ int64_t bytes_of_constants() {
 }
 
 void make_room(size_t nbytes) {
+  if (nbytes == 0) return;
   Allocator& a = the_allocator;
   Budget& b = budget();
   const auto more = static_cast<int64_t>(nbytes);
@@ -175,13 +176,12 @@ void make_room(size_t nbytes) {
   }
   const int64_t needed = a.stats.live_bytes + more;
   if (needed <= b.limit) return;
+  b.refusal = {.needed = needed, .more = more, .in_backward = modes.running || makes_again()};
+  // What would do is said behind it (clew._program.enough).
   fail(ErrorKind::OutOfMemory, "memory_budget: ", more, " bytes more are needed, but ",
        a.stats.live_bytes, " of the budget's ", b.limit,
-       " bytes are held by what cannot be given up; a budget of at least ", needed,
-       " bytes is needed here: raise it, use a smaller batch, or hold fewer tensors in variables",
-       !b.file        ? std::string(", or give offload= a directory")
-       : b.file->full ? concat("; the file ", b.file->name(), " takes no more")
-                      : std::string());
+       " bytes are held by what cannot be given up",
+       b.file && b.file->full ? concat("; the file ", b.file->name(), " takes no more") : "");
 }
 
 }  // namespace
@@ -304,6 +304,7 @@ void forget_what_is_there() {
 
 uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t note_first) {
   if (file) file->incref();
+  if (open_regions().empty()) budget().widest = 0;
   know_the_clock();
   open_regions().push_back({++last_region, limit, file, memory_stats().peak_bytes});
   reset_peak_memory_stats();

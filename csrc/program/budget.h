@@ -46,6 +46,13 @@ struct Budget {
   // Where notes begin late: bytes of results that are still noted, and what a call takes at least.
   int64_t first_left = 0, first_least = 0;
   BudgetCounts counts;
+  int64_t widest = 0;  // bytes of activations that one noted call read and made, at most
+  // Of the last refusal: bytes that would have had to be live, those asked for, and whether a
+  // gradient rule asked.
+  struct Refusal {
+    int64_t needed = 0, more = 0;
+    bool in_backward = false;
+  } refusal;
 };
 Budget& budget();
 

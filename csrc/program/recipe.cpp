@@ -354,6 +354,7 @@ void finish(Recipe* r, std::span<const Tensor> results) {
   r->cost = since(r->began);
   spent_ns += r->cost;
   bool any = false;
+  int64_t wide = 0;
   if (budget().first_left > 0) {
     int64_t nbytes = 0;
     for (const Tensor& t : results)
@@ -384,8 +385,12 @@ void finish(Recipe* r, std::span<const Tensor> results) {
         any = true;
       }
     }
+    if (whole) wide += static_cast<int64_t>(s->nbytes);
     r->outputs.push_back(out);
   }
+  for (const Recipe::Input& in : r->inputs)
+    if (in.value && in.value->recipe) wide += static_cast<int64_t>(in.value->nbytes);
+  budget().widest = std::max(budget().widest, wide);
   if (!any && !results.empty()) ++budget().counts.unmade;
   Recipe::release(r);
 }
@@ -490,6 +495,7 @@ class Maker {
   }
   ~Maker() { --depth_; }
   Maker(const Maker&) = delete;
+  static bool works() { return depth_ > 0; }
 };
 
 // A stack of values to recompute; the one needed first is on top. Values that they read are kept
@@ -737,6 +743,8 @@ void lose_users(Content* changing) {
     }
   }
 }
+
+bool makes_again() { return Maker::works(); }
 
 void make_again(Content* v) {
   const Maker maker;

@@ -133,6 +133,8 @@ Content* content_of(const Storage* s);
 void make_again(Content* v);
 // Takes the bytes of a value with a recipe or a place in a file.
 void give_up(Content* v);
+// Whether values are being made again.
+bool makes_again();
 // The recipe is forgotten: from now on the value is a constant.
 void forget_recipe(Content* v);
 // Values that were computed from it lose their recipes. Those without bytes are recomputed first;

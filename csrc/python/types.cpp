@@ -575,14 +575,14 @@ class Reserve {
 static Reserve reserve;
 
 // Who holds the memory, as clew.debug.memory() has it; empty where that cannot be told.
-static std::string holders_now() {
+static std::string holders_now(const char* what = "holders_text") {
   static bool asking = false;  // may itself run out of memory
   if (asking) return {};
   asking = true;
   reserve.give();
   std::string text;
   if (PyObject* module = PyImport_ImportModule("clew._insight.debug.memory")) {
-    if (PyObject* found = PyObject_CallMethod(module, "holders_text", nullptr)) {
+    if (PyObject* found = PyObject_CallMethod(module, what, nullptr)) {
       if (PyUnicode_Check(found)) text = printable(found);
       Py_DECREF(found);
     }
@@ -599,7 +599,7 @@ static std::string holders_now() {
 static std::string holders_of_memory(std::string_view message) {
   constexpr std::string_view before = "tried to allocate ";
   const size_t at = message.find(before);
-  if (message.starts_with("memory_budget:")) return holders_now();
+  if (message.starts_with("memory_budget:")) return holders_now("refusal_text");
   if (at == std::string_view::npos) return {};
   const double bytes =
       std::strtod(std::string(message.substr(at + before.size())).c_str(), nullptr);

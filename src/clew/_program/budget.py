@@ -15,6 +15,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 from clew import _C
 from clew._base.sizes import bytes_or_fraction
 from clew._insight.debug.memory import amount
+from clew._program.enough import Enough, open_lines
 from clew._program.steps import in_steps
 from clew._tensor.html import as_printed
 
@@ -109,6 +110,7 @@ class memory_budget:
     True
     """
 
+    _enough: ClassVar[dict[tuple[CodeType | None, int], Enough]] = {}
     _lines: ClassVar[dict[tuple[CodeType | None, int, object], _Line]] = {}
 
     def __init__(
@@ -139,6 +141,7 @@ class memory_budget:
         key = (code, line, self._fraction or self._limit)
         if len(self._lines) > 1000:  # of code that is made again and again
             self._lines.clear()
+            self._enough.clear()
         here = self._line = self._lines.setdefault(key, _Line())
         limit = self._limit
         if self._fraction is not None and here.full_peak:
@@ -153,7 +156,9 @@ class memory_budget:
         late = self._now is None or not here.reached
         note_from = min(max(limit // 2, here.peak), limit) if late else 0
         note_first = limit // 2 if note_from > limit // 4 * 3 else 0
+        self._known = self._enough.setdefault((code, line), Enough())
         self._region = _C._begin_budget(limit, fd, note_from, note_first)
+        open_lines.append(self._known)
 
     def __enter__(self) -> memory_budget:
         frame = sys._getframe(1)
@@ -171,6 +176,9 @@ class memory_budget:
         self._report = self._count()
         self._region = None
         _C._end_budget(region)
+        open_lines.remove(self._known)
+        if error is None:
+            self._known.ended(self._now, self._report.peak, self._report.given_up)
         report, limit = self._report, self._now or _NO_LIMIT
         here.reached = report.given_up_bytes > limit // 20 or error is not None
         here.peak = max(report.peak, here.peak * 15 // 16)

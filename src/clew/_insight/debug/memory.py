@@ -119,11 +119,17 @@ def _tensors_in(value: Any, name: str, depth: int = _DEPTH) -> Iterator[tuple[st
     elif depth and isinstance(value, dict):
         word = f"{name}[...]" if len(value) > 3 and _are_numbered(value) else None
         for key, part in list(value.items())[:_MOST]:
-            yield from _tensors_in(part, word or f"{name}[{key!r}]", depth - 1)
+            yield from _tensors_in(part, word or f"{name}[{_key(key)}]", depth - 1)
     elif depth and isinstance(value, (list, tuple, set, frozenset, deque)):
         word = f"{name}[...]" if len(value) > 3 else None
         for i, part in enumerate(list(value)[:_MOST]):
             yield from _tensors_in(part, word or f"{name}[{i}]", depth - 1)
+
+
+def _key(key: Any) -> str:
+    """A key as text; of others than plain values the class: a tensor's text takes memory."""
+    plain = isinstance(key, (str, bytes, int, float, complex, type(None)))
+    return repr(key) if plain else f"<{type(key).__name__}>"
 
 
 def _are_numbered(value: dict[Any, Any]) -> bool:
@@ -288,6 +294,13 @@ def memory() -> MemoryTable:
 def memory_of(frame: FrameType | None) -> MemoryTable:
     """What `memory()` tells, with the variables of a frame and of those that called it."""
     return count_of(frame).table()
+
+
+def refusal_text() -> str:
+    """What would do, and the largest holdings, for the message of a call that a budget refused."""
+    from clew._program.enough import advice
+
+    return advice(_optimizers(), _C._live_tensors()) + holders_text()
 
 
 def holders_text() -> str:
