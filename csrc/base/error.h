@@ -19,7 +19,8 @@ enum class ErrorKind : uint8_t {
   NotImplemented,
   OutOfMemory,
   Overflow,
-  Buffer
+  Buffer,
+  Os
 };
 
 class Error : public std::exception {

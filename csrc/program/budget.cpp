@@ -5,6 +5,7 @@
 #include "program/budget.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,37 +86,56 @@ class Candidates {
   auto end() const { return found_.end(); }
 };
 
-// Forgets one constant that only recipes hold, if all values computed from it have bytes.
-bool forget_a_constant() {
-  for (Content* v : pool()) {
-    if (!v->recipe) continue;
-    for (const Recipe::Input& in : v->recipe->inputs) {
-      Content* u = in.value;
-      if (!u || u->recipe || !u->held || u->pins || u->storage->refs != 1) continue;
-      bool there = true;
-      for (const auto& [user, at] : u->users)
-        for (const Recipe::Output& out : user->outputs)
-          there = there && (!out.value || out.value->has_bytes());
-      if (!there) continue;
-      u->incref();
-      for (int left = u->users.size(); left > 0; left = u->users.size()) {
-        Recipe* r = u->users.back().recipe;
-        ++r->refs;
-        for (Recipe::Output& out : r->outputs)
-          if (out.value) forget_recipe(out.value);
-        Recipe::release(r);
-        if (u->users.size() == left) break;  // its call runs now
+// Whether a storage that waits for its bytes needs the constant; also where that takes long to say.
+bool is_needed(const Content& constant) {
+  constexpr int most = 1000;  // recipes that are looked at
+  static uint32_t search = 0;
+  ++search;
+  int met = 0;
+  std::vector<const Content*> todo{&constant};
+  while (!todo.empty()) {
+    const Content* v = todo.back();
+    todo.pop_back();
+    for (const auto& [user, at] : v->users) {
+      if (std::exchange(user->seen, search) == search) continue;
+      if (++met > most) return true;
+      for (const Recipe::Output& out : user->outputs) {
+        if (!out.value || out.value->has_bytes() || out.value->file) continue;
+        if (out.value->storage) return true;
+        todo.push_back(out.value);  // nobody has it but those who read it
       }
-      const bool went = u->users.empty();
-      u->decref();
-      if (went) return true;
-      return false;
     }
   }
   return false;
 }
 
+// Forgets constants that only recipes hold: at least so many bytes, if there are. While nothing was
+// given up they are all that lives longer than without a budget.
+bool forget_constants(int64_t bytes) {
+  const bool all_there = without_bytes() == 0;
+  const std::vector<Content*> held = held_values();
+  for (Content* v : held) v->incref();
+  int64_t left = bytes;
+  for (Content* v : held) {
+    if (left <= 0) break;
+    if (!v->held || v->recipe || v->pins || !v->storage || v->storage->refs != 1) continue;
+    if (!all_there && is_needed(*v)) continue;
+    lose_users(v);
+    if (v->users.empty()) left -= static_cast<int64_t>(v->nbytes);
+  }
+  for (Content* v : held) v->decref();
+  return left < bytes;
+}
+int64_t bytes_of_constants() {
+  int64_t sum = 0;
+  for (const Content* v : held_values())
+    if (!v->recipe && !v->pins && v->storage && v->storage->refs == 1)
+      sum += static_cast<int64_t>(v->nbytes);
+  return sum;
+}
+
 void make_room(size_t nbytes) {
+  if (nbytes == 0) return;
   Allocator& a = the_allocator;
   Budget& b = budget();
   const auto more = static_cast<int64_t>(nbytes);
@@ -131,10 +151,13 @@ void make_room(size_t nbytes) {
   }
   // Looking costs more than a small tensor does: of small ones several go at once.
   const int64_t together = b.limit / 256;
+  if (const int64_t over = a.stats.live_bytes + more - b.limit;
+      over > 0 && without_bytes() == 0 && bytes_of_constants() >= over)
+    forget_constants(over + together);
   while (a.stats.live_bytes + more > b.limit) {
     const Candidates candidates;
     if (candidates.empty()) {
-      if (forget_a_constant()) continue;
+      if (forget_constants(1)) continue;
       break;
     }
     int64_t freed = 0;
@@ -153,11 +176,12 @@ void make_room(size_t nbytes) {
   }
   const int64_t needed = a.stats.live_bytes + more;
   if (needed <= b.limit) return;
+  b.refusal = {.needed = needed, .more = more, .in_backward = modes.running || makes_again()};
+  // What would do is said behind it (clew._program.enough).
   fail(ErrorKind::OutOfMemory, "memory_budget: ", more, " bytes more are needed, but ",
        a.stats.live_bytes, " of the budget's ", b.limit,
-       " bytes are held by what cannot be given up; a budget of at least ", needed,
-       " bytes is needed here: raise it, use a smaller batch, or hold fewer tensors in variables",
-       !b.file ? ", or give offload= a directory" : "");
+       " bytes are held by what cannot be given up",
+       b.file && b.file->full ? concat("; the file ", b.file->name(), " takes no more") : "");
 }
 
 }  // namespace
@@ -168,10 +192,23 @@ Budget& budget() {
 }
 
 SpillFile::~SpillFile() { close(fd); }
+std::string SpillFile::name() const {
+  char path[4096];
+  const ssize_t n = readlink(concat("/proc/self/fd/", fd).c_str(), path, sizeof path);
+  return n > 0 ? std::string(path, static_cast<size_t>(n)) : "without a name";
+}
+bool SpillFile::is_cut_off() const {
+  struct stat found;
+  return fstat(fd, &found) == 0 && found.st_size < end;
+}
 
 bool write_to_file(Content* v) {
   SpillFile& f = *budget().file;
   if (f.full || v->held || v->saved == 0) return false;  // its storage would die
+  if (f.is_cut_off()) {  // what is written now would make it long enough again, with zeros before
+    f.full = true;
+    return false;
+  }
   int64_t at = f.end;
   const auto same = std::find_if(f.free.begin(), f.free.end(),
                                  [&](const auto& place) { return place.first == v->nbytes; });
@@ -207,8 +244,10 @@ void read_from_file(const Content* v) {
     const ssize_t n = pread(v->file->fd, to + done, v->nbytes - done, from);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0)
-      fail("memory_budget: what was offloaded cannot be read again: ",
-           n < 0 ? std::strerror(errno) : "the file is too short");
+      fail(ErrorKind::Os, "memory_budget: the file ", v->file->name(),
+           n < 0 ? concat(" cannot be read: ", std::strerror(errno)).c_str()
+                 : " ends before the saved tensor does",
+           "; run forward again, with a directory whose files nobody else changes");
     done += static_cast<size_t>(n);
   }
   ++budget().counts.read;
@@ -265,6 +304,7 @@ void forget_what_is_there() {
 
 uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t note_first) {
   if (file) file->incref();
+  if (open_regions().empty()) budget().widest = 0;
   know_the_clock();
   open_regions().push_back({++last_region, limit, file, memory_stats().peak_bytes});
   reset_peak_memory_stats();

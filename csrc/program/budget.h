@@ -4,6 +4,7 @@
 // Invariant: one budget holds for the whole process; it is looked at with the GIL held.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "program/recipe.h"
@@ -15,7 +16,7 @@ struct SpillFile {
   uint32_t refs = 1;
   int fd;  // owned
   int64_t end = 0;
-  bool full = false;                             // a write failed: it takes no more
+  bool full = false;  // a write failed, or others cut it off: it takes no more
   std::vector<std::pair<size_t, int64_t>> free;  // bytes, place
   explicit SpillFile(int owned) : fd(owned) {}
   SpillFile(const SpillFile&) = delete;
@@ -23,6 +24,8 @@ struct SpillFile {
   void decref() {
     if (--refs == 0) delete this;
   }
+  std::string name() const;
+  bool is_cut_off() const;  // shorter than what was written to it
 
  private:
   ~SpillFile();
@@ -43,6 +46,13 @@ struct Budget {
   // Where notes begin late: bytes of results that are still noted, and what a call takes at least.
   int64_t first_left = 0, first_least = 0;
   BudgetCounts counts;
+  int64_t widest = 0;  // bytes of activations that one noted call read and made, at most
+  // Of the last refusal: bytes that would have had to be live, those asked for, and whether a
+  // gradient rule asked.
+  struct Refusal {
+    int64_t needed = 0, more = 0;
+    bool in_backward = false;
+  } refusal;
 };
 Budget& budget();
 

@@ -23,6 +23,7 @@ namespace {
 
 constexpr uint32_t deepest = 1 << 14;  // a longer chain would only grow: its last value stays
 constinit int64_t spent_ns = 0;
+constinit int64_t absent = 0;  // storages that wait for their bytes
 
 // Long ago, so that the rate of ticks is known well.
 const Instant loaded = Instant::now();
@@ -34,20 +35,32 @@ int64_t since(int64_t ticks) {
 
 void dies(Storage* s);
 
-void leave_pool(Content* v) {
-  const uint32_t at = std::exchange(v->pool_at, UINT32_MAX);
+// Stays until the end of a block, also where making a value throws.
+class Stays {
+  Content* v_;
+
+ public:
+  explicit Stays(Content* v) : v_(v) { v->incref(); }
+  ~Stays() { v_->decref(); }
+  Stays(const Stays&) = delete;
+};
+
+// A value knows its place in a list.
+void leave(std::vector<Content*>& all, Content* v, uint32_t Content::*place) {
+  const uint32_t at = std::exchange(v->*place, UINT32_MAX);
   if (at == UINT32_MAX) return;
-  auto& all = pool();
   all[at] = all.back();
-  all[at]->pool_at = at;
+  all[at]->*place = at;
   all.pop_back();
-  v->pool_at = UINT32_MAX;
+  v->*place = UINT32_MAX;
 }
-void enter_pool(Content* v) {
-  if (v->pool_at != UINT32_MAX) return;
-  v->pool_at = static_cast<uint32_t>(pool().size());
-  pool().push_back(v);
+void enter(std::vector<Content*>& all, Content* v, uint32_t Content::*place) {
+  if (v->*place != UINT32_MAX) return;
+  v->*place = static_cast<uint32_t>(all.size());
+  all.push_back(v);
 }
+void leave_pool(Content* v) { leave(pool(), v, &Content::pool_at); }
+void enter_pool(Content* v) { enter(pool(), v, &Content::pool_at); }
 
 // v has lost its bytes: connects its recomputation cost with that of neighbouring missing values.
 void open_gap(Content* v) {
@@ -74,7 +87,7 @@ void detach_storage(Content* v) {
   s->owner = nullptr;
   s->release = nullptr;
   v->saved = 0;
-  if (std::exchange(v->held, false)) s->decref();
+  v->let_go(s);
   v->decref();
 }
 void drop_useless(Content* v) {
@@ -85,7 +98,7 @@ void drop_useless(Content* v) {
 void dies(Storage* s) {
   auto* v = static_cast<Content*>(static_cast<Waiting*>(std::exchange(s->owner, nullptr)));
   s->release = nullptr;
-  s->state = Bytes::ready;
+  if (std::exchange(s->state, Bytes::ready) == Bytes::pending) --absent;
   v->storage = nullptr;
   v->saved = 0;
   leave_pool(v);
@@ -161,6 +174,11 @@ std::vector<Content*>& pool() {
   static auto& all = *new std::vector<Content*>();
   return all;
 }
+std::vector<Content*>& held_values() {
+  static auto& all = *new std::vector<Content*>();
+  return all;
+}
+int64_t without_bytes() { return absent; }
 int64_t spent() { return spent_ns; }
 void know_the_clock() {
   if (const double rate = loaded.rate(Instant::now()); rate > 0) nanoseconds_a_tick = rate;
@@ -187,9 +205,12 @@ Content::~Content() {
 void Content::hold() {
   if (std::exchange(held, true)) return;
   storage->incref();
+  enter(held_values(), this, &Content::held_at);
 }
-void Content::let_go() {
-  if (std::exchange(held, false)) storage->decref();
+void Content::let_go(Storage* s) {
+  if (!std::exchange(held, false)) return;
+  leave(held_values(), this, &Content::held_at);
+  s->decref();
 }
 void Content::run(Ending) {
   if (!has_bytes()) make_again(this);
@@ -198,7 +219,6 @@ void Content::run(Ending) {
 void Recipe::forget_inputs() {
   for (Input& in : inputs) {
     if (Shape* shape = std::exchange(in.shape, nullptr)) shape->decref();
-    if (Storage* number = std::exchange(in.number, nullptr)) number->decref();
     Content* v = std::exchange(in.value, nullptr);
     if (!v) continue;
     auto& users = v->users;
@@ -260,8 +280,10 @@ bool note_input(Recipe& r, const Tensor& t) {
     return true;
   }
   if (t.is_wrapped_number()) {
-    in.number = t->storage;
-    in.number->incref();
+    // Its storage would stay as long as the recipe.
+    if (t->storage->is_pending()) settle_storage(t->storage);
+    in.is_number = true;
+    std::memcpy(in.number, t->address(), itemsize(t.dtype()));
   } else {
     Content* v = content_for(t->storage);
     if (!v) return false;
@@ -272,10 +294,10 @@ bool note_input(Recipe& r, const Tensor& t) {
     r.depth = std::max(r.depth, v->depth);
     in.value = v;
     in.place = static_cast<uint32_t>(v->users.size() - 1);
+    in.offset = t->offset;
   }
   in.shape = t->shape;
   in.shape->incref();
-  in.offset = t->offset;
   in.dtype = t->dtype;
   in.flags = t->flags & kept_flags;
   r.inputs.push_back(in);
@@ -354,6 +376,7 @@ void finish(Recipe* r, std::span<const Tensor> results) {
   r->cost = since(r->began);
   spent_ns += r->cost;
   bool any = false;
+  int64_t wide = 0;
   if (budget().first_left > 0) {
     int64_t nbytes = 0;
     for (const Tensor& t : results)
@@ -384,8 +407,12 @@ void finish(Recipe* r, std::span<const Tensor> results) {
         any = true;
       }
     }
+    if (whole) wide += static_cast<int64_t>(s->nbytes);
     r->outputs.push_back(out);
   }
+  for (const Recipe::Input& in : r->inputs)
+    if (in.value && in.value->recipe) wide += static_cast<int64_t>(in.value->nbytes);
+  budget().widest = std::max(budget().widest, wide);
   if (!any && !results.empty()) ++budget().counts.unmade;
   Recipe::release(r);
 }
@@ -452,6 +479,7 @@ void give_up(Content* v) {
     shell->state = Bytes::ready;
     shell->decref();
     s->state = Bytes::pending;
+    ++absent;
     if (!v->file) open_gap(v);
   }
   v->decref();
@@ -493,6 +521,7 @@ class Maker {
   }
   ~Maker() { --depth_; }
   Maker(const Maker&) = delete;
+  static bool works() { return depth_ > 0; }
 };
 
 // A stack of values to recompute; the one needed first is on top. Values that they read are kept
@@ -564,8 +593,13 @@ class Work {
 };
 
 Tensor input_of(const Recipe::Input& in) {
-  if (in.number)
-    return over_parts(in.number, in.shape, in.offset, in.dtype, in.flags | flag_wrapped_number);
+  if (in.is_number) {
+    Storage* s = Storage::allocate(itemsize(in.dtype));
+    std::memcpy(s->data, in.number, itemsize(in.dtype));
+    Tensor t = over_parts(s, in.shape, 0, in.dtype, in.flags | flag_wrapped_number);
+    s->decref();
+    return t;
+  }
   if (!in.value) return {};
   return over_parts(in.value->storage, in.shape, in.offset, in.dtype, in.flags);
 }
@@ -583,7 +617,7 @@ void keep_in(Content* v, Storage* s) {
 }
 
 void has_bytes_again(Content* v) {
-  v->storage->state = Bytes::ready;
+  if (std::exchange(v->storage->state, Bytes::ready) == Bytes::pending) --absent;
   v->used_at = spent_ns;
   close_gap(v);
   enter_pool(v);
@@ -687,8 +721,8 @@ void read_again(Content* v) {
   has_bytes_again(v);
 }
 
-// Before contents change: values that were computed from them lose their recipes. Those without
-// bytes are recomputed first; those without an owner are dropped.
+}  // namespace
+
 void lose_users(Content* changing) {
   class Stack {
     std::vector<Recipe*> all_;
@@ -725,10 +759,9 @@ void lose_users(Content* changing) {
       for (Recipe::Output& out : r->outputs) {
         Content* v = out.value;
         if (!v) continue;
-        v->incref();
+        const Stays stays(v);
         if (v->storage && !v->has_bytes() && !v->file) make_again(v);
         forget_recipe(v);
-        v->decref();
       }
       r->spoiled = true;
       r->forget_inputs();
@@ -737,7 +770,7 @@ void lose_users(Content* changing) {
   }
 }
 
-}  // namespace
+bool makes_again() { return Maker::works(); }
 
 void make_again(Content* v) {
   const Maker maker;
@@ -765,13 +798,12 @@ void make_again(Content* v) {
 }
 
 void contents_change(Content* v) {
-  v->incref();
+  const Stays stays(v);
   if (v->storage && !v->has_bytes()) make_again(v);
   leave_file(v);
   if (!v->recipe) lose_users(v);
   detach_storage(v);
   if (!v->users.empty()) open_gap(v);
-  v->decref();
 }
 
 void init_retention() {

@@ -76,6 +76,7 @@ class Content final : public Waiting, public InSlots<Content> {
   uint32_t saved = 0;  // saved tensors that hold the storage
   uint32_t pins = 0;
   uint32_t pool_at = UINT32_MAX;
+  uint32_t held_at = UINT32_MAX;
   uint32_t version = 0;  // the storage's
   uint32_t depth = 0;    // of the recipes in a row
   bool held = false;     // a reference to the storage is its own
@@ -85,7 +86,8 @@ class Content final : public Waiting, public InSlots<Content> {
   size_t waiting() const override { return has_bytes() ? 0 : 1; }
   bool has_bytes() const { return storage && storage->is_ready(); }
   void hold();
-  void let_go();
+  void let_go() { let_go(storage); }
+  void let_go(Storage* s);
 
  protected:
   ~Content() override;
@@ -93,11 +95,14 @@ class Content final : public Waiting, public InSlots<Content> {
 
 struct Recipe : InSlots<Recipe> {
   struct Input {
-    Content* value = nullptr;   // counted; null: not given, or a number
-    Storage* number = nullptr;  // owned: of a Python number
-    Shape* shape = nullptr;     // owned
-    int64_t offset = 0;
+    Content* value = nullptr;  // counted; null: not given, or a number
+    Shape* shape = nullptr;    // owned
+    union {
+      int64_t offset = 0;
+      std::byte number[16];  // a Python number
+    };
     uint32_t place = 0;  // in value->users
+    bool is_number = false;
     DType dtype = DType::Float32;
     uint8_t flags = 0;
   };
@@ -119,6 +124,7 @@ struct Recipe : InSlots<Recipe> {
   int64_t cost = 0;   // nanoseconds
   uint32_t depth = 0;
   uint32_t saved_before = 0;         // of a write: saved tensors that hold what is written
+  uint32_t seen = 0;                 // by which search
   std::unique_ptr<uint8_t[]> draws;  // the random source's state before the call
 
   Recipe() = default;
@@ -137,14 +143,23 @@ Content* content_of(const Storage* s);
 void make_again(Content* v);
 // Takes the bytes of a value with a recipe or a place in a file.
 void give_up(Content* v);
+// Whether values are being made again.
+bool makes_again();
 // The recipe is forgotten: from now on the value is a constant.
 void forget_recipe(Content* v);
+// Values that were computed from it lose their recipes. Those without bytes are recomputed first;
+// those without an owner are dropped.
+void lose_users(Content* v);
 // Whether only saved tensors hold it, so that its bytes can be given up unnoticed.
 bool may_be_given_up(const Content& v);
 // Nanoseconds to recompute it, including missing neighbours.
 double cost_of(const Content& v);
 // Values with bytes that could be given up.
 std::vector<Content*>& pool();
+// Values that keep a reference to their storage.
+std::vector<Content*>& held_values();
+// How many storages wait for their bytes.
+int64_t without_bytes();
 // The clock of computing time in nanoseconds, and its calibration.
 int64_t spent();
 void know_the_clock();

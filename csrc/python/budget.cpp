@@ -21,7 +21,8 @@ PyObject* begin(PyObject*, PyObject* args) {
     program::SpillFile* file = nullptr;
     if (fd >= 0) {
       const int own = dup(fd);
-      if (own < 0) fail("memory_budget: the file for offloaded tensors cannot be opened again");
+      if (own < 0)
+        fail(ErrorKind::Os, "memory_budget: the file for offloaded tensors cannot be opened again");
       file = new program::SpillFile(own);
     }
     const uint64_t number = program::begin_budget(limit, file, from, first);
@@ -52,9 +53,21 @@ PyObject* counts(PyObject*, PyObject*) {
                        static_cast<long long>(c.noted), static_cast<long long>(c.unmade));
 }
 
+// _budget_refusal() -> (bytes that would have had to be live when a call was refused last, those it
+// asked for, whether a gradient rule asked, the limit, what one call read and made at most,
+// whether there is a directory).
+PyObject* refusal(PyObject*, PyObject*) {
+  const program::Budget& b = program::budget();
+  return Py_BuildValue("(LLOLLO)", static_cast<long long>(b.refusal.needed),
+                       static_cast<long long>(b.refusal.more),
+                       b.refusal.in_backward ? Py_True : Py_False, static_cast<long long>(b.limit),
+                       static_cast<long long>(b.widest), b.file ? Py_True : Py_False);
+}
+
 PyMethodDef functions[] = {{"_begin_budget", begin, METH_VARARGS, nullptr},
                            {"_end_budget", end, METH_O, nullptr},
                            {"_budget_counts", counts, METH_NOARGS, nullptr},
+                           {"_budget_refusal", refusal, METH_NOARGS, nullptr},
                            {}};
 
 }  // namespace

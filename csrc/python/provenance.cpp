@@ -295,34 +295,56 @@ PyObject* live_tensors_list(PyObject*, PyObject*) {
   });
 }
 
+// The nodes behind the tensors of a tuple, each once.
+template <class Visit> void visit_nodes(PyObject* tensors, const char* who, Visit&& visit) {
+  std::vector<const Node*> todo;
+  std::unordered_set<const Node*> known;
+  const auto add = [&](const Node* n) {
+    if (n && known.insert(n).second) todo.push_back(n);
+  };
+  if (!PyTuple_Check(tensors)) fail_type(who, ": expected a tuple of tensors");
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i)
+    if (PyObject* t = PyTuple_GET_ITEM(tensors, i); is_tensor(t)) add(grad_fn_of(borrow(t)));
+  while (!todo.empty()) {
+    const Node* n = todo.back();
+    todo.pop_back();
+    for (uint32_t i = 0; i < n->edge_count; ++i) add(n->edges[i].fn);
+    visit(*n);
+  }
+}
+
 // _saved_blocks(tensors) -> [(storage's key, bytes, node, place) ...] of what the graphs behind the
 // tensors saved for backward.
 PyObject* saved_blocks(PyObject*, PyObject* tensors) {
   return guarded([&]() -> PyObject* {
-    std::vector<const Node*> todo;
-    std::unordered_set<const Node*> known;
-    const auto add = [&](const Node* n) {
-      if (n && known.insert(n).second) todo.push_back(n);
-    };
-    if (!PyTuple_Check(tensors)) fail_type("_saved_blocks: expected a tuple of tensors");
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i)
-      if (PyObject* t = PyTuple_GET_ITEM(tensors, i); is_tensor(t)) add(grad_fn_of(borrow(t)));
     Ref list(checked(PyList_New(0)));
-    while (!todo.empty()) {
-      const Node* n = todo.back();
-      todo.pop_back();
-      for (uint32_t i = 0; i < n->edge_count; ++i) add(n->edges[i].fn);
-      for (const Saved& s : n->inner().saved_tensors()) {
+    visit_nodes(tensors, "_saved_blocks", [&](const Node& n) {
+      for (const Saved& s : n.inner().saved_tensors()) {
         const Tensor t = s.values();
         if (!t.defined() || t->storage->is_pending()) continue;  // it has no bytes
         const Ref one(checked(Py_BuildValue(
             "(NNsN)", checked(PyLong_FromVoidPtr(t->storage)),
-            checked(PyLong_FromSize_t(t->storage->nbytes)), n->name().c_str(),
-            checked(PyUnicode_FromString(n->origin ? describe(n->origin).c_str() : "")))));
+            checked(PyLong_FromSize_t(t->storage->nbytes)), n.name().c_str(),
+            checked(PyUnicode_FromString(n.origin ? describe(n.origin).c_str() : "")))));
         if (PyList_Append(list.get(), one.get()) < 0) throw PythonError();
       }
-    }
+    });
     return list.release();
+  });
+}
+
+// _graph_nodes(tensors, sequence) -> (how many nodes behind the tensors are of that sequence or
+// earlier, how many are later, the latest sequence of all). Leaves do not count.
+PyObject* graph_nodes(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* tensors = nullptr;
+    unsigned long long mark = 0, earlier = 0, later = 0;
+    if (!PyArg_ParseTuple(args, "OK", &tensors, &mark)) throw PythonError();
+    visit_nodes(tensors, "_graph_nodes", [&](const Node& n) {
+      if (!n.is_accumulator) ++(n.sequence <= mark ? earlier : later);
+    });
+    return Py_BuildValue("(KKK)", earlier, later,
+                         static_cast<unsigned long long>(latest_sequence()));
   });
 }
 
@@ -337,6 +359,7 @@ PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
                            {"_backward_roots", roots_of_backward, METH_NOARGS, nullptr},
                            {"_why_no_grad", explain_no_grad, METH_O, nullptr},
                            {"_saved_blocks", saved_blocks, METH_O, nullptr},
+                           {"_graph_nodes", graph_nodes, METH_VARARGS, nullptr},
                            {"_live_tensors", live_tensors_list, METH_NOARGS, nullptr},
                            {"_called_roots", called_roots, METH_NOARGS, nullptr},
                            {"_forget_call", forget_call, METH_O, nullptr},

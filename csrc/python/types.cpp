@@ -582,14 +582,14 @@ class Reserve {
 static Reserve reserve;
 
 // Who holds the memory, as clew.debug.memory() has it; empty where that cannot be told.
-static std::string holders_now() {
+static std::string holders_now(const char* what = "holders_text") {
   static bool asking = false;  // may itself run out of memory
   if (asking) return {};
   asking = true;
   reserve.give();
   std::string text;
   if (PyObject* module = PyImport_ImportModule("clew._insight.debug.memory")) {
-    if (PyObject* found = PyObject_CallMethod(module, "holders_text", nullptr)) {
+    if (PyObject* found = PyObject_CallMethod(module, what, nullptr)) {
       if (PyUnicode_Check(found)) text = printable(found);
       Py_DECREF(found);
     }
@@ -606,7 +606,7 @@ static std::string holders_now() {
 static std::string holders_of_memory(std::string_view message) {
   constexpr std::string_view before = "tried to allocate ";
   const size_t at = message.find(before);
-  if (message.starts_with("memory_budget:")) return holders_now();
+  if (message.starts_with("memory_budget:")) return holders_now("refusal_text");
   if (at == std::string_view::npos) return {};
   const double bytes =
       std::strtod(std::string(message.substr(at + before.size())).c_str(), nullptr);
@@ -636,6 +636,7 @@ void set_python_error() noexcept {
         break;
       case ErrorKind::Overflow: type = PyExc_OverflowError; break;
       case ErrorKind::Buffer: type = PyExc_BufferError; break;
+      case ErrorKind::Os: type = PyExc_OSError; break;
       case ErrorKind::Runtime: break;
     }
     // Inside a module the message says which, and which line called it.

@@ -46,8 +46,11 @@ def _run(args: list[str]) -> int:
         if args[1:2] and args[1] in ("--doctor", "--memory"):
             print("clew run: give one of --doctor and --memory, once", file=sys.stderr)
             return 2
-        with _watch(args[0]):
-            return _run(args[1:])
+        with _watch(args[0]) as watch:
+            status = _run(args[1:])
+            if args[0] == "--memory":
+                watch.ended(status)
+        return status
     if args[0] == "--check":
         from clew._cli.check import main as check
 

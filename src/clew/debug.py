@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from clew._insight.debug.doctor import Finding as Finding
     from clew._insight.debug.doctor import doctor as doctor
     from clew._insight.debug.gradients import check_gradients as check_gradients
-    from clew._insight.debug.memory import Growth as Growth
+    from clew._insight.debug.leaks import Growth as Growth
+    from clew._insight.debug.leaks import leaks as leaks
     from clew._insight.debug.memory import Holding as Holding
     from clew._insight.debug.memory import MemoryTable as MemoryTable
-    from clew._insight.debug.memory import leaks as leaks
     from clew._insight.debug.memory import memory as memory
     from clew._insight.debug.recorder import record as record
     from clew._insight.debug.replaying import replay as replay
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _PARTS = {
     "Difference": "compare",
     "Finding": "doctor",
-    "Growth": "memory",
+    "Growth": "leaks",
     "Holding": "memory",
     "MemoryTable": "memory",
     "NonFinite": "watch",
@@ -42,7 +42,7 @@ _PARTS = {
     "check_gradients": "gradients",
     "compare": "compare",
     "doctor": "doctor",
-    "leaks": "memory",
+    "leaks": "leaks",
     "memory": "memory",
     "nan_watch": "watch",
     "record": "recorder",

@@ -172,6 +172,86 @@ def test_small_tensors_and_parameters_stay():
     assert region._store.count == 2  # the input, and tanh's result; not the weight
 
 
+def in_memory(region):
+    """Numbers of the saved tensors that are in memory and not written, and how many there are."""
+    for number, ref in list(region._store.entries.items()):
+        if number not in region._store.staying.sizes:
+            ref().written.wait()
+    entries = {number: ref() for number, ref in region._store.entries.items()}
+    return [number for number, e in entries.items() if e.data is not None], len(entries)
+
+
+@pytest.mark.parametrize(
+    "keep, want",
+    [
+        (None, []),
+        (0, []),
+        ("0 MB", []),
+        (39_999, []),
+        (40_000, [10]),
+        (120_000, [8, 9, 10]),
+        (130_000.0, [8, 9, 10]),
+        ("160 kB", [7, 8, 9, 10]),
+        (0.5, [6, 7, 8, 9, 10]),
+        (0.25, [9, 10]),
+        (1.0, [*range(1, 11)]),
+        ("1 TB", [*range(1, 11)]),
+    ],
+)
+def test_the_last_saved_stay_in_memory(tmp_path, keep, want):
+    x = clew.linspace(0, 1, 10_000).requires_grad_()
+    y = x
+    for _ in range(10):
+        y = y.tanh()
+    (plain,) = clew.autograd.grad(y.sum(), x)
+    region = clew.offload(directory=tmp_path, threads=1, keep=keep, least=1000)
+    for _ in range(3):  # with the memory of an earlier step's in use again
+        with region:
+            y = x
+            for _ in range(10):
+                y = y.tanh()
+        first = region._store.count - 10
+        kept, count = in_memory(region)
+        assert [number - first for number in kept] == want and count == 10
+        assert region._store.staying.bytes == 40_000 * len(want)
+        (grad,) = clew.autograd.grad(y.sum(), x)
+        assert clew.equal(grad, plain)
+        del y
+        gc.collect()
+        assert region._store.staying.bytes == 0 and not region._store.staying.sizes
+    assert region._store.file._end == 40_000 * (10 - len(want))
+
+
+def test_what_is_larger_than_keep_is_written_and_smaller_ones_stay():
+    x, small = clew.ones(5000, requires_grad=True), clew.ones(500, requires_grad=True)
+    region = clew.offload(keep=10_000, least=0)
+    with region:
+        a, b = small.exp(), x.exp()
+        c = small.exp()
+    kept, count = in_memory(region)
+    assert (kept, count) == ([1, 3], 3)
+    (a.sum() + b.sum() + c.sum()).backward()
+    assert clew.equal(x.grad, x.detach().exp())
+
+
+@pytest.mark.parametrize("keep", [0.3, 100_000])
+def test_keep_with_second_derivatives_retained_graphs_and_writes_after_saving(keep):
+    x = clew.rand(50, 50, requires_grad=True)
+    with clew.offload(least=0, keep=keep):
+        y = x.exp()
+        z = (y * y).sum() + x.sin().cos().sum()
+        with clew.no_grad():
+            y.zero_()  # the graph has the value of before
+        (g,) = clew.autograd.grad(z, x, create_graph=True)
+    (again,) = clew.autograd.grad(z, x, retain_graph=True)
+    assert clew.allclose(g, again)
+    (h,) = clew.autograd.grad(g.sum(), x)
+    w = x.detach().requires_grad_()
+    (want,) = clew.autograd.grad((2 * w).exp().sum() + w.sin().cos().sum(), w, create_graph=True)
+    assert clew.allclose(g, want)
+    assert clew.allclose(h, clew.autograd.grad(want.sum(), w)[0], rtol=1e-4)
+
+
 def test_with_a_full_disk_tensors_stay_in_memory(monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -187,15 +267,33 @@ def test_with_a_full_disk_tensors_stay_in_memory(monkeypatch):
     assert clew.equal(x.grad, x.detach().exp())
 
 
-def test_a_file_that_is_cut_off_is_an_error_in_backward():
+def test_a_file_that_is_cut_off_is_an_error_in_backward(tmp_path):
     x = clew.randn(200, 200, requires_grad=True)
-    region = clew.offload(least=0)
+    region = clew.offload(tmp_path, least=0)
     with region:
         y = x.exp().sum()
     wait_for(region)
     region._store.file._file.truncate(10)
+    with pytest.raises(OSError, match=rf"the file {tmp_path}/.* ends before"):
+        y.backward()
+
+
+def test_a_file_that_was_cut_off_is_not_filled_with_zeros(tmp_path):
+    """Tensors that are saved later would make it long enough again."""
+    x = clew.randn(200, 200, requires_grad=True)
+    region = clew.offload(tmp_path, least=0)
+    with region:
+        y = x.exp().sum()
+    wait_for(region)
+    region._store.file._file.truncate(10)
+    with pytest.warns(RuntimeWarning, match=rf"the file {tmp_path}/.* was cut off"):
+        with region:
+            z = x.exp().exp().sum()
+        wait_for(region)
     with pytest.raises(OSError, match="ends before"):
         y.backward()
+    z.backward()
+    assert clew.allclose(x.grad, x.detach().exp() * x.detach().exp().exp())
 
 
 @pytest.mark.parametrize(
@@ -211,6 +309,15 @@ def test_a_file_that_is_cut_off_is_an_error_in_backward():
 def test_what_is_refused(options, error):
     with pytest.raises(error, match="offload"):
         clew.offload(**options)
+
+
+@pytest.mark.parametrize("bad", [-1, "-3 MB", "much", "", 1.5, float("nan"), -0.5, True, [], 1j])
+@pytest.mark.parametrize("target", [None, "optimizer"])
+def test_what_keep_may_not_be(bad, target):
+    if target:
+        target = clew.optim.Adam([clew.ones(2, requires_grad=True)])
+    with pytest.raises((ValueError, TypeError), match="offload: keep"):
+        clew.offload(target, keep=bad)
 
 
 def test_threads_end_and_space_is_used_again(tmp_path):

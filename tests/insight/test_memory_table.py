@@ -110,6 +110,63 @@ def test_a_state_that_is_never_detached():
     STATE.clear()
 
 
+class Meter:
+    def __init__(self):
+        self.sum = 0
+
+    def update(self, value):
+        self.sum = self.sum + value  # the line of the meter
+
+
+def test_a_sum_of_losses_whose_graphs_go_on(model):
+    """Backward has let go of what was saved: no bytes grow, but the graph does."""
+    optimizer = clew.optim.SGD(model.parameters(), 0.1)
+    total, meter, sums, model.sum = 0, Meter(), {"train": 0}, 0
+    x = clew.ones(8, model[0].in_features)
+    for step in range(4):
+        with clew.debug.leaks() as found:
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            total = total + loss  # the line of the variable
+            meter.update(loss)
+            sums["train"] += loss  # the line of the dict
+            model.sum = model.sum + loss  # the line of the module
+        if step >= 2:
+            rows = {g.holding.name: g for g in found}
+            assert sorted(rows) == [
+                "Sequential.sum",
+                "the variable meter.sum",
+                "the variable sums['train']",
+                "the variable total",
+            ]
+            growth = rows["the variable total"]
+            assert growth.holding.kind == "graphs" and growth.holding.tensors >= 3
+            assert "total = total + loss" in growth.holding.place
+            assert "self.sum = self.sum + value" in str(rows["the variable meter.sum"])
+            assert "loss.item()" in growth.remedy and "loss.item()" in str(found)
+    del model.sum
+
+
+def test_a_sum_of_numbers_and_of_one_step_does_not_grow(model):
+    optimizer = clew.optim.SGD(model.parameters(), 0.1)
+    numbers, detached = 0.0, 0.0
+    for step in range(4):
+        with clew.debug.leaks() as found:
+            optimizer.zero_grad()
+            of_step = 0
+            for _ in range(3):
+                loss = model(clew.ones(8, model[0].in_features)).square().mean()
+                of_step = of_step + loss
+            of_step.backward()
+            optimizer.step()
+            numbers += loss.item()
+            detached = detached + loss.detach()
+        if step >= 2:
+            assert str(found) == "nothing grew"
+
+
 def test_what_no_variable_holds():
     hold = {}
 

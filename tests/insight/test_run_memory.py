@@ -32,8 +32,12 @@ END
 def run(tmp_path, end, *options):
     path = tmp_path / "train.py"
     path.write_text(SOURCE.replace("END", end), encoding="utf-8")
+    return run_with(tmp_path, *options, str(path))
+
+
+def run_with(tmp_path, *words):
     env = {**os.environ, "PYTHONPATH": str(Path(clew.__file__).parents[1])}
-    command = [sys.executable, "-m", "clew", "run", *options, str(path)]
+    command = [sys.executable, "-m", "clew", "run", *words]
     return subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
 
 
@@ -60,6 +64,30 @@ def test_the_report_at_the_end(tmp_path, end, code):
 def test_one_option_at_a_time(tmp_path):
     done = run(tmp_path, "", "--memory", "--doctor")
     assert done.returncode == 2 and done.stdout == "" and "one of" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["/nope.py"], 2, "clew run: can't open file '/nope.py'\n"),
+        (["-m"], 2, "clew run: -m needs the name of a module\n"),
+        (["-m", "no_such_module"], 1, "No module named no_such_module\n"),
+        (["-c", "1 +"], 1, "SyntaxError: invalid syntax\n"),
+        (["-c", "import no_such"], 1, "ModuleNotFoundError: No module named 'no_such'\n"),
+        (["--check", "/nope.py"], 2, "No such file or directory: '/nope.py'\n"),
+    ],
+)
+def test_where_no_program_runs_there_is_the_error_alone(tmp_path, words, code, said):
+    done = run_with(tmp_path, "--memory", *words)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.endswith(said) and "peak of" not in done.stderr
+
+
+@pytest.mark.parametrize(("text", "code"), [("", 0), ("raise SystemExit(3)", 3)])
+def test_a_program_without_tensors_is_told_so(tmp_path, text, code):
+    done = run_with(tmp_path, "--memory", "-c", text)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith("peak of the memory of tensors: 0 B")
 
 
 def test_a_moment_inside_of_the_program_is_seen(capsys):

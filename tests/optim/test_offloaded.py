@@ -215,3 +215,37 @@ def test_a_forked_child_does_not_write_over_its_parents_state():
     assert said.startswith("offload: the optimizer's state lies in the file of the process")
     assert said.endswith("; stepped")
     assert clew.equal(got, want)
+
+
+@pytest.mark.parametrize(
+    "keep, want",
+    [
+        (None, 0),
+        (0, 0),
+        (19_999, 0),
+        ("20 kB", 20_000),
+        (200_000, 200_000),
+        (0.5, 100_000),
+        (1.0, 200_000),
+    ],
+)
+def test_state_that_stays_in_memory(tmp_path, keep, want):
+    def train(opt, params):
+        for k in range(3):
+            for p in params:
+                p.grad = clew.full_like(p, k - 0.5)
+            opt.step()
+
+    def in_memory(opt):
+        states = [t for state in opt.state.values() for t in state.values()]
+        return sum(4 * t.numel() for t in states if t.numel() > 1)
+
+    plain, params = ([clew.ones(5000, requires_grad=True) for _ in range(5)] for _ in range(2))
+    train(clew.optim.Adam(plain), plain)
+    opt = clew.offload(clew.optim.Adam(params), tmp_path, keep=keep, least=1000, in_flight=80_000)
+    train(opt, params)
+    assert in_memory(opt) == want
+    for p, q in zip(plain, params):
+        assert clew.equal(p, q)
+    opt.load_state_dict(opt.state_dict())
+    assert in_memory(opt) == want

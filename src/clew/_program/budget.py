@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
-import re
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -15,7 +13,9 @@ from types import CodeType, TracebackType
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from clew import _C
+from clew._base.sizes import bytes_or_fraction
 from clew._insight.debug.memory import amount
+from clew._program.enough import Enough, open_lines
 from clew._program.steps import in_steps
 from clew._tensor.html import as_printed
 
@@ -24,8 +24,6 @@ __all__ = ["BudgetReport", "memory_budget"]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
-_BINARY = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _NO_LIMIT = (1 << 63) - 1
 
 
@@ -67,16 +65,6 @@ class BudgetReport:
                 f"  {self.written} of them went to the disk: {amount(self.written_bytes, 'B')}"
             )
         return "\n".join(lines)
-
-
-def _bytes_of(text: str) -> int:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", text, re.IGNORECASE)
-    if not found or (found[3] and not found[2]):
-        raise ValueError(
-            f"memory_budget: {text!r} is no size; write one like '600 MB', '1.5 GiB' or 600000000"
-        )
-    unit = found[2].upper()
-    return int(float(found[1]) * (_BINARY if found[3] else _UNITS)[unit])
 
 
 @dataclass
@@ -122,6 +110,7 @@ class memory_budget:
     True
     """
 
+    _enough: ClassVar[dict[tuple[CodeType | None, int], Enough]] = {}
     _lines: ClassVar[dict[tuple[CodeType | None, int, object], _Line]] = {}
 
     def __init__(
@@ -129,25 +118,12 @@ class memory_budget:
     ) -> None:
         self._fraction: float | None = None
         self._limit: int | None = None
-        if isinstance(limit, str):
-            self._limit = _bytes_of(limit)
-        elif isinstance(limit, float) and 0 < limit <= 1:
-            self._fraction = limit
-        elif limit is not None:
-            if isinstance(limit, bool) or not isinstance(limit, int | float):
-                raise TypeError(
-                    "memory_budget: limit must be bytes, a text like '600 MB', a fraction or None; "
-                    f"got {type(limit).__name__}"
-                )
-            if not math.isfinite(limit) or limit != int(limit):
-                raise ValueError(
-                    f"memory_budget: limit must be whole bytes or a fraction up to 1.0; got {limit}"
-                )
-            self._limit = int(limit)
-        if self._limit is not None and self._limit <= 0:
-            raise ValueError(f"memory_budget: limit must be above 0 bytes; got {limit!r}")
-        if self._limit is not None:
-            self._limit = min(self._limit, _NO_LIMIT)  # no machine has more
+        if limit is not None:
+            found = bytes_or_fraction("memory_budget", "limit", limit, least=1)
+            if isinstance(found, float):
+                self._fraction = found
+            else:
+                self._limit = found
         self._file: Any = None
         if offload is not None:
             from clew.autograd._offload import open_file, path_of
@@ -165,6 +141,7 @@ class memory_budget:
         key = (code, line, self._fraction or self._limit)
         if len(self._lines) > 1000:  # of code that is made again and again
             self._lines.clear()
+            self._enough.clear()
         here = self._line = self._lines.setdefault(key, _Line())
         limit = self._limit
         if self._fraction is not None and here.full_peak:
@@ -179,7 +156,9 @@ class memory_budget:
         late = self._now is None or not here.reached
         note_from = min(max(limit // 2, here.peak), limit) if late else 0
         note_first = limit // 2 if note_from > limit // 4 * 3 else 0
+        self._known = self._enough.setdefault((code, line), Enough())
         self._region = _C._begin_budget(limit, fd, note_from, note_first)
+        open_lines.append(self._known)
 
     def __enter__(self) -> memory_budget:
         frame = sys._getframe(1)
@@ -197,6 +176,9 @@ class memory_budget:
         self._report = self._count()
         self._region = None
         _C._end_budget(region)
+        open_lines.remove(self._known)
+        if error is None:
+            self._known.ended(self._now, self._report.peak, self._report.given_up)
         report, limit = self._report, self._now or _NO_LIMIT
         here.reached = report.given_up_bytes > limit // 20 or error is not None
         here.peak = max(report.peak, here.peak * 15 // 16)

@@ -15,6 +15,7 @@ def offload(
     threads: int = 1,
     least: int = 1 << 16,
     in_flight: int = 256 << 20,
+    keep: int | float | str | None = None,
 ) -> Any:
     """Puts what forward saves for backward, or an optimizer's state, into a file.
 
@@ -32,11 +33,17 @@ def offload(
             anyway).
         in_flight: bytes that may wait to be written or were read ahead; forward waits when there
             are more. Of an optimizer's state half as many are in memory, and as many read ahead.
+        keep: bytes that stay in memory and are not written: a number, text like "200 MB", or a
+            fraction up to 1.0 of all that would be. Of saved tensors these are the ones saved last,
+            which backward needs first; earlier ones go to the file as later ones come. Of an
+            optimizer's state what is made first. None: nothing.
 
     Returns:
         A context; or the optimizer.
 
     Raises:
+        ValueError, TypeError: an argument that is out of range or no amount.
+        NotADirectoryError: a directory that is not there.
         OSError: when bytes could not be read. Those that could not be written (a full disk) stay in
             memory, with a warning.
 
@@ -56,8 +63,11 @@ def offload(
         if target is not None and directory is not None:
             raise TypeError("offload: an optimizer or nothing must come before a directory")
         where = directory if target is None else target
-        return context(where, threads=threads, least=least, in_flight=in_flight)
+        return context(where, threads=threads, least=least, in_flight=in_flight, keep=keep)
     from clew.optim._offloaded import offload_state
 
-    where = check_options(directory, threads=threads, least=least, in_flight=in_flight)
-    return offload_state(target, where, least=least, block=max(in_flight // 2, 1))
+    where, kept = check_options(
+        directory, threads=threads, least=least, in_flight=in_flight, keep=keep
+    )
+    block = max(in_flight // 2, 1)
+    return offload_state(target, where, least=least, block=block, keep=kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import queue
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from clew import _C, Tensor
+from clew._base.sizes import bytes_or_fraction
 from clew.autograd._layout import Layout
 from clew.autograd.grad_mode import no_grad
 from clew.autograd.graph import saved_tensors_hooks
@@ -69,6 +71,7 @@ class _File:
         closing.atexit = False  # threads may write until the end
         self._free: dict[int, list[int]] = {}  # offsets by size
         self._end = 0
+        self._written = 0  # the file is at least so long
         self._lock = threading.Lock()
 
     def take(self, nbytes: int) -> int:
@@ -83,13 +86,25 @@ class _File:
         with self._lock:
             self._free.setdefault(nbytes, []).append(offset)
 
+    def name(self) -> str:
+        """Where the file lies, for messages."""
+        with contextlib.suppress(OSError):
+            return os.readlink(f"/proc/self/fd/{self._file.fileno()}")
+        return "without a name"
+
     def write(self, data: Any, offset: int) -> None:
         left = memoryview(data)
+        with self._lock:
+            if os.fstat(self._file.fileno()).st_size < self._written:
+                # What is written now would make it long enough again, with zeros before.
+                raise OSError(f"the file {self.name()} was cut off")
         while left:
             done = os.pwrite(self._file.fileno(), left, offset)
             if done <= 0:
-                raise OSError("offload: the file takes no more bytes")
+                raise OSError(f"the file {self.name()} takes no more bytes")
             left, offset = left[done:], offset + done
+        with self._lock:
+            self._written = max(self._written, offset)
 
     def read(self, nbytes: int, offset: int) -> Any:
         data = np.empty(nbytes, np.uint8)
@@ -97,17 +112,55 @@ class _File:
         while left:
             done = os.preadv(self._file.fileno(), [left], offset)
             if done <= 0:
-                raise OSError("offload: the file ends before the saved tensor does")
+                raise OSError(
+                    f"offload: the file {self.name()} ends before the saved tensor does; run "
+                    "forward again, with a directory whose files nobody else changes"
+                )
             left, offset = left[done:], offset + done
         return data
+
+
+class _Staying:
+    """Entries that stay in memory: those saved last, which backward needs first."""
+
+    def __init__(self, keep: int | float) -> None:
+        self.keep = keep  # bytes; a float is a fraction of what is saved
+        self.sizes: OrderedDict[int, int] = OrderedDict()  # by the entry's number, in order
+        self.bytes = 0
+        self.saved = 0  # bytes of all entries that are alive
+        self.lock = threading.RLock()  # entries may die whenever the collector runs
+
+    def add(self, number: int, nbytes: int) -> list[int]:
+        """The numbers of those that are to be written now, this one perhaps among them."""
+        with self.lock:
+            self.saved += nbytes
+            most = self.keep if isinstance(self.keep, int) else int(self.keep * self.saved)
+            if nbytes > most:
+                return [number]
+            self.sizes[number] = nbytes
+            self.bytes += nbytes
+            gone = []
+            while self.bytes > most:
+                earliest, size = self.sizes.popitem(last=False)
+                self.bytes -= size
+                gone.append(earliest)
+            return gone
+
+    def dies(self, number: int, nbytes: int) -> None:
+        with self.lock:
+            self.saved -= nbytes
+            self.bytes -= self.sizes.pop(number, 0)
 
 
 class _Store:
     """Writes entries in the order in which they were saved; reads them in the other order."""
 
-    def __init__(self, directory: str | None, threads: int, most: int) -> None:
+    def __init__(
+        self, directory: str | None, threads: int, most: int, keep: int | float = 0
+    ) -> None:
         self.directory = directory
         self.most = most
+        self.keep = keep
         self.thread_count = threads
         self.warned = False
         self.count = 0
@@ -120,6 +173,7 @@ class _Store:
         self.in_flight = 0  # bytes that wait to be written
         self.read_ahead = 0  # bytes that were read and not used up
         self.entries: OrderedDict[int, weakref.ref[_Entry]] = OrderedDict()
+        self.staying = _Staying(self.keep)
         self.work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self.working = False
 
@@ -140,18 +194,32 @@ class _Store:
     def save(self, data: Any, nbytes: int) -> _Entry:
         self._begin_after_fork()
         with self.lock:
-            while self.in_flight and self.in_flight + nbytes > self.most:
+            self.count += 1
+            number, entries, staying = self.count, self.entries, self.staying
+        entry = _Entry(number, self.file, data, nbytes)
+
+        def dies(_: object) -> None:
+            entries.pop(number, None)
+            staying.dies(number, nbytes)
+
+        entries[number] = weakref.ref(entry, dies)
+        for each in staying.add(number, nbytes):
+            self._send(each)
+        return entry
+
+    def _send(self, number: int) -> None:
+        """Has an entry written; waits while too many bytes are on their way."""
+        watch = self.entries.get(number)
+        entry = watch() if watch is not None else None
+        if watch is None or entry is None:
+            return
+        with self.lock:
+            while self.in_flight and self.in_flight + entry.nbytes > self.most:
                 self.lock.wait()
             if not self.working:
                 self._start()
-            self.in_flight += nbytes
-            self.count += 1
-            entry = _Entry(self.count, self.file, data, nbytes)
-            number, entries = entry.number, self.entries
-            watch = weakref.ref(entry, lambda _: entries.pop(number, None))
-            entries[number] = watch
-        self.work.put(lambda: self._write(watch, nbytes))
-        return entry
+            self.in_flight += entry.nbytes
+        self.work.put(functools.partial(self._write, watch, entry.nbytes))
 
     def _write(self, watch: weakref.ref[_Entry], nbytes: int) -> None:
         entry = watch()
@@ -257,12 +325,14 @@ class _Packed:
         self.entry, self.layout = entry, layout
 
 
-def check_options(directory: Any, *, threads: int, least: int, in_flight: int) -> str | None:
-    """The directory as text.
+def check_options(
+    directory: Any, *, threads: int, least: int, in_flight: int, keep: object
+) -> tuple[str | None, int | float]:
+    """The directory as text, and bytes to keep or a fraction.
 
     Raises:
-        ValueError: a number is too small.
-        TypeError: the directory is no path.
+        ValueError: a number is too small, or a text is no size.
+        TypeError: the directory is no path, or `keep` is no amount.
         NotADirectoryError: there is no such directory.
     """
     for name, value, lowest in (
@@ -270,7 +340,8 @@ def check_options(directory: Any, *, threads: int, least: int, in_flight: int) -
     ):  # fmt: skip
         if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
             raise ValueError(f"offload: {name} must be an int of at least {lowest}; got {value!r}")
-    return path_of("offload", directory)
+    kept = 0 if keep is None else bytes_or_fraction("offload", "keep", keep, least=0)
+    return path_of("offload", directory), kept
 
 
 def path_of(who: str, directory: Any) -> str | None:
@@ -299,6 +370,8 @@ class offload(saved_tensors_hooks):
             anyway).
         in_flight: bytes that may wait to be written or were read ahead; forward waits when there
             are more.
+        keep: bytes of saved tensors that stay in memory: a number, text like "200 MB", or a
+            fraction up to 1.0 of what is saved. None: all go to the file.
 
     Raises:
         OSError: in backward, when bytes could not be read. Those that could not be written (a full
@@ -319,9 +392,12 @@ class offload(saved_tensors_hooks):
         threads: int = 1,
         least: int = 1 << 16,
         in_flight: int = _IN_FLIGHT,
+        keep: int | float | str | None = None,
     ) -> None:
-        directory = check_options(directory, threads=threads, least=least, in_flight=in_flight)
-        self._store = _Store(directory, threads, in_flight)
+        directory, kept = check_options(
+            directory, threads=threads, least=least, in_flight=in_flight, keep=keep
+        )
+        self._store = _Store(directory, threads, in_flight, kept)
         # The hooks do not hold this object: the threads end when the last graph goes, without the
         # collector.
         super().__init__(

@@ -30,14 +30,16 @@ class _Kept:
 class _Store:
     """The tensors of each parameter's state that are in the file."""
 
-    def __init__(self, directory: str | None, least: int, block: int) -> None:
-        self.directory, self.least, self.block = directory, least, block
+    def __init__(self, directory: str | None, least: int, block: int, keep: int | float) -> None:
+        self.directory, self.least, self.block, self.keep = directory, least, block, keep
         self.warned = False
         self._begin()
 
     def _begin(self) -> None:
         self.file, self.process = _File(self.directory), os.getpid()
         self.kept: dict[Any, dict[str, _Kept]] = {}
+        self.staying: dict[tuple[Any, str], int] = {}  # sizes of what is not written
+        self.stay_bytes = self.all_bytes = 0
 
     def _begin_after_fork(self) -> None:
         """A forked child must not write to the file: its parent goes on using it."""
@@ -61,6 +63,8 @@ class _Store:
             if nbytes < self.least:
                 continue
             before = kept.pop(name, None)
+            if before is None and self._stays(param, name, nbytes):
+                continue
             if before is not None and before.nbytes != nbytes:
                 self.file.give(before.offset, before.nbytes)
                 before = None
@@ -80,6 +84,18 @@ class _Store:
                 continue
             kept[name] = _Kept(value, offset, nbytes)
             del state[name]
+
+    def _stays(self, param: Any, name: str, nbytes: int) -> bool:
+        """Whether a tensor that is not in the file stays in memory."""
+        before = self.staying.pop((param, name), 0)
+        self.stay_bytes -= before
+        self.all_bytes += nbytes - before
+        most = self.keep if isinstance(self.keep, int) else self.keep * self.all_bytes
+        if self.stay_bytes + nbytes > most:
+            return False
+        self.staying[param, name] = nbytes
+        self.stay_bytes += nbytes
+        return True
 
     def read(self, params: list[Any]) -> list[tuple[Any, str, Tensor]]:
         """The tensors of these parameters that are in the file."""
@@ -104,6 +120,8 @@ class _Store:
             for k in kept.values():
                 self.file.give(k.offset, k.nbytes)
         self.kept.clear()
+        self.staying.clear()
+        self.stay_bytes = self.all_bytes = 0
 
 
 def _bytes(t: Tensor) -> Any:
@@ -248,6 +266,7 @@ def offload_state(
     *,
     least: int = 1 << 16,
     block: int = 64 << 20,
+    keep: int | float = 0,
 ) -> Optimizer:
     """Moves an optimizer's state to a file; see `clew.offload`.
 
@@ -256,6 +275,7 @@ def offload_state(
         directory: where the file lies.
         least: tensors of fewer bytes stay in memory.
         block: bytes of state that are in memory at a time, and as many read ahead.
+        keep: bytes of state, or a fraction of it, that stay in memory.
     """
     from .lbfgs import LBFGS
 
@@ -268,7 +288,7 @@ def offload_state(
         own = {"step": _hooked(OffloadedOptimizer.step)}
         _classes[kind] = type(f"Offloaded{kind.__name__}", (OffloadedOptimizer, kind), own)
     optimizer.__class__ = _classes[kind]
-    store = _Store(None if directory is None else os.fspath(directory), least, block)
+    store = _Store(None if directory is None else os.fspath(directory), least, block, keep)
     optimizer._stored = store  # type: ignore[attr-defined]
     for p, own in optimizer.state.items():
         store.put(p, own)

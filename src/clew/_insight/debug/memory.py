@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gc
 import inspect
-import re
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import clew
@@ -19,12 +18,11 @@ from clew._insight.graph.tables import amount, fit
 from clew._tensor.html import as_printed
 from clew._tensor.structured import Structured
 
-__all__ = ["Growth", "Holding", "MemoryTable", "leaks", "memory", "memory_of"]
+__all__ = ["Holding", "MemoryTable", "memory", "memory_of"]
 
 _DEPTH = 4  # of containers in containers
 _MOST = 10_000  # items of one container that are looked at
 _NAMED = 4  # rows of what no variable leads to whose holders are looked for
-_LOOKED_AT = 200  # tensors whose graphs are walked to find who keeps one
 _KINDS = ("parameters", "gradients", "optimizer", "buffers", "saved", "variables", "unknown")
 
 
@@ -82,7 +80,7 @@ def _place_of(location: Any) -> str:
     return "" if location is None else str(location)
 
 
-class _Count:
+class Count:
     """Adds up blocks by owner; the first owner of a block has it."""
 
     def __init__(self) -> None:
@@ -121,11 +119,17 @@ def _tensors_in(value: Any, name: str, depth: int = _DEPTH) -> Iterator[tuple[st
     elif depth and isinstance(value, dict):
         word = f"{name}[...]" if len(value) > 3 and _are_numbered(value) else None
         for key, part in list(value.items())[:_MOST]:
-            yield from _tensors_in(part, word or f"{name}[{key!r}]", depth - 1)
+            yield from _tensors_in(part, word or f"{name}[{_key(key)}]", depth - 1)
     elif depth and isinstance(value, (list, tuple, set, frozenset, deque)):
         word = f"{name}[...]" if len(value) > 3 else None
         for i, part in enumerate(list(value)[:_MOST]):
             yield from _tensors_in(part, word or f"{name}[{i}]", depth - 1)
+
+
+def _key(key: Any) -> str:
+    """A key as text; of others than plain values the class: a tensor's text takes memory."""
+    plain = isinstance(key, (str, bytes, int, float, complex, type(None)))
+    return repr(key) if plain else f"<{type(key).__name__}>"
 
 
 def _are_numbered(value: dict[Any, Any]) -> bool:
@@ -149,7 +153,7 @@ def _locals(frame: FrameType) -> dict[str, Any]:
     return found
 
 
-def _variables(frame: FrameType | None) -> Iterator[tuple[str, Tensor]]:
+def variables_of(frame: FrameType | None) -> Iterator[tuple[str, Tensor]]:
     """The program's variables from the innermost frame out, this library's left out."""
     library = clew.__file__.rsplit("__init__", 1)[0]
     spaces: list[dict[str, Any]] = []
@@ -176,7 +180,7 @@ def _variables(frame: FrameType | None) -> Iterator[tuple[str, Tensor]]:
                     yield from _tensors_in(part, f"{name}.{field}", _DEPTH - 1)
 
 
-def _count_kept(count: _Count, alive: list[Tensor]) -> None:
+def _count_kept(count: Count, alive: list[Tensor]) -> None:
     """What stays from step to step: parameters, gradients, the state of optimizers, buffers."""
     models = _C._called_roots()
     optimizers = _optimizers()
@@ -204,8 +208,8 @@ def _count_kept(count: _Count, alive: list[Tensor]) -> None:
             count.add(buffer, "buffers", name)
 
 
-def _count(frame: FrameType | None) -> _Count:
-    count = _Count()
+def count_of(frame: FrameType | None) -> Count:
+    count = Count()
     alive: list[Tensor] = _C._live_tensors()
     _count_kept(count, alive)
     roots = tuple(t for t in alive if t.grad_fn is not None)
@@ -213,14 +217,14 @@ def _count(frame: FrameType | None) -> _Count:
         count.add_block(
             key, nbytes, "saved", node.removesuffix("0").removesuffix("Backward"), place
         )
-    for name, t in _variables(frame):
+    for name, t in variables_of(frame):
         count.add(t, "variables", name, _made_at(t))
     for t in alive:
         count.add(t, "unknown", _shape_of(t), _made_at(t))
     return count
 
 
-class _Kept(_Count):
+class _Kept(Count):
     """Blocks by address, each with the kind of its first owner and its bytes."""
 
     def __init__(self) -> None:
@@ -245,7 +249,7 @@ def _shape_of(t: Tensor) -> str:
     return f"{t.dtype.name}{list(t.shape)}"
 
 
-def _with_holders(holdings: Iterable[Holding], before: set[Any]) -> list[Holding]:
+def with_holders(holdings: Iterable[Holding], before: set[Any]) -> list[Holding]:
     """The same, with a name for who holds what no variable leads to; of blocks that were not there
     before, and of the first few rows."""
     found = list(holdings)
@@ -284,178 +288,23 @@ def memory() -> MemoryTable:
     >>> next(h.name for h in table if h.kind == "saved" and h.bytes == 20_000)
     'Relu'
     """
-    return MemoryTable(_with_holders(_count(sys._getframe(1)).table(), set()))
+    return MemoryTable(with_holders(count_of(sys._getframe(1)).table(), set()))
 
 
 def memory_of(frame: FrameType | None) -> MemoryTable:
     """What `memory()` tells, with the variables of a frame and of those that called it."""
-    return _count(frame).table()
+    return count_of(frame).table()
+
+
+def refusal_text() -> str:
+    """What would do, and the largest holdings, for the message of a call that a budget refused."""
+    from clew._program.enough import advice
+
+    return advice(_optimizers(), _C._live_tensors()) + holders_text()
 
 
 def holders_text() -> str:
     """The largest holdings, for the message of an allocation that failed."""
-    table = _count(sys._getframe(0)).table()[:5]
+    table = count_of(sys._getframe(0)).table()[:5]
     rows = [f"\n    {amount(h.bytes, 'B')}  {h.kind}: {h.name}  {h.place}".rstrip() for h in table]
     return "\n  what holds memory now (clew.debug.memory() tells more):" + "".join(rows)
-
-
-@dataclass(frozen=True)
-class Growth:
-    """What one owner holds more than before.
-
-    Attributes:
-        holding: the owner, with the bytes and blocks that were added.
-        remedy: what to change.
-        keeper: of what a graph saved: the variable, or another owner, that keeps the graph.
-    """
-
-    holding: Holding
-    remedy: str
-    keeper: str = ""
-
-    _repr_html_ = as_printed
-
-    def __str__(self) -> str:
-        h = self.holding
-        blocks = "1 block" if h.tensors == 1 else f"{h.tensors} blocks"
-        what = f"{h.kind}: {h.name} grew by {amount(h.bytes, 'B')} in {blocks}"
-        made = f"\n  made at {h.place}" if h.place else ""
-        return what + made + (f"\n  its graph is kept by {self.keeper}" if self.keeper else "")
-
-
-def _graph_keepers(
-    frame: FrameType | None, rows: set[tuple[str, str]], before: set[Any]
-) -> dict[tuple[str, str], str]:
-    """Who keeps the graphs in which something was saved since, by operation and place.
-
-    Variables come first, of a list's items the last; then gradients, then tensors that no variable
-    leads to.
-    """
-    found: dict[tuple[str, str], str] = {}
-    if not rows:
-        return found
-    alive: list[Tensor] = _C._live_tensors()
-    named = [v for v in _variables(frame) if v[1].grad_fn is not None]
-    for name, t in named[: -_LOOKED_AT - 1 : -1]:
-        for row in _saved_in(t, before) & rows:
-            found.setdefault(row, f"the variable {name}")
-    for t in alive:
-        gradient = t.grad if t.is_leaf and t.requires_grad else None
-        if gradient is not None and gradient.grad_fn is not None:
-            for row in _saved_in(gradient, before) & rows:
-                found.setdefault(row, "the gradient of a leaf, made with create_graph=True")
-    others = [t for t in reversed(alive) if t.grad_fn is not None][:_LOOKED_AT]
-    for t in others:
-        mine = _saved_in(t, before) & (rows - found.keys())
-        holder = held_by(t, [alive, others]) if mine else ""
-        if holder.startswith("by "):
-            found.update(dict.fromkeys(mine, holder.removeprefix("by ")))
-    return found
-
-
-def _saved_in(t: Tensor, before: set[Any]) -> set[tuple[str, str]]:
-    """The operations, each with its place, that saved what a tensor's graph holds; none if all of
-    that was there before."""
-    blocks = _C._saved_blocks((t,))
-    if all(key in before for key, *_ in blocks):
-        return set()
-    return {(node.removesuffix("0").removesuffix("Backward"), place) for *_, node, place in blocks}
-
-
-def _by_container(
-    rows: dict[tuple[str, str, str], list[int]],
-) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """The rows with one for all numbered items of a list or dict: which of them have rows of their
-    own depends on how many there are."""
-    found: dict[tuple[str, str, str], tuple[int, int]] = {}
-    for (kind, name, place), (nbytes, blocks) in rows.items():
-        key = kind, re.sub(r"\[[^'\"\]]*\]", "[...]", name) if kind == "variables" else name, place
-        before = found.get(key, (0, 0))
-        found[key] = before[0] + nbytes, before[1] + blocks
-    return found
-
-
-_REMEDIES = {
-    "saved": "a variable keeps the graph of earlier steps: append loss.item() instead of the loss, "
-    "detach() a state that is carried from step to step, and leave out retain_graph=True",
-    "variables": "it keeps a tensor of every step: keep numbers (item()), or what is needed only",
-    "gradients": "parameters got their first gradients, or new parameters are made in each step",
-    "optimizer": "the optimizer made its state in its first step; later it should not grow",
-    "parameters": "parameters are made in each step: make them once, outside of the loop",
-    "buffers": "a module registers buffers in each call",
-    "unknown": "something that is no variable holds tensors: a closure, an attribute "
-    "of an object, a cache; gc.get_referrers(tensor) tells which",
-}
-
-
-class leaks:
-    """What grew between two moments, with the owner, the line that made it and what to change.
-
-    Use it around a step that should leave as much memory as it found: not the first one, in which
-    gradients and the optimizer's state are made.
-
-    >>> history = []
-    >>> w = clew.ones(1000, requires_grad=True)
-    >>> def step():
-    ...     history.append((w * 2).exp().sum())
-    >>> step()
-    >>> with clew.debug.leaks() as found:
-    ...     step()
-    >>> sorted({growth.holding.kind for growth in found})
-    ['saved', 'variables']
-    >>> found[0].holding.name, found[0].holding.bytes
-    ('Exp', 4000)
-    """
-
-    def __init__(self) -> None:
-        self._before: _Count | None = None
-        self._growths: list[Growth] = []
-
-    def __enter__(self) -> leaks:
-        gc.collect()
-        self._before = _count(sys._getframe(1))
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        before = self._before
-        if before is None:
-            return
-        gc.collect()
-        after = _count(sys._getframe(1))
-        growths = []
-        old = _by_container(before.rows)
-        for key, (nbytes, blocks) in _by_container(after.rows).items():
-            old_bytes, old_blocks = old.get(key, (0, 0))
-            if nbytes > old_bytes and blocks > old_blocks:
-                holding = Holding(*key, nbytes - old_bytes, blocks - old_blocks)
-                growths.append(holding)
-        growths.sort(key=lambda holding: -holding.bytes)
-        named = _with_holders(growths, before.seen)
-        saved = {(h.name, h.place) for h in named if h.kind == "saved"}
-        keepers = _graph_keepers(sys._getframe(1), saved, before.seen)
-        self._growths = [
-            Growth(h, _REMEDIES[h.kind], keepers.get((h.name, h.place), "")) for h in named
-        ]
-
-    def __len__(self) -> int:
-        return len(self._growths)
-
-    def __iter__(self) -> Iterator[Growth]:
-        return iter(self._growths)
-
-    def __getitem__(self, i: int) -> Growth:
-        return self._growths[i]
-
-    _repr_html_ = as_printed
-
-    def __str__(self) -> str:
-        lines = []
-        for kind in dict.fromkeys(g.holding.kind for g in self._growths):
-            same = [g for g in self._growths if g.holding.kind == kind]
-            lines += [str(g) for g in same] + [f"  {same[0].remedy}"]
-        return "\n".join(lines) or "nothing grew"

@@ -35,6 +35,7 @@ class PeakWatch:
         self.table = MemoryTable()
         self.place: Any = None
         self.peak = 0
+        self._status = 0
         self._live = 0  # when the table was made
         self._spent = 0.0
         self._started = time.perf_counter()
@@ -55,8 +56,18 @@ class PeakWatch:
         for handle in self._undo:
             handle.remove()
         self.peak = max(self.peak, _C._memory_stats()["peak_bytes"])
+        if self._status and not self.peak:
+            return  # the error that was printed tells all
         sys.stdout.flush()
         print(self, file=sys.stderr)
+
+    def ended(self, status: int) -> None:
+        """The program returned; of one that failed before its first tensor nothing is printed.
+
+        Args:
+            status: its exit status.
+        """
+        self._status = status
 
     def _look(self, *_: Any) -> None:
         stats = _C._memory_stats()

@@ -1,0 +1,158 @@
+"""clew.memory_budget: the figure that a refused call names leads to a budget that is enough."""
+
+from __future__ import annotations
+
+import gc
+import re
+
+import pytest
+from budgeted_steps import live
+
+import clew
+from clew import nn
+from clew.nn import functional as F
+
+
+def perceptron():
+    model = nn.Sequential(*[m for _ in range(8) for m in (nn.Linear(128, 128), nn.GELU())])
+    x = clew.randn(512, 128)
+    return clew.optim.Adam(model.parameters()), lambda: model(x).square().mean()
+
+
+def convolutions():
+    def block(c):
+        return [nn.Conv2d(c, c, 3, padding=1), nn.BatchNorm2d(c), nn.ReLU(inplace=True)]
+
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1), *block(16), *block(16), nn.MaxPool2d(2), *block(16),
+        *block(16), nn.Flatten(), nn.Linear(16 * 64, 10),
+    )  # fmt: skip
+    x, y = clew.randn(16, 3, 16, 16), clew.randint(0, 10, (16,))
+    optimizer = clew.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    return optimizer, lambda: F.cross_entropy(model(x), y)
+
+
+def transformer():
+    layer = nn.TransformerEncoderLayer(64, 4, 256, dropout=0.1, batch_first=True)
+    model = nn.Sequential(nn.Embedding(200, 64), nn.TransformerEncoder(layer, 4))
+    head, x = nn.Linear(64, 200), clew.randint(0, 200, (4, 64))
+    optimizer = clew.optim.AdamW([*model.parameters(), *head.parameters()])
+    return optimizer, lambda: F.cross_entropy(head(model(x)).flatten(0, 1), x.flatten())
+
+
+def lstm_by_hand():
+    cell, x = nn.Linear(96, 4 * 48), clew.randn(100, 16, 48)
+
+    def loss():
+        h = c = clew.zeros(16, 48)
+        for t in range(100):
+            i, f, g, o = cell(clew.cat([x[t], h], 1)).chunk(4, 1)
+            c = clew.sigmoid(f) * c + clew.sigmoid(i) * clew.tanh(g)
+            h = clew.sigmoid(o) * clew.tanh(c)
+        return h.sum()
+
+    return clew.optim.Adam(cell.parameters()), loss
+
+
+def chain():
+    w, x = nn.Parameter(clew.randn(64, 64) * 0.1), clew.randn(64, 64)
+
+    def loss():
+        h = x
+        for _ in range(60):
+            h = clew.tanh(h @ w)
+        return h.sum()
+
+    return clew.optim.Adam([w]), loss
+
+
+def wide():
+    model, x = nn.Sequential(nn.Linear(1000, 1000), nn.Tanh(), nn.Linear(1000, 10)), None
+    x = clew.randn(16, 1000)
+    return clew.optim.Adam(model.parameters()), lambda: model(x).square().mean()
+
+
+def told_by(make, limit):
+    """What a new model's first two steps are told; None where the budget is enough."""
+    clew.manual_seed(0)
+    optimizer, loss = make()
+    try:
+        for _ in range(2):
+            with clew.memory_budget(limit):
+                optimizer.zero_grad()
+                loss().backward()
+                optimizer.step()
+    except clew.OutOfMemoryError as error:
+        return str(error)
+    finally:
+        del optimizer, loss
+        gc.collect()
+
+
+@pytest.mark.parametrize("start", [0.2, 0.7, 0.95])
+@pytest.mark.parametrize("make", [perceptron, convolutions, transformer, lstm_by_hand, chain, wide])
+def test_the_figure_is_enough_after_at_most_three_rounds(make, start):
+    floor = live()
+    kept = make()
+    low, high = live(), 40 * (live() - floor) + live()
+    del kept
+    while high - low > high // 200:
+        middle = (low + high) // 2
+        if told_by(make, middle) is None:
+            high = middle
+        else:
+            low = middle
+    clew.memory_budget._enough.clear()
+    limit, rounds = int(start * high), []
+    while text := told_by(make, limit):
+        found = re.search(r"a budget of (?:at least )?(\d+) bytes", text)
+        assert found, text
+        assert int(found[1]) > limit
+        limit = int(found[1])
+        rounds.append(limit / high)
+    assert len(rounds) <= 3 and limit <= 1.15 * high, rounds
+
+
+def test_a_figure_that_was_enough_is_called_so():
+    floor = live()
+    optimizer, loss = perceptron()
+    needs = live() - floor
+
+    def step(limit):
+        with clew.memory_budget(limit):
+            optimizer.zero_grad()
+            loss().backward()
+            optimizer.step()
+
+    enough = floor + 4 * needs + 1_000_000
+    for _ in range(3):
+        step(enough)
+    with pytest.raises(clew.OutOfMemoryError, match=f"{enough} (bytes )?was enough in an"):
+        step(floor + 4 * needs - 600_000)
+
+
+def test_the_figure_counts_gradients_and_state_to_come():
+    gc.collect()
+    optimizer, loss = wide()
+    weights = sum(4 * p.numel() for group in optimizer.param_groups for p in group["params"])
+    with pytest.raises(clew.OutOfMemoryError) as info, clew.memory_budget(live() + 1000):
+        loss()
+    assert f"{weights} of gradients and {2 * weights} of the optimizer's state" in str(info.value)
+
+
+def test_keys_that_are_tensors_are_not_shown_in_what_holds_memory():
+    """A tensor's text takes memory, of which there is none."""
+    w = clew.ones(100, 100, requires_grad=True)
+    moments = {w: {"moment": clew.ones(100, 100)}}
+    with pytest.raises(clew.OutOfMemoryError, match=r"moments\[<Tensor>\]\['moment'\]"):
+        with clew.memory_budget(live() + 2):
+            w + 1
+    del moments
+
+
+def test_what_has_no_bytes_is_never_refused():
+    gc.collect()
+    held = clew.ones(1000)
+    with clew.memory_budget(live() - 1000):
+        assert clew.empty(0).numel() == clew.ones(3, 0).numel() == 0
+        assert held.untyped_storage().nbytes() == 4000
