@@ -136,7 +136,7 @@ def test_the_figure_counts_gradients_and_state_to_come():
 
     def to_come():
         with pytest.raises(clew.OutOfMemoryError) as info, clew.memory_budget(live() + 1000):
-            clew.ones(10_000)
+            clew.ones(12_345)  # as large as no parameter
         found = (re.search(rf"(\d+) {what}", str(info.value)) for what in ("of gr", "of the opt"))
         return [int(m[1]) if m else 0 for m in found]
 
