@@ -33,9 +33,11 @@ def launch(t: Any, count: int, case: str) -> dict[str, float]:
     path = os.pathsep.join([str(PROGRAM.parent.parent), os.environ.get("PYTHONPATH", "")])
     env = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     run = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
-    if run.returncode:
+    found = [line for line in run.stdout.splitlines() if line.startswith("{")]
+    # PyTorch's ranks abort now and then when all is measured, as they end.
+    if run.returncode and (ours or not found):
         raise SystemExit(f"{' '.join(command)}:\n{run.stdout}{run.stderr}")
-    return json.loads(run.stdout.splitlines()[-1])
+    return json.loads(found[-1])
 
 
 def run(t: Any, part: int) -> dict[str, float]:
