@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -153,6 +154,42 @@ Tensor BatchRun::spread_operand(std::span<const uint32_t> members, uint32_t at,
   return builtins.take_rows(t, int64_tensor(numbers_repeated(counts, samples)));
 }
 
+// Of each result, how many rows one row of the operands has made; nothing where the results are not
+// what their callers were told.
+std::vector<int64_t> BatchRun::rows_made(std::span<const uint32_t> members,
+                                         std::span<const int64_t> counts,
+                                         std::span<const Tensor> whole) const {
+  const Gathered& c = calls_[members[0]];
+  const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  std::vector<int64_t> each;
+  for (uint32_t k = 0; k < c.values; ++k) {
+    const Value& v = values_[c.first_value + k];
+    const Tensor& t = whole[k];
+    const Dims& want = v.shape->sizes;
+    if (want.size() == 0 || want.size() != t.ndim() || t.dtype() != v.dtype ||
+        !std::equal(want.begin() + 1, want.end(), t.sizes().begin() + 1))
+      return {};
+    each.push_back(want[0] / counts[0]);
+    for (size_t i = 0; i < members.size(); ++i)
+      if (values_[calls_[members[i]].first_value + k].shape->sizes[0] != each[k] * counts[i])
+        return {};
+    if (t.size(0) != each[k] * total || t.size(0) > std::numeric_limits<int32_t>::max()) return {};
+  }
+  return each;
+}
+
+// Says where the members' rows of their k-th result lie, `each` for one row of the operands.
+void BatchRun::place_rows(std::span<const uint32_t> members, uint32_t k, int64_t each,
+                          std::span<const int64_t> counts) {
+  int64_t row = 0;
+  for (size_t i = 0; i < members.size(); ++i) {
+    Place& p = places_[calls_[members[i]].first_value + k];
+    p.row = static_cast<int32_t>(row);
+    p.rows = static_cast<int32_t>(each * counts[i]);
+    row += p.rows;
+  }
+}
+
 BatchRun::Together BatchRun::run_rows(std::span<const uint32_t> members,
                                       std::vector<bool>& not_finite) {
   using Makes = RowWise::Makes;
@@ -210,21 +247,9 @@ BatchRun::Together BatchRun::run_rows(std::span<const uint32_t> members,
     else
       apply(*c.op, args, attrs.data(), whole);
 
-    std::vector<int64_t> each(c.values, 0);  // rows of a result for one of the operands
-    for (uint32_t k = 0; k < c.values && !reduced; ++k) {
-      const Value& v = values_[c.first_value + k];
-      const Tensor& t = whole[static_cast<int>(k)];
-      const Dims& want = v.shape->sizes;
-      if (want.size() == 0 || want.size() != t.ndim() || t.dtype() != v.dtype ||
-          !std::equal(want.begin() + 1, want.end(), t.sizes().begin() + 1))
-        return Together::failed;
-      each[k] = want[0] / counts[0];
-      for (size_t i = 0; i < members.size(); ++i)
-        if (values_[calls_[members[i]].first_value + k].shape->sizes[0] != each[k] * counts[i])
-          return Together::failed;
-      if (t.size(0) != each[k] * total || t.size(0) > std::numeric_limits<int32_t>::max())
-        return Together::failed;
-    }
+    std::vector<int64_t> each;
+    if (!reduced) each = rows_made(members, counts, whole);
+    if (!reduced && each.empty()) return Together::failed;
     if (reduced)
       not_finite = not_finite_of(whole, std::vector<int64_t>(members.size(), 1));
     else
@@ -236,16 +261,7 @@ BatchRun::Together BatchRun::run_rows(std::span<const uint32_t> members,
       if (t->grad_fn) t->grad_fn->batched = true;
     }
     keep_results(members, whole, false);
-    for (uint32_t k = 0; k < c.values && !reduced; ++k) {
-      int64_t row = 0;
-      for (size_t i = 0; i < members.size(); ++i) {
-        const int64_t rows = each[k] * counts[i];
-        Place& p = places_[calls_[members[i]].first_value + k];
-        p.row = static_cast<int32_t>(row);
-        p.rows = static_cast<int32_t>(rows);
-        row += rows;
-      }
-    }
+    for (uint32_t k = 0; k < each.size(); ++k) place_rows(members, k, each[k], counts);
     if (bad > 0) set_apart(members);
   } catch (const Error&) {
     return Together::failed;  // kind by kind, which finds the member that fails

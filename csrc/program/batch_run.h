@@ -69,6 +69,10 @@ class BatchRun {
   void run_kinds(std::vector<uint32_t>& members);
   void run_joined(std::vector<uint32_t>& members);
   Together run_rows(std::span<const uint32_t> members, std::vector<bool>& not_finite);
+  std::vector<int64_t> rows_made(std::span<const uint32_t> members, std::span<const int64_t> counts,
+                                 std::span<const Tensor> whole) const;
+  void place_rows(std::span<const uint32_t> members, uint32_t k, int64_t each,
+                  std::span<const int64_t> counts);
   Tensor joined_operand(std::span<const uint32_t> members, uint32_t at);
   Tensor spread_operand(std::span<const uint32_t> members, uint32_t at,
                         std::span<const int64_t> counts, int ndim);
