@@ -68,6 +68,31 @@ def test_wheels_are_built_for_the_machines_that_are_promised(declared):
     assert "aarch64" in text("SUPPORT.md")
 
 
+def test_a_release_names_the_repository_it_comes_from(declared):
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        from project_urls import with_urls
+    finally:
+        sys.path.pop(0)
+    pyproject = text("pyproject.toml")
+    once = with_urls(pyproject, "https://host.example/owner/clew/", "v1.2.3")
+    assert with_urls(once, "https://host.example/owner/clew", "v1.2.3") == once
+    parser = sys.modules["tomllib" if sys.version_info >= (3, 11) else "tomli"]
+    tables = parser.loads(once)
+    urls = tables["project"].pop("urls")
+    assert tables == declared
+    assert urls["Homepage"] == urls["Source"] == "https://host.example/owner/clew"
+    assert urls["Changelog"] == "https://host.example/owner/clew/blob/v1.2.3/CHANGELOG.md"
+    for bad in ("", "owner/clew", "https://host.example", 'https://host.example/a"b'):
+        with pytest.raises(ValueError, match="is no address"):
+            with_urls(pyproject, bad)
+    before_building = re.findall(
+        r"project_urls.py .*\n +- run: python -m pip install (build|cibuildwheel)",
+        text(".github/workflows/release.yml"),
+    )
+    assert before_building == ["build", "cibuildwheel"]
+
+
 def test_a_release_tests_what_it_publishes(declared):
     assert "tools/test_wheel.py" in declared["tool"]["cibuildwheel"]["test-command"]
     said = text(".github/workflows/release.yml")

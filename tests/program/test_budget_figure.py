@@ -150,8 +150,9 @@ def test_the_figure_counts_gradients_and_state_to_come():
 
 def test_keys_that_are_tensors_are_not_shown_in_what_holds_memory():
     """A tensor's text takes memory, of which there is none."""
-    w = clew.ones(100, 100, requires_grad=True)
-    moments = {w: {"moment": clew.ones(100, 100)}}
+    gc.collect()  # graphs in cycles that other tests left would be listed too
+    w = clew.ones(1000, 1000, requires_grad=True)  # larger than what they hold on to
+    moments = {w: {"moment": clew.ones(1000, 1000)}}
     with pytest.raises(clew.OutOfMemoryError, match=r"moments\[<Tensor>\]\['moment'\]"):
         with clew.memory_budget(live() + 2):
             w + 1
