@@ -2,8 +2,10 @@
 // May include: base, kernels.
 // Invariant: the split over threads depends on shape, strides and thread count only, never on
 // values.
+#include <array>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "base/ndview.h"
 #include "kernels/core/transpose.h"
@@ -171,31 +173,61 @@ void run_crossed(Loop loop, const Walk& w, char* const* data, const size_t* item
 // What a thread does before it looks whether the work should end.
 constexpr int64_t stretch_elements = int64_t{1} << 22;
 
+// The number of operands is known when this is compiled, so that a step costs as many additions.
+template <int count>
 void run_range(Loop loop, const Walk& w, char* const* data, int64_t begin, int64_t end,
                const Scalar* params) {
+  const int64_t length = w.sizes[0], rows = w.ndim > 1 ? w.sizes[1] : 1;
   int64_t index[max_dims];
-  char* at[max_operands];
-  for (int k = 0; k < w.count; ++k) at[k] = data[k];
+  char* at[count];
+  for (int k = 0; k < count; ++k) at[k] = data[k];
   int64_t rest = begin;
   for (int d = 0; d < w.ndim; ++d) {
     index[d] = rest % w.sizes[d];
     rest /= w.sizes[d];
-    for (int k = 0; k < w.count; ++k) at[k] += index[d] * w.steps[d][k];
+    for (int k = 0; k < count; ++k) at[k] += index[d] * w.steps[d][k];
   }
-  for (int64_t left = end - begin; left > 0;) {
-    int64_t n = std::min(left, w.sizes[0] - index[0]);
+  const auto next_row = [&] {
+    for (int k = 0; k < count; ++k) at[k] += w.steps[1][k];
+  };
+  int64_t left = end - begin;
+  int64_t row = w.ndim > 1 ? index[1] : 0;
+  if (index[0] > 0) {  // the rest of a row
+    const int64_t n = std::min(left, length - index[0]);
     loop(at, w.steps[0], n, params);
     left -= n;
-    if (left == 0) break;
-    for (int k = 0; k < w.count; ++k) at[k] -= index[0] * w.steps[0][k];
-    index[0] = 0;
-    for (int d = 1; d < w.ndim; ++d) {
-      for (int k = 0; k < w.count; ++k) at[k] += w.steps[d][k];
+    if (left == 0) return;
+    for (int k = 0; k < count; ++k) at[k] -= index[0] * w.steps[0][k];
+    next_row();
+    ++row;
+  }
+  while (true) {
+    for (int64_t whole = std::min(rows - row, left / length); whole > 0; --whole) {
+      loop(at, w.steps[0], length, params);
+      left -= length;
+      if (left == 0) return;
+      next_row();
+      ++row;
+    }
+    if (row < rows) return loop(at, w.steps[0], left, params);  // the beginning of a row
+    for (int k = 0; k < count; ++k) at[k] -= rows * w.steps[1][k];
+    row = 0;
+    for (int d = 2; d < w.ndim; ++d) {
+      for (int k = 0; k < count; ++k) at[k] += w.steps[d][k];
       if (++index[d] < w.sizes[d]) break;
-      for (int k = 0; k < w.count; ++k) at[k] -= w.sizes[d] * w.steps[d][k];
+      for (int k = 0; k < count; ++k) at[k] -= w.sizes[d] * w.steps[d][k];
       index[d] = 0;
     }
   }
+}
+
+using RunRange = decltype(&run_range<1>);
+RunRange run_range_of(int count) {
+  static constexpr auto all = []<int... k>(std::integer_sequence<int, k...>) {
+    return std::array<RunRange, max_operands>{run_range<k + 1>...};
+  }
+  (std::make_integer_sequence<int, max_operands>());
+  return all[static_cast<size_t>(count - 1)];
 }
 
 }  // namespace
@@ -240,6 +272,7 @@ void run_loop(Loop loop, int count, char* const* data, const int64_t* const* str
   }
   if (numel >= grain_default && grain == grain_default && w.ndim > 1 && w.find_crossed(itemsizes))
     return run_crossed(loop, w, data, itemsizes, params);
+  const RunRange run_range = run_range_of(count);
   auto run = [&](const Walk& walk, char* const* at, int64_t elements) {
     parallel_for(elements, grain, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; b += stretch_elements) {
