@@ -217,3 +217,48 @@ def test_sizes_of_complex_numbers_at_the_edges() -> None:
     np.testing.assert_allclose(got, np.abs(z.astype("complex64")), rtol=1e-6, atol=1.5e-45)
     assert np.isnan(clew.tensor([complex(nan, 1)]).abs().item())
     assert clew.sgn(clew.tensor([0j, 3 + 4j])).tolist() == [0j, clew.tensor(0.6 + 0.8j).item()]
+
+
+PARTS = {
+    "complex64": [0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 1e30, 1e-30, 3e38, 1e-45],
+    "complex128": [0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 1e300, 1e-300, 1.7e308, 5e-324],
+}
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_complex_quotient_does_not_depend_on_its_row(dtype: str) -> None:
+    """Rows go by the definition and step aside for what leaves the range."""
+    values = np.array([complex(a, b) for a in PARTS[dtype] for b in PARTS[dtype]]).astype(dtype)
+    a, b = (m.ravel() for m in np.meshgrid(values, values))
+    rows = (clew.tensor(a) / clew.tensor(b)).numpy()
+    for i in range(0, len(a), 11):
+        one = (clew.tensor(a[i : i + 1]) / clew.tensor(b[i : i + 1])).numpy()
+        np.testing.assert_array_equal(rows[i : i + 1], one)
+    assert (clew.tensor([1 + 1j, 1j]) / 0).tolist()[0] == complex(np.inf, np.inf)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_quotients_of_any_size(dtype: str) -> None:
+    single = dtype == "complex64"
+    spread = 15 if single else 140
+    a, b = (
+        R.standard_normal((2, 3000)) * 10.0 ** R.uniform(-spread, spread, (2, 3000)) for _ in "ab"
+    )
+    x, y = (part[0] + 1j * part[1] for part in (a, b))
+    x, y = x.astype(dtype), y.astype(dtype)
+    want = x.astype(np.clongdouble) / y.astype(np.clongdouble)
+    p, q = clew.tensor(x), clew.tensor(y)
+    got = (p / q).numpy()
+    info = np.finfo(dtype)
+    kept = (abs(want) < float(info.max) / 4) & (abs(want) > float(info.tiny) * 4)
+    assert kept.sum() > 2000
+    assert (abs(got - want)[kept] <= 4 * info.eps * abs(want)[kept]).all()
+    # Whatever the layout, in place, and with one number for all.
+    turned = p.reshape(50, 60).t() / q.reshape(50, 60).t()
+    np.testing.assert_array_equal(turned.numpy(), got.reshape(50, 60).T)
+    np.testing.assert_array_equal((p[::3] / q[::3]).numpy(), got[::3])
+    np.testing.assert_array_equal(p.clone().div_(q).numpy(), got)
+    np.testing.assert_array_equal(clew.div(p, q, out=q.clone()).numpy(), got)
+    np.testing.assert_array_equal((p / q[7]).numpy(), (p / q[7].repeat(3000)).numpy())
+    np.testing.assert_array_equal((p * q[7]).numpy(), (p * q[7].repeat(3000)).numpy())
+    np.testing.assert_array_equal((p[7] - q).numpy(), (p[7].repeat(3000) - q).numpy())

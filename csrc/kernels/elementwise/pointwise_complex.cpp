@@ -1,7 +1,8 @@
-// Elementwise loops of the complex dtypes (isa_pointwise_complex.cpp has sums, products and sizes).
+// Elementwise loops of the complex dtypes (isa_pointwise_complex.cpp has those that are met most).
 // May include: base, kernels.
 // Invariant: abs and angle write the real dtype.
 #include "kernels/core/loop_tables.h"
+#include "kernels/elementwise/complex_quotient.h"
 #include "kernels/elementwise/pointwise_loops.h"
 
 namespace clew::kernels {
@@ -15,7 +16,6 @@ template <class T> T scale(T a, double factor) { return a * static_cast<real_t<T
 template <class T> bool any_nan(T a) { return std::isnan(a.real()) || std::isnan(a.imag()); }
 template <class T> bool any_inf(T a) { return std::isinf(a.real()) || std::isinf(a.imag()); }
 
-// By zero, each part is divided by a zero without a sign.
 template <class T> T quotient(T a, T b) {
   if (b == T(0)) return T(a.real() / real_t<T>(0), a.imag() / real_t<T>(0));
   return a / b;
@@ -56,7 +56,6 @@ void angle_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
 }
 
 void init_arithmetic() {
-  binary(table::div, C{}, []<class T>(T a, T b) { return quotient(a, b); });
   unary(table::neg, C{}, []<class T>(T a) { return -a; });
   unary(table::conj, C{}, []<class T>(T a) { return std::conj(a); });
   table::angle.fn[static_cast<int>(DType::Complex64)] = angle_loop<float>;
@@ -141,6 +140,13 @@ void init_comparison() {
 }
 
 }  // namespace
+
+std::complex<float> complex_quotient(std::complex<float> a, std::complex<float> b) {
+  return quotient(a, b);
+}
+std::complex<double> complex_quotient(std::complex<double> a, std::complex<double> b) {
+  return quotient(a, b);
+}
 
 void init_pointwise_complex();
 void init_pointwise_complex() {
