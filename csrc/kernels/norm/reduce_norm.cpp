@@ -38,6 +38,10 @@ template <class T, int Kind> auto norm_sums() {
     return Kind == 1 ? &table.abs_float : &table.squares_float;
   else if constexpr (std::is_same_v<T, double> && (Kind == 1 || Kind == 2))
     return Kind == 1 ? &table.abs_double : &table.squares_double;
+  else if constexpr (std::is_same_v<T, bf16> && (Kind == 1 || Kind == 2))
+    return Kind == 1 ? &table.abs_bf16 : &table.squares_bf16;
+  else if constexpr (std::is_same_v<T, f16> && (Kind == 1 || Kind == 2))
+    return Kind == 1 ? &table.abs_f16 : &table.squares_f16;
   else
     return nullptr;
 }

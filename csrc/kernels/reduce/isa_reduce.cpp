@@ -108,7 +108,9 @@ struct Product {
 };
 // NaN wins: once there, no comparison replaces it.
 template <bool Largest> struct Extremum {
-  template <class T> using Source = AsTheyAre<T>;
+  template <class T>
+  using Source =
+      std::conditional_t<sizeof(T) == 2 && !std::is_integral_v<T>, Reader<T>, AsTheyAre<T>>;
   template <class C>
   static constexpr C most = std::numeric_limits<C>::has_infinity
                                 ? std::numeric_limits<C>::infinity()
@@ -504,10 +506,16 @@ const ReduceTable reduce_loops = {.sum_float = loops<Sum<Plain>, float, double>(
                                   .squares_double = loops<Sum<Square>, double, double>(),
                                   .sum_bf16 = loops<Sum<Plain>, bf16, double>(),
                                   .sum_f16 = loops<Sum<Plain>, f16, double>(),
+                                  .abs_bf16 = loops<Sum<Absolute>, bf16, double>(),
+                                  .squares_bf16 = loops<Sum<Square>, bf16, double>(),
+                                  .abs_f16 = loops<Sum<Absolute>, f16, double>(),
+                                  .squares_f16 = loops<Sum<Square>, f16, double>(),
                                   .sum_complex64 = {pair_row<float>, pair_columns<float>},
                                   .sum_complex128 = {pair_row<double>, pair_columns<double>},
                                   .present_float = loops<Sum<Present>, float, double>(),
                                   .present_double = loops<Sum<Present>, double, double>(),
+                                  .present_bf16 = loops<Sum<Present>, bf16, double>(),
+                                  .present_f16 = loops<Sum<Present>, f16, double>(),
                                   .sum_int64 = loops<Sum<Plain>, int64_t, uint64_t>(),
                                   .sum_int32 = loops<Sum<Plain>, int32_t, uint64_t>(),
                                   .sum_uint8 = loops<Sum<Plain>, uint8_t, uint64_t>(),
@@ -518,6 +526,10 @@ const ReduceTable reduce_loops = {.sum_float = loops<Sum<Plain>, float, double>(
                                   .min_float = loops<Extremum<false>, float, float>(),
                                   .max_double = loops<Extremum<true>, double, double>(),
                                   .min_double = loops<Extremum<false>, double, double>(),
+                                  .max_bf16 = loops<Extremum<true>, bf16, float>(),
+                                  .min_bf16 = loops<Extremum<false>, bf16, float>(),
+                                  .max_f16 = loops<Extremum<true>, f16, float>(),
+                                  .min_f16 = loops<Extremum<false>, f16, float>(),
                                   .max_int64 = loops<Extremum<true>, int64_t, int64_t>(),
                                   .min_int64 = loops<Extremum<false>, int64_t, int64_t>(),
                                   .max_int32 = loops<Extremum<true>, int32_t, int32_t>(),

@@ -33,6 +33,10 @@ template <class T, bool Largest> auto extremum_loops() {
     return Largest ? &table.max_float : &table.min_float;
   else if constexpr (std::is_same_v<T, double>)
     return Largest ? &table.max_double : &table.min_double;
+  else if constexpr (std::is_same_v<T, bf16>)
+    return Largest ? &table.max_bf16 : &table.min_bf16;
+  else if constexpr (std::is_same_v<T, f16>)
+    return Largest ? &table.max_f16 : &table.min_f16;
   else if constexpr (std::is_same_v<T, int64_t>)
     return Largest ? &table.max_int64 : &table.min_int64;
   else if constexpr (std::is_same_v<T, int32_t>)

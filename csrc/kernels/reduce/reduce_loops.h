@@ -36,10 +36,14 @@ struct ReduceTable {
   ReduceLoops<double, double> sum_double, abs_double, squares_double;
   ReduceLoops<bf16, double> sum_bf16;
   ReduceLoops<f16, double> sum_f16;
+  ReduceLoops<bf16, double> abs_bf16, squares_bf16;
+  ReduceLoops<f16, double> abs_f16, squares_f16;
   ReduceLoops<c64, c128> sum_complex64;
   ReduceLoops<c128, c128> sum_complex128;
   ReduceLoops<float, double> present_float;  // sums of what is not NaN
   ReduceLoops<double, double> present_double;
+  ReduceLoops<bf16, double> present_bf16;
+  ReduceLoops<f16, double> present_f16;
   ReduceLoops<int64_t, uint64_t> sum_int64;
   ReduceLoops<int32_t, uint64_t> sum_int32;
   ReduceLoops<uint8_t, uint64_t> sum_uint8;
@@ -48,6 +52,8 @@ struct ReduceTable {
   ReduceLoops<double, double> product_double;
   ReduceLoops<float, float> max_float, min_float;
   ReduceLoops<double, double> max_double, min_double;
+  ReduceLoops<bf16, float> max_bf16, min_bf16;
+  ReduceLoops<f16, float> max_f16, min_f16;
   ReduceLoops<int64_t, int64_t> max_int64, min_int64;
   ReduceLoops<int32_t, int32_t> max_int32, min_int32;
   // to[o, i] = the sum over k of from[o, k, i], for at most few_terms elements of `from`.

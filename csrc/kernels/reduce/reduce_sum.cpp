@@ -119,6 +119,10 @@ template <class T> auto present_loops() {
     return &reduce_table().present_float;
   else if constexpr (std::is_same_v<T, double>)
     return &reduce_table().present_double;
+  else if constexpr (std::is_same_v<T, bf16>)
+    return &reduce_table().present_bf16;
+  else if constexpr (std::is_same_v<T, f16>)
+    return &reduce_table().present_f16;
   else
     return nullptr;
 }
