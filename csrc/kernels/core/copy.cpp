@@ -2,6 +2,7 @@
 // May include: base, kernels.
 // Invariant: equal dtypes copy bytes, so every bit pattern (NaN payloads too) survives.
 #include <cstring>
+#include <cwchar>
 
 #include "base/ndview.h"
 #include "kernels/core/index_walk.h"
@@ -46,7 +47,8 @@ template <class T> void where_loop(char* const* p, const int64_t* s, int64_t n, 
   }
 }
 
-// Zeros are left to the C library, whose loops write cache lines without reading them first.
+// Left to the C library where four bytes say all: its loops use the widest stores, and for zeros
+// they write cache lines without reading them first.
 template <class T> void fill_row(T* to, T value, int64_t n) {
   T line[line_bytes / sizeof(T)];
   std::fill_n(line, std::ssize(line), value);
@@ -56,8 +58,19 @@ template <class T> void fill_row(T* to, T value, int64_t n) {
     return;
   }
   for (; n > 0 && !starts_line(to); --n) *to++ = value;
-  for (; n >= std::ssize(line); n -= std::ssize(line), to += std::ssize(line))
-    std::memcpy(static_cast<void*>(to), line, sizeof line);
+  int64_t whole = n / std::ssize(line) * std::ssize(line);
+  n -= whole;
+  static_assert(sizeof(wchar_t) == 4);
+  wchar_t word;
+  std::memcpy(&word, line, sizeof word);
+  if (std::memcmp(line, reinterpret_cast<char*>(line) + sizeof word, sizeof line - sizeof word) ==
+      0) {
+    std::wmemset(reinterpret_cast<wchar_t*>(to), word, static_cast<size_t>(whole) * sizeof(T) / 4);
+    to += whole;
+  } else {
+    for (; whole > 0; whole -= std::ssize(line), to += std::ssize(line))
+      std::memcpy(static_cast<void*>(to), line, sizeof line);
+  }
   std::fill_n(to, n, value);
 }
 template <class T> void fill_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* v) {
