@@ -361,24 +361,61 @@ void sample_windows(float* out, const float* x, const float* grid, const GridSha
     }
   }
 }
+// The elements nearest to a block of places, by the number in a channel; -1 outside.
+template <int dims, GridPadding padding, bool align>
+[[gnu::flatten]] void find_nearest(const float* grid, const GridShape& sh, int64_t n, int32_t* at) {
+  float sizes[dims];
+  for (int d = 0; d < dims; ++d) sizes[d] = static_cast<float>(sh.sizes[d]);
+#pragma GCC ivdep
+  for (int64_t j = 0; j < n; ++j) {
+    int32_t whole = 0, sign = 0;
+    for (int d = 0; d < dims; ++d) {
+      const float size = sizes[d], g = grid[j * dims + (dims - 1 - d)] + 1;
+      float x = align ? g * ((size - 1) / 2) : (g * size - 1) / 2, unused = 0;
+      place(x, unused, size, padding, align);
+      const int32_t i = element(std::nearbyint(x), size);
+      sign |= i;
+      whole = whole * static_cast<int32_t>(sh.sizes[d]) + i;
+    }
+    at[j] = sign < 0 ? -1 : whole;
+  }
+}
+template <int dims>
+void find_nearest(const float* grid, const GridShape& sh, int64_t n, int32_t* at) {
+  auto find = [&]<GridPadding padding>() {
+    (sh.align ? find_nearest<dims, padding, true> : find_nearest<dims, padding, false>)(grid, sh, n,
+                                                                                        at);
+  };
+  if (sh.padding == GridPadding::zeros)
+    find.template operator()<GridPadding::zeros>();
+  else if (sh.padding == GridPadding::border)
+    find.template operator()<GridPadding::border>();
+  else
+    find.template operator()<GridPadding::reflection>();
+}
 template <int dims>
 void sample_nearest(float* out, const float* x, const float* grid, const GridShape& sh, int64_t n) {
-  const Taps<float, GridMode::nearest, dims, false> taps(grid, sh, n);
+  int32_t found[B], at[B];
+  find_nearest<dims>(grid, sh, n, found);
   const int64_t whole = n / G * G;
-  int32_t at[B];
-  for (int64_t j = 0; j < n; ++j) at[j] = taps.at[0][j] < 0 ? 0 : taps.at[0][j];
-  for (int64_t c = 0; c < sh.c; ++c) {
-    const float* from = x + c * sh.s;
-    float* to = out + c * sh.p;
-    for (int64_t j = 0; j < whole; j += G) {
-      const int32_t* i = at + j;
+  for (int64_t j = 0; j < n; ++j) at[j] = found[j] < 0 ? 0 : found[j];
+  for (int64_t j = 0; j < whole; j += G) {  // the places stay in registers for all channels
+    const int64_t i[G] = {at[j],     at[j + 1], at[j + 2], at[j + 3],
+                          at[j + 4], at[j + 5], at[j + 6], at[j + 7]};
+    const auto* signs = reinterpret_cast<const float*>(found + j);
+    const __m256 outside =
+        _mm256_castsi256_ps(_mm256_srai_epi32(_mm256_castps_si256(_mm256_loadu_ps(signs)), 31));
+    const float* from = x;
+    float* to = out + j;
+    for (int64_t c = 0; c < sh.c; ++c, from += sh.s, to += sh.p) {
       const __m256 v = _mm256_setr_ps(from[i[0]], from[i[1]], from[i[2]], from[i[3]], from[i[4]],
                                       from[i[5]], from[i[6]], from[i[7]]);
-      const auto* signs = reinterpret_cast<const float*>(taps.at[0] + j);
-      const __m256i outside = _mm256_srai_epi32(_mm256_castps_si256(_mm256_loadu_ps(signs)), 31);
-      _mm256_storeu_ps(to + j, _mm256_andnot_ps(_mm256_castsi256_ps(outside), v));
+      _mm256_storeu_ps(to, _mm256_andnot_ps(outside, v));
     }
-    for (int64_t j = whole; j < n; ++j) to[j] = taps.at[0][j] < 0 ? 0.0f : from[at[j]];
+  }
+  for (int64_t c = 0; c < sh.c; ++c) {
+    for (int64_t j = whole; j < n; ++j)
+      out[c * sh.p + j] = found[j] < 0 ? 0.0f : x[c * sh.s + at[j]];
   }
 }
 template <GridMode mode, int dims>
