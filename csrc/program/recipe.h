@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "base/slots.h"
 #include "base/smallvec.h"
 #include "graph/op.h"
+#include "program/gap.h"
 #include "program/waiting.h"
 
 namespace clew::program {
@@ -18,39 +18,6 @@ namespace clew::program {
 struct Recipe;
 class Content;
 struct SpillFile;  // program/budget.h
-
-// A base of T: thousands of these come and go with each step.
-template <class T> struct InSlots {
-  static void* operator new(size_t) { return slots().take(); }
-  static void operator delete(void* p) { slots().give(p); }
-
- private:
-  static Slots<T>& slots() {
-    static auto& all = *new Slots<T>();
-    return all;
-  }
-};
-
-// Neighbouring values without bytes, which are recomputed together: what one of them needs is
-// recomputed first. Nobody asks for values that no storage waits for, until one is given up that
-// is computed from them: so long such a gap is not wanted, and the wanted ones that it reads are
-// only noted.
-struct Gap : InSlots<Gap> {
-  uint32_t refs = 1;
-  bool wanted;
-  Gap* into = nullptr;           // owned: what it was joined with
-  double cost;                   // nanoseconds
-  std::vector<Gap*> below = {};  // owned: wanted ones that it reads while it is not
-  Gap(double its_cost, bool is_wanted) : wanted(is_wanted), cost(its_cost) {}
-  Gap(const Gap&) = delete;
-  static Gap* root(Gap* g);
-  // `upper` reads `lower`.
-  static void connect(Gap* upper, Gap* lower);
-  static void release(Gap* g);
-
- private:
-  static void join(Gap* a, Gap* b);
-};
 
 // Prefetches all cache lines of an object.
 template <class T> void prefetch(const T& t) {
