@@ -48,6 +48,7 @@ extern const OpList index_plan_ops;
 extern const OpList indexing_ops;
 extern const OpList index_select_ops;
 extern const OpList gather_ops;
+extern const OpList scatter_reduce_ops;
 extern const OpList rearrange_ops;
 extern const OpList repeat_ops;
 extern const OpList padding_ops;
@@ -114,6 +115,7 @@ std::span<const OpList> all_ops() {
       indexing_ops,
       index_select_ops,
       gather_ops,
+      scatter_reduce_ops,
       rearrange_ops,
       repeat_ops,
       padding_ops,
