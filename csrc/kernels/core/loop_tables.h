@@ -50,6 +50,7 @@ inline LoopTable i0, i0e, i1, i1e, zeta;
 inline LoopTable polygamma;  // n
 inline LoopTable trigamma;   // polygamma of n = 1
 inline LoopTable bessel_j0, bessel_j1, bessel_y0, bessel_y1, spherical_bessel_j0;
+inline LoopTable bessel_k0, bessel_k1, bessel_k0e, bessel_k1e;  // modified
 inline LoopTable airy_ai, airy_ai_slope;
 inline LoopTable gammainc, gammaincc;
 // --- activations, and grad * slope as functions of grad and input (or output, where noted) ---

@@ -6,6 +6,7 @@
 #include "kernels/elementwise/sorted_loops.h"
 #include "kernels/math/vmath_bessel.h"
 #include "kernels/math/vmath_close.h"
+#include "kernels/math/vmath_modified.h"
 #include "kernels/math/vmath_sorted.h"
 
 namespace clew::kernels::CLEW_ISA {
@@ -35,6 +36,10 @@ void init_sorted() {
   sorted(table::bessel_j1, vm::Bessel<1, false>{});
   sorted(table::bessel_y0, vm::Bessel<0, true>{});
   sorted(table::bessel_y1, vm::Bessel<1, true>{});
+  sorted(table::bessel_k0, vm::ModifiedBessel<0, false>{});
+  sorted(table::bessel_k1, vm::ModifiedBessel<1, false>{});
+  sorted(table::bessel_k0e, vm::ModifiedBessel<0, true>{});
+  sorted(table::bessel_k1e, vm::ModifiedBessel<1, true>{});
   sorted(table::airy_ai, vm::Airy<false>{});
   sorted(table::airy_ai_slope, vm::Airy<true>{});
   guarded(table::spherical_bessel_j0, SphericalBessel{});

@@ -34,6 +34,16 @@ constexpr OpDef y0_op =
 constexpr OpDef y1_op =
     function_of<"_bessel_y1", "The Bessel function of the second kind of order 1.">(
         &table::bessel_y1);
+constexpr OpDef k0_op =
+    function_of<"_bessel_k0", "The modified Bessel function of the second kind of order 0.">(
+        &table::bessel_k0);
+constexpr OpDef k1_op =
+    function_of<"_bessel_k1", "The modified Bessel function of the second kind of order 1.">(
+        &table::bessel_k1);
+constexpr OpDef k0e_op =
+    function_of<"_bessel_k0e", "exp(input) _bessel_k0(input)">(&table::bessel_k0e);
+constexpr OpDef k1e_op =
+    function_of<"_bessel_k1e", "exp(input) _bessel_k1(input)">(&table::bessel_k1e);
 constexpr OpDef spherical_op =
     function_of<"_spherical_bessel_j0", "sin(input) / input">(&table::spherical_bessel_j0);
 constexpr OpDef airy_op = function_of<"_airy_ai", "Airy's function Ai.">(&table::airy_ai);
@@ -47,8 +57,9 @@ constexpr OpDef upper_op =
     function_of<"_gammaincc", "The regularized upper incomplete gamma function.",
                 "(Tensor input, Tensor other) -> Tensor">(&table::gammaincc);
 
-constexpr const OpDef* all[] = {&j0_op,   &j1_op,         &y0_op,    &y1_op,   &spherical_op,
-                                &airy_op, &airy_slope_op, &lower_op, &upper_op};
+constexpr const OpDef* all[] = {&k0_op,         &k1_op,    &k0e_op,  &k1e_op,       &j0_op,
+                                &j1_op,         &y0_op,    &y1_op,   &spherical_op, &airy_op,
+                                &airy_slope_op, &lower_op, &upper_op};
 
 }  // namespace
 

@@ -29,14 +29,11 @@ __all__ = [
 ]
 
 
-def _of_order(*names: str) -> Any:
-    """A kernel: SciPy's functions, the last one for any order, those before for 0 and 1."""
+def _of_order(name: str) -> Any:
+    """A kernel: SciPy's function of any order. (The core has orders 0 and 1.)"""
 
     def kernel(x: np.ndarray, order: int) -> Any:
-        functions = scipy("special", "a Bessel function")
-        if order < len(names) - 1:
-            return getattr(functions, names[order])(x)
-        return getattr(functions, names[-1])(order, x)
+        return getattr(scipy("special", "a Bessel function"), name)(order, x)
 
     return kernel
 
@@ -112,8 +109,18 @@ _y = elementwise(
     _y_gradient,
     _core(_C.ops._bessel_y0, _C.ops._bessel_y1),
 )
-_k = elementwise("ModifiedBesselK", _of_order("k0", "k1", "kn"), _k_gradient)
-_ke = elementwise("ScaledModifiedBesselK", _of_order("k0e", "k1e", "kve"), _ke_gradient)
+_k = elementwise(
+    "ModifiedBesselK",
+    _of_order("kn"),
+    _k_gradient,
+    _core(_C.ops._bessel_k0, _C.ops._bessel_k1),
+)
+_ke = elementwise(
+    "ScaledModifiedBesselK",
+    _of_order("kve"),
+    _ke_gradient,
+    _core(_C.ops._bessel_k0e, _C.ops._bessel_k1e),
+)
 _spherical = elementwise(
     "SphericalBesselJ",
     _spherical_kernel,
