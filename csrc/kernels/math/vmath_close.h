@@ -142,18 +142,9 @@ struct Expm1 {
   const double first = std::fabs(vm::erfinv(x)), size = std::fabs(x);
   const bool near = first < 2.3;
   const double y = near ? first : 0.0;
-  const double sum = y * erf_steps + round_d;
-  const auto k = std::bit_cast<int64_t>(sum) - std::bit_cast<int64_t>(round_d);
-  const double r = (sum - round_d) * (1.0 / erf_steps), d = y - r, z = r * r;
-  const double c[] = {1.0,
-                      -r,
-                      (2.0 * z - 1.0) * (1.0 / 3),
-                      r * (3.0 - 2.0 * z) * (1.0 / 6),
-                      ((4.0 * z - 12.0) * z + 3.0) * (1.0 / 30),
-                      r * ((20.0 - 4.0 * z) * z - 15.0) * (1.0 / 90)};
-  const ErfPoint point = erf_points[k];
-  const double beyond = (point.value - size) + (point.low + point.slope * (d * horner(d, c)));
-  const double slope = point.slope * (1.0 - 2.0 * r * d);
+  const ErfAround at = erf_around(y);
+  const double beyond = (at.value - size) + at.rest;
+  const double slope = at.slope * (1.0 - 2.0 * at.r * at.d);
   const double tail = near | (first == inf<double>) ? 3.0 : first;
   // What is left of 1 divides the slope by nearly this.
   const double far_slope = (1.0 - size) * (tail + std::sqrt(tail * tail + 1.8));

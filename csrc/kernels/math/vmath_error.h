@@ -25,11 +25,14 @@ namespace vm {
   float outside = 1.0f - horner(p - (sum - round_f), exp2_series) * power_of_two(sum);
   return a < 1.0f ? inside : std::copysign(outside, x);
 }
-// Near 0 a series in x^2; farther out Taylor's series around the nearest entry r of the table,
-// whose terms are Hermite's polynomials.
-[[gnu::always_inline]] inline double erf(double x) {
-  constexpr double last = static_cast<double>(erf_last) / erf_steps;
-  const double size = std::fabs(x), a = size < last ? size : last;
+// Taylor's series of erf() around the entry r of the table that is nearest to a, 0 <= a <= 6; its
+// terms are Hermite's polynomials.
+struct ErfAround {
+  double value, rest;  // of which erf(a) is the sum
+  double slope;        // at r
+  double r, d;         // a = r + d
+};
+[[gnu::always_inline]] inline ErfAround erf_around(double a) {
   const double sum = a * erf_steps + round_d;
   const auto k = std::bit_cast<int64_t>(sum) - std::bit_cast<int64_t>(round_d);
   const double r = (sum - round_d) * (1.0 / erf_steps), d = a - r, z = r * r;
@@ -40,7 +43,14 @@ namespace vm {
                       ((4.0 * z - 12.0) * z + 3.0) * (1.0 / 30),
                       r * ((20.0 - 4.0 * z) * z - 15.0) * (1.0 / 90)};
   const ErfPoint point = erf_points[k];
-  const double far = point.value + (point.low + point.slope * (d * horner(d, c)));
+  return {point.value, point.low + point.slope * (d * horner(d, c)), point.slope, r, d};
+}
+// Near 0 a series in x^2; farther out by the table.
+[[gnu::always_inline]] inline double erf(double x) {
+  constexpr double last = static_cast<double>(erf_last) / erf_steps;
+  const double size = std::fabs(x), a = size < last ? size : last;
+  const ErfAround at = erf_around(a);
+  const double far = at.value + at.rest;
   constexpr double near[] = {0.1283791670955126,    -0.37612638903183754, 0.1128379167095507,
                              -0.02686617064473118,  0.005223977518708808, -0.0008548198441497106,
                              0.00011983889826181858};
