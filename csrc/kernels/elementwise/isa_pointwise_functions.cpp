@@ -231,6 +231,22 @@ void init_functions() {
   guarded(table::remainder, Modulo{});
   guarded(table::div_floor, FloorDivide{});
   set_beside_numbers<2, guarded_loop<float, FloorDivide>>(table::div_floor);
+  auto times_log = []<class T>(T a, T b) {
+    const T value = a == T(0) ? T(0) : T(a * vm::log(b));
+    return b != b ? b : value;
+  };
+  binary(table::xlogy, F{}, times_log);
+  beside_numbers<2>(table::xlogy, times_log);
+  auto times_log1p = []<class T>(T a, T b) {
+    const T value = a == T(0) ? T(0) : T(a * vm::close::log1p(b));
+    return b != b ? b : value;
+  };
+  binary(table::xlog1py, F{}, times_log1p);
+  beside_numbers<2>(table::xlog1py, times_log1p);
+  unary(table::entr, F{}, []<class T>(T a) {
+    const T inside = a > T(0) ? T(-a * vm::log(a)) : T(0);
+    return a < T(0) ? -vm::inf<T> : a != a ? a : inside;
+  });
   unary(table::angle, F{}, []<class T>(T a) {
     const T turn = a < T(0) ? static_cast<T>(3.14159265358979323846) : T(0);
     return a != a ? a : turn;

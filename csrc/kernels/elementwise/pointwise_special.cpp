@@ -16,16 +16,6 @@ using F = FloatTypes;
 template <class T> constexpr double series_end = std::is_same_v<T, float> ? 1e-10 : 5e-17;
 
 void init_two_numbers() {
-  auto times_log = []<class T>(T a, T b) {
-    return b != b ? b : a == T(0) ? T(0) : T(a * std::log(b));
-  };
-  binary(table::xlogy, F{}, times_log);
-  beside_numbers<2>(table::xlogy, times_log);
-  auto times_log1p = []<class T>(T a, T b) {
-    return b != b ? b : a == T(0) ? T(0) : T(a * std::log1p(b));
-  };
-  binary(table::xlog1py, F{}, times_log1p);
-  beside_numbers<2>(table::xlog1py, times_log1p);
   binary(table::zeta, F{}, []<class T>(T a, T b) { return T(special::zeta(a, b)); });
   binary(table::gammainc, F{}, []<class T>(T a, T x) {
     return static_cast<T>(special::gamma_share(false, a, x, series_end<T>));
@@ -52,7 +42,6 @@ void init_special() {
     ((table::polygamma.fn[static_cast<int>(dtype_of<T>())] = polygamma_loop<T>), ...);
   }(F{});
   unary(table::trigamma, TypeList<double>{}, [](double a) { return special::polygamma(1, a); });
-  unary(table::entr, F{}, []<class T>(T a) { return T(special::entr(a)); });
   unary(table::i0, TypeList<double>{}, [](double a) { return special::bessel_i(0, a); });
   unary(table::i0e, TypeList<double>{}, [](double a) { return special::bessel_i_scaled(0, a); });
   unary(table::i1, TypeList<double>{}, [](double a) { return special::bessel_i(1, a); });

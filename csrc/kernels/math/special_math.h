@@ -125,11 +125,6 @@ inline double bessel_i(int order, double x) {
                        : bessel_i_scaled(order, x) * half * half;
 }
 
-inline double entr(double x) {
-  if (x > 0) return -x * std::log(x);
-  return x == 0 ? 0 : x < 0 ? -infinity : x;
-}
-inline double sinc(double x) { return x == 0 ? 1 : std::sin(pi * x) / (pi * x); }
 
 }  // namespace special
 }  // namespace
