@@ -107,6 +107,17 @@ def test_out_receives_converted_results():
     assert clew.any(clew.ones(2), out=clew.empty((), dtype=clew.uint8)).item() == 1
 
 
+def test_bounds_that_are_tensors_convert_their_result():
+    """As PyTorch: those that are numbers do not."""
+    x, out = clew.tensor([-1.0, 0.25, 3.0]), clew.empty(3, dtype=clew.float64)
+    assert clew.clamp(x, clew.tensor(0.0), clew.tensor(1.0), out=out) is out
+    assert out.tolist() == [0.0, 0.25, 1.0]
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float32"):
+        clew.clamp(x, 0.0, 1.0, out=out)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        clew.clamp(x, clew.zeros(3), out=clew.empty(3, dtype=clew.int64))
+
+
 def test_out_may_be_an_input_of_a_reduction_or_product():
     a = clew.rand(4, 4)
     want = a @ a

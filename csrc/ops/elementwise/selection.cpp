@@ -410,6 +410,7 @@ constexpr OpDef clamp_tensor_op = composite({
     .doc = clamp_doc,
     .run = clamp_tensor_run,
     .inplace = true,
+    .out_dtype = OutDtype::converted,
     .out_memory = OutMemory::aligned,
 });
 
