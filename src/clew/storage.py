@@ -364,22 +364,6 @@ def _bytes_of(tensor: Tensor) -> UntypedStorage:
     return UntypedStorage(tensor)
 
 
-_NAMES = {
-    _dtypes.float32: "FloatStorage",
-    _dtypes.float64: "DoubleStorage",
-    _dtypes.float16: "HalfStorage",
-    _dtypes.bfloat16: "BFloat16Storage",
-    _dtypes.uint8: "ByteStorage",
-    _dtypes.int8: "CharStorage",
-    _dtypes.int16: "ShortStorage",
-    _dtypes.int32: "IntStorage",
-    _dtypes.int64: "LongStorage",
-    _dtypes.bool: "BoolStorage",
-    _dtypes.complex64: "ComplexFloatStorage",
-    _dtypes.complex128: "ComplexDoubleStorage",
-}
-
-
 class _Kind(type):
     """Classes such as FloatStorage: every TypedStorage of their dtype is an instance."""
 
@@ -645,8 +629,7 @@ class TypedStorage(metaclass=_Kind):
         if dtype is None:
             return f"{_dtypes.home}.{self.pickle_storage_type()}"
         if isinstance(dtype, str):
-            short = dtype.rpartition(".")[2]
-            dtype = next((d for d, n in _NAMES.items() if n == short), None)
+            dtype = _dtypes.STORAGE_DTYPES.get(dtype.rpartition(".")[2])
         elif isinstance(dtype, _Kind):
             dtype = dtype.__dict__.get("dtype")
         if not isinstance(dtype, _C.dtype):
@@ -661,7 +644,7 @@ class TypedStorage(metaclass=_Kind):
 
     def pickle_storage_type(self) -> str:
         """The name of the type, such as FloatStorage."""
-        return _NAMES[self._dtype]
+        return _dtypes.STORAGE_NAMES[self._dtype]
 
     _pickle_storage_type = pickle_storage_type
 
@@ -704,16 +687,7 @@ def _converter(dtype: _C.dtype, what: str) -> Any:
 
 
 for _name, _dtype in (
-    ("float", _dtypes.float32),
-    ("double", _dtypes.float64),
-    ("half", _dtypes.float16),
-    ("bfloat16", _dtypes.bfloat16),
-    ("int", _dtypes.int32),
-    ("long", _dtypes.int64),
-    ("short", _dtypes.int16),
-    ("char", _dtypes.int8),
-    ("byte", _dtypes.uint8),
-    ("bool", _dtypes.bool),
+    *_dtypes.CASTS.items(),
     ("complex_float", _dtypes.complex64),
     ("complex_double", _dtypes.complex128),
     ("float8_e4m3fn", _dtypes.float8_e4m3fn),
@@ -726,7 +700,7 @@ for _name, _dtype in (
 
 # FloatStorage and the like, the older way to name a storage and its dtype together.
 _LegacyStorage = TypedStorage
-for _dtype, _name in _NAMES.items():
+for _dtype, _name in _dtypes.STORAGE_NAMES.items():
     globals()[_name] = _Kind(
         _name,
         (TypedStorage,),
