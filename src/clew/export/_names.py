@@ -136,6 +136,7 @@ def canonical(function: Any) -> tuple[str, bool] | None:
         if kind == "method_descriptor" or module in (
             "clew._tensor.conversions",
             "clew._tensor.methods",
+            "clew._ops.scattering",
             "clew._ops.shaping",
             "clew",
         ):
