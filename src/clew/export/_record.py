@@ -16,7 +16,7 @@ import numpy as np
 
 import clew
 from clew import _C, Tensor
-from clew._base.overriding import PartsMode
+from clew._base.function_modes import PartsMode
 from clew.export import _symbols
 from clew.export._errors import ExportError, Place, here
 from clew.export._ir import Block, Node, Program, Value, values_in

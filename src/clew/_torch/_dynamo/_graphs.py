@@ -19,8 +19,8 @@ from typing import Any
 
 import clew
 from clew import Tensor, fx, nn
-from clew._base import overriding
-from clew._base.overriding import PartsMode
+from clew._base import function_modes, overriding
+from clew._base.function_modes import PartsMode
 from clew._program.compiled import OptimizedModule
 from clew._tensor.structured import Structured
 from clew.autograd.function import Function
@@ -53,7 +53,7 @@ def _refuse(why: str) -> NotImplementedError:
 def _operation(func: Any) -> tuple[str, Any, bool]:
     """How a call is written as a step: (kind, target, whether its operands change places)."""
     name = func.__name__
-    if overriding._before_modes.get(name) is not func and not hasattr(func, "__objclass__"):
+    if function_modes._before_modes.get(name) is not func and not hasattr(func, "__objclass__"):
         return "call_function", func, False
     if name.startswith("__"):
         plain = name.strip("_")
