@@ -189,17 +189,22 @@ def name_of(func: Any) -> str:
     return str(getattr(func, "__name__", func))
 
 
+def _recorded(recorder: _Recorder, step: Any, own: Any, args: Any, kwargs: Any) -> Any:
+    """What ``own`` gives, recorded as a call of ``step`` while the recorder is on."""
+    if not recorder.is_on():
+        return own(*args, **kwargs)
+    args, kwargs = (recorder._mapped(v, recorder.twin) for v in (args, kwargs))
+    overriding._state.modes.remove(recorder)
+    try:
+        return recorder.record(step, args, kwargs, own)
+    finally:
+        overriding._state.modes.append(recorder)
+
+
 def _making(recorder: _Recorder, function: Any) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not recorder.is_on():
-            return function(*args, **kwargs)
-        args, kwargs = (recorder._mapped(v, recorder.twin) for v in (args, kwargs))
-        overriding._state.modes.remove(recorder)
-        try:
-            return recorder.record(function, args, kwargs, function)
-        finally:
-            overriding._state.modes.append(recorder)
+        return _recorded(recorder, function, function, args, kwargs)
 
     return call
 
@@ -216,15 +221,7 @@ def _recording(recorder: _Recorder) -> Iterator[None]:
 
     def applied(cls: Any, *args: Any, **kwargs: Any) -> Any:
         own = functools.partial(apply.__func__, cls)
-        bound = cls.apply
-        if not recorder.is_on():
-            return own(*args, **kwargs)
-        args, kwargs = (recorder._mapped(v, recorder.twin) for v in (args, kwargs))
-        overriding._state.modes.remove(recorder)
-        try:
-            return recorder.record(bound, args, kwargs, own)
-        finally:
-            overriding._state.modes.append(recorder)
+        return _recorded(recorder, cls.apply, own, args, kwargs)
 
     Function.apply = classmethod(applied)  # type: ignore[assignment, method-assign]
     undo.append(functools.partial(setattr, Function, "apply", apply))
