@@ -217,7 +217,7 @@ def number_function(name: str) -> Callable[..., Any] | None:
 
 def added(op: str) -> Any:
     """The operation `namespace::name` that a program added; None where none is registered."""
-    from clew.library import _registry
+    from clew._registered import _registry
 
     return _registry.get(op)
 
