@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import json
 import os
 import pkgutil
@@ -11,6 +12,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +51,18 @@ def modules() -> list[str]:
     )
 
 
+class OfFile(doctest.DocTestFinder):
+    """Finds the examples in a module's file, those of classes that name another place too."""
+
+    def _from_module(self, module: Any, object: Any) -> bool:
+        if inspect.isclass(object):
+            for f in filter(inspect.isfunction, vars(object).values()):
+                written_in_it = f.__qualname__ == f"{object.__qualname__}.{f.__name__}"
+                if written_in_it and f.__globals__ is vars(module):
+                    return True
+        return super()._from_module(module, object)
+
+
 # Examples of what lives, and of what waits.
 AT_ONCE = ("clew._insight.debug.memory", "clew._program.report")
 
@@ -60,7 +74,7 @@ def test_module_examples(name: str, tmp_path, monkeypatch):
     """They stand by themselves: what they need beside clew, nn and F they import."""
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
-    finder = doctest.DocTestFinder(exclude_empty=True)
+    finder = OfFile(exclude_empty=True)
     for test in finder.find(
         module, name, globs={"clew": clew, "nn": clew.nn, "F": clew.nn.functional}
     ):

@@ -41,6 +41,23 @@ def test_what_is_listed_is_there(name):
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["clew.nn", "clew.nn.utils.prune", "clew.overrides", "clew.storage", "clew.utils._pytree"],
+)
+def test_classes_name_the_place_where_pickles_find_them(name):
+    """In whichever file they are written."""
+    module = importlib.import_module(name)
+    found = [getattr(module, n) for n in dir(module) if not n.startswith("_")]
+    classes = [v for v in found if isinstance(v, type) and v.__module__.startswith("clew")]
+    assert classes
+    for kind in classes:
+        private = {part for part in kind.__module__.split(".") if part.startswith("_")}
+        assert private <= {"_pytree"}, kind
+        home = importlib.import_module(kind.__module__)
+        assert getattr(home, kind.__qualname__) is kind
+
+
+@pytest.mark.parametrize(
     ("module", "wrong", "right"),
     [
         ("clew", "quantle", "quantile"),

@@ -66,6 +66,7 @@ PYTHON_RANKS = {
     "_program": 4,
     "optim": 4,
     "_registered": 5,
+    "_registering": 5,
     # Diagnostics of whole programs: their loaders, their scalers of gradients.
     "_insight.debug.doctor": 5,
     "_insight.debug.recorder": 5,
@@ -82,7 +83,7 @@ PYTHON_RANKS = {
     "_torch": 5,
 }
 # Where PyTorch's names put them, but needed by everything.
-CORE_MODULES = {"utils.hooks", "utils._pytree"}
+CORE_MODULES = {"utils.hooks", "utils._pytree", "utils._tree_nodes"}
 CORE = 1
 REST = 5
 

@@ -35,6 +35,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
 WHOLE = {"Tensor", "Module", "Optimizer", "LRScheduler", "Distribution", "DataLoader", "Function",
          "profile", "DTensor", "ProcessGroup", "DeviceMesh", "Generator",
          "GradScaler", "FSDPModule", "SummaryWriter"}  # fmt: skip
+# Whose bases are parts of them, so that their methods are listed too.
+OF_PARTS = {"Module"}
 
 
 def public(module: Any) -> list[str]:
@@ -59,6 +61,7 @@ def page(name: str, told: dict[int, str]) -> str:
             continue
         told[id(value)] = f"{name}.{own}"
         options = ["   :members:"] if own in WHOLE and inspect.isclass(value) else []
+        options += ["   :inherited-members: object"] if own in OF_PARTS else []
         kind = "class" if inspect.isclass(value) else "function"
         entry = "\n".join([f".. auto{kind}:: {name}.{own}", *options, ""])
         (classes if kind == "class" else functions).append(entry)

@@ -264,6 +264,15 @@ from clew._ops.native import native_norm as native_norm
 from clew._ops.native import norm_except_dim as norm_except_dim
 from clew._ops.native import segment_reduce as segment_reduce
 from clew._ops.random import binomial as binomial
+from clew._ops.scattering import as_strided_scatter as as_strided_scatter
+from clew._ops.scattering import diagonal_scatter as diagonal_scatter
+from clew._ops.scattering import index_put as index_put
+from clew._ops.scattering import index_put_ as index_put_
+from clew._ops.scattering import index_reduce as index_reduce
+from clew._ops.scattering import nonzero as nonzero
+from clew._ops.scattering import select_scatter as select_scatter
+from clew._ops.scattering import slice_scatter as slice_scatter
+from clew._ops.scattering import unravel_index as unravel_index
 from clew._ops.statistics import corrcoef as corrcoef
 from clew._ops.statistics import cov as cov
 from clew._ops.statistics import isin as isin
@@ -433,7 +442,6 @@ from clew._C import Tensor as Tensor
 from clew._ops.functions import allclose as allclose
 from clew._C import arange as arange
 from clew._ops.functions import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
-from clew._ops.shaping import as_strided_scatter as as_strided_scatter
 from clew._C import as_tensor as as_tensor
 from clew._ops.creation import asarray as asarray
 from clew._ops.shaping import atleast_1d as atleast_1d
@@ -457,7 +465,6 @@ from clew._ops.functions import cross as cross
 from clew._C import default_generator as default_generator
 from clew._ops.functions import detach as detach
 from clew._C import device as device
-from clew._ops.shaping import diagonal_scatter as diagonal_scatter
 from clew._ops.functions import diff as diff
 from clew._ops.functions import dist as dist
 from clew._C import dtype as dtype
@@ -485,9 +492,6 @@ from clew._C import get_num_threads as get_num_threads
 from clew._ops.creation import get_printoptions as get_printoptions
 from clew._ops.creation import get_rng_state as get_rng_state
 from clew._base.dtypes import iinfo as iinfo
-from clew._ops.shaping import index_put as index_put
-from clew._ops.shaping import index_put_ as index_put_
-from clew._ops.shaping import index_reduce as index_reduce
 from clew.autograd.grad_mode import inference_mode as inference_mode
 from clew._ops.creation import initial_seed as initial_seed
 from clew._ops.functions import is_complex as is_complex
@@ -506,7 +510,6 @@ from clew._ops.functions import memory_stats as memory_stats
 from clew._ops.shaping import meshgrid as meshgrid
 from clew._ops.shaping import narrow_copy as narrow_copy
 from clew.autograd.grad_mode import no_grad as no_grad
-from clew._ops.shaping import nonzero as nonzero
 from clew._ops.functions import norm as norm
 from clew._ops.creation import normal as normal
 from clew._ops.functions import numel as numel
@@ -527,7 +530,6 @@ from clew._C import reset_peak_memory_stats as reset_peak_memory_stats
 from clew._ops.functions import result_type as result_type
 from clew._C import scalar_tensor as scalar_tensor
 from clew._ops.creation import seed as seed
-from clew._ops.shaping import select_scatter as select_scatter
 from clew._ops.functions import set_default_device as set_default_device
 from clew._ops.functions import set_default_dtype as set_default_dtype
 from clew._ops.functions import set_float32_matmul_precision as set_float32_matmul_precision
@@ -537,7 +539,6 @@ from clew._ops.functions import set_num_interop_threads as set_num_interop_threa
 from clew._C import set_num_threads as set_num_threads
 from clew._ops.creation import set_printoptions as set_printoptions
 from clew._ops.creation import set_rng_state as set_rng_state
-from clew._ops.shaping import slice_scatter as slice_scatter
 from clew._base.dtypes import strided as strided
 from clew._C import tensor as tensor
 from clew._ops.einsum import tensordot as tensordot
@@ -548,7 +549,6 @@ from clew._C import triu_indices as triu_indices
 from clew._ops.functions import typename as typename
 from clew._ops.functions import unique as unique
 from clew._ops.functions import unique_consecutive as unique_consecutive
-from clew._ops.shaping import unravel_index as unravel_index
 from clew._ops.shaping import unsafe_chunk as unsafe_chunk
 from clew._ops.shaping import unsafe_split as unsafe_split
 from clew._ops.shaping import unsafe_split_with_sizes as unsafe_split_with_sizes

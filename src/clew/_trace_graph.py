@@ -13,7 +13,7 @@ from typing import Any
 
 import clew
 from clew import _C
-from clew._base.overriding import PartsMode
+from clew._base.function_modes import PartsMode
 from clew.utils._pytree import tree_leaves
 
 __all__ = ["TraceGraph", "TraceNode", "TraceType", "TraceValue", "trace_graph", "tracing_state"]

@@ -196,7 +196,7 @@ class _Added:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        from clew.library import _registry
+        from clew._registered import _registry
 
         found = _registry.get(f"{self._name}::{name}")
         if found is None and name == "cuda_version":  # what a library was compiled for: nothing
@@ -206,7 +206,7 @@ class _Added:
         return found
 
     def __dir__(self) -> list[str]:
-        from clew.library import _registry
+        from clew._registered import _registry
 
         start = f"{self._name}::"
         return sorted(n[len(start) :] for n in _registry if n.startswith(start))

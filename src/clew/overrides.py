@@ -15,19 +15,19 @@ from __future__ import annotations
 from typing import Any
 
 import clew
+
+# Programs written for PyTorch ask for these here, and the core for the last.
+from clew._base.function_modes import BaseTorchFunctionMode as BaseTorchFunctionMode
+from clew._base.function_modes import TorchFunctionMode
 from clew._base.overriding import (
     _OPERATORS,
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
-    TorchFunctionMode,
     handle_torch_function,
     has_torch_function,
     is_tensor_like,
     wrap_torch_function,
 )
-
-# Programs written for PyTorch ask for these here, and the core for the last.
-from clew._base.overriding import BaseTorchFunctionMode as BaseTorchFunctionMode
 from clew._base.overriding import _dispatch as _dispatch
 from clew._base.overriding import _get_current_function_mode as _get_current_function_mode
 from clew._base.overriding import (

@@ -24,6 +24,55 @@ class Scored(nn.CTCLoss):
         return super().forward(clew.log_softmax(scores, 2), *rest)
 
 
+class Drawn(nn.Module):
+    """Draws the same numbers at every call, so that calls can be compared."""
+
+    def forward(self, input):
+        clew.manual_seed(3)
+        return super().forward(input)
+
+
+class Dropout(Drawn, nn.Dropout): ...
+
+
+class Dropout1d(Drawn, nn.Dropout1d): ...
+
+
+class Dropout2d(Drawn, nn.Dropout2d): ...
+
+
+class Dropout3d(Drawn, nn.Dropout3d): ...
+
+
+class AlphaDropout(Drawn, nn.AlphaDropout): ...
+
+
+class FeatureAlphaDropout(Drawn, nn.FeatureAlphaDropout): ...
+
+
+class RReLU(Drawn, nn.RReLU): ...
+
+
+class FractionalMaxPool2d(Drawn, nn.FractionalMaxPool2d): ...
+
+
+class FractionalMaxPool3d(Drawn, nn.FractionalMaxPool3d): ...
+
+
+# Modules that have no case, and why.
+WITHOUT = {
+    **dict.fromkeys(
+        ("Module", "Container", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"),
+        "it has no forward",
+    ),
+    "RNNCellBase": "it has no forward",
+    **{
+        name: "without parameters before its first call; after it, it is of the class without Lazy"
+        for name in dir(nn)
+        if name.startswith("Lazy")
+    },
+}
+
 # name: (constructor, inputs).
 CASES = {
     "Identity": (lambda: nn.Identity(1, x=2), lambda: (r(2, 3),)),
@@ -47,6 +96,7 @@ CASES = {
     "BatchNorm1d": (lambda: nn.BatchNorm1d(3), lambda: (r(4, 3),)),
     "BatchNorm2d": (lambda: nn.BatchNorm2d(3, momentum=None), lambda: (r(2, 3, 2, 3),)),
     "BatchNorm3d": (lambda: nn.BatchNorm3d(2, affine=False), lambda: (r(2, 2, 2, 2, 2),)),
+    "SyncBatchNorm": (lambda: nn.SyncBatchNorm(3), lambda: (r(4, 3, 2),)),
     "InstanceNorm1d": (lambda: nn.InstanceNorm1d(3, affine=True), lambda: (r(2, 3, 5),)),
     "InstanceNorm2d": (
         lambda: nn.InstanceNorm2d(2, affine=True, track_running_stats=True),
@@ -57,6 +107,7 @@ CASES = {
     "GroupNorm": (lambda: nn.GroupNorm(2, 4), lambda: (r(2, 4, 3),)),
     "RMSNorm": (lambda: nn.RMSNorm(4), lambda: (r(2, 3, 4),)),
     "LocalResponseNorm": (lambda: nn.LocalResponseNorm(3), lambda: (r(2, 5, 3),)),
+    "CrossMapLRN2d": (lambda: nn.CrossMapLRN2d(3), lambda: (r(2, 5, 3, 2),)),
     "Embedding": (lambda: nn.Embedding(6, 3), lambda: (i(6, 2, 4),)),
     "EmbeddingBag": (lambda: nn.EmbeddingBag(6, 3), lambda: (i(6, 2, 4),)),
     "EmbeddingBag-max": (lambda: nn.EmbeddingBag(6, 3, mode="max"), lambda: (i(6, 2, 4),)),
@@ -74,6 +125,7 @@ CASES = {
     "Hardtanh": (lambda: nn.Hardtanh(-0.5, 0.7), lambda: (r(3, 4),)),
     "LeakyReLU": (lambda: nn.LeakyReLU(0.2), lambda: (r(3, 4),)),
     "PReLU": (lambda: nn.PReLU(4), lambda: (r(3, 4, 2),)),
+    "RReLU": (RReLU, lambda: (r(3, 4),)),
     "Sigmoid": (nn.Sigmoid, lambda: (r(3, 4),)),
     "Tanh": (nn.Tanh, lambda: (r(3, 4),)),
     "LogSigmoid": (nn.LogSigmoid, lambda: (r(3, 4),)),
@@ -88,9 +140,32 @@ CASES = {
     "Softmin": (lambda: nn.Softmin(0), lambda: (r(3, 4),)),
     "LogSoftmax": (lambda: nn.LogSoftmax(-1), lambda: (r(3, 4),)),
     "Softmax2d": (nn.Softmax2d, lambda: (r(2, 3, 2, 2),)),
+    "Dropout": (lambda: Dropout(0.3), lambda: (r(3, 4),)),
+    "Dropout1d": (lambda: Dropout1d(0.3), lambda: (r(2, 4, 3),)),
+    "Dropout2d": (lambda: Dropout2d(0.3), lambda: (r(2, 4, 2, 3),)),
+    "Dropout3d": (lambda: Dropout3d(0.3), lambda: (r(2, 4, 2, 2, 2),)),
+    "AlphaDropout": (lambda: AlphaDropout(0.3), lambda: (r(3, 4),)),
+    "FeatureAlphaDropout": (lambda: FeatureAlphaDropout(0.3), lambda: (r(2, 4, 3),)),
     "MaxPool1d": (lambda: nn.MaxPool1d(3, 2, 1), lambda: (r(2, 2, 7),)),
     "MaxPool2d": (lambda: nn.MaxPool2d(2, ceil_mode=True), lambda: (r(2, 2, 5, 5),)),
     "MaxPool3d": (lambda: nn.MaxPool3d(2, 1, dilation=2), lambda: (r(1, 2, 4, 4, 4),)),
+    "FractionalMaxPool2d": (lambda: FractionalMaxPool2d(2, 3), lambda: (r(1, 2, 6, 7),)),
+    "FractionalMaxPool3d": (
+        lambda: FractionalMaxPool3d(2, output_ratio=0.5),
+        lambda: (r(1, 2, 5, 6, 4),),
+    ),
+    "MaxUnpool1d": (
+        lambda: nn.MaxUnpool1d(2),
+        lambda: (r(1, 2, 2), clew.tensor([[[1, 2], [0, 3]]])),
+    ),
+    "MaxUnpool2d": (
+        lambda: nn.MaxUnpool2d(2),
+        lambda: (r(1, 1, 2, 2), clew.tensor([[[[0, 7], [9, 14]]]])),
+    ),
+    "MaxUnpool3d": (
+        lambda: nn.MaxUnpool3d((1, 2, 2)),
+        lambda: (r(1, 1, 2, 1, 1), clew.tensor([[[[[3]], [[4]]]]])),
+    ),
     "AvgPool1d": (lambda: nn.AvgPool1d(3, 2, 1), lambda: (r(2, 2, 7),)),
     "AvgPool2d": (
         lambda: nn.AvgPool2d(2, 1, 1, count_include_pad=False),
@@ -107,10 +182,20 @@ CASES = {
     "LPPool2d": (lambda: nn.LPPool2d(4, 2), lambda: (r(2, 2, 4, 4),)),
     "LPPool3d": (lambda: nn.LPPool3d(2, 2), lambda: (r(1, 2, 4, 4, 4),)),
     "ConstantPad1d": (lambda: nn.ConstantPad1d((1, 2), 3.5), lambda: (r(2, 3),)),
+    "ConstantPad2d": (lambda: nn.ConstantPad2d((1, 0, -1, 2), 0.5), lambda: (r(2, 3, 3),)),
+    "ConstantPad3d": (lambda: nn.ConstantPad3d(1, -1.0), lambda: (r(1, 2, 1, 2, 2),)),
+    "ReflectionPad1d": (lambda: nn.ReflectionPad1d((2, 1)), lambda: (r(2, 4),)),
     "ReflectionPad2d": (lambda: nn.ReflectionPad2d((1, 0, 2, 1)), lambda: (r(1, 2, 4, 4),)),
+    "ReflectionPad3d": (lambda: nn.ReflectionPad3d(1), lambda: (r(1, 1, 2, 3, 2),)),
+    "ReplicationPad1d": (lambda: nn.ReplicationPad1d((1, 3)), lambda: (r(2, 3),)),
+    "ReplicationPad2d": (lambda: nn.ReplicationPad2d((1, 2, 0, 1)), lambda: (r(1, 2, 2, 3),)),
     "ReplicationPad3d": (lambda: nn.ReplicationPad3d(1), lambda: (r(1, 1, 2, 2, 3),)),
+    "ZeroPad1d": (lambda: nn.ZeroPad1d((2, 1)), lambda: (r(2, 3),)),
     "ZeroPad2d": (lambda: nn.ZeroPad2d(1), lambda: (r(1, 2, 2, 2),)),
+    "ZeroPad3d": (lambda: nn.ZeroPad3d((0, 1, 2, 0, 1, 1)), lambda: (r(1, 2, 1, 2, 2),)),
     "CircularPad1d": (lambda: nn.CircularPad1d(2), lambda: (r(1, 2, 4),)),
+    "CircularPad2d": (lambda: nn.CircularPad2d((1, 2, 0, 1)), lambda: (r(1, 2, 3, 3),)),
+    "CircularPad3d": (lambda: nn.CircularPad3d(1), lambda: (r(1, 1, 2, 2, 3),)),
     "Flatten": (nn.Flatten, lambda: (r(2, 3, 4),)),
     "Unflatten": (lambda: nn.Unflatten(1, (2, -1)), lambda: (r(2, 6),)),
     "Fold": (lambda: nn.Fold((3, 4), 2), lambda: (r(1, 4, 6),)),
@@ -128,6 +213,11 @@ CASES = {
         lambda: (r(1, 1, 3, 3),),
     ),
     "Upsample-area": (lambda: nn.Upsample(2, mode="area"), lambda: (r(1, 2, 5),)),
+    "UpsamplingNearest2d": (lambda: nn.UpsamplingNearest2d((3, 5)), lambda: (r(1, 2, 2, 3),)),
+    "UpsamplingBilinear2d": (
+        lambda: nn.UpsamplingBilinear2d(scale_factor=2),
+        lambda: (r(1, 2, 2, 3),),
+    ),
     "CosineSimilarity": (nn.CosineSimilarity, lambda: (r(3, 4), r(3, 4))),
     "PairwiseDistance": (lambda: nn.PairwiseDistance(3.0), lambda: (r(3, 4), r(3, 4))),
     "L1Loss": (nn.L1Loss, lambda: (r(3, 4), r(3, 4))),
@@ -135,6 +225,7 @@ CASES = {
     "SmoothL1Loss": (lambda: nn.SmoothL1Loss(beta=0.5), lambda: (r(3, 4), r(3, 4))),
     "HuberLoss": (lambda: nn.HuberLoss(delta=0.5), lambda: (r(3, 4), r(3, 4))),
     "NLLLoss": (nn.NLLLoss, lambda: (r(3, 4), i(4, 3))),
+    "NLLLoss2d": (nn.NLLLoss2d, lambda: (r(2, 4, 3, 2), i(4, 2, 3, 2))),
     "CrossEntropyLoss": (
         lambda: nn.CrossEntropyLoss(label_smoothing=0.1),
         lambda: (r(3, 4), i(4, 3)),
@@ -142,6 +233,10 @@ CASES = {
     "CrossEntropyLoss-probabilities": (
         nn.CrossEntropyLoss,
         lambda: (r(3, 4), clew.softmax(r(3, 4), 1)),
+    ),
+    "LinearCrossEntropyLoss": (
+        lambda: nn.LinearCrossEntropyLoss(3, 4, label_smoothing=0.1),
+        lambda: (r(5, 3), i(4, 5)),
     ),
     "BCELoss": (nn.BCELoss, lambda: (r(3, 4).sigmoid(), r(3, 4).sigmoid())),
     "BCEWithLogitsLoss": (nn.BCEWithLogitsLoss, lambda: (r(3, 4), r(3, 4).sigmoid())),
@@ -189,6 +284,7 @@ CASES = {
     ),
     "RNN": (lambda: nn.RNN(3, 2, 2), lambda: (r(4, 2, 3),)),
     "RNN-relu": (lambda: nn.RNN(3, 2, nonlinearity="relu"), lambda: (r(4, 3),)),
+    "RNNBase": (lambda: nn.RNNBase("GRU", 3, 2), lambda: (r(4, 2, 3),)),
     "LSTM": (
         lambda: nn.LSTM(3, 2, 2, bidirectional=True, batch_first=True),
         lambda: (r(2, 3, 3),),
@@ -214,6 +310,16 @@ CASES = {
         lambda: nn.TransformerDecoderLayer(4, 2, 6, 0.0, "gelu", norm_first=True),
         lambda: (r(3, 2, 4), r(2, 2, 4)),
     ),
+    "TransformerEncoder": (
+        lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6, 0.0, "gelu"), 2),
+        lambda: (r(3, 2, 4),),
+    ),
+    "TransformerDecoder": (
+        lambda: nn.TransformerDecoder(
+            nn.TransformerDecoderLayer(4, 2, 6, 0.0, "gelu"), 2, nn.LayerNorm(4)
+        ),
+        lambda: (r(3, 2, 4), r(2, 2, 4)),
+    ),
     "Transformer": (
         lambda: nn.Transformer(4, 2, 1, 1, 6, 0.0, "gelu", batch_first=True),
         lambda: (r(1, 3, 4), r(1, 2, 4)),
@@ -226,4 +332,5 @@ CASES = {
         lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)),
         lambda: (r(2, 3),),
     ),
+    "DataParallel": (lambda: nn.DataParallel(nn.Linear(3, 2)), lambda: (r(4, 3),)),
 }

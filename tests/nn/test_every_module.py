@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from module_cases import CASES, D
+from module_cases import CASES, WITHOUT, D
 
 import clew
 from clew import nn
@@ -38,6 +38,19 @@ def same(a, b):
     for x, y in zip(a, b, strict=True):
         assert x.dtype == y.dtype and x.shape == y.shape
         np.testing.assert_array_equal(x.detach().numpy(), y.detach().numpy())
+
+
+def test_each_has_a_case():
+    values = {name: getattr(nn, name) for name in dir(nn)}
+    public = {n for n, v in values.items() if isinstance(v, type) and issubclass(v, nn.Module)}
+    having = {name.partition("-")[0] for name in CASES}
+    assert not public - having - WITHOUT.keys(), "write a case, or a reason in WITHOUT"
+    assert not having & WITHOUT.keys() and having | WITHOUT.keys() == public
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case_is_of_the_class(name):
+    assert isinstance(make(name)[0], getattr(nn, name.partition("-")[0]))
 
 
 @pytest.mark.parametrize("name", CASES)

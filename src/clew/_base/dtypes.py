@@ -69,6 +69,52 @@ STORED = (
     complex32,
 )
 
+# The older names of storages and of types of tensors: FloatStorage, FloatTensor.
+_OLDER = {
+    float32: "Float",
+    float64: "Double",
+    float16: "Half",
+    bfloat16: "BFloat16",
+    uint8: "Byte",
+    int8: "Char",
+    int16: "Short",
+    int32: "Int",
+    int64: "Long",
+    bool: "Bool",
+    complex64: "ComplexFloat",
+    complex128: "ComplexDouble",
+}
+STORAGE_NAMES = {dtype: f"{name}Storage" for dtype, name in _OLDER.items()}
+STORAGE_DTYPES = {name: dtype for dtype, name in STORAGE_NAMES.items()}
+# The other dtypes have such names of tensors alone.
+_NEWER = {
+    uint16: "UInt16",
+    uint32: "UInt32",
+    uint64: "UInt64",
+    float8_e4m3fn: "Float8_e4m3fn",
+    float8_e5m2: "Float8_e5m2",
+    float8_e4m3fnuz: "Float8_e4m3fnuz",
+    float8_e5m2fnuz: "Float8_e5m2fnuz",
+    float8_e8m0fnu: "Float8_e8m0fnu",
+    complex32: "ComplexHalf",
+}
+TENSOR_NAMES = {dtype: f"{name}Tensor" for dtype, name in {**_OLDER, **_NEWER}.items()}
+TENSOR_DTYPES = {name: dtype for dtype, name in TENSOR_NAMES.items()}
+
+# The methods of tensors and of storages that convert.
+CASTS = {
+    "float": float32,
+    "double": float64,
+    "half": float16,
+    "bfloat16": bfloat16,
+    "int": int32,
+    "long": int64,
+    "short": int16,
+    "char": int8,
+    "byte": uint8,
+    "bool": bool,
+}
+
 # What comes before names in texts: "torch" under `clew run`, whose programs compare them.
 home = "clew"
 _own_texts: dict[str, Any] = {}
@@ -156,7 +202,7 @@ _EIGHT_BITS = {
 }
 
 # What Python's own types of numbers stand for.
-_PYTHON_TYPES: dict[Any, dtype] = {
+PYTHON_TYPES: dict[Any, dtype] = {
     builtins.float: float64,
     builtins.complex: complex128,
     builtins.int: int64,
@@ -172,7 +218,7 @@ class finfo:
     """
 
     def __init__(self, type: dtype | builtins.type | None = None) -> None:
-        d = _C.get_default_dtype() if type is None else _PYTHON_TYPES.get(type, type)
+        d = _C.get_default_dtype() if type is None else PYTHON_TYPES.get(type, type)
         if not isinstance(d, dtype):
             raise TypeError(f"finfo: type must be a clew.dtype; got {d!r}")
         if d in _EIGHT_BITS:
@@ -211,7 +257,7 @@ class iinfo:
     """
 
     def __init__(self, type: dtype | builtins.type) -> None:
-        d = _PYTHON_TYPES.get(type, type)
+        d = PYTHON_TYPES.get(type, type)
         if not isinstance(d, dtype):
             raise TypeError(f"iinfo: type must be a clew.dtype; got {type!r}")
         if d.is_floating_point or d.is_complex or d is bool:

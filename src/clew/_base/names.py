@@ -49,6 +49,10 @@ FUNCTIONS = {
         "segment_reduce"
     ),
     "clew._ops.random": "binomial",
+    "clew._ops.scattering": (
+        "as_strided_scatter diagonal_scatter index_put index_put_ index_reduce nonzero "
+        "select_scatter slice_scatter unravel_index"
+    ),
     "clew._ops.statistics": "corrcoef cov isin nanquantile quantile renorm",
     "clew._ops.tensors": (
         "alpha_dropout_ as_strided_ detach_ dropout_ empty_permuted feature_alpha_dropout_ "
@@ -99,6 +103,10 @@ METHODS = {
     "clew._tensor.array_namespace": "__array_namespace__",
     "clew._ops.functions": "is_nonzero",
     "clew._ops.histogram": "histc histogram",
+    "clew._ops.scattering": (
+        "as_strided_scatter diagonal_scatter index_put index_put_ index_reduce index_reduce_ "
+        "nonzero select_scatter slice_scatter"
+    ),
     "clew._ops.statistics": "corrcoef cov nanquantile quantile renorm renorm_",
     "clew._ops.tensors": (
         "const_data_ptr dim_order fill_diagonal_ frexp hash_tensor is_neg "

@@ -29,6 +29,7 @@ from clew._base import dtypes as _dtypes
 from clew._base import provenance as _provenance
 from clew._namespace import nearest_name
 from clew._program import options as _options
+from clew._tensor.sending import followed_by
 from clew.autograd import _ends
 
 # The release whose interface clew follows, for programs that ask.
@@ -287,11 +288,11 @@ class _Finder:
             parts = [m.name for m in pkgutil.iter_modules(getattr(where, "__path__", []))]
             raise ModuleNotFoundError(missing(parent, last, parts), name=name)
         if name == "multiprocessing.spawn":
-            return _followed_by(_patch_spawn, name, path)
+            return followed_by(_patch_spawn, name, path)
         if name == _SHELL:
-            return _followed_by(_patch_shell, name, path)
+            return followed_by(_patch_shell, name, path)
         if name.startswith("clew.") and name.count(".") > 1:
-            return _followed_by(_explain_late, name, path)
+            return followed_by(_explain_late, name, path)
         return None
 
 
@@ -314,22 +315,6 @@ def _patch_spawn(module: Any) -> None:
 
     get_preparation_data._of_torch = True  # type: ignore[attr-defined]
     module.get_preparation_data = get_preparation_data
-
-
-def _followed_by(action: Callable[[Any], None], name: str, path: Any) -> Any:
-    """Where a module is found, with something that is done once it was imported."""
-    spec = importlib.machinery.PathFinder.find_spec(name, path)
-    if spec is None or spec.loader is None:
-        return spec
-    loader: Any = spec.loader
-    run_module = loader.exec_module
-
-    def exec_module(module: Any) -> None:
-        run_module(module)
-        action(module)
-
-    loader.exec_module = exec_module
-    return spec
 
 
 def _explain_late(module: Any) -> None:
@@ -490,19 +475,16 @@ def run_script(path: str, args: Sequence[str]) -> int:
     path = os.path.abspath(path)
     sys.argv[:] = [path, *args]
     sys.path.insert(0, os.path.dirname(path))
-    try:
+
+    def run() -> None:
         with io.open_code(path) as file:
             source = file.read()
         main = types.ModuleType("__main__")
         main.__file__ = path
         main.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
         _execute(source, path, main)
-    except SystemExit:
-        raise
-    except BaseException as error:
-        _report(error)
-        return 130 if isinstance(error, KeyboardInterrupt) else 1
-    return 0
+
+    return _status_of(run)
 
 
 def run_command(source: str, args: Sequence[str]) -> int:
@@ -519,8 +501,13 @@ def run_command(source: str, args: Sequence[str]) -> int:
     _tell_children()
     sys.argv[:] = ["-c", *args]
     sys.path.insert(0, "")
+    return _status_of(lambda: _execute(source, "<string>", types.ModuleType("__main__")))
+
+
+def _status_of(run: Callable[[], None]) -> int:
+    """The exit status of a program, whose exception is reported if it was not caught."""
     try:
-        _execute(source, "<string>", types.ModuleType("__main__"))
+        run()
     except SystemExit:
         raise
     except BaseException as error:

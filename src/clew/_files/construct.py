@@ -14,9 +14,10 @@ import numpy as np
 
 import clew
 from clew import Tensor
+from clew._base.dtypes import STORAGE_DTYPES
 
 from .limits import fail, shown
-from .tensors import DTYPE_NAMES, MAX_DIMS, STORAGE_DTYPES, may_require_grad, view_of
+from .tensors import DTYPE_NAMES, MAX_DIMS, may_require_grad, view_of
 
 
 class Name:

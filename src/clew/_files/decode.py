@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from clew import _C, Tensor
+from clew._base.dtypes import STORAGE_DTYPES
 
 from . import safe
 from .construct import (
@@ -28,7 +29,6 @@ from .construct import (
     np_set_state,
 )
 from .limits import Budget, fail, shown
-from .tensors import STORAGE_DTYPES
 
 _LONGEST_NAME = 1000
 _FUNCTIONS = "clew._namespace._find_function"  # what functions of the native module are found by

@@ -16,10 +16,11 @@ import numpy as np
 
 import clew
 from clew import Tensor
+from clew._base.dtypes import STORAGE_NAMES
 from clew._base.settling import settle
 
 from .safe import is_allowed
-from .tensors import STORAGE_NAMES, UNTYPED, width_of
+from .tensors import UNTYPED, width_of
 
 _FACTORIES = {dict: "dict", list: "list", int: "int", float: "float", str: "str", set: "set"}
 _BATCH = 1000

@@ -18,11 +18,12 @@ from typing import Any, NoReturn
 
 import clew
 from clew import Tensor
+from clew._base.dtypes import STORAGE_DTYPES
 
 from .construct import Name, StorageOf
 from .decode import Decoder, PickleReader
 from .limits import Budget, fail, shown
-from .tensors import STORAGE_DTYPES, buffer_of, only_bools, view_of, width_of
+from .tensors import buffer_of, only_bools, view_of, width_of
 
 __all__ = ["MAGIC", "RowReader", "TarReader", "is_tar"]
 

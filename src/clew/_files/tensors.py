@@ -8,26 +8,10 @@ from typing import Any
 
 import clew
 from clew import Tensor
-from clew._base.dtypes import STORED
+from clew._base.dtypes import STORAGE_NAMES, STORED
 
 from .limits import shown
 
-# The names that the container gives to storages by dtype.
-STORAGE_NAMES: dict[Any, str] = {
-    clew.float32: "FloatStorage",
-    clew.float64: "DoubleStorage",
-    clew.float16: "HalfStorage",
-    clew.bfloat16: "BFloat16Storage",
-    clew.int64: "LongStorage",
-    clew.int32: "IntStorage",
-    clew.int16: "ShortStorage",
-    clew.int8: "CharStorage",
-    clew.uint8: "ByteStorage",
-    clew.bool: "BoolStorage",
-    clew.complex64: "ComplexFloatStorage",
-    clew.complex128: "ComplexDoubleStorage",
-}
-STORAGE_DTYPES = {name: dtype for dtype, name in STORAGE_NAMES.items()}
 # Saved over untyped storages, since no storage class has these element types.
 UNTYPED = (clew.uint16, clew.uint32, clew.uint64, *STORED)
 DTYPE_NAMES = {str(dtype).rpartition(".")[2]: dtype for dtype in (*STORAGE_NAMES, *UNTYPED)}

@@ -11,9 +11,8 @@ from typing import Any
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew._tensor.conversions import _TYPE_NAMES
 
-__all__ = [*_TYPE_NAMES.values(), "set_default_tensor_type", "tensortype"]
+__all__ = [*_dtypes.TENSOR_DTYPES, "set_default_tensor_type", "tensortype"]
 
 
 class tensortype(type):
@@ -111,13 +110,13 @@ def _make(
     return made
 
 
-for _dtype, _name in _TYPE_NAMES.items():
+for _name, _dtype in _dtypes.TENSOR_DTYPES.items():
     globals()[_name] = _make(_name, _dtype, "clew")
 
 
 def cuda_type(name: str) -> tensortype:
     """The type of that name on a CUDA device: one may ask for it, calling it raises."""
-    dtype = next((d for d, n in _TYPE_NAMES.items() if n == name), None)
+    dtype = _dtypes.TENSOR_DTYPES.get(name)
     if dtype is None:
         raise AttributeError(f"module 'clew.cuda' has no attribute {name!r}")
     return _make(name, dtype, "clew.cuda", is_cuda=True)
@@ -126,7 +125,7 @@ def cuda_type(name: str) -> tensortype:
 @functools.cache
 def sparse_type(name: str, module: str = "clew.sparse", is_cuda: bool = False) -> tensortype:
     """The type of that name for tensors in coordinates."""
-    dtype = next((d for d, n in _TYPE_NAMES.items() if n == name), None)
+    dtype = _dtypes.TENSOR_DTYPES.get(name)
     if dtype is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     return _make(name, dtype, module, is_cuda, kind=sparsetype)
@@ -143,8 +142,7 @@ def set_default_tensor_type(t: Any, /) -> None:
     import clew
 
     if isinstance(t, str):
-        short = t.rpartition(".")[2]
-        dtype = next((d for d, n in _TYPE_NAMES.items() if n == short), None)
+        dtype = _dtypes.TENSOR_DTYPES.get(t.rpartition(".")[2])
         if dtype is None or ".cuda." in t:
             raise TypeError(f"set_default_tensor_type: invalid type name {t!r}")
     elif isinstance(t, tensortype) and not t.is_cuda:

@@ -7,16 +7,17 @@ where an int was given, a list where a tuple was), and checks what the kernel gi
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from clew import _C
 from clew._C import Tensor
 
-__all__ = ["Schema"]
+__all__ = ["Schema", "infer_schema"]
 
 _HEAD = re.compile(r"\s*(?:(?P<space>[\w]+)::)?(?P<name>[\w]+)(?:\.(?P<overload>\w+))?\s*\(")
 
@@ -332,3 +333,73 @@ def _converter(kind: str) -> Callable[[Any], Any]:
         raise TypeError
 
     return several
+
+
+def infer_schema(
+    prototype_function: Callable[..., Any],
+    /,
+    *,
+    mutates_args: Any,
+    op_name: str | None = None,
+) -> str:
+    """The schema that a function's annotations say.
+
+    Args:
+        prototype_function: the function.
+        mutates_args: the names of the parameters that it writes to, or "unknown".
+        op_name: what stands in front.
+
+    Example:
+        >>> from clew.library import infer_schema
+        >>> def f(x: clew.Tensor, n: int = 2) -> clew.Tensor: ...
+        >>> infer_schema(f, mutates_args=())
+        '(Tensor x, SymInt n=2) -> Tensor'
+    """
+    hints = typing.get_type_hints(prototype_function)
+    parameters = inspect.signature(prototype_function).parameters
+    unknown = [] if mutates_args == "unknown" else sorted(set(mutates_args) - set(parameters))
+    if unknown:
+        raise ValueError(f"infer_schema: mutates_args names {unknown}, which are no parameters")
+    parts, letters = [], iter("abcdefghijklmnopqrstuvwxyz")
+    star = False
+    for p in parameters.values():
+        if p.kind is p.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        if p.name not in hints:
+            raise ValueError(f"infer_schema: the parameter {p.name} has no annotation")
+        kind = _type_name(hints[p.name], p.name)
+        if mutates_args == "unknown" or p.name in mutates_args:
+            kind = kind.replace("Tensor", f"Tensor({next(letters)}!)")
+        default = ""
+        if p.default is not p.empty:
+            shown = f'"{p.default}"' if isinstance(p.default, str) else str(p.default)
+            default = f"={shown}"
+        parts.append(f"{kind} {p.name}{default}")
+    back = hints.get("return", type(None))
+    if back in (None, type(None)):
+        returns = "()"
+    elif typing.get_origin(back) is tuple:
+        returns = f"({', '.join(_type_name(a, 'return') for a in typing.get_args(back))})"
+    else:
+        returns = _type_name(back, "return")
+    return f"{op_name or ''}({', '.join(parts)}) -> {returns}"
+
+
+def _type_name(annotation: Any, where: str) -> str:
+    plain = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str"}
+    plain |= {_C.dtype: "ScalarType", _C.device: "Device", complex: "complex"}
+    if annotation in plain:
+        return plain[annotation]
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (list, Sequence, typing.Sequence, Iterable):
+        return f"{_type_name(args[0], where)}[]"
+    if args and type(None) in args:
+        inner = [a for a in args if a is not type(None)]
+        if len(inner) == 1:
+            return f"{_type_name(inner[0], where)}?"
+        if set(inner) <= {int, float, bool}:
+            return "Scalar?"
+    if args and set(args) <= {int, float, bool}:
+        return "Scalar"
+    raise ValueError(f"infer_schema: the annotation {annotation} of {where} has no schema type")

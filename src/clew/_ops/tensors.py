@@ -227,7 +227,7 @@ def storage_type(self: Tensor) -> type:
     """The type of the tensor's storage."""
     from clew import storage
 
-    return getattr(storage, storage._NAMES.get(self.dtype, "TypedStorage"))
+    return getattr(storage, _dtypes.STORAGE_NAMES.get(self.dtype, "TypedStorage"))
 
 
 def set_(

@@ -46,15 +46,6 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return out
 
 
-# What Python's types of numbers stand for where a dtype is asked for.
-_PYTHON_TYPES = {
-    float: _dtypes.float64,
-    int: _dtypes.int64,
-    bool: _dtypes.bool,
-    complex: _dtypes.complex128,
-}
-
-
 def parse_to(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[_C.dtype | None, _C.device | None, Any, Any]:
@@ -93,7 +84,7 @@ def parse_to(
         elif key != "non_blocking":
             raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
     if isinstance(dtype, type):
-        dtype = _PYTHON_TYPES.get(dtype, dtype)
+        dtype = _dtypes.PYTHON_TYPES.get(dtype, dtype)
     if dtype is not None and not isinstance(dtype, _C.dtype):
         raise TypeError(
             f"{name}(): dtype must be a clew.dtype, such as clew.float32; got {dtype!r}"
@@ -112,15 +103,14 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     'clew.FloatTensor'
     """
     if dtype is None:
-        return f"{_dtypes.home}.{_TYPE_NAMES[self.dtype]}"
+        return f"{_dtypes.home}.{_dtypes.TENSOR_NAMES[self.dtype]}"
     if isinstance(dtype, str):
-        short = dtype.rsplit(".", 1)[-1]
-        found = [d for d, n in _TYPE_NAMES.items() if n == short]
-        if not found:
+        found = _dtypes.TENSOR_DTYPES.get(dtype.rpartition(".")[2])
+        if found is None:
             raise ValueError(f"type: unknown type name {dtype!r}")
         if ".cuda." in dtype:
             self.cuda()  # raises: there is no such device
-        dtype = found[0]
+        dtype = found
     elif not isinstance(dtype, _C.dtype) and hasattr(dtype, "is_cuda"):  # such as clew.LongTensor
         if dtype.is_cuda:
             self.cuda()
@@ -141,31 +131,6 @@ def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     if stream is not None:
         raise ValueError("to_device: a CPU has no streams; stream must be None")
     return self.to(device=device)
-
-
-_TYPE_NAMES = {
-    _dtypes.float32: "FloatTensor",
-    _dtypes.float64: "DoubleTensor",
-    _dtypes.float16: "HalfTensor",
-    _dtypes.bfloat16: "BFloat16Tensor",
-    _dtypes.uint8: "ByteTensor",
-    _dtypes.uint16: "UInt16Tensor",
-    _dtypes.uint32: "UInt32Tensor",
-    _dtypes.uint64: "UInt64Tensor",
-    _dtypes.int8: "CharTensor",
-    _dtypes.int16: "ShortTensor",
-    _dtypes.int32: "IntTensor",
-    _dtypes.int64: "LongTensor",
-    _dtypes.bool: "BoolTensor",
-    _dtypes.float8_e4m3fn: "Float8_e4m3fnTensor",
-    _dtypes.float8_e5m2: "Float8_e5m2Tensor",
-    _dtypes.float8_e4m3fnuz: "Float8_e4m3fnuzTensor",
-    _dtypes.float8_e5m2fnuz: "Float8_e5m2fnuzTensor",
-    _dtypes.float8_e8m0fnu: "Float8_e8m0fnuTensor",
-    _dtypes.complex32: "ComplexHalfTensor",
-    _dtypes.complex64: "ComplexFloatTensor",
-    _dtypes.complex128: "ComplexDoubleTensor",
-}
 
 
 def _caster(name: str, dtype: _C.dtype) -> Callable[..., Tensor]:
@@ -388,16 +353,7 @@ METHODS: dict[str, Any] = {
     "get_device": get_device,
 }
 for _name, _dtype in (
-    ("float", _dtypes.float32),
-    ("double", _dtypes.float64),
-    ("half", _dtypes.float16),
-    ("bfloat16", _dtypes.bfloat16),
-    ("int", _dtypes.int32),
-    ("long", _dtypes.int64),
-    ("short", _dtypes.int16),
-    ("char", _dtypes.int8),
-    ("byte", _dtypes.uint8),
-    ("bool", _dtypes.bool),
+    *_dtypes.CASTS.items(),
     ("chalf", _dtypes.complex32),
     ("cfloat", _dtypes.complex64),
     ("cdouble", _dtypes.complex128),

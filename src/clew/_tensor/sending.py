@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib.machinery
 import sys
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["await_multiprocessing"]
+__all__ = ["await_multiprocessing", "followed_by"]
 
 _NAME = "multiprocessing.reduction"
 
@@ -20,28 +21,41 @@ class _Finder:
         if name != _NAME:
             return None
         sys.meta_path[:] = [f for f in sys.meta_path if f is not self]
-        spec = importlib.machinery.PathFinder.find_spec(name, path)
-        if spec is None or spec.loader is None:
-            return spec
-        loader: Any = spec.loader
-        run_module = loader.exec_module
+        return followed_by(_register, name, path)
 
-        def exec_module(module: Any) -> None:
-            run_module(module)
-            from clew._tensor.shared import register
 
-            register(module.ForkingPickler)
+def followed_by(action: Callable[[Any], None], name: str, path: Any) -> Any:
+    """Where a module is found, with something that is done once it was imported.
 
-        loader.exec_module = exec_module
+    Args:
+        action: takes the module.
+        name: the module's name.
+        path: where it is looked for; None for `sys.path`.
+    """
+    spec = importlib.machinery.PathFinder.find_spec(name, path)
+    if spec is None or spec.loader is None:
         return spec
+    loader: Any = spec.loader
+    run_module = loader.exec_module
+
+    def exec_module(module: Any) -> None:
+        run_module(module)
+        action(module)
+
+    loader.exec_module = exec_module
+    return spec
+
+
+def _register(module: Any) -> None:
+    from clew._tensor.shared import register
+
+    register(module.ForkingPickler)
 
 
 def await_multiprocessing() -> None:
     """Registers what sends tensors, now or when the module is imported."""
     module = sys.modules.get(_NAME)
     if hasattr(module, "ForkingPickler"):
-        from clew._tensor.shared import register
-
-        register(module.ForkingPickler)  # type: ignore[union-attr]
+        _register(module)
     elif not any(isinstance(f, _Finder) for f in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

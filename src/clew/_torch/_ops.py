@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable
 from typing import Any
 
-from clew.library import _Operation as OpOverload
+from clew._registered import _Operation as OpOverload
 from clew.ops import _Added as _OpNamespace  # noqa: F401
 from clew.ops import _Operation as OpOverloadPacket
 

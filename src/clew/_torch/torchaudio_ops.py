@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
-from clew.library import _define, _Operation, _registry
+from clew._registered import _Operation, _registry
+from clew._registering import _define
 
 __all__ = ["register"]
 

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import Any
 
+from clew._base import function_modes as _function_modes
 from clew._base import overriding as _overriding
 
 __all__ = ["ExportError", "Place", "here", "raised_at"]
@@ -88,7 +89,7 @@ def library_asks() -> str:
     """The function of the library that made the call that is answered; empty where one of the
     user's did."""
     frame: Any = sys._getframe(1)
-    own = (os.path.dirname(__file__), _overriding.__file__)
+    own = (os.path.dirname(__file__), _overriding.__file__, _function_modes.__file__)
     while frame.f_code.co_filename.startswith(own):
         frame = frame.f_back
     return frame.f_code.co_name if is_library(frame.f_code.co_filename) else ""

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import clew
 from clew import Tensor
+from clew.export._carried import Carried, fields_of, is_record, made_like, placeholder, structured
 from clew.export._code import UnequalRows, interpret_loop
 from clew.export._errors import ExportError, here
 from clew.export._ir import Block, Node, Value, values_in, written
-from clew.export._journal import UNBOUND, Journal, KindChanges, _is_number, _kind, _same, shown
+from clew.export._journal import UNBOUND, Journal, _kind, _same, shown
 from clew.export._lists import Appender, Maybe, ScanList, last_of
-from clew.export._perhaps import Perhaps
 from clew.export._ragged import RaggedList, common, pushed, rank, refuse_late_writes, sizes_of
-from clew.export._record import Held, Recorder, unseen
+from clew.export._record import unseen
 from clew.export._stand_ins import _shape_of
 from clew.export._symbols import SYMS, Poison, SymInt
 
 if TYPE_CHECKING:
     from clew.export._control import Control
-
-_SYMS = {"int": SYMS[0], "float": SYMS[1], "bool": SYMS[2]}
 
 
 @dataclasses.dataclass
@@ -43,7 +41,7 @@ class _Lists:
     counts: dict[int, Any]
 
 
-class Staged:
+class Staged(Carried):
     """One loop.
 
     Args:
@@ -206,10 +204,10 @@ class Staged:
         elif isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and len(a) == len(b):
             for k, (x, y) in enumerate(zip(a, b)):
                 self._changing(x, y, (key, k), loose)
-        elif _is_record(a) and type(a) is type(b):
-            for k, (x, y) in enumerate(zip(_fields(a).values(), _fields(b).values())):
+        elif is_record(a) and type(a) is type(b):
+            for k, (x, y) in enumerate(zip(fields_of(a).values(), fields_of(b).values())):
                 self._changing(x, y, (key, k), loose)
-        elif a is not b and not _structured(a) and not _structured(b) and a is not UNBOUND:
+        elif a is not b and not structured(a) and not structured(b) and a is not UNBOUND:
             if not isinstance(key, tuple) and not _same(a, b):
                 self.odd.add(key)
 
@@ -380,101 +378,6 @@ class Staged:
             found[i] = placeholder(rec, got[i])
         return found
 
-    def _param(self, x: Any, key: Any, loose: dict[Any, Any]) -> Any:
-        """A variable inside the loop."""
-        rec = self.rec
-        if isinstance(x, Tensor):
-            held = rec.held(x)
-            with unseen(rec):
-                runs = [t.detach() for t in held.runs]
-                columns = list(zip(*(tuple(_shape_of(t)) for t in runs)))
-                marks = set(held.loose) | {columns[d] for d in loose.get(key, ())}
-                value = rec.tensor_value(
-                    runs, source=("block",), loose=frozenset(c for c in marks if len(set(c)) == 1)
-                )
-                if loose.get(key):
-                    value.sizes = tuple(
-                        None if d in loose[key] else n for d, n in enumerate(value.sizes)
-                    )
-            self.inits.append(held.value)
-            self.params.append(value)
-            return runs[0]
-        if _is_number(x):
-            vals = list(x.vals) if type(x) in SYMS else [x] * rec.runs
-            kind = x.kind if type(x) in SYMS else type(x).__name__
-            value = rec.new_value(kind, vals, source=("block",))
-            self.inits.append(x.value if type(x) in SYMS else x)
-            self.params.append(value)
-            return _SYMS[kind](value, vals)
-        if isinstance(x, (tuple, list)) and not isinstance(x, ScanList):
-            return _like(x, [self._param(p, (key, k), loose) for k, p in enumerate(x)])
-        if _is_record(x):
-            fields = _fields(x)
-            parts = {f: self._param(v, (key, k), loose) for k, (f, v) in enumerate(fields.items())}
-            return dataclasses.replace(x, **parts)
-        if isinstance(x, dict):
-            return {k: self._param(v, (key, k), loose) for k, v in x.items()}
-        if type(x) is Perhaps:
-            value = self._param(x.value, (key, 0), loose)
-            return Perhaps(value, self._param(x.present, (key, 1), loose), x.name, x.place)
-        return x
-
-    def _end(self, start: Any, end: Any, name: str, ends: list[Any]) -> None:
-        """What a variable is at the end of a round, which must be of the same kind."""
-        rec = self.rec
-        if isinstance(start, Tensor) and isinstance(end, Tensor):
-            if start.dtype != end.dtype or start.dim() != end.dim():
-                raise KindChanges(
-                    f"export: {shown(name)} is {start.dtype.name} of {start.dim()} dims before a "
-                    f"round of the loop at {self.place} and {end.dtype.name} of {end.dim()} dims "
-                    f"after it; give it the same dtype and number of dims before the loop"
-                )
-            ends.append(rec.held(end).value)
-            return
-        if _is_number(start) and _is_number(end):
-            kind = start.kind if type(start) in SYMS else type(start).__name__
-            other = end.kind if type(end) in SYMS else type(end).__name__
-            if kind != other and (kind, other) != ("float", "int"):
-                raise KindChanges(
-                    f"export: {shown(name)} is of type {kind} before a round of the loop at "
-                    f"{self.place} and {other} after it; give it that type before the loop"
-                )
-            if kind != other:
-                end = end.same(float) if type(end) in SYMS else float(end)
-            ends.append(rec.stored(end))
-            return
-        scans = isinstance(start, ScanList) or isinstance(end, ScanList)
-        if isinstance(start, (tuple, list)) and isinstance(end, (tuple, list)) and not scans:
-            if len(start) == len(end):
-                for a, b in zip(start, end):
-                    self._end(a, b, name, ends)
-                return
-        elif isinstance(start, dict) and isinstance(end, dict) and start.keys() == end.keys():
-            for k in start:
-                self._end(start[k], end[k], name, ends)
-            return
-        elif type(start) is Perhaps and (type(end) is Perhaps or end is None or _kept(end)):
-            there = end.present if type(end) is Perhaps else end is not None
-            value = end.value if type(end) is Perhaps else start.value if end is None else end
-            self._end(start.value, value, name, ends)
-            self._end(start.present, there, name, ends)
-            return
-        elif Perhaps in (type(start), type(end)):
-            pass
-        elif _is_record(start) and type(start) is type(end):
-            for a, b in zip(_fields(start).values(), _fields(end).values()):
-                self._end(a, b, name, ends)
-            return
-        elif start is end or type(end) is Poison or type(start) is Poison:
-            return
-        elif not isinstance(end, (Tensor, tuple, list, dict)) and not _is_number(end):
-            return
-        raise KindChanges(
-            f"export: {shown(name)} is {_kind(start)} before a round of the loop at {self.place} "
-            f"and {_kind(end)} after it. A loop whose length varies keeps variables of one kind, "
-            f"and lists that grow by append()."
-        )
-
     def _after(
         self, node: Node, order: list[int], starts: dict[int, Any], parts: dict[int, list[bool]],
         scans: Any, varying: set[int], unread: int,
@@ -561,37 +464,6 @@ class Staged:
                 if runs and all(isinstance(t, Tensor) for t in runs):
                     journal.before_write(runs)
 
-    def _tensor(self, o: Value) -> Tensor:
-        rec = self.rec
-        with unseen(rec):
-            runs = [t.detach() for t in rec.concrete[o.id]]
-            rec.concrete[o.id] = runs
-            columns = list(zip(*(tuple(_shape_of(t)) for t in runs)))
-            loose = {c for c, n in zip(columns, o.sizes) if n is None and len(set(c)) == 1}
-            rec.known[id(runs[0])] = Held(o, runs, frozenset(loose))
-        result: Tensor = runs[0]
-        return result
-
-    def _result(self, start: Any, outputs: Any) -> Any:
-        if isinstance(start, Tensor):
-            return self._tensor(next(outputs))
-        if _is_number(start):
-            o = next(outputs)
-            kind = {"int": int, "float": float, "bool": bool}[o.kind]
-            vals = [kind(v) for v in self.rec.concrete[o.id]]
-            return _SYMS[o.kind](o, vals)
-        if isinstance(start, (tuple, list)) and not isinstance(start, ScanList):
-            return _like(start, [self._result(s, outputs) for s in start])
-        if _is_record(start):
-            made = {f: self._result(v, outputs) for f, v in _fields(start).items()}
-            return dataclasses.replace(start, **made)
-        if isinstance(start, dict):
-            return {k: self._result(v, outputs) for k, v in start.items()}
-        if type(start) is Perhaps:
-            value = self._result(start.value, outputs)
-            return Perhaps(value, self._result(start.present, outputs), start.name, start.place)
-        return start
-
 
 class _OfDifferentSizes(Exception):
     """Lists, by the numbers of their variables, grow by tensors of different sizes."""
@@ -620,56 +492,8 @@ def _writes_outside(body: Block) -> bool:
 def _copied(x: Any) -> Any:
     """Lists and dicts anew, with the same tensors and numbers."""
     if isinstance(x, (tuple, list)) and not isinstance(x, ScanList):
-        return _like(x, [_copied(p) for p in x])
+        return made_like(x, [_copied(p) for p in x])
     return {k: _copied(v) for k, v in x.items()} if isinstance(x, dict) else x
-
-
-def _like(x: Any, parts: list[Any]) -> Any:
-    """A list or a tuple of the same kind."""
-    return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-
-
-def _is_record(x: Any) -> bool:
-    return dataclasses.is_dataclass(x) and not isinstance(x, type)
-
-
-def _fields(x: Any) -> dict[str, Any]:
-    """What a dataclass is made of."""
-    return {f.name: getattr(x, f.name) for f in dataclasses.fields(x) if f.init}
-
-
-def _structured(x: Any) -> bool:
-    return _kept(x) or isinstance(x, (tuple, list, dict, Poison)) or _is_record(x)
-
-
-def _kept(x: Any) -> bool:
-    return isinstance(x, Tensor) or _is_number(x)
-
-
-def placeholder(rec: Recorder, like: Any) -> Any:
-    """Something of the same kind that stands for no value."""
-    if isinstance(like, ScanList):
-        return Poison(
-            f"export: a list that grew in a loop, and was made in another one, is read after that, "
-            f"at {here()}; carry what is needed in a tensor"
-        )
-    if isinstance(like, Tensor):
-        fixed = [n or 0 for n in rec.held(like).value.sizes]
-        return rec.record("placeholder", clew.zeros, (fixed,), {"dtype": like.dtype})
-    if _is_number(like):
-        kind = like.kind if type(like) in SYMS else type(like).__name__
-        return {"int": 0, "float": 0.0, "bool": False}[kind]
-    if isinstance(like, (tuple, list)):
-        return _like(like, [placeholder(rec, x) for x in like])
-    if _is_record(like):
-        return dataclasses.replace(
-            like, **{f: placeholder(rec, v) for f, v in _fields(like).items()}
-        )
-    if isinstance(like, dict):
-        return {k: placeholder(rec, v) for k, v in like.items()}
-    if type(like) is Perhaps:
-        return Perhaps(placeholder(rec, like.value), False, like.name, like.place)
-    return like
 
 
 class _Env(dict):

@@ -39,7 +39,7 @@ class Merger:
         a, b = (x.item() if isinstance(x, np.generic) else x for x in (a, b))
         if (name.startswith("_clew_value") or name == ELEMENT) and (a is UNBOUND or b is UNBOUND):
             # A value to return, where nothing is returned: anything of its kind will do.
-            from clew.export._loops import placeholder
+            from clew.export._carried import placeholder
 
             block = self.node.blocks[0 if a is UNBOUND else 1]
             self.rec.blocks.append(block)
@@ -123,7 +123,7 @@ class Merger:
 
     def _lists(self, a: list[Any], b: list[Any], name: str) -> Any:
         """A list that a loop of a branch has filled."""
-        from clew.export._loops import placeholder
+        from clew.export._carried import placeholder
         from clew.export._ragged import RaggedList, common
 
         ragged = next((x for x in (a, b) if isinstance(x, RaggedList)), None)

@@ -136,6 +136,7 @@ def canonical(function: Any) -> tuple[str, bool] | None:
         if kind == "method_descriptor" or module in (
             "clew._tensor.conversions",
             "clew._tensor.methods",
+            "clew._ops.scattering",
             "clew._ops.shaping",
             "clew",
         ):
@@ -216,7 +217,7 @@ def number_function(name: str) -> Callable[..., Any] | None:
 
 def added(op: str) -> Any:
     """The operation `namespace::name` that a program added; None where none is registered."""
-    from clew.library import _registry
+    from clew._registered import _registry
 
     return _registry.get(op)
 

@@ -8,7 +8,7 @@ symbol (`_symbols`). So a constant that comes from a size cannot pass for one.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -16,8 +16,21 @@ import numpy as np
 
 import clew
 from clew import _C, Tensor
-from clew._base.overriding import PartsMode
+from clew._base.function_modes import PartsMode
 from clew.export import _symbols
+from clew.export._arguments import (
+    BY_INDEX,
+    MAKERS,
+    cast_to,
+    copied,
+    each_tensor,
+    equal,
+    first_of_each,
+    lowered,
+    raised,
+    same_memory,
+    whole_sizes,
+)
 from clew.export._errors import ExportError, Place, here
 from clew.export._ir import Block, Node, Program, Value, values_in
 from clew.export._lists import SPLITS, SymIter, has_maybe, joined, split_by
@@ -373,11 +386,11 @@ class Recorder(StandIns, PartsMode):
         try:
             wanted = func(*given[0], **given[1])
             _C._set_autocast(False, dtype, keeps_casts)
-            for cast in (None, _lowered(dtype), _raised):
+            for cast in (None, lowered(dtype), raised):
                 clew.set_rng_state(drawn)
                 with suppress(Exception):
-                    made = func(*_cast(given[0], cast), **_cast(given[1], cast))
-                    if _equal(made, wanted):
+                    made = func(*cast_to(given[0], cast), **cast_to(given[1], cast))
+                    if equal(made, wanted):
                         break
             else:
                 raise ExportError(
@@ -394,7 +407,7 @@ class Recorder(StandIns, PartsMode):
                 made: Tensor = self.record("Tensor.to", Tensor.to, (t, now), {})
                 return made
 
-            args, kwargs = _each_tensor(args, recorded), _each_tensor(kwargs, recorded)
+            args, kwargs = each_tensor(args, recorded), each_tensor(kwargs, recorded)
             result = self.record(op, func, args, kwargs)
             return result
         finally:
@@ -421,16 +434,16 @@ class Recorder(StandIns, PartsMode):
     ) -> None:  # fmt: skip
         """A run that is only there to see a branch which it does not take borrows a result."""
         good = [r for run, r in enumerate(results) if run not in failed]
-        if not good and op in _MAKERS:
+        if not good and op in MAKERS:
             with suppress(Exception):  # of a size that is negative where the branch is not taken
                 given = [self.in_run(x, 0) for x in (tuple(args), kwargs)]
-                good = [func(*_whole_sizes(given[0]), **_whole_sizes(given[1]))]
-        if not good and op in _BY_INDEX:
+                good = [func(*whole_sizes(given[0]), **whole_sizes(given[1]))]
+        if not good and op in BY_INDEX:
             # An index that is out of range where the branch is not taken.
             with suppress(Exception):
                 for run in failed:
                     given = [self.in_run(x, run) for x in (tuple(args), kwargs)]
-                    results[run] = func(*_first_of_each(op, given[0]), **given[1])
+                    results[run] = func(*first_of_each(op, given[0]), **given[1])
                 return
         if not good:
             raise ExportError(
@@ -438,7 +451,7 @@ class Recorder(StandIns, PartsMode):
                 f"other branch; give an example that takes this one"
             )
         for run in failed:
-            results[run] = _copied(good[0])
+            results[run] = copied(good[0])
 
     def _outputs(
         self,
@@ -495,7 +508,7 @@ class Recorder(StandIns, PartsMode):
                     break
                 return column[0]  # the argument itself: nothing was done
             if given is not None and op not in ("Tensor.clone",):
-                shares |= _same_memory(column[0], given)
+                shares |= same_memory(column[0], given)
             outputs.append(self.tensor_value(list(column), data=data, loose=loose))
         node = Node(
             op, stored, named, outputs, place=place, shares=shares, no_grad=no_grad, several=several
@@ -611,102 +624,4 @@ def unseen(rec: Recorder) -> Iterator[None]:
         _state.modes, rec.inside = modes, before
 
 
-# Calls whose arguments are sizes.
-_MAKERS = frozenset(
-    """
-    zeros ones full empty rand randn randint Tensor.new_zeros Tensor.new_ones Tensor.new_full
-    Tensor.new_empty randperm eye
-    """.split()
-)
-
-
-# Calls with indices, which do not decide the sizes of what they give.
-_BY_INDEX = frozenset(
-    """
-    getitem setitem select index_select gather scatter scatter_ scatter_add scatter_add_
-    scatter_reduce scatter_reduce_ index_copy index_copy_ index_add index_add_ index_fill
-    index_fill_ index_put Tensor.index_put Tensor.index_put_ take take_along_dim embedding
-    nn.functional.embedding
-    """.split()
-)
-
-
-def _first_of_each(op: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments with 0 for each index."""
-
-    def index(x: Any) -> Any:
-        if type(x) is int:
-            return 0
-        if isinstance(x, (tuple, list)):
-            return type(x)(map(index, x))
-        return zero(x)
-
-    def zero(x: Any) -> Any:
-        whole = isinstance(x, Tensor) and not x.is_floating_point() and x.dtype is not clew.bool
-        return clew.zeros_like(x) if whole and not x.is_complex() else x
-
-    made = [args[0], *map(zero, args[1:])]
-    at = {"getitem": 1, "setitem": 1, "select": 2}.get(op, len(args))
-    if at < len(made):
-        made[at] = index(args[at])
-    return tuple(made)
-
-
-def _whole_sizes(tree: Any) -> Any:
-    """Arguments with 0 for each size that is negative."""
-    if type(tree) is int:
-        return max(tree, 0)
-    if isinstance(tree, dict):
-        return {k: _whole_sizes(v) for k, v in tree.items()}
-    return type(tree)(map(_whole_sizes, tree)) if type(tree) in (tuple, list) else tree
-
-
 _ITEM = vars(Tensor)["item"]
-
-
-def _copied(result: Any) -> Any:
-    if isinstance(result, Tensor):
-        return result.detach().clone()
-    if isinstance(result, (tuple, list)):
-        return type(result)(_copied(r) for r in result)
-    return result
-
-
-def _same_memory(a: Tensor, b: Tensor) -> bool:
-    return bool(a.numel()) and a._storage_key() == b._storage_key()
-
-
-def _lowered(dtype: Any) -> Callable[[Any], Any]:
-    return lambda d: dtype if d is clew.float32 else d
-
-
-def _raised(dtype: Any) -> Any:
-    return clew.float32 if dtype in (clew.float16, clew.bfloat16) else dtype
-
-
-def _each_tensor(tree: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Arguments with other tensors."""
-    if isinstance(tree, Tensor):
-        return change(tree)
-    if isinstance(tree, dict):
-        return {k: _each_tensor(v, change) for k, v in tree.items()}
-    if type(tree) in (tuple, list):
-        return type(tree)(_each_tensor(x, change) for x in tree)
-    return tree
-
-
-def _cast(tree: Any, cast: Callable[[Any], Any] | None) -> Any:
-    if cast is None:
-        return tree
-    return _each_tensor(tree, lambda t: t.to(cast(t.dtype)))
-
-
-def _equal(a: Any, b: Any) -> bool:
-    """Whether two calls gave the same."""
-    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
-        return type(a) is type(b) and (a == b or a != a)
-    if a.dtype is not b.dtype or a.shape != b.shape:
-        return False
-    return bool(((a == b) | ((a != a) & (b != b))).all())

@@ -180,23 +180,38 @@ def _run_replaced(
             output = func(*create(dims, leaves, level + 1, spec), **kwargs)
             return unwrap(output, out_dims, level + 1, size, func)
 
+    return _in_chunks(run, leaves, dims, size, out_dims, randomness, chunk_size)
+
+
+def _in_chunks(
+    run: Callable[[list[Any], int], Any],
+    leaves: list[Any],
+    dims: list[Any],
+    size: int,
+    out_dims: Any,
+    randomness: str,
+    chunk_size: int | None,
+) -> Any:
+    """What ``run`` gives for the leaves and their number, of chunk_size samples at once."""
     if chunk_size is None or size <= chunk_size:
         return run(leaves, size)
+
+    def cut(leaf: Any, d: int, start: int, length: int) -> Any:
+        if isinstance(leaf, Tensor):
+            return leaf.narrow(d, start, length)
+        return leaf[(slice(None),) * d + (slice(start, start + length),)]  # a library's container
+
     parts = []
     generator_state = _C.default_generator.get_state() if randomness == "same" else None
-    for start, length in _chunks(size, chunk_size):
+    for start in range(0, size, chunk_size):
         if generator_state is not None:
             _C.default_generator.set_state(generator_state)
+        length = min(chunk_size, size - start)
         piece = [
-            leaf if d is None else leaf[(slice(None),) * d + (slice(start, start + length),)]
-            for leaf, d in zip(leaves, dims)
+            leaf if d is None else cut(leaf, d, start, length) for leaf, d in zip(leaves, dims)
         ]
         parts.append(run(piece, length))
     return _concatenated(parts, out_dims)
-
-
-def _chunks(size: int, chunk_size: int) -> list[tuple[int, int]]:
-    return [(start, min(chunk_size, size - start)) for start in range(0, size, chunk_size)]
 
 
 def vmap(
@@ -249,8 +264,11 @@ def vmap(
         dims, (leaves, spec) = _flat_in_dims(in_dims, args, func)
         size = _batch_size(leaves, dims, func)
 
+        def at_once(leaves: list[Any], size: int) -> Any:
+            return run_vmapped(func, leaves, dims, spec, size, out_dims, randomness, kwargs)
+
         def run(leaves: list[Any], size: int) -> Any:
-            return in_chunks(leaves, dims, spec, size, kwargs)
+            return _in_chunks(at_once, leaves, dims, size, out_dims, randomness, chunk_size)
 
         ragged = [leaf for leaf, d in zip(leaves, dims) if d is not None and _is_ragged(leaf)]
         if ragged:
@@ -259,23 +277,6 @@ def vmap(
                 run, leaves, dims, lambda made: _out_dims_of(out_dims, made), randomness
             )
         return run(leaves, size)
-
-    def in_chunks(
-        leaves: list[Any], dims: list[Any], spec: TreeSpec, size: int, kwargs: dict[str, Any]
-    ) -> Any:
-        if chunk_size is None or size <= chunk_size:
-            return run_vmapped(func, leaves, dims, spec, size, out_dims, randomness, kwargs)
-        parts = []
-        generator_state = _C.default_generator.get_state() if randomness == "same" else None
-        for start, length in _chunks(size, chunk_size):
-            if generator_state is not None:
-                _C.default_generator.set_state(generator_state)
-            piece = [
-                leaf if d is None else leaf.narrow(d, start, length)
-                for leaf, d in zip(leaves, dims)
-            ]
-            parts.append(run_vmapped(func, piece, dims, spec, length, out_dims, randomness, kwargs))
-        return _concatenated(parts, out_dims)
 
     return wrapped
 

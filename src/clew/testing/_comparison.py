@@ -12,6 +12,7 @@ import numpy as np
 
 import clew
 from clew import Tensor
+from clew._base.dtypes import PYTHON_TYPES
 from clew._base.provenance import user_level
 
 __all__ = ["assert_allclose", "assert_close"]
@@ -216,8 +217,7 @@ def _numbers(a: Any, b: Any, o: _Options) -> str | None:
     a, b = (x.item() if isinstance(x, (np.number, np.bool_)) else x for x in (a, b))
     if o.check_dtype and type(a) is not type(b):
         return f"The (d)types do not match: {type(a)} != {type(b)}."
-    kinds = {bool: clew.bool, int: clew.int64, float: clew.float64, complex: clew.complex128}
-    rtol, atol = o.tolerances(kinds[type(a)], kinds[type(b)])
+    rtol, atol = o.tolerances(PYTHON_TYPES[type(a)], PYTHON_TYPES[type(b)])
     if a == b or (o.equal_nan and cmath.isnan(a) and cmath.isnan(b)):
         return None
     off = abs(a - b)

@@ -55,7 +55,7 @@ class Crash:
         self._optimizers: list[Any] = []
 
     def __enter__(self) -> Crash:
-        from clew._base.overriding import PartsMode
+        from clew._base.function_modes import PartsMode
         from clew.amp.grad_scaler import GradScaler
         from clew.nn.modules import _global
         from clew.optim.optimizer import Optimizer

@@ -217,7 +217,7 @@ def _dispatch_keys(tensor: Any) -> DispatchKeySet:
 
 def _dispatch_has_kernel_for_dispatch_key(op: str, key: Any) -> bool:
     """Whether an added operation has a kernel."""
-    from clew.library import _registry
+    from clew._registered import _registry
 
     found = _registry.get(op)
     return found is not None and found._kernel is not None

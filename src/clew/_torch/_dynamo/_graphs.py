@@ -19,8 +19,8 @@ from typing import Any
 
 import clew
 from clew import Tensor, fx, nn
-from clew._base import overriding
-from clew._base.overriding import PartsMode
+from clew._base import function_modes, overriding
+from clew._base.function_modes import PartsMode
 from clew._program.compiled import OptimizedModule
 from clew._tensor.structured import Structured
 from clew.autograd.function import Function
@@ -53,7 +53,7 @@ def _refuse(why: str) -> NotImplementedError:
 def _operation(func: Any) -> tuple[str, Any, bool]:
     """How a call is written as a step: (kind, target, whether its operands change places)."""
     name = func.__name__
-    if overriding._before_modes.get(name) is not func and not hasattr(func, "__objclass__"):
+    if function_modes._before_modes.get(name) is not func and not hasattr(func, "__objclass__"):
         return "call_function", func, False
     if name.startswith("__"):
         plain = name.strip("_")
@@ -189,17 +189,22 @@ def name_of(func: Any) -> str:
     return str(getattr(func, "__name__", func))
 
 
+def _recorded(recorder: _Recorder, step: Any, own: Any, args: Any, kwargs: Any) -> Any:
+    """What ``own`` gives, recorded as a call of ``step`` while the recorder is on."""
+    if not recorder.is_on():
+        return own(*args, **kwargs)
+    args, kwargs = (recorder._mapped(v, recorder.twin) for v in (args, kwargs))
+    overriding._state.modes.remove(recorder)
+    try:
+        return recorder.record(step, args, kwargs, own)
+    finally:
+        overriding._state.modes.append(recorder)
+
+
 def _making(recorder: _Recorder, function: Any) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not recorder.is_on():
-            return function(*args, **kwargs)
-        args, kwargs = (recorder._mapped(v, recorder.twin) for v in (args, kwargs))
-        overriding._state.modes.remove(recorder)
-        try:
-            return recorder.record(function, args, kwargs, function)
-        finally:
-            overriding._state.modes.append(recorder)
+        return _recorded(recorder, function, function, args, kwargs)
 
     return call
 
@@ -216,15 +221,7 @@ def _recording(recorder: _Recorder) -> Iterator[None]:
 
     def applied(cls: Any, *args: Any, **kwargs: Any) -> Any:
         own = functools.partial(apply.__func__, cls)
-        bound = cls.apply
-        if not recorder.is_on():
-            return own(*args, **kwargs)
-        args, kwargs = (recorder._mapped(v, recorder.twin) for v in (args, kwargs))
-        overriding._state.modes.remove(recorder)
-        try:
-            return recorder.record(bound, args, kwargs, own)
-        finally:
-            overriding._state.modes.append(recorder)
+        return _recorded(recorder, cls.apply, own, args, kwargs)
 
     Function.apply = classmethod(applied)  # type: ignore[assignment, method-assign]
     undo.append(functools.partial(setattr, Function, "apply", apply))

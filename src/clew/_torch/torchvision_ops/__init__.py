@@ -14,6 +14,9 @@ from typing import Any
 
 import clew
 from clew import Tensor
+from clew._ops.schema import Schema as _Schema
+from clew._registered import _Operation, _registry
+from clew._registering import _define
 from clew._torch.torchvision_ops.boxes import (
     box_iou_rotated,
     nms,
@@ -44,7 +47,7 @@ from clew._torch.torchvision_ops.images import (
     read_file,
     write_file,
 )
-from clew.library import _define, _Operation, _registry, _Schema, register_autograd
+from clew.library import register_autograd
 
 __all__ = ["register"]
 

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from clew import Tensor
-from clew._base.overriding import PartsMode, _relevant, _state
+from clew._base.function_modes import PartsMode
+from clew._base.overriding import _relevant, _state
 
 __all__ = [
     "TorchDispatchMode",
