@@ -37,11 +37,11 @@ def _as_given(result: Tensor, y: Tensor, x: Tensor | None) -> Tensor:
     return result.to(given) if given in _HALVES else result
 
 
-def _samples(
+def _points(
     function: str, y: Tensor, x: Tensor | None, dx: Any, dim: int
 ) -> tuple[Tensor, Any, int]:
-    """The sums of neighbours, their distances (a tensor or a number), and the dimension, from
-    the end.
+    """The values, the distance of neighbours where it is a number, and the dimension, from the
+    end.
     """
     need_tensors(function, y=y)
     if x is not None:
@@ -56,11 +56,17 @@ def _samples(
     if y.ndim == 0:
         raise IndexError(f"{function}: dimension {dim} is asked for, but y has no dimensions")
     axis = wrapped_dim(function, dim, y.ndim) - y.ndim  # from the end: x may have more dimensions
-    y = _wide(y)
+    return _wide(y), 1 if dx is None else need_number(function, "dx", dx), axis
+
+
+def _sums(y: Tensor, axis: int) -> Tensor:
+    """Of neighbours."""
     n = max(y.shape[axis] - 1, 0)
-    sums = y.narrow(axis, 0, n) + y.narrow(axis, y.shape[axis] - n, n)
-    if x is None:
-        return sums, 1 if dx is None else need_number(function, "dx", dx), axis
+    return y.narrow(axis, 0, n) + y.narrow(axis, y.shape[axis] - n, n)
+
+
+def _steps(function: str, y: Tensor, x: Tensor, axis: int) -> Tensor:
+    """The distances of neighbours."""
     x = _wide(x)
     if x.ndim == 1:
         if x.shape[0] != y.shape[axis]:
@@ -72,7 +78,7 @@ def _samples(
     elif x.ndim < y.ndim:
         x = x.reshape([1] * (y.ndim - x.ndim) + list(x.shape))
     m = max(x.shape[axis] - 1, 0)
-    return sums, x.narrow(axis, x.shape[axis] - m, m) - x.narrow(axis, 0, m), axis
+    return x.narrow(axis, x.shape[axis] - m, m) - x.narrow(axis, 0, m)
 
 
 @asks_classes
@@ -91,10 +97,14 @@ def trapezoid(
     >>> clew.trapezoid(clew.tensor([1.0, 5.0, 10.0]), clew.tensor([1.0, 3.0, 6.0]))
     tensor(28.5000)
     """
-    sums, steps, axis = _samples("trapezoid", y, x, dx, dim)
+    values, step, axis = _points("trapezoid", y, x, dx, dim)
+    steps = step if x is None else _steps("trapezoid", values, x, axis)
     if y.shape[axis] == 0:
         return y.new_zeros([n for d, n in enumerate(y.shape, -y.ndim) if d != axis])
-    return _as_given((sums * steps).sum(axis) / 2, y, x)
+    if x is None:
+        ends = values.select(axis, 0) + values.select(axis, -1)
+        return _as_given((values.sum(axis) - ends / 2) * steps, y, x)
+    return _as_given((_sums(values, axis) * steps).sum(axis) / 2, y, x)
 
 
 @numpy_names
@@ -123,7 +133,9 @@ def cumulative_trapezoid(
     >>> clew.cumulative_trapezoid(clew.tensor([1.0, 5.0, 10.0]))
     tensor([ 3.0000, 10.5000])
     """
-    sums, steps, axis = _samples("cumulative_trapezoid", y, x, dx, dim)
+    values, step, axis = _points("cumulative_trapezoid", y, x, dx, dim)
+    steps = step if x is None else _steps("cumulative_trapezoid", values, x, axis)
+    sums = _sums(values, axis)
     return _as_given((sums * steps).cumsum(axis) / 2, y, x)
 
 

@@ -8,8 +8,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from clew import _C
-from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_bools, need_int
 from clew._base.overriding import asks_classes
 from clew._base.promotion import promote_types, result_type
@@ -232,11 +233,14 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r < 0:
         raise RuntimeError(f"combinations: r must not be negative; got {r}")
     _check_combinations(input.shape[0], r, with_replacement)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = [list(c) for c in choose(range(input.shape[0]), r)]
     if r == 0:
         return input.new_empty(0)
-    return input[_C.tensor(rows, dtype=_dtypes.int64).reshape(len(rows), r)]
+    n = input.shape[0]
+    if r == 2:
+        return input[_C.triu_indices(n, n, 0 if with_replacement else 1).t()]
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = np.fromiter(itertools.chain.from_iterable(choose(range(n), r)), np.int64)
+    return input[_C.from_numpy(places.reshape(-1, r))]
 
 
 @asks_classes
