@@ -11,6 +11,7 @@ from clew._base.autocast import in_float32
 from clew._base.out import write_out
 from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.promotion import can_cast, promote_types, result_type
+from clew._base.sizes import broadcast_sizes
 from clew._C import Tensor
 from clew._tensor.conversions import clone
 
@@ -179,6 +180,10 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
     >>> clew.broadcast_shapes((2, 1), (3,))
     clew.Size([2, 3])
     """
+    if set(map(type, shapes)) == {_C.Size}:  # the shapes of tensors: nothing negative
+        made = broadcast_sizes(shapes)
+        if made is not None:
+            return _C.Size(made)
     if any(hasattr(type(s), "__torch_function__") for s in shapes):  # those of clew.fx
         from clew._base.overriding import handle_torch_function
 
@@ -210,9 +215,9 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     shape = broadcast_shapes(*(t.shape for t in tensors))
+    rank = len(shape)
     # Ranks first: export takes the comparison of two sizes for a decision.
-    fits = (t.dim() == len(shape) and t.shape == shape for t in tensors)
-    return tuple(t if there else t.expand(shape) for t, there in zip(tensors, fits, strict=True))
+    return tuple([t if t.dim() == rank and t.shape == shape else t.expand(shape) for t in tensors])
 
 
 @asks_classes
