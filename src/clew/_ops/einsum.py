@@ -378,6 +378,14 @@ def _chain_split(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 def _multiply_chain(tensors: Sequence[Any]) -> Any:
+    if len(tensors) == 2:
+        return _ops.mm(*tensors)
+    if len(tensors) == 3:  # the only choice there is, without the tables
+        first, second, third = tensors
+        (m, k), (n, p) = first.shape, third.shape
+        if m * n * (k + p) < k * p * (m + n):
+            return _ops.mm(_ops.mm(first, second), third)
+        return _ops.mm(first, _ops.mm(second, third))
     split = _chain_split([t.shape[0] for t in tensors] + [tensors[-1].shape[1]])
 
     def product(i: int, j: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from clew import _C
@@ -181,6 +182,8 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
     clew.Size([2, 3])
     """
     if set(map(type, shapes)) == {_C.Size}:  # the shapes of tensors: nothing negative
+        if shapes.count(shapes[0]) == len(shapes):
+            return shapes[0]
         made = broadcast_sizes(shapes)
         if made is not None:
             return _C.Size(made)
@@ -528,14 +531,19 @@ def cross(
     >>> clew.cross(clew.tensor([1.0, 0.0, 0.0]), clew.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
-    from clew import linalg
-
     if dim is None:
         sizes = broadcast_shapes(input.shape, other.shape)
         if 3 not in sizes:
             raise RuntimeError(f"cross: no dimension of size 3 in input; got {list(sizes)}")
-        dim = list(sizes).index(3)
-    return linalg.cross(input, other, dim=dim, out=out)
+        dim = sizes.index(3)
+    return _cross_product()(input, other, dim, out)
+
+
+@functools.cache
+def _cross_product() -> Any:
+    from clew.linalg._products import cross_product
+
+    return cross_product
 
 
 @asks_classes

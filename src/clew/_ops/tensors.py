@@ -309,12 +309,13 @@ def empty_permuted(
     (1, 2)
     """
     order = [int(d) for d in physical_layout]
+    dims = list(range(len(size)))
     if len(order) != len(size):
         raise RuntimeError(
             f"empty_permuted: number of dimensions in the size ({len(size)}) and in the layout "
             f"({len(order)}) must be equal"
         )
-    if sorted(order) != list(range(len(size))):
+    if order != dims and sorted(order) != dims:
         raise RuntimeError(
             f"empty_permuted: physical_layout must name each dimension once; got {order}"
         )
@@ -324,7 +325,9 @@ def empty_permuted(
         layout=layout,
         device=device,
         pin_memory=pin_memory,
-    ).permute([order.index(d) for d in range(len(order))])
+    )
+    if order != dims:
+        made = made.permute([order.index(d) for d in dims])
     return made.requires_grad_() if requires_grad else made
 
 
@@ -345,15 +348,20 @@ def nonzero_static(
     >>> clew.nonzero_static(clew.tensor([0, 5, 6]), size=3).tolist()
     [[1], [2], [-1]]
     """
-    need_tensors("nonzero_static", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("nonzero_static", input=input)
     size = need_int("nonzero_static", "size", size)
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer; got {size}")
     shape = (size, input.ndim)
     made = _C.full(shape, fill_value, dtype=_dtypes.int64, device=input.device)
     if not input.is_meta:
-        found = _C.ops.nonzero(input.detach())[:size]
-        made[: found.shape[0]] = found
+        found = _C.ops.nonzero(input.detach())
+        count = found.shape[0]
+        if count > size:
+            made.copy_(found[:size])
+        elif count:
+            made[:count] = found
     return write_out("nonzero_static", made, out)
 
 
@@ -584,7 +592,8 @@ def hash_tensor(
     >>> clew.hash_tensor(clew.tensor([1, 2]))
     tensor(3, dtype=clew.uint64)
     """
-    need_tensors("hash_tensor", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("hash_tensor", input=input)
     if input.is_complex():
         raise NotImplementedError(f"hash_tensor: input must be real; got {input.dtype}")
     if mode != 0:
@@ -601,7 +610,7 @@ def hash_tensor(
         made = input.new_empty(input.shape).sum(axes, keepdim).to(_dtypes.uint64)
         return write_out("hash_tensor", made, out)
     wide = input.detach().to(_dtypes.float64 if input.is_floating_point() else _dtypes.int64)
-    bits = np.array(wide.numpy(), order="C").view(np.uint64)
+    bits = wide.numpy().view(np.uint64)
     combine: Any = np.bitwise_xor.reduce
-    made = _C.from_numpy(np.array(combine(bits, axis=axes, keepdims=keepdim)))
+    made = _C.from_numpy(np.array(combine(bits, axis=axes, keepdims=keepdim), order="C"))
     return write_out("hash_tensor", made, out)
