@@ -364,16 +364,18 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Tensor:
 def _chain_split(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     """Where each run of a chain of products is best split (the textbook dynamic programme)."""
     n = len(sizes) - 1
-    cost = {(i, i): 0 for i in range(n)}
+    cost = [[0] * n for _ in range(n)]
     split: dict[tuple[int, int], int] = {}
-    for length in range(2, n + 1):
-        for i in range(n - length + 1):
-            j = i + length - 1
-            options = [
-                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                for k in range(i, j)
-            ]
-            cost[i, j], split[i, j] = min(options)
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            ends = sizes[i] * sizes[j + 1]
+            least = -1
+            for k in range(i, j):
+                here = cost[i][k] + cost[k + 1][j] + ends * sizes[k + 1]
+                if least < 0 or here < least:
+                    least, split[i, j] = here, k
+            cost[i][j] = least
     return split
 
 

@@ -242,10 +242,11 @@ def primitive(
     )
 
     def call(*inputs: Tensor, **attrs: Any) -> Any:
-        if native is not None and _C._plain(*inputs):
-            outputs = native(*inputs, **attrs)
-            if outputs is not None:
-                return outputs[0] if len(outputs) == 1 else outputs
+        if _C._plain(*inputs):
+            outputs = native(*inputs, **attrs) if native is not None else None
+            if outputs is None:
+                outputs = cls._run(inputs, attrs)  # type: ignore[attr-defined]
+            return outputs[0] if len(outputs) == 1 else outputs
         for t in inputs:
             if not isinstance(t, Tensor):
                 raise TypeError(f"{name}(): expected Tensors; got {type(t).__name__}")
@@ -262,7 +263,12 @@ def broadcast_batch(name: str, *tensors: Tensor, core: Sequence[int]) -> tuple[T
     Raises:
         RuntimeError: the batch dims do not broadcast.
     """
-    batches = [t.shape[: t.ndim - c] if c else t.shape for t, c in zip(tensors, core)]
+    for t, c in zip(tensors, core):
+        if t.ndim != c:
+            break
+    else:
+        return tensors  # no batch dims
+    batches = [t.shape[:-c] if c else t.shape for t, c in zip(tensors, core)]
     first = batches[0]
     for b in batches:
         if b != first:
@@ -276,8 +282,7 @@ def broadcast_batch(name: str, *tensors: Tensor, core: Sequence[int]) -> tuple[T
             f"{', '.join(str(list(t.shape)) for t in tensors)}"
         )
     return tuple(
-        t.expand(*batch, *t.shape[t.ndim - c :]) if c else t.expand(batch)
-        for t, c in zip(tensors, core)
+        t.expand(*batch, *t.shape[-c:]) if c else t.expand(batch) for t, c in zip(tensors, core)
     )
 
 

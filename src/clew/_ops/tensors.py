@@ -539,7 +539,7 @@ class frexp_result(NamedTuple):
 
 def _frexp_kernel(x: Any) -> Any:
     mantissa, exponent = np.frexp(x)
-    return mantissa, np.where(np.isfinite(x), exponent, 0)
+    return mantissa, exponent * np.isfinite(x)
 
 
 _frexp = primitive(
@@ -565,12 +565,17 @@ def frexp(input: Tensor, *, out: Any = None) -> frexp_result:
     >>> clew.frexp(clew.tensor([1.0, -6.0])).mantissa
     tensor([ 0.5000, -0.7500])
     """
-    need_tensors("frexp", input=input)
-    if not input.is_floating_point():
-        raise RuntimeError(f"frexp() only supports floating-point dtypes; got {input.dtype}")
-    wide = input.float() if input.dtype is _dtypes.bfloat16 else input
-    mantissa, exponent = in_memory_order(_frexp, wide)
-    return write_out("frexp", frexp_result(mantissa.to(input.dtype), exponent), out)
+    if not isinstance(input, Tensor):
+        need_tensors("frexp", input=input)
+    dtype = input.dtype
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"frexp() only supports floating-point dtypes; got {dtype}")
+    if dtype is _dtypes.bfloat16:
+        mantissa, exponent = in_memory_order(_frexp, input.float())
+        mantissa = mantissa.to(dtype)
+    else:
+        mantissa, exponent = in_memory_order(_frexp, input)
+    return write_out("frexp", frexp_result(mantissa, exponent), out)
 
 
 @loops_in_vmap

@@ -192,8 +192,8 @@ _GRID_MODES, _GRID_PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "bor
 
 
 def _native_samples(input: Any, grid: Any, mode: str, padding_mode: str, align: bool) -> tuple[Any]:
-    kind = _GRID_MODES.index(mode), _GRID_PADDINGS.index(padding_mode)
-    return (_sample(input, grid, *kind, align),)
+    kind, padding = _GRID_MODES.index(mode), _GRID_PADDINGS.index(padding_mode)
+    return (_sample(input, grid, kind, padding, align),)
 
 
 def _native_samples_gradient(
