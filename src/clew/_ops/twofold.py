@@ -49,15 +49,16 @@ def twofold(
     def run(*args: Any) -> Any:
         kind, wanted = None, False
         for a in args:
-            if isinstance(a, Tensor):
-                dtype = a.dtype
-                if dtype is not kind and dtype.is_floating_point:
-                    if kind is not None or dtype not in _KNOWN:
-                        return composed(*args)
-                    kind = dtype
-                if a.is_meta:
+            if not isinstance(a, Tensor):
+                break  # numbers follow
+            dtype = a.dtype
+            if dtype is not kind and dtype.is_floating_point:
+                if kind is not None or dtype not in _KNOWN:
                     return composed(*args)
-                wanted = wanted or a.requires_grad
+                kind = dtype
+            if a.is_meta:
+                return composed(*args)
+            wanted = wanted or a.requires_grad
         if kind is None or _C._vmap_depth() or _C._trace_running():
             return composed(*args)
         if wanted and _C.is_grad_enabled():

@@ -39,8 +39,9 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
         tensor(3.)
     """
     name = "linalg.vecdot"
-    check_tensor(name, "x", x)
-    check_tensor(name, "y", y)
+    if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+        check_tensor(name, "x", x)
+        check_tensor(name, "y", y)
     check_inexact(name, x, low=True)
     if autocasting() and out is None:
         x, y = lower(x, y)
@@ -49,7 +50,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
             f"{name}: Expected x and y to have the same dtype; got {show(x)} and {show(y)}"
         )
     # A number counts as a vector of one element.
-    ndim = max(min(x.ndim, y.ndim), 1)
+    ndim = min(x.ndim, y.ndim) or 1
     if not -ndim <= dim < ndim:
         raise IndexError(
             f"{name}: Dimension out of range; got dim {dim} for {show(x)} and {show(y)}"

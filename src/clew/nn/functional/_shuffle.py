@@ -11,9 +11,9 @@ from clew._C import Tensor
 
 
 def _channels_last(x: Any) -> bool:
-    """Whether images or volumes lie with their channels last, which results keep."""
-    if x.is_contiguous():
-        return False
+    """Whether images or volumes that are not contiguous lie with their channels last, which results
+    keep.
+    """
     formats = {4: clew.channels_last, 5: clew.channels_last_3d}
     kept = formats.get(x.dim())
     return kept is not None and bool(x.is_contiguous(memory_format=kept))
@@ -51,7 +51,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
             f"pixel_shuffle: channels must be divisible by the square of upscale_factor; got {c} "
             f"and {r}"
         )
-    if _channels_last(input):
+    if not input.is_contiguous() and _channels_last(input):
         x = input.permute(0, 2, 3, 1).reshape(*lead, h, w, c // (r * r), r, r)
         x = x.permute(0, 1, 4, 2, 5, 3).reshape(*lead, h * r, w * r, c // (r * r))
         return x.permute(0, 3, 1, 2)
@@ -88,7 +88,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> clew.Tensor:
             f"pixel_unshuffle: height and width must be divisible by downscale_factor; got {h}, "
             f"{w} and {r}"
         )
-    if _channels_last(input):
+    if not input.is_contiguous() and _channels_last(input):
         x = input.permute(0, 2, 3, 1).reshape(*lead, h // r, r, w // r, r, c)
         x = x.permute(0, 1, 3, 5, 2, 4).reshape(*lead, h // r, w // r, c * r * r)
         return x.permute(0, 3, 1, 2)
@@ -131,7 +131,7 @@ def channel_shuffle(input: Any, groups: int) -> clew.Tensor:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
-    if _channels_last(input):
+    if not input.is_contiguous() and _channels_last(input):
         x = input.movedim(1, -1).reshape(n, *rest, groups, c // groups)
         return x.transpose(-1, -2).contiguous().reshape(n, *rest, c).movedim(-1, 1)
     x = input.reshape(n, groups, c // groups, *rest).transpose(1, 2).contiguous()
