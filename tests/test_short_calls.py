@@ -88,3 +88,19 @@ def test_kaiser_windows_of_either_dtype(points: int, dtype: clew.dtype) -> None:
     made = clew.signal.windows.kaiser(points, beta=8.5, dtype=dtype)
     want = np.kaiser(points, 8.5)
     np.testing.assert_allclose(made.numpy(), want, rtol=1e-6 if dtype is clew.float32 else 1e-14)
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+def test_parts_of_numbers(dtype: clew.dtype) -> None:
+    rare = clew.tensor([0.0, -0.0, 1e-320, -1e-40, float("inf"), float("nan")], dtype=dtype)
+    wide = clew.randn(50, dtype=dtype) * clew.tensor(10.0).pow(clew.randn(50) * 9).to(dtype)
+    cases = [wide, wide[:0], wide[0], wide.reshape(5, 10).t(), wide[::3], clew.relu(wide)]
+    cases += [clew.cat([wide[:3], rare[: k + 1]]) for k in range(len(rare))]
+    for x in cases:
+        mantissa, exponent = clew.frexp(x)
+        want, power = np.frexp(x.numpy())
+        assert mantissa.numpy().tobytes() == np.asarray(want).tobytes()  # -0.0 too
+        np.testing.assert_array_equal(exponent.numpy(), np.where(np.isfinite(want), power, 0))
+        assert mantissa.dtype is dtype and exponent.dtype is clew.int32
+        recorded = clew.frexp(x.detach().requires_grad_())
+        assert mantissa.stride() == exponent.stride() == recorded.mantissa.stride()

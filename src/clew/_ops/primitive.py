@@ -82,7 +82,10 @@ class _Primitive(Function):
     constant_outputs: tuple[int, ...] = ()
 
     @classmethod
-    def _run(cls, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+    def _run(
+        cls, inputs: tuple[Tensor, ...], attrs: dict[str, Any], *, tried: bool = False
+    ) -> tuple[Tensor, ...]:
+        # tried: the native form gave nothing.
         specs = cls.shapes(*inputs, **attrs)
         for t in inputs:
             if t.is_meta:
@@ -90,7 +93,7 @@ class _Primitive(Function):
                     Tensor.new_empty(inputs[0], tuple(shape), dtype=dtype, device="meta")
                     for shape, dtype in specs
                 )
-        if cls.native is not None:
+        if cls.native is not None and not tried:
             made = cls.native(*inputs, **attrs)
             if made is not None:
                 return tuple(made)
@@ -245,7 +248,7 @@ def primitive(
         if _C._plain(*inputs):
             outputs = native(*inputs, **attrs) if native is not None else None
             if outputs is None:
-                outputs = cls._run(inputs, attrs)  # type: ignore[attr-defined]
+                outputs = cls._run(inputs, attrs, tried=True)  # type: ignore[attr-defined]
             return outputs[0] if len(outputs) == 1 else outputs
         for t in inputs:
             if not isinstance(t, Tensor):

@@ -10,7 +10,7 @@ import numpy as np
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_int, need_tensors, wrapped_dim
-from clew._base.overriding import asks_classes
+from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.results import shown_as
 from clew._base.settling import settle
 from clew._C import Tensor
@@ -542,11 +542,43 @@ def _frexp_kernel(x: Any) -> Any:
     return mantissa, exponent * np.isfinite(x)
 
 
+# Of a dtype: integers of its width, the bits of a fraction, and the greatest exponent as stored.
+_STORED = {
+    _dtypes.float32: (_dtypes.int32, 23, 255),
+    _dtypes.float64: (_dtypes.int64, 52, 2047),
+}
+
+
+def _frexp_of_bits(x: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The parts as they are stored; None where a number is subnormal or not finite."""
+    stored = _STORED.get(x.dtype)
+    if stored is None or not x.is_contiguous() or x.is_meta or modes_are_on():
+        return None
+    x = x.detach()
+    kind, shift, last = stored
+    bits = x.view(kind)
+    # One more than is stored: 0 of what is not finite, 1 of zeros and subnormal numbers.
+    above = ((bits >> shift) + 1) & last
+    least = above.amin().item() if x.numel() else 2
+    zero = x == 0 if least == 1 else None
+    if least == 0 or (zero is not None and not (zero == (above == 1)).all()):
+        return None
+    bias = last // 2 - 1
+    mantissa = ((bits & ~(last << shift)) | (bias << shift)).view(x.dtype)
+    exponent = above - (bias + 1)
+    if kind is not _dtypes.int32:
+        exponent = exponent.int()
+    if zero is None:
+        return mantissa, exponent
+    return _f["where"](zero, x, mantissa), exponent.masked_fill_(zero, 0)
+
+
 _frexp = primitive(
     "Frexp",
     shapes=lambda x: [(x.shape, x.dtype), (x.shape, _dtypes.int32)],
     kernel=_frexp_kernel,
     gradient=lambda c, g, _: None if g is None else g / _f["exp2"](c.outputs[1].to(g.dtype)),
+    native=_frexp_of_bits,
     constant_outputs=(1,),
 )
 
