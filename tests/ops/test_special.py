@@ -458,3 +458,65 @@ def test_polynomials_of_any_number_of_elements(size: int):
     got = special.legendre_polynomial_p(clew.tensor(x), clew.tensor(n)).numpy()
     want = np.where(n < 0, 0, [sp.eval_legendre(int(max(k, 0)), v) for k, v in zip(n, x)])
     np.testing.assert_allclose(got, want, atol=1e-14)
+
+
+_UNARY = [n for n in special.__all__ if n.startswith(("airy", "bessel", "modified", "spherical"))]
+_BINARY = ["gammainc", "gammaincc", *(n for n in special.__all__ if "_polynomial_" in n)]
+
+
+def _layouts(dtype: clew.dtype) -> list[clew.Tensor]:
+    whole = clew.rand(4, 3, 2, dtype=dtype) + 0.5
+    return [
+        whole,
+        whole.permute(2, 0, 1),
+        whole[::2, :, 1],
+        whole[:0],
+        whole[0, 0, 0],
+        whole[:1, :, :1].expand(4, 3, 2),
+        whole[:, :1, :].transpose(0, 2),
+    ]
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64, clew.float16])
+@pytest.mark.parametrize("name", _UNARY)
+def test_the_short_way_of_one_argument(name: str, dtype: clew.dtype):
+    function = getattr(special, name)
+    for x in _layouts(dtype):
+        short, long = function(x), function(x.detach().requires_grad_()).detach()
+        assert clew.equal(short, long) and short.dtype is long.dtype
+        assert short.stride() == long.stride()
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64, clew.float16])
+@pytest.mark.parametrize("name", _BINARY)
+def test_the_short_way_of_two_arguments(name: str, dtype: clew.dtype):
+    function = getattr(special, name)
+    wants = (False, True) if name.startswith("gamma") else (True, False)
+    rows = [clew.rand(s, dtype=dtype) + 0.5 for s in [(), (2,), (3, 1), (1, 3, 2), (4, 1, 1)]]
+    pairs = [(x, x.flip(0) if x.dim() else x) for x in _layouts(dtype)]
+    pairs += [(a, b) for a in rows for b in rows]
+    pairs += [(rows[3], rows[1].double()), (rows[3].int() + 1, rows[1])]
+    if not name.startswith("gamma"):
+        pairs += [(x, n) for x in _layouts(dtype) for n in (3, 2.5, True, -1)]
+        pairs += [(2, x) for x in _layouts(dtype)]
+    for pair in pairs:
+        short = function(*pair)
+        leaves = [
+            x.detach().requires_grad_()
+            if w and isinstance(x, clew.Tensor) and x.is_floating_point()
+            else x
+            for x, w in zip(pair, wants)
+        ]
+        long = function(*leaves).detach()
+        assert clew.equal(short, long) and short.dtype is long.dtype
+        assert short.stride() == long.stride()
+
+
+@pytest.mark.parametrize("name", _BINARY)
+def test_the_short_way_raises_what_the_long_one_does(name: str):
+    function = getattr(special, name)
+    with pytest.raises(RuntimeError, match=f"{name}: the batch dimensions do not broadcast"):
+        function(clew.ones(2), clew.ones(3))
+    with pytest.raises(RuntimeError, match=f"{name}: expected all tensors to be on one device"):
+        function(clew.ones(2), clew.ones(2, device="meta"))
+    assert function(clew.ones(2, 1, device="meta"), clew.ones(3, device="meta")).shape == (2, 3)

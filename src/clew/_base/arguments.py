@@ -61,6 +61,8 @@ def whole(value: Any) -> int | None:
 
 def need_int(function: str, name: str, value: Any) -> int:
     """The value as an int; TypeError unless it is one or stands for one."""
+    if type(value) is int:
+        return value
     found = whole(value)
     if found is None:
         raise TypeError(f"{function}(): argument '{name}' must be int, not {type(value).__name__}")
@@ -88,6 +90,8 @@ def whole_tuple(value: Any) -> tuple[int, ...] | None:
 
     Behind the first item a bool counts as 0 or 1, as for PyTorch.
     """
+    if set(map(type, value)) == {int}:
+        return tuple(value)
     found = tuple(int(n) if k and isinstance(n, bool) else whole(n) for k, n in enumerate(value))
     return None if None in found else found  # type: ignore[return-value]
 
@@ -97,6 +101,8 @@ def need_number(function: str, name: str, value: Any, *, may_be_complex: bool = 
 
     NumPy's numbers and tensors of one element hold one.
     """
+    if type(value) is float or type(value) is int:
+        return value
     if isinstance(value, (np.number, np.bool_)) or (
         isinstance(value, Tensor) and value.numel() == 1
     ):

@@ -1,11 +1,14 @@
-"""Amounts of memory as arguments: bytes, text such as "600 MB", or a fraction."""
+"""Sizes: amounts of memory as arguments (bytes, text such as "600 MB", or a fraction), and the
+shape that shapes broadcast to.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
-__all__ = ["bytes_or_fraction"]
+__all__ = ["broadcast_sizes", "bytes_or_fraction"]
 
 _UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
 _BINARY = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -52,3 +55,26 @@ def bytes_or_fraction(who: str, name: str, value: object, *, least: int) -> int 
     if nbytes < least:
         raise ValueError(f"{who}: {name} must be at least {least} bytes; got {value!r}")
     return min(nbytes, _MOST)
+
+
+def broadcast_sizes(shapes: Sequence[Sequence[int]]) -> list[int] | None:
+    """The shape that shapes broadcast to; None where they do not.
+
+    Args:
+        shapes: at least one.
+    """
+    rank = 0
+    for shape in shapes:
+        if len(shape) > rank:
+            rank = len(shape)
+    out = [1] * rank
+    for shape in shapes:
+        d = rank - len(shape)
+        for size in shape:
+            if size != 1:
+                if out[d] == 1:
+                    out[d] = size
+                elif out[d] != size:
+                    return None
+            d += 1
+    return out

@@ -247,7 +247,8 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
         >>> clew.complex(clew.tensor([1.0]), clew.tensor([2.0]))
         tensor([1.+2.j])
     """
-    need_tensors("complex", real=real, imag=imag)
+    if not (isinstance(real, Tensor) and isinstance(imag, Tensor)):
+        need_tensors("complex", real=real, imag=imag)
     made = _C.functions["complex"](real, imag)
     return made if out is None else _into(out, made, "complex")
 
@@ -269,7 +270,8 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
         >>> clew.polar(clew.tensor([2.0]), clew.tensor([0.0]))
         tensor([2.+0.j])
     """
-    need_tensors("polar", abs=abs, angle=angle)
+    if not (isinstance(abs, Tensor) and isinstance(angle, Tensor)):
+        need_tensors("polar", abs=abs, angle=angle)
     return complex(abs * angle.cos(), abs * angle.sin(), out=out)
 
 

@@ -44,28 +44,34 @@ def cdist(
     """
     if compute_mode not in _MM_MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    if x1.dim() < 2 or x2.dim() < 2:
+    shape1, shape2 = x1.shape, x2.shape
+    if len(shape1) < 2 or len(shape2) < 2:
         raise RuntimeError(
-            f"cdist: both inputs must have at least 2 dimensions; got shapes {tuple(x1.shape)} "
-            f"and {tuple(x2.shape)}"
+            f"cdist: both inputs must have at least 2 dimensions; got shapes {tuple(shape1)} "
+            f"and {tuple(shape2)}"
         )
-    if x1.shape[-1] != x2.shape[-1]:
+    if shape1[-1] != shape2[-1]:
         raise RuntimeError(
-            f"cdist: both inputs must have rows of one size; got shapes {tuple(x1.shape)} "
-            f"and {tuple(x2.shape)}"
+            f"cdist: both inputs must have rows of one size; got shapes {tuple(shape1)} "
+            f"and {tuple(shape2)}"
         )
     if not (x1.is_floating_point() and x2.is_floating_point()):
         raise RuntimeError(f"cdist: inputs must be floating point; got {x1.dtype} and {x2.dtype}")
     if p < 0:
         raise RuntimeError(f"cdist: p must be at least 0; got {p}")
-    large = x1.shape[-2] > 25 or x2.shape[-2] > 25
-    if p == 2 and (compute_mode == _MM_MODES[1] or (compute_mode == _MM_MODES[0] and large)):
+    rows, others = shape1[-2], shape2[-2]
+    if p == 2 and (
+        compute_mode == _MM_MODES[1]
+        or (compute_mode == _MM_MODES[0] and (rows > 25 or others > 25))
+    ):
         return _euclidean(x1, x2)
-    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    if len(shape1) == 2 == len(shape2):
+        return _distances(x1.unsqueeze(0), x2.unsqueeze(0), float(p)).squeeze(0)
+    batch = broadcast_shapes(shape1[:-2], shape2[:-2])
     count = math.prod(batch)
-    one = x1.expand(*batch, *x1.shape[-2:]).reshape(count, *x1.shape[-2:])
-    two = x2.expand(*batch, *x2.shape[-2:]).reshape(count, *x2.shape[-2:])
-    return _distances(one, two, float(p)).reshape(*batch, x1.shape[-2], x2.shape[-2])
+    one = x1.expand(*batch, *shape1[-2:]).reshape(count, *shape1[-2:])
+    two = x2.expand(*batch, *shape2[-2:]).reshape(count, *shape2[-2:])
+    return _distances(one, two, float(p)).reshape(*batch, rows, others)
 
 
 def _euclidean(x1: Any, x2: Any) -> Any:

@@ -364,20 +364,30 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Tensor:
 def _chain_split(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     """Where each run of a chain of products is best split (the textbook dynamic programme)."""
     n = len(sizes) - 1
-    cost = {(i, i): 0 for i in range(n)}
+    cost = [[0] * n for _ in range(n)]
     split: dict[tuple[int, int], int] = {}
-    for length in range(2, n + 1):
-        for i in range(n - length + 1):
-            j = i + length - 1
-            options = [
-                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                for k in range(i, j)
-            ]
-            cost[i, j], split[i, j] = min(options)
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            ends = sizes[i] * sizes[j + 1]
+            least = -1
+            for k in range(i, j):
+                here = cost[i][k] + cost[k + 1][j] + ends * sizes[k + 1]
+                if least < 0 or here < least:
+                    least, split[i, j] = here, k
+            cost[i][j] = least
     return split
 
 
 def _multiply_chain(tensors: Sequence[Any]) -> Any:
+    if len(tensors) == 2:
+        return _ops.mm(*tensors)
+    if len(tensors) == 3:  # the only choice there is, without the tables
+        first, second, third = tensors
+        (m, k), (n, p) = first.shape, third.shape
+        if m * n * (k + p) < k * p * (m + n):
+            return _ops.mm(_ops.mm(first, second), third)
+        return _ops.mm(first, _ops.mm(second, third))
     split = _chain_split([t.shape[0] for t in tensors] + [tensors[-1].shape[1]])
 
     def product(i: int, j: int) -> Any:

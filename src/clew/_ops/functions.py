@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from clew import _C
@@ -11,6 +12,7 @@ from clew._base.autocast import in_float32
 from clew._base.out import write_out
 from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.promotion import can_cast, promote_types, result_type
+from clew._base.sizes import broadcast_sizes
 from clew._C import Tensor
 from clew._tensor.conversions import clone
 
@@ -179,6 +181,12 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
     >>> clew.broadcast_shapes((2, 1), (3,))
     clew.Size([2, 3])
     """
+    if set(map(type, shapes)) == {_C.Size}:  # the shapes of tensors: nothing negative
+        if shapes.count(shapes[0]) == len(shapes):
+            return shapes[0]
+        made = broadcast_sizes(shapes)
+        if made is not None:
+            return _C.Size(made)
     if any(hasattr(type(s), "__torch_function__") for s in shapes):  # those of clew.fx
         from clew._base.overriding import handle_torch_function
 
@@ -210,9 +218,9 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     shape = broadcast_shapes(*(t.shape for t in tensors))
+    rank = len(shape)
     # Ranks first: export takes the comparison of two sizes for a decision.
-    fits = (t.dim() == len(shape) and t.shape == shape for t in tensors)
-    return tuple(t if there else t.expand(shape) for t, there in zip(tensors, fits, strict=True))
+    return tuple([t if t.dim() == rank and t.shape == shape else t.expand(shape) for t in tensors])
 
 
 @asks_classes
@@ -523,14 +531,19 @@ def cross(
     >>> clew.cross(clew.tensor([1.0, 0.0, 0.0]), clew.tensor([0.0, 1.0, 0.0]))
     tensor([0., 0., 1.])
     """
-    from clew import linalg
-
     if dim is None:
         sizes = broadcast_shapes(input.shape, other.shape)
         if 3 not in sizes:
             raise RuntimeError(f"cross: no dimension of size 3 in input; got {list(sizes)}")
-        dim = list(sizes).index(3)
-    return linalg.cross(input, other, dim=dim, out=out)
+        dim = sizes.index(3)
+    return _cross_product()(input, other, dim, out)
+
+
+@functools.cache
+def _cross_product() -> Any:
+    from clew.linalg._products import cross_product
+
+    return cross_product
 
 
 @asks_classes

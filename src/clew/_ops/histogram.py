@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_int, need_number, need_tensors, whole
-from clew._base.overriding import asks_classes
+from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.results import shown_as
 from clew._C import Tensor
 from clew._ops.primitive import loops_in_vmap, without_derivative, write_out
@@ -46,8 +46,11 @@ def _check_range(function: str, low: Any, high: Any) -> None:
         raise RuntimeError(f"{function}: range of [{low}, {high}] is not finite")
 
 
-def _own_range(values: Tensor) -> tuple[Tensor, Tensor]:
-    """The range of the elements: as tensors, which an exporter records."""
+def _own_range(values: Tensor) -> tuple[Any, Any]:
+    """The range of the elements; for modes, such as exporters, as tensors."""
+    if not modes_are_on():
+        low, high = (x.item() for x in _f["aminmax"](values))
+        return (low - 1, high + 1) if low == high else (low, high)
     least, most = (x.double() for x in _f["aminmax"](values))
     same = least == most
     return _f["where"](same, least - 1, least), _f["where"](same, most + 1, most)
@@ -82,9 +85,10 @@ def histc(
     >>> clew.histc(clew.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    need_tensors("histc", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("histc", input=input)
     bins = _check_bins("histc", bins)
-    low, high = (float(need_number("histc", n, v)) for n, v in (("min", min), ("max", max)))
+    low, high = float(need_number("histc", "min", min)), float(need_number("histc", "max", max))
     if not input.is_floating_point():
         raise NotImplementedError(f"histc: input must be floating point; got {input.dtype}")
     if input.is_meta:
@@ -92,14 +96,16 @@ def histc(
     values = input.detach().reshape(-1)
     least: Any = low
     most: Any = high
-    if low == high and values.numel():
+    whole_range = low == high and values.numel() > 0
+    if whole_range:
         least, most = _own_range(values)
     elif low == high:
         least, most = low - 1, high + 1
     elif low > high:
         raise RuntimeError(f"histc: max must be larger than min; got {low} and {high}")
     _check_range("histc", least, most)
-    values = values[(values >= least) & (values <= most)]
+    if not whole_range:
+        values = values[(values >= least) & (values <= most)]
     if values.dtype in (_dtypes.float16, _dtypes.bfloat16):
         values = values.float()
     at = ((values - least) * (bins / (most - least))).long().clamp_(max=bins - 1)
@@ -131,7 +137,7 @@ def _edges(
             )
         low, high = ends[0::2], ends[1::2]
     elif points.shape[0]:
-        low, high = points.amin(0).tolist(), points.amax(0).tolist()
+        low, high = (x.tolist() for x in _f["aminmax"](points, dim=0))
     else:
         low, high = [0.0] * dims, [1.0] * dims
     edges = []
@@ -150,7 +156,6 @@ def _edges(
 def _histogram(
     function: str, input: Tensor, bins: Any, range: Any, weight: Any, density: bool
 ) -> tuple[Tensor, list[Tensor]]:
-    need_tensors(function, input=input)
     if input.dtype not in (_dtypes.float32, _dtypes.float64):
         raise NotImplementedError(f"{function}: input must be float32 or float64; got {input}")
     dims = input.shape[-1]
@@ -185,16 +190,14 @@ def _histogram(
         raise NotImplementedError(f"{function}: the bins depend on the data; got a meta tensor")
     edges, _ = _edges(function, points, bins, range, dims)
     sizes = [e.numel() - 1 for e in edges]
-    inside = _C.ones(points.shape[0], dtype=_dtypes.bool)
-    flat = _C.zeros(points.shape[0], dtype=_dtypes.int64)
+    flat: Any = None
+    inside: Any = None
     for d, e in enumerate(edges):
-        column = points[:, d].contiguous()
-        if sizes[d]:
-            inside &= (column >= e[0]) & (column <= e[-1])
-        else:
-            inside.zero_()
-        at = _f["searchsorted"](e, column, right=True) - 1
-        flat = flat * max(sizes[d], 1) + at.clamp_(0, max(sizes[d] - 1, 0))
+        column = points.select(1, d).contiguous()
+        fits = (column >= e[0]) & (column <= e[-1])
+        inside = fits if inside is None else inside & fits
+        at = (_f["searchsorted"](e, column, right=True) - 1).clamp_(0, max(sizes[d] - 1, 0))
+        flat = at if flat is None else flat * max(sizes[d], 1) + at
     total = math.prod(sizes)
     chosen = flat[inside]
     if total == 0:
@@ -239,7 +242,8 @@ def histogram(
     >>> clew.histogram(clew.tensor([1.0, 2.0, 1.0]), bins=4, range=(0.0, 3.0)).hist
     tensor([0., 2., 1., 0.])
     """
-    need_tensors("histogram", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("histogram", input=input)
     if not isinstance(bins, Tensor) and whole(bins) is None:
         raise TypeError(
             f"histogram(): argument 'bins' must be int or Tensor, not {type(bins).__name__}"

@@ -35,12 +35,15 @@ __all__ = [
 
 _f = _C.functions
 _ops = _C.ops
+_var_mean = _f["var_mean"]
 
 
 def _statistics(x: Tensor, dims: Any, keepdim: bool, eps: float) -> tuple[Tensor, Tensor]:
     """Mean and reciprocal standard deviation; of 16-bit floats in float32."""
-    half = x.dtype in (_dtypes.float16, _dtypes.bfloat16)
-    variance, mean = _f["var_mean"](x.float() if half else x, dims, correction=0, keepdim=keepdim)
+    if x.dtype not in (_dtypes.float16, _dtypes.bfloat16):
+        variance, mean = _var_mean(x, dims, correction=0, keepdim=keepdim)
+        return mean, (variance + eps).rsqrt()
+    variance, mean = _var_mean(x.float(), dims, correction=0, keepdim=keepdim)
     return mean.to(x.dtype), (variance + eps).rsqrt().to(x.dtype)
 
 
@@ -66,7 +69,8 @@ def native_layer_norm(
     >>> clew.native_layer_norm(clew.tensor([[1.0, 3.0]]), (2,), None, None, 0.0)[1:]
     (tensor([[2.]]), tensor([[1.]]))
     """
-    need_tensors("native_layer_norm", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("native_layer_norm", input=input)
     out = _f["nn.functional.layer_norm"](input, normalized_shape, weight, bias, eps)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     return out, *_statistics(input.detach(), dims, True, eps)
@@ -100,7 +104,8 @@ def native_group_norm(
     >>> clew.native_group_norm(clew.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)[1]
     tensor([[2.]])
     """
-    need_tensors("native_group_norm", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("native_group_norm", input=input)
     if input.numel() != N * C * HxW:
         raise RuntimeError(
             f"native_group_norm: input must have N * C * HxW = {N * C * HxW} elements; got "
@@ -299,12 +304,14 @@ def _chunk_cat(
         raise RuntimeError(f"_chunk_cat: num_chunks must be positive; got {num_chunks}")
     parts = []
     for t in tensors:
-        need_tensors("_chunk_cat", tensors=t)
+        if not isinstance(t, Tensor):
+            need_tensors("_chunk_cat", tensors=t)
         at = wrapped_dim("_chunk_cat", dim, t.ndim)
         if t.numel() == 0:
             raise RuntimeError("_chunk_cat: expects non-empty tensors")
         missing = -t.shape[at] % num_chunks
-        padded = _ops._constant_pad(t, [0, 0] * (t.ndim - at - 1) + [0, missing])
+        widths = [0, 0] * (t.ndim - at - 1) + [0, missing]
+        padded = _ops._constant_pad(t, widths) if missing else t
         if t.shape[:at] != tensors[0].shape[:at]:
             raise RuntimeError(
                 f"_chunk_cat: sizes before dim {dim} must be equal; got {list(t.shape)} and "

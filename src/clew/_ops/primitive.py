@@ -13,6 +13,7 @@ import numpy as np
 
 from clew import _C
 from clew._base.out import write_out
+from clew._base.sizes import broadcast_sizes
 from clew._C import Tensor
 from clew.autograd.function import Function, FunctionCtx
 from clew.utils._pytree import tree_flatten, tree_unflatten
@@ -81,7 +82,10 @@ class _Primitive(Function):
     constant_outputs: tuple[int, ...] = ()
 
     @classmethod
-    def _run(cls, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+    def _run(
+        cls, inputs: tuple[Tensor, ...], attrs: dict[str, Any], *, tried: bool = False
+    ) -> tuple[Tensor, ...]:
+        # tried: the native form gave nothing.
         specs = cls.shapes(*inputs, **attrs)
         for t in inputs:
             if t.is_meta:
@@ -89,7 +93,7 @@ class _Primitive(Function):
                     Tensor.new_empty(inputs[0], tuple(shape), dtype=dtype, device="meta")
                     for shape, dtype in specs
                 )
-        if cls.native is not None:
+        if cls.native is not None and not tried:
             made = cls.native(*inputs, **attrs)
             if made is not None:
                 return tuple(made)
@@ -241,10 +245,11 @@ def primitive(
     )
 
     def call(*inputs: Tensor, **attrs: Any) -> Any:
-        if native is not None and _C._plain(*inputs):
-            outputs = native(*inputs, **attrs)
-            if outputs is not None:
-                return outputs[0] if len(outputs) == 1 else outputs
+        if _C._plain(*inputs):
+            outputs = native(*inputs, **attrs) if native is not None else None
+            if outputs is None:
+                outputs = cls._run(inputs, attrs, tried=True)  # type: ignore[attr-defined]
+            return outputs[0] if len(outputs) == 1 else outputs
         for t in inputs:
             if not isinstance(t, Tensor):
                 raise TypeError(f"{name}(): expected Tensors; got {type(t).__name__}")
@@ -261,29 +266,44 @@ def broadcast_batch(name: str, *tensors: Tensor, core: Sequence[int]) -> tuple[T
     Raises:
         RuntimeError: the batch dims do not broadcast.
     """
-    batches = [tuple(t.shape[: t.ndim - c]) for t, c in zip(tensors, core)]
-    if all(b == batches[0] for b in batches):
+    for t, c in zip(tensors, core):
+        if t.ndim != c:
+            break
+    else:
+        return tensors  # no batch dims
+    batches = [t.shape[:-c] if c else t.shape for t, c in zip(tensors, core)]
+    first = batches[0]
+    for b in batches:
+        if b != first:
+            break
+    else:
         return tensors
-    try:
-        batch = np.broadcast_shapes(*batches)
-    except ValueError:
+    batch = broadcast_sizes(batches)
+    if batch is None:
         raise RuntimeError(
             f"{name}: the batch dimensions do not broadcast; got shapes "
             f"{', '.join(str(list(t.shape)) for t in tensors)}"
-        ) from None
-    return tuple(t.expand(*batch, *t.shape[t.ndim - c :]) for t, c in zip(tensors, core))
+        )
+    return tuple(
+        t.expand(*batch, *t.shape[-c:]) if c else t.expand(batch) for t, c in zip(tensors, core)
+    )
 
 
 def in_memory_order(function: Callable[..., Any], *tensors: Tensor, **attrs: Any) -> Any:
     """What an elementwise function makes of tensors of one shape: a tensor or a tuple of tensors,
-    whose dims lie in memory in the order of those of the first tensor that is not expanded. So the
-    core's elementwise operations have it.
+    whose dims lie in memory in the order of those of the first tensor that is not expanded, or in
+    their own order where there is none. So the core's elementwise operations have it.
     """
-    whole = next((t for t in tensors if 0 not in t.stride()), tensors[0])
-    if whole.is_contiguous():
+    for whole in tensors:
+        if whole.is_contiguous():
+            return function(*tensors, **attrs)
+        strides = whole.stride()
+        if 0 not in strides:
+            break
+    else:
         return function(*tensors, **attrs)
-    order = sorted(range(whole.ndim), key=whole.stride, reverse=True)
-    back = sorted(range(whole.ndim), key=order.__getitem__)
+    order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
+    back = sorted(range(len(order)), key=order.__getitem__)
     made = function(*(t.permute(order) for t in tensors), **attrs)
     return tuple(t.permute(back) for t in made) if isinstance(made, tuple) else made.permute(back)
 

@@ -92,11 +92,11 @@ def atleast_2d(*tensors: Any) -> Any:
     >>> clew.atleast_2d(clew.tensor([1, 2])).tolist()
     [[1, 2]]
     """
+    return _at_least("atleast_2d", tensors, _with_rows)
 
-    def one(t: Tensor) -> Tensor:
-        return t.reshape(1, 1) if t.ndim == 0 else t.unsqueeze(0) if t.ndim == 1 else t
 
-    return _at_least("atleast_2d", tensors, one)
+def _with_rows(t: Tensor) -> Tensor:
+    return t.reshape(1, 1) if t.ndim == 0 else t.unsqueeze(0) if t.ndim == 1 else t
 
 
 @asks_classes
@@ -153,12 +153,13 @@ def block_diag(*tensors: Tensor) -> Tensor:
     if len({t.dtype for t in tensors}) > 1:
         dtype = _dtype_of_blocks(tensors)
         tensors = tuple(t.to(dtype) for t in tensors)
-    blocks = [atleast_2d(t) for t in tensors]
-    width = sum(b.shape[1] for b in blocks)
-    rows, at = [], 0
-    for b in blocks:
-        rows.append(_ops._constant_pad(b, (at, width - at - b.shape[1])))
-        at += b.shape[1]
+    blocks = [_with_rows(t) for t in tensors]
+    widths = [b.shape[1] for b in blocks]
+    rows, before, behind = [], 0, sum(widths)
+    for b, width in zip(blocks, widths):
+        behind -= width
+        rows.append(_ops._constant_pad(b, (before, behind)))
+        before += width
     return _ops.cat(rows) if rows else _C.zeros(1, 0)
 
 

@@ -391,26 +391,27 @@ def renorm(
 
 def _renorm_factors(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """What each part along `dim` is multiplied with."""
-    need_tensors("renorm", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("renorm", input=input)
     p, maxnorm = need_number("renorm", "p", p), need_number("renorm", "maxnorm", maxnorm)
+    ndim = input.ndim
     if not (input.is_floating_point() or input.is_complex()):
         raise RuntimeError(f"renorm: input must be floating point or complex; got {input.dtype}")
     if p <= 0:
         raise RuntimeError(f"renorm: non-positive-norm not supported; got p={p}")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
-    if input.ndim < 2:
-        raise RuntimeError(
-            f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions"
-        )
-    at = wrapped_dim("renorm", dim, input.ndim)
-    others = tuple(d for d in range(input.ndim) if d != at)
+    if ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
+    at = wrapped_dim("renorm", dim, ndim)
+    others = [*range(at), *range(at + 1, ndim)]
     half = input.dtype in (_dtypes.float16, _dtypes.bfloat16)
     norms = _f["linalg.vector_norm"](input.float() if half else input, p, others, True)
     large = norms > maxnorm
     # Where nothing is scaled the quotient is not looked at, so it must not divide by zero.
     factors = maxnorm / (_ops.where(large, norms, 1.0) + 1e-7)
-    return _ops.where(large, factors, 1.0).to(input.dtype)
+    factors = _ops.where(large, factors, 1.0)
+    return factors if factors.dtype is input.dtype else factors.to(input.dtype)
 
 
 def renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:

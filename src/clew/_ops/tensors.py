@@ -10,7 +10,7 @@ import numpy as np
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_int, need_tensors, wrapped_dim
-from clew._base.overriding import asks_classes
+from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.results import shown_as
 from clew._base.settling import settle
 from clew._C import Tensor
@@ -309,12 +309,13 @@ def empty_permuted(
     (1, 2)
     """
     order = [int(d) for d in physical_layout]
+    dims = list(range(len(size)))
     if len(order) != len(size):
         raise RuntimeError(
             f"empty_permuted: number of dimensions in the size ({len(size)}) and in the layout "
             f"({len(order)}) must be equal"
         )
-    if sorted(order) != list(range(len(size))):
+    if order != dims and sorted(order) != dims:
         raise RuntimeError(
             f"empty_permuted: physical_layout must name each dimension once; got {order}"
         )
@@ -324,7 +325,9 @@ def empty_permuted(
         layout=layout,
         device=device,
         pin_memory=pin_memory,
-    ).permute([order.index(d) for d in range(len(order))])
+    )
+    if order != dims:
+        made = made.permute([order.index(d) for d in dims])
     return made.requires_grad_() if requires_grad else made
 
 
@@ -345,15 +348,20 @@ def nonzero_static(
     >>> clew.nonzero_static(clew.tensor([0, 5, 6]), size=3).tolist()
     [[1], [2], [-1]]
     """
-    need_tensors("nonzero_static", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("nonzero_static", input=input)
     size = need_int("nonzero_static", "size", size)
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer; got {size}")
     shape = (size, input.ndim)
     made = _C.full(shape, fill_value, dtype=_dtypes.int64, device=input.device)
     if not input.is_meta:
-        found = _C.ops.nonzero(input.detach())[:size]
-        made[: found.shape[0]] = found
+        found = _C.ops.nonzero(input.detach())
+        count = found.shape[0]
+        if count > size:
+            made.copy_(found[:size])
+        elif count:
+            made[:count] = found
     return write_out("nonzero_static", made, out)
 
 
@@ -531,7 +539,38 @@ class frexp_result(NamedTuple):
 
 def _frexp_kernel(x: Any) -> Any:
     mantissa, exponent = np.frexp(x)
-    return mantissa, np.where(np.isfinite(x), exponent, 0)
+    return mantissa, exponent * np.isfinite(x)
+
+
+# Of a dtype: integers of its width, the bits of a fraction, and the greatest exponent as stored.
+_STORED = {
+    _dtypes.float32: (_dtypes.int32, 23, 255),
+    _dtypes.float64: (_dtypes.int64, 52, 2047),
+}
+
+
+def _frexp_of_bits(x: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The parts as they are stored; None where a number is subnormal or not finite."""
+    stored = _STORED.get(x.dtype)
+    if stored is None or not x.is_contiguous() or x.is_meta or modes_are_on():
+        return None
+    x = x.detach()
+    kind, shift, last = stored
+    bits = x.view(kind)
+    # One more than is stored: 0 of what is not finite, 1 of zeros and subnormal numbers.
+    above = ((bits >> shift) + 1) & last
+    least = above.amin().item() if x.numel() else 2
+    zero = x == 0 if least == 1 else None
+    if least == 0 or (zero is not None and not (zero == (above == 1)).all()):
+        return None
+    bias = last // 2 - 1
+    mantissa = ((bits & ~(last << shift)) | (bias << shift)).view(x.dtype)
+    exponent = above - (bias + 1)
+    if kind is not _dtypes.int32:
+        exponent = exponent.int()
+    if zero is None:
+        return mantissa, exponent
+    return _f["where"](zero, x, mantissa), exponent.masked_fill_(zero, 0)
 
 
 _frexp = primitive(
@@ -539,6 +578,7 @@ _frexp = primitive(
     shapes=lambda x: [(x.shape, x.dtype), (x.shape, _dtypes.int32)],
     kernel=_frexp_kernel,
     gradient=lambda c, g, _: None if g is None else g / _f["exp2"](c.outputs[1].to(g.dtype)),
+    native=_frexp_of_bits,
     constant_outputs=(1,),
 )
 
@@ -557,12 +597,17 @@ def frexp(input: Tensor, *, out: Any = None) -> frexp_result:
     >>> clew.frexp(clew.tensor([1.0, -6.0])).mantissa
     tensor([ 0.5000, -0.7500])
     """
-    need_tensors("frexp", input=input)
-    if not input.is_floating_point():
-        raise RuntimeError(f"frexp() only supports floating-point dtypes; got {input.dtype}")
-    wide = input.float() if input.dtype is _dtypes.bfloat16 else input
-    mantissa, exponent = in_memory_order(_frexp, wide)
-    return write_out("frexp", frexp_result(mantissa.to(input.dtype), exponent), out)
+    if not isinstance(input, Tensor):
+        need_tensors("frexp", input=input)
+    dtype = input.dtype
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"frexp() only supports floating-point dtypes; got {dtype}")
+    if dtype is _dtypes.bfloat16:
+        mantissa, exponent = in_memory_order(_frexp, input.float())
+        mantissa = mantissa.to(dtype)
+    else:
+        mantissa, exponent = in_memory_order(_frexp, input)
+    return write_out("frexp", frexp_result(mantissa, exponent), out)
 
 
 @loops_in_vmap
@@ -584,7 +629,8 @@ def hash_tensor(
     >>> clew.hash_tensor(clew.tensor([1, 2]))
     tensor(3, dtype=clew.uint64)
     """
-    need_tensors("hash_tensor", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("hash_tensor", input=input)
     if input.is_complex():
         raise NotImplementedError(f"hash_tensor: input must be real; got {input.dtype}")
     if mode != 0:
@@ -601,7 +647,7 @@ def hash_tensor(
         made = input.new_empty(input.shape).sum(axes, keepdim).to(_dtypes.uint64)
         return write_out("hash_tensor", made, out)
     wide = input.detach().to(_dtypes.float64 if input.is_floating_point() else _dtypes.int64)
-    bits = np.array(wide.numpy(), order="C").view(np.uint64)
+    bits = wide.numpy().view(np.uint64)
     combine: Any = np.bitwise_xor.reduce
-    made = _C.from_numpy(np.array(combine(bits, axis=axes, keepdims=keepdim)))
+    made = _C.from_numpy(np.array(combine(bits, axis=axes, keepdims=keepdim), order="C"))
     return write_out("hash_tensor", made, out)

@@ -9,8 +9,11 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._C import Tensor
 
 __all__ = ["twofold"]
+
+_KNOWN = (_dtypes.float32, _dtypes.float64)  # the dtypes that native forms take
 
 _Gradient = Callable[[Any, tuple[Any, ...], list[Any], tuple[bool, ...]], tuple[Any, ...]]
 
@@ -44,12 +47,21 @@ def twofold(
         return _function(name, native, gradient, composed)
 
     def run(*args: Any) -> Any:
-        tensors = [a for a in args if isinstance(a, _C.Tensor)]
-        kinds = {t.dtype for t in tensors if t.is_floating_point()}
-        known = kinds == {_dtypes.float32} or kinds == {_dtypes.float64}
-        if not known or any(t.is_meta for t in tensors) or _C._vmap_depth() or _C._trace_running():
+        kind, wanted = None, False
+        for a in args:
+            if not isinstance(a, Tensor):
+                break  # numbers follow
+            dtype = a.dtype
+            if dtype is not kind and dtype.is_floating_point:
+                if kind is not None or dtype not in _KNOWN:
+                    return composed(*args)
+                kind = dtype
+            if a.is_meta:
+                return composed(*args)
+            wanted = wanted or a.requires_grad
+        if kind is None or _C._vmap_depth() or _C._trace_running():
             return composed(*args)
-        if _C.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        if wanted and _C.is_grad_enabled():
             return function().apply(*args)
         return native(*args)[0]
 
@@ -68,8 +80,8 @@ def _function(
 
     def forward(ctx: Any, *args: Any) -> Any:
         made = native(*args)
-        ctx.numbers = [a for a in args if not isinstance(a, _C.Tensor)]
-        tensors = [a for a in args if isinstance(a, _C.Tensor)]
+        ctx.numbers = [a for a in args if not isinstance(a, Tensor)]
+        tensors = [a for a in args if isinstance(a, Tensor)]
         ctx.count = len(tensors)
         ctx.save_for_backward(*tensors, *made)
         return made[0]

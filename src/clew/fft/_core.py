@@ -18,6 +18,7 @@ _LAST = (-1,)
 _REAL = (_C.float32, _C.float64)
 _COMPLEX = (_C.complex64, _C.complex128)
 _FLOATING = _REAL + _COMPLEX
+_TAKEN = {True: _REAL, False: _COMPLEX, None: _FLOATING}  # what read_input() gives back as it is
 
 
 def _is_plain(x: Any, dtypes: tuple[_C.dtype, ...]) -> bool:
@@ -27,11 +28,13 @@ def _is_plain(x: Any, dtypes: tuple[_C.dtype, ...]) -> bool:
 
 def scale_of(name: str, norm: str | None, forward: bool) -> str:
     """What an argument ``norm`` means for a transform in that direction."""
-    if norm is not None and not isinstance(norm, str):
+    if norm is None:
+        return "none" if forward else "n"
+    if not isinstance(norm, str):
         raise TypeError(f"{name}(): argument 'norm' must be str, not {type(norm).__name__}")
     if norm == "ortho":
         return "root"
-    if norm not in (None, "forward", "backward"):
+    if norm not in ("forward", "backward"):
         raise RuntimeError(
             f'{name}: Invalid normalization mode: "{norm}"; expected "forward", "backward" or '
             f'"ortho"'
@@ -77,6 +80,8 @@ def read_input(name: str, input: Tensor, *, real: bool | None) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    if input.dtype in _TAKEN[real]:
+        return input
     if real and input.is_complex():
         raise RuntimeError(f"{name}: expects a real input tensor; got {input.dtype.name}")
     if not (input.is_floating_point() or input.is_complex()):
@@ -131,14 +136,17 @@ def read_grid(name: str, input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ..
         dims = tuple(range(-len(sizes), 0))
     else:
         dims = tuple(range(-input.ndim, 0))
-    axes = tuple(_wrapped(name, d, input.ndim) for d in dims)
+    n = input.ndim
+    axes = tuple([d if -n <= d < 0 else _wrapped(name, d, n) for d in dims])
     if len(set(axes)) != len(axes):
         raise RuntimeError(f"{name}: FFT dims must be unique; got {dims}")
-    if sizes is not None and len(sizes) != len(axes):
+    if sizes is None:
+        return axes, [None] * len(axes)
+    if len(sizes) != len(axes):
         raise RuntimeError(
             f"{name}: dim and s must have the same length; got {len(axes)} and {len(sizes)}"
         )
-    return axes, [None if v == -1 else v for v in sizes or (-1,) * len(axes)]
+    return axes, [None if v == -1 else v for v in sizes]
 
 
 def shift_dims(name: str, input: Tensor, dim: Any) -> list[int]:
@@ -158,7 +166,11 @@ def need_axes(name: str, axes: tuple[int, ...]) -> None:
 
 def resize(name: str, x: Tensor, axes: tuple[int, ...], sizes: Sequence[int | None]) -> Tensor:
     """x cut or padded with zeros at the end of each axis to the sizes; None keeps."""
-    if len(axes) == 1 and sizes[0] in (None, x.shape[axes[0]]) and x.shape[axes[0]]:
+    shape = x.shape
+    for axis, size in zip(axes, sizes):
+        if size not in (None, shape[axis]) or not shape[axis]:
+            break
+    else:
         return x
     widths = [0] * (2 * max(-a for a in axes))
     for axis, size in zip(axes, sizes):

@@ -115,7 +115,8 @@ def cholesky_ex(
         tensor(1, dtype=clew.int32)
     """
     check_matrix("linalg.cholesky_ex", input, square=True)
-    need_bools("linalg.cholesky_ex", upper=upper, check_errors=check_errors)
+    if not (isinstance(upper, bool) and isinstance(check_errors, bool)):
+        need_bools("linalg.cholesky_ex", upper=upper, check_errors=check_errors)
     made = _factor(input, upper=bool(upper), name="linalg.cholesky_ex", check=check_errors)
     return write_out("linalg.cholesky_ex", CholeskyEx(*made), out)
 
@@ -147,7 +148,8 @@ def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -
 
 def _cholesky(name: str, a: Tensor, upper: bool, out: Any) -> Any:
     check_matrix(name, a, square=True)
-    need_bools(name, upper=upper)
+    if not isinstance(upper, bool):
+        need_bools(name, upper=upper)
     factor, _ = _factor(a, upper=bool(upper), name=name, check=True)
     return write_out(name, factor, out, converts=name == "cholesky")
 

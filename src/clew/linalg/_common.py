@@ -12,6 +12,7 @@ from clew._base import dtypes as _dtypes
 from clew._base.results import shown_as
 from clew._C import Tensor, eye
 
+_COMPUTED = (_dtypes.float32, _dtypes.float64, _dtypes.complex64, _dtypes.complex128)
 _LOW_PRECISION = (_dtypes.float16, _dtypes.bfloat16)
 
 
@@ -103,17 +104,20 @@ def check_inexact(name: str, t: Tensor, *, low: bool = False) -> None:
 
 def check_matrix(name: str, t: Any, argument: str = "A", *, square: bool = False) -> None:
     """Raises unless ``t`` is a batch of (square) matrices of a dtype that LAPACK has."""
-    check_tensor(name, argument, t)
-    if t.ndim < 2:
+    if not isinstance(t, Tensor):
+        check_tensor(name, argument, t)
+    shape = t.shape
+    if len(shape) < 2:
         raise RuntimeError(
             f"{name}: The input tensor {argument} must have at least 2 dimensions; got {show(t)}"
         )
-    if square and t.shape[-1] != t.shape[-2]:
+    if square and shape[-1] != shape[-2]:
         raise RuntimeError(
             f"{name}: {argument} must be batches of square matrices, but they are "
-            f"{t.shape[-2]} by {t.shape[-1]} matrices; got {show(t)}"
+            f"{shape[-2]} by {shape[-1]} matrices; got {show(t)}"
         )
-    check_inexact(name, t)
+    if t.dtype not in _COMPUTED:
+        check_inexact(name, t)
 
 
 def check_same(name: str, first: Tensor, second: Tensor) -> None:
@@ -123,7 +127,7 @@ def check_same(name: str, first: Tensor, second: Tensor) -> None:
             f"{name}: Expected both tensors to have the same dtype; got {show(first)} and "
             f"{show(second)}"
         )
-    if first.device.type != second.device.type:
+    if first.is_meta is not second.is_meta:
         raise RuntimeError(
             f"{name}: Expected all tensors to be on the same device; got {first.device} and "
             f"{second.device}"

@@ -309,9 +309,11 @@ def lu_unpack(
     """
     check_matrix("lu_unpack", LU_data, "LU_data")
     need_bools("lu_unpack", unpack_data=unpack_data, unpack_pivots=unpack_pivots)
-    empty = LU_data.new_empty((0,))
     if unpack_pivots:
         _check_pivots("lu_unpack", LU_data, LU_pivots)
+        if unpack_data and _C._plain(LU_data, LU_pivots):
+            return write_out("lu_unpack", LU(*_C.ops._lu_unpack(LU_data, LU_pivots)), out)
+    empty = LU_data.new_empty((0,))
     p = _matrix(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else empty
     result = _unpacked(LU_data, p) if unpack_data else LU(p, empty, empty)
     return write_out("lu_unpack", result, out)

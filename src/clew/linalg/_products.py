@@ -8,13 +8,16 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_int, numpy_names
 from clew._base.autocast import autocasting, lower
-from clew._base.overriding import asks_classes
+from clew._base.overriding import asks_classes, modes_are_on
 from clew._C import Tensor
 from clew._ops.primitive import Context, primitive, write_out
 
 from ._common import check_inexact, check_tensor, eye_like, show
 
 matmul: Callable[..., Tensor] = _C.functions["matmul"]
+
+_NEXT = _C.tensor([1, 2, 0], device="cpu")  # of three components, which comes next
+_FEW = 256  # elements
 
 
 @asks_classes
@@ -36,8 +39,9 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
         tensor(3.)
     """
     name = "linalg.vecdot"
-    check_tensor(name, "x", x)
-    check_tensor(name, "y", y)
+    if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+        check_tensor(name, "x", x)
+        check_tensor(name, "y", y)
     check_inexact(name, x, low=True)
     if autocasting() and out is None:
         x, y = lower(x, y)
@@ -46,7 +50,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
             f"{name}: Expected x and y to have the same dtype; got {show(x)} and {show(y)}"
         )
     # A number counts as a vector of one element.
-    ndim = max(min(x.ndim, y.ndim), 1)
+    ndim = min(x.ndim, y.ndim) or 1
     if not -ndim <= dim < ndim:
         raise IndexError(
             f"{name}: Dimension out of range; got dim {dim} for {show(x)} and {show(y)}"
@@ -98,25 +102,37 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = N
         >>> clew.linalg.cross(clew.tensor([1.0, 0.0, 0.0]), clew.tensor([0.0, 1.0, 0.0]))
         tensor([0., 0., 1.])
     """
+    return cross_product(input, other, dim, out)
+
+
+def cross_product(input: Tensor, other: Tensor, dim: int, out: Tensor | None) -> Tensor:
+    """What cross() gives, for functions that have asked already."""
     name = "linalg.cross"
-    check_tensor(name, "input", input)
-    check_tensor(name, "other", other)
-    if input.ndim != other.ndim:
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+        check_tensor(name, "input", input)
+        check_tensor(name, "other", other)
+    ndim = input.ndim
+    if ndim != other.ndim:
         raise RuntimeError(
             f"{name}: inputs must have the same number of dimensions; got {show(input)} and "
             f"{show(other)}"
         )
-    if not -input.ndim <= dim < input.ndim:
+    if not -ndim <= dim < ndim:
         raise IndexError(f"{name}: Dimension out of range; got dim {dim} for {show(input)}")
     if input.shape[dim] != 3 or other.shape[dim] != 3:
         raise RuntimeError(
             f"{name}: inputs dimension {dim} must have length 3; got {input.shape[dim]} and "
             f"{other.shape[dim]}"
         )
+    if _C._plain(input, other) and input.numel() <= _FEW and not modes_are_on():
+        # Half as many operations; of many elements they would copy too much.
+        after = input.index_select(dim, _NEXT) * other
+        before = input * other.index_select(dim, _NEXT)
+        return write_out(name, (before - after).index_select(dim, _NEXT), out)
     a, b = input.unbind(dim), other.unbind(dim)
     product = _C.functions["stack"](
         [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]],
-        dim % input.ndim,
+        dim % ndim,
     )
     return write_out(name, product, out)
 

@@ -22,8 +22,7 @@ from ._lu import _solved as _lu_solved
 from ._qr import _factors, geqrf, ormqr
 from ._qr import householder_product as _householder_product
 from ._solve import inv
-from ._svd import _pseudo_inverse
-from ._svd import svd as _svd
+from ._svd import _pseudo_inverse, _svd
 from ._svd import svdvals as _svdvals
 from ._triangular import triangular_solve
 
@@ -269,6 +268,6 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
             input.new_zeros((*batch, m, m)), _svdvals(input), input.new_zeros((*batch, n, n))
         )
     else:
-        u, s, vh = _svd(input, full_matrices=not some)
+        u, s, vh = _svd(input, full=not some, name="linalg.svd")
         result = SVDOfOld(u, s, conj_transpose(vh))
     return write_out("svd", result, out)

@@ -123,7 +123,8 @@ def solve_triangular(
                 [2.]])
     """
     name = "linalg.solve_triangular"
-    need_bools(name, upper=upper, left=left, unitriangular=unitriangular)
+    if not (isinstance(upper, bool) and isinstance(left, bool) and unitriangular is False):
+        need_bools(name, upper=upper, left=left, unitriangular=unitriangular)
     check_matrix(name, input, square=True)
     check_matrix(name, B, "B")
     check_same(name, input, B)
@@ -180,7 +181,10 @@ def triangular_solve(
     check_matrix("triangular_solve", input, "b")
     check_matrix("triangular_solve", A, square=True)
     check_same("triangular_solve", input, A)
-    need_bools("triangular_solve", upper=upper, transpose=transpose, unitriangular=unitriangular)
+    if not (isinstance(upper, bool) and isinstance(transpose, bool) and unitriangular is False):
+        need_bools(
+            "triangular_solve", upper=upper, transpose=transpose, unitriangular=unitriangular
+        )
     if A.shape[-1] != input.shape[-2]:
         raise RuntimeError(
             "triangular_solve: the rows of b must be as many as A has; got "

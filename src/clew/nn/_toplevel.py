@@ -369,7 +369,8 @@ _PADDINGS = ("zeros", "border", "reflection")
 def _grid_sampler(
     name: str, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool, dims: Any
 ) -> Tensor:
-    need_tensors(name, input=input, grid=grid)
+    if not (isinstance(input, Tensor) and isinstance(grid, Tensor)):
+        need_tensors(name, input=input, grid=grid)
     if dims is not None and input.ndim != dims:
         raise RuntimeError(f"{name}: input must have {dims} dimensions; got {list(input.shape)}")
     return F.grid_sample(

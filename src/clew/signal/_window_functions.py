@@ -228,7 +228,7 @@ def kaiser_window(
     need_numbers("kaiser_window", beta=beta)
     return _sampled(
         "kaiser_window",
-        lambda k, last: kaiser_points(k, last, float(beta)),
+        lambda k, last: kaiser_points(k, last, float(beta), dtype),
         window_length,
         periodic,
         dtype,

@@ -371,7 +371,7 @@ def kaiser(
         raise ValueError(f"kaiser: beta must not be negative; got {beta}")
     return _sampled(
         "kaiser",
-        lambda k, last: kaiser_points(k, last, beta),
+        lambda k, last: kaiser_points(k, last, beta, dtype),
         M,
         sym,
         dtype,

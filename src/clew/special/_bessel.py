@@ -142,10 +142,12 @@ _ARGUMENTS = """
         """
 
 
-def _public(name: str, doc: str, example: str, function: Any, **attrs: Any) -> Any:
+def _public(
+    name: str, doc: str, example: str, function: Any, core: Any = None, **attrs: Any
+) -> Any:
     argument = "input" if name.startswith(("bessel", "modified")) else "x"
     doc += _ARGUMENTS.format(argument=argument) + example
-    return unary(__name__, name, doc, function, argument, **attrs)
+    return unary(__name__, name, doc, function, argument, core, **attrs)
 
 
 airy_ai = _public(
@@ -155,6 +157,7 @@ airy_ai = _public(
         tensor([0.3550, 0.1353])
     """,
     _airy,
+    _C.ops._airy_ai,
     derivative=0,
 )
 bessel_j0 = _public(
@@ -164,6 +167,7 @@ bessel_j0 = _public(
         tensor([1.0000, 0.7652])
     """,
     _j,
+    _C.ops._bessel_j0,
     order=0,
 )
 bessel_j1 = _public(
@@ -173,6 +177,7 @@ bessel_j1 = _public(
         tensor([0.0000, 0.4401])
     """,
     _j,
+    _C.ops._bessel_j1,
     order=1,
 )
 bessel_y0 = _public(
@@ -182,6 +187,7 @@ bessel_y0 = _public(
         tensor([0.0883, 0.5104])
     """,
     _y,
+    _C.ops._bessel_y0,
     order=0,
 )
 bessel_y1 = _public(
@@ -191,6 +197,7 @@ bessel_y1 = _public(
         tensor([-0.7812, -0.1070])
     """,
     _y,
+    _C.ops._bessel_y1,
     order=1,
 )
 modified_bessel_i0 = _public(
@@ -200,6 +207,7 @@ modified_bessel_i0 = _public(
         tensor([1.0000, 1.2661])
     """,
     _C.functions["special.i0"],
+    core=_C.functions["special.i0"],
 )
 modified_bessel_i1 = _public(
     "modified_bessel_i1",
@@ -208,6 +216,7 @@ modified_bessel_i1 = _public(
         tensor([0.0000, 0.5652])
     """,
     _C.functions["special.i1"],
+    core=_C.functions["special.i1"],
 )
 modified_bessel_k0 = _public(
     "modified_bessel_k0",
@@ -252,5 +261,6 @@ spherical_bessel_j0 = _public(
         tensor([1.0000, 0.8415])
     """,
     _spherical,
+    _C.ops._spherical_bessel_j0,
     order=0,
 )

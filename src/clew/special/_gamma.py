@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from clew import _C
 from clew._base.out import check_castable
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew._ops.primitive import Context
-from clew.special._elementwise import elementwise, evaluate, only_in
+from clew.special._elementwise import COMPUTED, elementwise, evaluate, only_in
 
 __all__ = ["gammainc", "gammaincc", "igamma", "igamma_", "igammac", "igammac_"]
 
@@ -35,6 +38,16 @@ _igammac = elementwise(
 )
 
 
+def _short(core: Callable[[Tensor, Tensor], Tensor], a: Any, x: Any) -> Tensor | None:
+    """What the core's operation makes of arguments that it takes as they are."""
+    if not (_C._plain(a, x) and a.dtype in COMPUTED and a.dtype is x.dtype):
+        return None
+    try:
+        return core(a, x)  # which broadcasts
+    except RuntimeError:
+        return None  # evaluate() says what is wrong
+
+
 @asks_classes
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularized lower incomplete gamma function:
@@ -54,6 +67,9 @@ def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
         >>> clew.igamma(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 1.0]))
         tensor([0.6321, 0.2642])
     """
+    made = _short(_C.ops._gammainc, input, other) if out is None else None
+    if made is not None:
+        return made
     return evaluate("gammainc", _igamma, input, other, out=out, numbers=False)
 
 
@@ -75,6 +91,9 @@ def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
         >>> clew.igammac(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 1.0]))
         tensor([0.3679, 0.7358])
     """
+    made = _short(_C.ops._gammaincc, input, other) if out is None else None
+    if made is not None:
+        return made
     return evaluate("gammaincc", _igammac, input, other, out=out, numbers=False)
 
 

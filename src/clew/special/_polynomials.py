@@ -13,7 +13,7 @@ from typing import Any
 from clew import _C
 from clew._C import Tensor
 from clew._ops.primitive import Context
-from clew.special._elementwise import elementwise, evaluate, published
+from clew.special._elementwise import as_they_are, elementwise, evaluate, published
 
 __all__ = [
     "chebyshev_polynomial_t",
@@ -83,7 +83,12 @@ _DOC = """{what}; 0 where n is negative.
 
 
 def _public(name: str, what: str, example: str) -> Callable[..., Tensor]:
+    family = _FAMILIES[name]
+
     def call(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
+        ready = as_they_are(x, n) if out is None else None
+        if ready is not None:
+            return _C.ops._polynomial(*ready, family, 0)
         return evaluate(name, _polynomial, x, n, out=out, family=name, derivative=0)
 
     return published(call, __name__, name, _DOC.format(what=what, name=name, example=example))

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import clew
+from clew._base import dtypes as _dtypes
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._ops.twofold import twofold
@@ -134,30 +135,32 @@ def grid_sample(
             f"'reflection', but got: '{padding_mode}'"
         )
     align = bool(align_corners)
-    n = input.dim() - 2
-    if n not in (2, 3) or grid.dim() != input.dim():
+    shape, places = input.shape, grid.shape
+    n = len(shape) - 2
+    if n not in (2, 3) or len(places) != n + 2:
         raise RuntimeError(
-            f"grid_sample: input and grid must both be 4-d or both 5-d; got {tuple(input.shape)} "
-            f"and {tuple(grid.shape)}"
+            f"grid_sample: input and grid must both be 4-d or both 5-d; got {tuple(shape)} "
+            f"and {tuple(places)}"
         )
-    if grid.shape[0] != input.shape[0] or grid.shape[-1] != n:
+    if places[0] != shape[0] or places[-1] != n:
         raise RuntimeError(
             f"grid_sample: grid must have input's batch size and a last dim of {n}; got "
-            f"{tuple(input.shape)} and {tuple(grid.shape)}"
+            f"{tuple(shape)} and {tuple(places)}"
         )
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sample(): bicubic interpolation only supports 4D input")
-    spatial = [int(s) for s in input.shape[2:]]
+    spatial = shape[2:]
     if 0 in spatial:
         raise RuntimeError("grid_sample: input must have non-empty spatial dims")
-    if input.dtype != grid.dtype:
+    dtype = input.dtype
+    if dtype is not grid.dtype:
         raise RuntimeError(
             "grid_sampler(): expected input and grid to have same dtype, but input has "
-            f"{input.dtype} and grid has {grid.dtype}"
+            f"{dtype} and grid has {grid.dtype}"
         )
-    if input.dtype in (clew.float16, clew.bfloat16):
+    if dtype in _HALF:
         wide = grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners)
-        return wide.to(input.dtype)
+        return wide.to(dtype)
     if math.prod(spatial) >= 1 << 31:  # more than the native form's indices hold
         return _composed_samples(input, grid, mode, padding_mode, align)
     return _samples(input, grid, mode, padding_mode, align)
@@ -184,12 +187,13 @@ def _composed_samples(input: Any, grid: Any, mode: str, padding_mode: str, align
     return out.reshape(batch, channels, *grid.shape[1:-1])
 
 
+_HALF = (_dtypes.float16, _dtypes.bfloat16)
 _GRID_MODES, _GRID_PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
 def _native_samples(input: Any, grid: Any, mode: str, padding_mode: str, align: bool) -> tuple[Any]:
-    kind = _GRID_MODES.index(mode), _GRID_PADDINGS.index(padding_mode)
-    return (_sample(input, grid, *kind, align),)
+    kind, padding = _GRID_MODES.index(mode), _GRID_PADDINGS.index(padding_mode)
+    return (_sample(input, grid, kind, padding, align),)
 
 
 def _native_samples_gradient(

@@ -22,8 +22,8 @@ def _check_reduction(reduction: str) -> None:
 
 def _check_classes(name: str, target: Any, least: int, classes: int) -> None:
     # Under vmap gather refuses what is out of bounds.
-    if target.numel() and target.device.type != "meta" and not _C._vmap_depth():
-        low, high = target.min().item(), target.max().item()
+    if target.numel() and not target.is_meta and not _C._vmap_depth():
+        low, high = (x.item() for x in target.aminmax())
         if low < least or high >= classes:
             bad = low if low < least else high
             raise RuntimeError(
@@ -409,13 +409,14 @@ def multi_margin_loss(
             f"{weight.numel()}"
         )
     _check_classes("multi_margin_loss", target, 0, classes)
-    right = rows.gather(1, target.unsqueeze(1))
+    place = target.unsqueeze(1)
+    right = rows.gather(1, place)
     gap = (margin - right + rows).clamp(min=0)
     if p == 2:
         gap = gap * gap
     if weight is not None:
         gap = gap * weight[target].unsqueeze(1)
-    others = clew.ones_like(rows, requires_grad=False).scatter(1, target.unsqueeze(1), 0.0)
+    others = clew.ones_like(rows, requires_grad=False).scatter(1, place, 0.0)
     loss = (gap * others).sum(1) / classes
     return _reduced(loss.squeeze(0) if single else loss, reduction)
 

@@ -7,14 +7,16 @@ from typing import Any
 import clew
 from clew._base.arguments import need_int, need_tensors
 from clew._base.overriding import asks_classes
+from clew._C import Tensor
 
 
 def _channels_last(x: Any) -> bool:
-    """Whether images or volumes lie with their channels last, which results keep."""
+    """Whether images or volumes that are not contiguous lie with their channels last, which results
+    keep.
+    """
     formats = {4: clew.channels_last, 5: clew.channels_last_3d}
-    if x.dim() not in formats or x.is_contiguous():
-        return False
-    return bool(x.is_contiguous(memory_format=formats[x.dim()]))
+    kept = formats.get(x.dim())
+    return kept is not None and bool(x.is_contiguous(memory_format=kept))
 
 
 @asks_classes
@@ -36,7 +38,8 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
         >>> clew.nn.functional.pixel_shuffle(x, 2).tolist()
         [[[[1, 2], [3, 4]]]]
     """
-    need_tensors("pixel_shuffle", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("pixel_shuffle", input=input)
     r = need_int("pixel_shuffle", "upscale_factor", upscale_factor)
     if input.dim() < 3:
         raise RuntimeError(f"pixel_shuffle: input must have at least 3 dims; got {input.dim()}")
@@ -48,13 +51,11 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
             f"pixel_shuffle: channels must be divisible by the square of upscale_factor; got {c} "
             f"and {r}"
         )
-    if _channels_last(input):
+    if not input.is_contiguous() and _channels_last(input):
         x = input.permute(0, 2, 3, 1).reshape(*lead, h, w, c // (r * r), r, r)
         x = x.permute(0, 1, 4, 2, 5, 3).reshape(*lead, h * r, w * r, c // (r * r))
         return x.permute(0, 3, 1, 2)
-    k = len(lead)
-    x = input.reshape(*lead, c // (r * r), r, r, h, w)
-    x = x.permute(*range(k), k, k + 3, k + 1, k + 4, k + 2)
+    x = input.reshape(*lead, c // (r * r), r, r, h, w).movedim((-2, -1), (-4, -2))
     return x.reshape(*lead, c // (r * r), h * r, w * r)
 
 
@@ -74,7 +75,8 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> clew.Tensor:
         >>> clew.nn.functional.pixel_unshuffle(x, 2).flatten().tolist()
         [1, 2, 3, 4]
     """
-    need_tensors("pixel_unshuffle", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("pixel_unshuffle", input=input)
     r = need_int("pixel_unshuffle", "downscale_factor", downscale_factor)
     if input.dim() < 3:
         raise RuntimeError(f"pixel_unshuffle: input must have at least 3 dims; got {input.dim()}")
@@ -86,13 +88,11 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> clew.Tensor:
             f"pixel_unshuffle: height and width must be divisible by downscale_factor; got {h}, "
             f"{w} and {r}"
         )
-    if _channels_last(input):
+    if not input.is_contiguous() and _channels_last(input):
         x = input.permute(0, 2, 3, 1).reshape(*lead, h // r, r, w // r, r, c)
         x = x.permute(0, 1, 3, 5, 2, 4).reshape(*lead, h // r, w // r, c * r * r)
         return x.permute(0, 3, 1, 2)
-    k = len(lead)
-    x = input.reshape(*lead, c, h // r, r, w // r, r)
-    x = x.permute(*range(k), k, k + 2, k + 4, k + 1, k + 3)
+    x = input.reshape(*lead, c, h // r, r, w // r, r).movedim((-4, -2), (-2, -1))
     return x.reshape(*lead, c * r * r, h // r, w // r)
 
 
@@ -114,7 +114,8 @@ def channel_shuffle(input: Any, groups: int) -> clew.Tensor:
         >>> clew.nn.functional.channel_shuffle(x, 2).flatten().tolist()
         [0, 2, 1, 3]
     """
-    need_tensors("channel_shuffle", input=input)
+    if not isinstance(input, Tensor):
+        need_tensors("channel_shuffle", input=input)
     groups = need_int("channel_shuffle", "groups", groups)
     if input.dim() < 3:
         raise RuntimeError(
@@ -130,7 +131,7 @@ def channel_shuffle(input: Any, groups: int) -> clew.Tensor:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
-    if _channels_last(input):
+    if not input.is_contiguous() and _channels_last(input):
         x = input.movedim(1, -1).reshape(n, *rest, groups, c // groups)
         return x.transpose(-1, -2).contiguous().reshape(n, *rest, c).movedim(-1, 1)
     x = input.reshape(n, groups, c // groups, *rest).transpose(1, 2).contiguous()

@@ -13,6 +13,9 @@ from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
 from ._core import private
+from ._pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+
+_AREA = adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 _resample_line = private("_resample")
 
@@ -386,10 +389,7 @@ def interpolate(
     sizes, scales = _resized(input, size, scale_factor, recompute_scale_factor)
     _check_interpolated(input, sizes, mode, antialias)
     if mode == "area":
-        from . import _pool
-
-        pools = _pool.adaptive_avg_pool1d, _pool.adaptive_avg_pool2d, _pool.adaptive_avg_pool3d
-        return pools[len(sizes) - 1](input, sizes)
+        return _AREA[len(sizes) - 1](input, sizes)
     # Channels that lie last stay last.
     last = not input.is_contiguous() and input.dim() > 3 and input.movedim(1, -1).is_contiguous()
     if mode in ("nearest", "nearest-exact"):
