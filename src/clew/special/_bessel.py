@@ -225,6 +225,7 @@ modified_bessel_k0 = _public(
         tensor([0.4210, 0.1139])
     """,
     _k,
+    _C.ops._bessel_k0,
     order=0,
 )
 modified_bessel_k1 = _public(
@@ -234,6 +235,7 @@ modified_bessel_k1 = _public(
         tensor([0.6019, 0.1399])
     """,
     _k,
+    _C.ops._bessel_k1,
     order=1,
 )
 scaled_modified_bessel_k0 = _public(
@@ -243,6 +245,7 @@ scaled_modified_bessel_k0 = _public(
         tensor([1.1445, 0.8416])
     """,
     _ke,
+    _C.ops._bessel_k0e,
     order=0,
 )
 scaled_modified_bessel_k1 = _public(
@@ -252,6 +255,7 @@ scaled_modified_bessel_k1 = _public(
         tensor([1.6362, 1.0335])
     """,
     _ke,
+    _C.ops._bessel_k1e,
     order=1,
 )
 spherical_bessel_j0 = _public(
