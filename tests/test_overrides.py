@@ -322,7 +322,10 @@ class Operator:
     "name",
     "linalg.cholesky linalg.eigh linalg.solve linalg.svd linalg.qr linalg.solve_triangular "
     "linalg.inv linalg.det logdet cholesky inverse pinverse clone detach equal numel diff cdist "
-    "quantile unique complex isin stft tensordot trace".split(),
+    "quantile unique complex isin stft tensordot trace trapz unsafe_chunk as_strided_scatter "
+    "t_copy layer_norm embedding_bag nn.functional.grid_sample nn.functional.ctc_loss "
+    "nn.functional.soft_margin_loss nn.functional.triplet_margin_loss nn.functional.max_unpool2d "
+    "nn.functional.fractional_max_pool3d".split(),
 )
 def test_functions_written_in_python_ask_classes_that_are_no_tensors(name):
     function = operator.attrgetter(name)(clew)
@@ -396,3 +399,36 @@ def test_functions_that_ask_pass_errors_and_arguments_on() -> None:
         _C.Asking(len, len)
     with pytest.raises(TypeError):
         _C.Asking()
+
+
+@pytest.mark.parametrize(
+    "call, parameter, got",
+    [
+        (lambda f: f.cdist([[1.0]], f.ones(1, 1)), "x1", "list"),
+        (lambda f: f.cdist(f.ones(1, 1), np.ones((1, 1))), "x2", r"numpy\.ndarray"),
+        (lambda f: f.trace(3), "input", "int"),
+        (lambda f: f.nn.functional.grid_sample(None, f.ones(1)), "input", "NoneType"),
+        (lambda f: f.nn.functional.ctc_loss((1.0,), f.ones(1), (1,), (1,)), "log_probs", "tuple"),
+    ],
+)
+def test_an_argument_that_should_be_a_tensor_is_named(call, parameter, got) -> None:
+    with pytest.raises(TypeError, match=rf"\(\): argument '{parameter}' must be Tensor, not {got}"):
+        call(clew)
+
+
+def test_other_missing_attributes_stay_as_they_are() -> None:
+    class Lacking:
+        pass
+
+    lacking = Lacking()
+    asking = _C.Asking(lambda x, y: x.nothing_of_a_tensor, lambda *args: None)
+    with pytest.raises(AttributeError, match="nothing_of_a_tensor"):
+        asking(lacking, 1)
+    inner = _C.Asking(lambda x, y: lacking.shape, lambda *args: None)  # no argument lacks it
+    with pytest.raises(AttributeError, match="shape"):
+        inner(1, 2)
+    keyword = _C.Asking(lambda x, *, y: y.shape, lambda *args: None)
+    with pytest.raises(AttributeError, match="shape"):
+        keyword(1, y=lacking)
+    with pytest.raises(TypeError, match="argument 'x' must be Tensor, not Lacking$"):
+        _C.Asking(lambda x, y: x.shape, lambda *args: None)(lacking, 2)

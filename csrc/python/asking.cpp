@@ -4,6 +4,7 @@
 // function that it calls.
 #include <structmember.h>
 
+#include "python/match.h"
 #include "python/overrides.h"
 
 namespace clew::python {
@@ -19,12 +20,62 @@ struct Asking {
 };
 PyTypeObject* asking_type = nullptr;
 
+// The function's own code, below those that only pass arguments on.
+Ref code_of(PyObject* function) {
+  Ref own(Py_NewRef(function));
+  while (PyObject* inner = PyObject_GetAttrString(own.get(), "__wrapped__")) own = Ref(inner);
+  PyErr_Clear();
+  Ref code(PyObject_GetAttrString(own.get(), "__code__"));
+  if (!code) PyErr_Clear();
+  return code;
+}
+// The name of parameter i; empty where it has none, or may be left out.
+std::string required_name(PyObject* function, Py_ssize_t i) {
+  const Ref code = code_of(function);
+  if (!code || !PyCode_Check(code.get())) return {};
+  if (i >= reinterpret_cast<PyCodeObject*>(code.get())->co_argcount) return {};
+  const Ref names(PyObject_GetAttrString(code.get(), "co_varnames"));
+  const char* name = names ? PyUnicode_AsUTF8(PyTuple_GetItem(names.get(), i)) : nullptr;
+  if (!name) PyErr_Clear();
+  return name ? name : "";
+}
+// An argument that lacks an attribute which tensors have should have been one: in place of the
+// AttributeError that is set, a TypeError that names the argument.
+void explain_missing_attribute(const Asking* a, PyObject* const* args, Py_ssize_t n) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const Ref object(value ? PyObject_GetAttrString(value, "obj") : nullptr);
+  const Ref name(value ? PyObject_GetAttrString(value, "name") : nullptr);
+  PyErr_Clear();
+  if (object && name && PyUnicode_Check(name.get()) && !is_tensor(object.get()) &&
+      PyObject_HasAttr(reinterpret_cast<PyObject*>(tensor_type), name.get())) {
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      if (args[i] != object.get()) continue;
+      const std::string parameter = required_name(a->function, i);
+      if (parameter.empty()) break;
+      const Ref own(PyObject_GetAttrString(a->function, "__name__"));
+      PyErr_Format(PyExc_TypeError, "%S(): argument '%s' must be Tensor, not %s%s", own.get(),
+                   parameter.c_str(), Py_TYPE(args[i])->tp_name, way_to_tensor(args[i]));
+      Py_XDECREF(type);
+      Py_XDECREF(value);
+      Py_XDECREF(trace);
+      return;
+    }
+  }
+  PyErr_Restore(type, value, trace);
+}
+
 PyObject* asking_call(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const auto* a = reinterpret_cast<Asking*>(self);
     const Py_ssize_t given = PyVectorcall_NARGS(n);
-    if (!any_override(args, given + (names ? PyTuple_GET_SIZE(names) : 0)))
-      return PyObject_Vectorcall(a->function, args, n, names);
+    if (!any_override(args, given + (names ? PyTuple_GET_SIZE(names) : 0))) {
+      PyObject* made = PyObject_Vectorcall(a->function, args, n, names);
+      if (!made && PyErr_ExceptionMatches(PyExc_AttributeError))
+        explain_missing_attribute(a, args, given);
+      return made;
+    }
     const auto [positional, keywords] = as_tuple_and_dict(args, given, names);
     return PyObject_CallFunctionObjArgs(a->ask, self, a->function, positional.get(), keywords.get(),
                                         nullptr);

@@ -7,6 +7,12 @@
 
 namespace clew::python {
 
+const char* way_to_tensor(PyObject* v) {
+  const bool numbers = is_numpy_array(v) || PyList_Check(v) || PyTuple_Check(v) ||
+                       PyFloat_Check(v) || PyLong_Check(v) || PyComplex_Check(v);
+  return numbers ? "; clew.tensor() makes one of it" : "";
+}
+
 namespace {
 
 bool is_number(PyObject* o) {
@@ -105,9 +111,7 @@ const char* way_out(ParamKind wanted, PyObject* v) {
   if (wanted == ParamKind::DType) return "; such as clew.float32";
   const bool tensor = wanted == ParamKind::Tensor || wanted == ParamKind::OptTensor ||
                       wanted == ParamKind::Operand || wanted == ParamKind::TensorList;
-  const bool numbers = is_numpy_array(v) || PyList_Check(v) || PyTuple_Check(v) ||
-                       PyFloat_Check(v) || PyLong_Check(v) || PyComplex_Check(v);
-  return tensor && numbers ? "; clew.tensor() makes one of it" : "";
+  return tensor ? way_to_tensor(v) : "";
 }
 
 // Why v, argument i, does not fit p: the element at fault where p is a list.

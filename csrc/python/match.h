@@ -24,6 +24,8 @@ struct Bound {
 // null.
 bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_ssize_t nargs,
            PyObject* kwnames, Bound& b, bool strict, std::string* why);
+// For a message that wants a tensor: how to make one of v; nothing where that is not plain.
+const char* way_to_tensor(PyObject* v);
 // What came, for a message: (float32[2, 3], int, dim=str).
 std::string describe_arguments(PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
 

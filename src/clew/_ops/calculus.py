@@ -107,6 +107,7 @@ def trapezoid(
     return _as_given((_sums(values, axis) * steps).sum(axis) / 2, y, x)
 
 
+@asks_classes
 @numpy_names
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along ``dim`` by the trapezoid rule; another name of :func:`trapezoid`.

@@ -7,6 +7,7 @@ from typing import Any
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.arguments import need_tensors
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew._ops.primitive import write_out
 
@@ -51,6 +52,7 @@ def _slice(t: Tensor, dim: int, start: int | None, end: int | None, step: int) -
     return _C.ops._slice(t, dim, first, last, step)
 
 
+@asks_classes
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The input, copied.
 
@@ -61,6 +63,7 @@ def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _copied("alias_copy", input, out)
 
 
+@asks_classes
 def as_strided_copy(
     input: Tensor,
     size: Any,
@@ -84,6 +87,7 @@ def as_strided_copy(
     return _copied("as_strided_copy", input.as_strided(size, stride, storage_offset), out)
 
 
+@asks_classes
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The input without history, copied.
 
@@ -94,6 +98,7 @@ def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _copied("detach_copy", input.detach(), out)
 
 
+@asks_classes
 def diagonal_copy(
     input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, out: Tensor | None = None
 ) -> Tensor:
@@ -112,6 +117,7 @@ def diagonal_copy(
     return _copied("diagonal_copy", input.diagonal(offset, dim1, dim2), out)
 
 
+@asks_classes
 def expand_copy(
     input: Tensor, size: Any, *, implicit: bool = False, out: Tensor | None = None
 ) -> Tensor:
@@ -124,6 +130,7 @@ def expand_copy(
     return _copied("expand_copy", input.expand(size), out)
 
 
+@asks_classes
 def permute_copy(input: Tensor, dims: Any, *, out: Tensor | None = None) -> Tensor:
     """The input with its dimensions in another order, copied.
 
@@ -134,6 +141,7 @@ def permute_copy(input: Tensor, dims: Any, *, out: Tensor | None = None) -> Tens
     return _copied("permute_copy", input.permute(dims), out)
 
 
+@asks_classes
 def select_copy(input: Tensor, dim: int, index: int, *, out: Tensor | None = None) -> Tensor:
     """One index of a dimension, copied.
 
@@ -149,6 +157,7 @@ def select_copy(input: Tensor, dim: int, index: int, *, out: Tensor | None = Non
     return _copied("select_copy", input.select(dim, index), out)
 
 
+@asks_classes
 def slice_copy(
     input: Tensor,
     dim: int = 0,
@@ -174,6 +183,7 @@ def slice_copy(
     return _copied("slice_copy", _slice(input, dim, start, end, step), out)
 
 
+@asks_classes
 def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The input without dimensions of size 1, copied.
 
@@ -184,6 +194,7 @@ def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -
     return _copied("squeeze_copy", input.squeeze() if dim is None else input.squeeze(dim), out)
 
 
+@asks_classes
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The transposed matrix, copied.
 
@@ -194,6 +205,7 @@ def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _copied("t_copy", input.t(), out)
 
 
+@asks_classes
 def transpose_copy(input: Tensor, dim0: int, dim1: int, *, out: Tensor | None = None) -> Tensor:
     """The input with two dimensions exchanged, copied.
 
@@ -209,6 +221,7 @@ def transpose_copy(input: Tensor, dim0: int, dim1: int, *, out: Tensor | None = 
     return _copied("transpose_copy", input.transpose(dim0, dim1), out)
 
 
+@asks_classes
 def unfold_copy(
     input: Tensor, dimension: int, size: int, step: int, *, out: Tensor | None = None
 ) -> Tensor:
@@ -230,6 +243,7 @@ def unfold_copy(
     return _copied("unfold_copy", input.unfold(dimension, size, step), out)
 
 
+@asks_classes
 def unsqueeze_copy(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """The input with a new dimension of size 1, copied.
 
@@ -240,6 +254,7 @@ def unsqueeze_copy(input: Tensor, dim: int, *, out: Tensor | None = None) -> Ten
     return _copied("unsqueeze_copy", input.unsqueeze(dim), out)
 
 
+@asks_classes
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Pairs as complex numbers, copied.
 
@@ -250,6 +265,7 @@ def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _copied("view_as_complex_copy", _f["view_as_complex"](input), out)
 
 
+@asks_classes
 def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers as pairs, copied.
 
@@ -260,6 +276,7 @@ def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _copied("view_as_real_copy", _f["view_as_real"](input), out)
 
 
+@asks_classes
 def view_copy(input: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
     """The input in another shape (or read as another dtype), copied.
 
@@ -272,6 +289,7 @@ def view_copy(input: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
     return _copied("view_copy", input.reshape(size), out)
 
 
+@asks_classes
 def split_copy(
     input: Tensor, split_size: Any, dim: int = 0, *, out: Any = None
 ) -> tuple[Tensor, ...] | None:
@@ -289,6 +307,7 @@ def split_copy(
     return _copied("split_copy", input.split(split_size, dim), out)
 
 
+@asks_classes
 def split_with_sizes_copy(
     input: Tensor, split_sizes: Any, dim: int = 0, *, out: Any = None
 ) -> tuple[Tensor, ...] | None:
@@ -306,6 +325,7 @@ def split_with_sizes_copy(
     return _copied("split_with_sizes_copy", input.split_with_sizes(split_sizes, dim), out)
 
 
+@asks_classes
 def unbind_copy(input: Tensor, dim: int = 0, *, out: Any = None) -> tuple[Tensor, ...] | None:
     """The parts along a dimension, copied; nothing when they go to ``out``.
 

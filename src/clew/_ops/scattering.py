@@ -252,6 +252,7 @@ def diagonal_scatter(
     return _written("diagonal_scatter", made, out)
 
 
+@asks_classes
 def as_strided_scatter(
     input: Tensor,
     src: Tensor,

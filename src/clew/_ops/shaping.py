@@ -265,6 +265,7 @@ def narrow_copy(
     return _written("narrow_copy", _ops._contiguous(input.narrow(dim, start, length)), out)
 
 
+@asks_classes
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """Adds elements of one value around the input; see :func:`clew.nn.functional.pad`.
 
@@ -274,6 +275,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     return _ops._constant_pad(input, pad, value)
 
 
+@asks_classes
 def embedding(
     weight: Tensor,
     indices: Tensor,
@@ -294,6 +296,7 @@ def embedding(
 
 
 # PyTorch's do not say that the parts share memory; here they say so, and are safe.
+@asks_classes
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of a tensor's pieces along a dim, as `chunk` gives them.
 
@@ -309,6 +312,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     return parts
 
 
+@asks_classes
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of a tensor's pieces along a dim, as `split` gives them.
 
@@ -324,6 +328,7 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
     return parts
 
 
+@asks_classes
 def unsafe_split_with_sizes(
     input: Tensor, split_sizes: Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from clew import _C
 from clew._base.arguments import need_int, need_tensors
+from clew._base.overriding import asks_classes
 from clew._C import Tensor
 
 from . import functional as F
@@ -49,6 +50,7 @@ def _reduction(name: str, reduction: int) -> str:
     return _REDUCTIONS[reduction]
 
 
+@asks_classes
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """The maxima of output_size parts of the last dimension, and where they lie.
 
@@ -58,6 +60,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
     return F.adaptive_max_pool1d_with_indices(input, output_size)
 
 
+@asks_classes
 def max_pool1d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -78,6 +81,7 @@ def max_pool1d_with_indices(
     )
 
 
+@asks_classes
 def rrelu(
     input: Tensor,
     lower: float = 1 / 8,
@@ -134,6 +138,7 @@ def rrelu_(
     return F.rrelu(input, lower, upper, training, True)
 
 
+@asks_classes
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -152,6 +157,7 @@ def layer_norm(
     return F.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
+@asks_classes
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -170,6 +176,7 @@ def group_norm(
     return F.group_norm(input, num_groups, weight, bias, eps)
 
 
+@asks_classes
 def batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -192,6 +199,7 @@ def batch_norm(
     return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
+@asks_classes
 def instance_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -216,6 +224,7 @@ def instance_norm(
     )
 
 
+@asks_classes
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -236,6 +245,7 @@ def binary_cross_entropy_with_logits(
     )
 
 
+@asks_classes
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
 ) -> Tensor:
@@ -251,6 +261,7 @@ def cosine_embedding_loss(
     return F.cosine_embedding_loss(input1, input2, target, margin, reduction=how)
 
 
+@asks_classes
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -272,6 +283,7 @@ def ctc_loss(
     return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, how, zero_infinity)
 
 
+@asks_classes
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1
 ) -> Tensor:
@@ -286,6 +298,7 @@ def hinge_embedding_loss(
     return F.hinge_embedding_loss(input, target, margin, reduction=how)
 
 
+@asks_classes
 def kl_div(
     input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False
 ) -> Tensor:
@@ -302,6 +315,7 @@ def kl_div(
     return F.kl_div(input, target, reduction=how, log_target=log_target)
 
 
+@asks_classes
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
 ) -> Tensor:
@@ -316,6 +330,7 @@ def margin_ranking_loss(
     return F.margin_ranking_loss(input1, input2, target, margin, reduction=how)
 
 
+@asks_classes
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
 ) -> Tensor:
@@ -330,6 +345,7 @@ def poisson_nll_loss(
     return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=how)
 
 
+@asks_classes
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -382,6 +398,7 @@ def _grid_sampler(
     )
 
 
+@asks_classes
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -399,6 +416,7 @@ def grid_sampler(
     )
 
 
+@asks_classes
 def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -413,6 +431,7 @@ def grid_sampler_2d(
     )
 
 
+@asks_classes
 def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
@@ -427,6 +446,7 @@ def grid_sampler_3d(
     )
 
 
+@asks_classes
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
     """The same as :func:`clew.nn.functional.affine_grid`.
 
@@ -465,6 +485,7 @@ def _upsample_bilinear2d_aa(
     return resampled(input, list(output_size), [scales_h, scales_w], align_corners)
 
 
+@asks_classes
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,

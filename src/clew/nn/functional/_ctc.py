@@ -9,6 +9,7 @@ from typing import Any
 
 import clew
 from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
 from clew._ops.primitive import loops_in_vmap
 from clew._ops.twofold import twofold
 
@@ -19,6 +20,7 @@ _ctc_loss = private("_ctc_loss")
 _ctc_loss_backward = private("_ctc_loss_backward")
 
 
+@asks_classes
 @in_float32
 def ctc_loss(
     log_probs: Any,

@@ -7,6 +7,7 @@ from typing import Any
 
 import clew
 from clew._base.autocast import in_float32
+from clew._base.overriding import asks_classes
 
 from ._pool import _describe, _tuple
 
@@ -181,8 +182,12 @@ def _cross(place: Any, span: Any, width: int) -> Any:
     return place * width + span.reshape(shape)
 
 
-fractional_max_pool2d, fractional_max_pool2d_with_indices = map(in_float32, _fractional(2))
-fractional_max_pool3d, fractional_max_pool3d_with_indices = map(in_float32, _fractional(3))
+fractional_max_pool2d, fractional_max_pool2d_with_indices = (
+    asks_classes(in_float32(pool)) for pool in _fractional(2)
+)
+fractional_max_pool3d, fractional_max_pool3d_with_indices = (
+    asks_classes(in_float32(pool)) for pool in _fractional(3)
+)
 
 
 __all__ = [

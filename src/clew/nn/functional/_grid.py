@@ -98,6 +98,7 @@ def _placed(x: Any, size: int, padding_mode: str, align: bool) -> Any:
     return x
 
 
+@asks_classes
 @in_float32
 def grid_sample(
     input: Any,

@@ -31,6 +31,7 @@ def _check_classes(name: str, target: Any, least: int, classes: int) -> None:
             )
 
 
+@asks_classes
 @in_float32
 def hinge_embedding_loss(
     input: Any,
@@ -67,6 +68,7 @@ def hinge_embedding_loss(
     return _reduced(far + near, reduction)
 
 
+@asks_classes
 @in_float32
 def soft_margin_loss(
     input: Any,
@@ -96,6 +98,7 @@ def soft_margin_loss(
     return _reduced(softplus(-(target.to(input.dtype) * input)), reduction)
 
 
+@asks_classes
 @in_float32
 def margin_ranking_loss(
     input1: Any,
@@ -135,6 +138,7 @@ def margin_ranking_loss(
     return _reduced((-target * (input1 - input2) + float(margin)).clamp(min=0), reduction)
 
 
+@asks_classes
 @in_float32
 def cosine_embedding_loss(
     input1: Any,
@@ -189,6 +193,7 @@ def cosine_embedding_loss(
     return _reduced(near + far, reduction)
 
 
+@asks_classes
 @in_float32
 def triplet_margin_loss(
     anchor: Any,
@@ -346,6 +351,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> clew
     return ((x1 / n1) * (x2 / n2)).sum(dim)
 
 
+@asks_classes
 @in_float32
 def multi_margin_loss(
     input: Any,
@@ -421,6 +427,7 @@ def multi_margin_loss(
     return _reduced(loss.squeeze(0) if single else loss, reduction)
 
 
+@asks_classes
 @in_float32
 def multilabel_margin_loss(
     input: Any,

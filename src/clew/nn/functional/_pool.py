@@ -362,6 +362,7 @@ def max_unpool1d(
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 1)
 
 
+@asks_classes
 @in_float32
 def max_unpool2d(
     input: Any,
@@ -397,6 +398,7 @@ def max_unpool2d(
     return _unpool(input, indices, kernel_size, stride, padding, output_size, 2)
 
 
+@asks_classes
 @in_float32
 def max_unpool3d(
     input: Any,
