@@ -407,6 +407,7 @@ def test_functions_that_ask_pass_errors_and_arguments_on() -> None:
         (lambda f: f.cdist([[1.0]], f.ones(1, 1)), "x1", "list"),
         (lambda f: f.cdist(f.ones(1, 1), np.ones((1, 1))), "x2", r"numpy\.ndarray"),
         (lambda f: f.trace(3), "input", "int"),
+        (lambda f: f.broadcast_tensors(f.ones(1), "x"), r"tensors\[1\]", "str"),
         (lambda f: f.nn.functional.grid_sample(None, f.ones(1)), "input", "NoneType"),
         (lambda f: f.nn.functional.ctc_loss((1.0,), f.ones(1), (1,), (1,)), "log_probs", "tuple"),
     ],

@@ -29,15 +29,18 @@ Ref code_of(PyObject* function) {
   if (!code) PyErr_Clear();
   return code;
 }
-// The name of parameter i; empty where it has none, or may be left out.
-std::string required_name(PyObject* function, Py_ssize_t i) {
+// The name of positional parameter i, or of an item of *args; empty where there is none.
+std::string parameter_name(PyObject* function, Py_ssize_t i) {
   const Ref code = code_of(function);
   if (!code || !PyCode_Check(code.get())) return {};
-  if (i >= reinterpret_cast<PyCodeObject*>(code.get())->co_argcount) return {};
+  const auto* c = reinterpret_cast<PyCodeObject*>(code.get());
+  const bool item = i >= c->co_argcount;
+  if (item && !(c->co_flags & CO_VARARGS)) return {};
   const Ref names(PyObject_GetAttrString(code.get(), "co_varnames"));
-  const char* name = names ? PyUnicode_AsUTF8(PyTuple_GetItem(names.get(), i)) : nullptr;
+  const Py_ssize_t at = item ? c->co_argcount + c->co_kwonlyargcount : i;
+  const char* name = names ? PyUnicode_AsUTF8(PyTuple_GetItem(names.get(), at)) : nullptr;
   if (!name) PyErr_Clear();
-  return name ? name : "";
+  return !name ? "" : item ? concat(name, "[", i - c->co_argcount, "]") : name;
 }
 // An argument that lacks an attribute which tensors have should have been one: in place of the
 // AttributeError that is set, a TypeError that names the argument.
@@ -52,7 +55,7 @@ void explain_missing_attribute(const Asking* a, PyObject* const* args, Py_ssize_
       PyObject_HasAttr(reinterpret_cast<PyObject*>(tensor_type), name.get())) {
     for (Py_ssize_t i = 0; i < n; ++i) {
       if (args[i] != object.get()) continue;
-      const std::string parameter = required_name(a->function, i);
+      const std::string parameter = parameter_name(a->function, i);
       if (parameter.empty()) break;
       const Ref own(PyObject_GetAttrString(a->function, "__name__"));
       PyErr_Format(PyExc_TypeError, "%S(): argument '%s' must be Tensor, not %s%s", own.get(),
