@@ -209,11 +209,11 @@ class _Group:
     def hooks(self) -> Any:
         """A context in which what is saved of whole tensors is not kept."""
         assert self.whole is not None
-        known = {t.untyped_storage().data_ptr(): i for i, t in enumerate(self.whole) if t.numel()}
+        known = {t._storage_key(): i for i, t in enumerate(self.whole) if t.numel()}
         versions = self._versions()
 
         def pack(t: Any) -> Any:
-            i = known.get(t.untyped_storage().data_ptr()) if t.numel() else None
+            i = known.get(t._storage_key()) if t.numel() else None
             if i is None:
                 # Not t itself: what an operation made would keep itself alive through its node.
                 return t.detach(), t._version
