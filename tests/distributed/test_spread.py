@@ -15,7 +15,14 @@ def test_distributed_tensors(n):
 
 
 @pytest.mark.parametrize(
-    "program", ["checks_partial", "checks_wholes", "checks_torch_names", "checks_fsdp_module"]
+    "program",
+    [
+        "checks_gradients",
+        "checks_partial",
+        "checks_wholes",
+        "checks_torch_names",
+        "checks_fsdp_module",
+    ],
 )
 @pytest.mark.parametrize("n", [2, 3])
 def test_operations_on_wholes(n, program):
