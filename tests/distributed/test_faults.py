@@ -25,7 +25,8 @@ dist.all_reduce(x)
     [
         ('raise ValueError("bad batch")', ["rank 1 failed at", "train.py:11", "bad batch"]),
         ("sys.exit(3)", ["rank 1 failed at", "SystemExit: 3"]),
-        ("os.kill(os.getpid(), 9)", ["rank 1 was killed"]),
+        ("os.kill(os.getpid(), 9)", ["clew launch: rank 1 was killed"]),
+        ("os.kill(os.getpid(), 11)", ["clew launch: rank 1 was killed"]),
     ],
 )
 def test_a_rank_that_fails_ends_the_others(tmp_path, fault, says):
@@ -69,7 +70,7 @@ def test_groups_of_different_ranks(tmp_path):
     assert "rank 1 calls new_group([0]) at" in done.stderr
 
 
-@pytest.mark.parametrize("sent", ["4", "2", "3, dtype=torch.float64"])
+@pytest.mark.parametrize("sent", ["4", "2", "3, dtype=torch.float64", "3, dtype=torch.int16"])
 @pytest.mark.parametrize("source", ["0", "None"])
 def test_messages_of_another_size(tmp_path, sent, source):
     program = START + (

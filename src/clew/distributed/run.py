@@ -8,6 +8,7 @@ import fcntl
 import importlib.util
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -236,8 +237,45 @@ def _pid(path: str) -> int | None:
     return None
 
 
-def _find_failed(folder: str, count: int) -> tuple[int, str, str] | None:
-    """(rank, what happened, traceback) of the first rank that failed."""
+class _Ends:
+    """The ranks whose processes have ended, in this order.
+
+    Where one is killed, MPI's launcher may kill the others a few milliseconds later.
+    """
+
+    def __init__(self, folder: str, count: int) -> None:
+        self.order: list[int] = []
+        self._folder, self._coming = folder, set(range(count))
+        self._poll, self._ranks = select.poll(), dict[int, int]()  # by file descriptor
+
+    def wait(self, seconds: float) -> None:
+        """Waits so long, or until a rank's process ends."""
+        for rank in sorted(self._coming):
+            if pid := _pid(os.path.join(self._folder, f"rank-{rank}.alive")):
+                self._coming.discard(rank)
+                with contextlib.suppress(OSError, AttributeError):  # ended, or not on Linux
+                    fd = os.pidfd_open(pid)
+                    self._ranks[fd] = rank
+                    self._poll.register(fd, select.POLLIN)
+        for fd, _ in self._poll.poll(seconds * 1000):
+            self.order.append(self._ranks.pop(fd))
+            self._poll.unregister(fd)
+            os.close(fd)
+
+    def close(self) -> None:
+        """Looks no longer."""
+        for fd in self._ranks:
+            os.close(fd)
+
+
+def _find_failed(folder: str, count: int, ends: list[int]) -> tuple[int, str, str] | None:
+    """(rank, what happened, traceback) of the first rank that failed.
+
+    Args:
+        folder: the launch's.
+        count: how many ranks there are.
+        ends: ranks that have ended, in this order, as far as it is known.
+    """
     for rank in range(count):
         path = os.path.join(folder, f"rank-{rank}.")
         if os.path.exists(path + "failed"):
@@ -255,19 +293,21 @@ def _find_failed(folder: str, count: int) -> tuple[int, str, str] | None:
                     return None  # it has only now said why
                 silent.append(rank)
     if silent:
-        # One that is killed may take others with it before anybody looks.
+        silent.sort(key=lambda r: ends.index(r) if r in ends else count)
         others = "".join(f", rank {r} was killed or ended, too" for r in silent[1:])
         return silent[0], f"was killed, or ended by os._exit, without a word{others}", ""
     return None
 
 
 def _watch(process: Any, folder: str, count: int, here: bool, logs: _logs.Logs) -> int:
-    while process.poll() is None:
-        time.sleep(0.05)
-        logs.show()
-        if here and (found := _find_failed(folder, count)):
-            return _tell(process, folder, count, found)
-    found = _find_failed(folder, count) if here else None
+    ends = _Ends(folder, count if here else 0)
+    with contextlib.closing(ends):
+        while process.poll() is None:
+            ends.wait(0.05)
+            logs.show()
+            if here and (found := _find_failed(folder, count, ends.order)):
+                return _tell(process, folder, count, found)
+    found = _find_failed(folder, count, ends.order) if here else None
     if found:
         return _tell(process, folder, count, found)
     if process.returncode:
