@@ -56,6 +56,14 @@ def test_fully_sharded_parts(n):
         assert f"rank {r} is through" in done.stdout
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_fully_sharded_in_a_budget(n):
+    done = launch(n, HERE / "checks_shard_budget.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
+
+
 @pytest.mark.parametrize(
     "program", ["checks_shard_mesh", "checks_checkpoint_pieces", "checks_mesh_moves"]
 )
