@@ -44,7 +44,7 @@ def get_args_parser() -> argparse.ArgumentParser:
         p.add_argument(*both, **kwargs)
 
     add("-n", "--nproc-per-node", default="1", help="ranks on each machine, or auto")
-    add("--nnodes", default="1", help="machines; needs --hosts if more than 1")
+    add("--nnodes", default="1", help="machines, or fewest:most; needs --hosts if more than 1")
     add("--hosts", default="", help="the machines' names, with commas")
     add("--master-addr", default="127.0.0.1", help="told to the program")
     add("--master-port", default="0", help="told to the program; 0 for a free one")
@@ -149,10 +149,8 @@ def run(parsed: argparse.Namespace) -> int:
         Traceback (most recent call last):
         SystemExit: clew launch: --nnodes 2 needs as many --hosts; got []
     """
-    nodes = int(str(parsed.nnodes).split(":")[-1])
     hosts = [h for h in parsed.hosts.split(",") if h]
-    if nodes > 1 and len(hosts) != nodes:
-        raise SystemExit(f"clew launch: --nnodes {nodes} needs as many --hosts; got {hosts}")
+    nodes = _nodes(str(parsed.nnodes), hosts)
     if parsed.rdzv_conf or parsed.node_rank != "0":
         raise SystemExit("clew launch: start it on one machine, with --hosts for the others")
     each = _ranks(parsed.nproc_per_node)
@@ -170,6 +168,18 @@ def run(parsed: argparse.Namespace) -> int:
         if attempt < parsed.restarts:
             print(f"clew launch: restart {attempt + 1} of {parsed.restarts}", file=sys.stderr)
     return code
+
+
+def _nodes(given: str, hosts: list[str]) -> int:
+    """How many machines: of a range, as many as there are hosts, or the fewest."""
+    low, colon, high = given.partition(":")
+    if not low.isdigit() or (colon and not high.isdigit()):
+        raise SystemExit(f"clew launch: --nnodes must be a number or fewest:most; got {given!r}")
+    fewest, most = int(low), int(high if colon else low)
+    nodes = len(hosts) if hosts and most > 1 else fewest
+    if not fewest <= nodes <= most or nodes < 1 or (nodes > 1 and not hosts):
+        raise SystemExit(f"clew launch: --nnodes {given} needs as many --hosts; got {hosts}")
+    return nodes
 
 
 def _free_port() -> int:
