@@ -72,6 +72,12 @@ for options in ({}, {"reshard_after_forward": True}, {"reshard_after_forward": F
         assert np.allclose(ours(part).numpy(), plain(part).numpy(), atol=1e-10)
     assert all(isinstance(p, DTensor) for p in ours.parameters())
 
+try:
+    copy.deepcopy(ours)
+    raise RuntimeError("a sharded module was copied")
+except AssertionError as error:
+    assert "copy its state_dict()" in str(error), error
+
 # Parameters with fewer rows than there are processes: some have none of them, and what is done with
 # the parts leaves them so.
 torch.manual_seed(0)
