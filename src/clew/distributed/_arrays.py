@@ -104,7 +104,8 @@ def combining(
     kind, factor = operation(name, op)
     floating = source.dtype.is_floating_point or source.dtype.is_complex
     if kind in ("band", "bor", "bxor") and floating:
-        raise ValueError(f"distributed.{name}: {kind} needs integers; got {source.dtype}")
+        error = ValueError if source.dtype.is_complex else RuntimeError  # as in PyTorch
+        raise error(f"distributed.{name}: {kind} needs integers; got {source.dtype}")
     if kind in ("min", "max") and source.dtype.is_complex:
         raise ValueError(f"distributed.{name}: {kind} needs real numbers; got {source.dtype}")
     plain, result = source.detach(), target.detach()
