@@ -162,6 +162,17 @@ assert store.add("sum", 0) == n * (n - 1) // 2
 dist.monitored_barrier(timeout=datetime.timedelta(seconds=20))
 future = dist.all_reduce(torch.ones(2), async_op=True).get_future()
 assert future.then(lambda f: f.value()[0] + 1).wait().tolist() == [n + 1.0] * 2
+# Bits of numbers that have none: the types of exceptions are PyTorch's.
+for dtype, kind in (
+    (torch.float32, RuntimeError), (torch.bfloat16, RuntimeError), (torch.complex64, ValueError)
+):  # fmt: skip
+    for op in (dist.ReduceOp.BAND, dist.ReduceOp.BOR, dist.ReduceOp.BXOR):
+        try:
+            dist.all_reduce(torch.ones(2, dtype=dtype), op)
+        except (RuntimeError, ValueError) as error:
+            assert type(error) is kind and "needs integers" in str(error), error
+        else:
+            raise AssertionError(f"{op} of {dtype} was taken")
 dist.destroy_process_group()
 assert not dist.is_initialized()
 print(f"rank {r} is through")

@@ -72,6 +72,33 @@ for options in ({}, {"reshard_after_forward": True}, {"reshard_after_forward": F
         assert np.allclose(ours(part).numpy(), plain(part).numpy(), atol=1e-10)
     assert all(isinstance(p, DTensor) for p in ours.parameters())
 
+try:
+    copy.deepcopy(ours)
+    raise RuntimeError("a sharded module was copied")
+except AssertionError as error:
+    assert "copy its state_dict()" in str(error), error
+
+# Parameters with fewer rows than there are processes: some have none of them, and what is done with
+# the parts leaves them so.
+torch.manual_seed(0)
+plain = nn.Sequential(nn.Linear(7, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+ours = fully_shard(copy.deepcopy(plain))
+opts = [torch.optim.AdamW(m.parameters(), 0.05) for m in (plain, ours)]
+for step in range(3):
+    whole, part = batch(step)
+    [o.zero_grad() for o in opts]
+    [(m(x) ** 2).mean().backward() for m, x in ((plain, whole), (ours, part))]
+    for p, q in zip(plain.parameters(), ours.parameters()):
+        assert q.placements == q.grad.placements == q.detach().placements == (Shard(0),)
+        assert q.grad.to_local().shape == q.to_local().shape
+        assert np.allclose(q.grad.full_tensor().numpy(), p.grad.numpy(), atol=1e-12)
+    norms = [torch.nn.utils.clip_grad_norm_(m.parameters(), 0.5) for m in (plain, ours)]
+    assert np.allclose(norms[0].item(), norms[1].item(), rtol=1e-10)
+    [o.step() for o in opts]
+    for p, q in zip(plain.parameters(), ours.parameters()):
+        assert np.allclose(q.full_tensor().detach().numpy(), p.detach().numpy(), atol=1e-10)
+assert ours[2].weight.to_local().shape == ((1, 4) if r == 0 else (0, 4))
+
 # Gradients of two batches, added up before they are reduced.
 plain, ours = net(), shard(net())
 (w0, p0), (w1, p1) = batch(7), batch(8)

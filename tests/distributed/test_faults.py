@@ -25,7 +25,8 @@ dist.all_reduce(x)
     [
         ('raise ValueError("bad batch")', ["rank 1 failed at", "train.py:11", "bad batch"]),
         ("sys.exit(3)", ["rank 1 failed at", "SystemExit: 3"]),
-        ("os.kill(os.getpid(), 9)", ["rank 1 was killed"]),
+        ("os.kill(os.getpid(), 9)", ["clew launch: rank 1 was killed"]),
+        ("os.kill(os.getpid(), 11)", ["clew launch: rank 1 was killed"]),
     ],
 )
 def test_a_rank_that_fails_ends_the_others(tmp_path, fault, says):
@@ -62,6 +63,30 @@ def test_ranks_that_call_different_things(tmp_path):
         assert "(3,)" in second and "(4,)" in second
 
 
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (
+            "dist.all_to_all_single(torch.empty(4), torch.ones(4), [2, 2], [2 - r, 2 + r])",
+            "rank 1 sends rank 0 1 elements at",
+        ),
+        (
+            "dist.all_to_all([torch.empty(2), torch.empty(3 - r)], [torch.ones(2)] * 2)",
+            "rank 1 sends rank 0 2 elements at",
+        ),
+        (
+            "t = torch.float64 if r else torch.float32\n"
+            "dist.all_to_all_single(torch.empty(2, dtype=t), torch.ones(2, dtype=t))",
+            "rank 1 calls all_to_all_single(float64) at",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit(tmp_path, call, says):
+    done = run_text(tmp_path, 2, START + call + "\n")
+    assert done.returncode == 1
+    assert says in done.stderr and "train.py:1" in done.stderr.partition(says)[2], done.stderr
+
+
 def test_groups_of_different_ranks(tmp_path):
     done = run_text(tmp_path, 2, START + "dist.new_group([0] if r else [0, 1])\n")
     assert done.returncode == 1
@@ -69,7 +94,7 @@ def test_groups_of_different_ranks(tmp_path):
     assert "rank 1 calls new_group([0]) at" in done.stderr
 
 
-@pytest.mark.parametrize("sent", ["4", "2", "3, dtype=torch.float64"])
+@pytest.mark.parametrize("sent", ["4", "2", "3, dtype=torch.float64", "3, dtype=torch.int16"])
 @pytest.mark.parametrize("source", ["0", "None"])
 def test_messages_of_another_size(tmp_path, sent, source):
     program = START + (

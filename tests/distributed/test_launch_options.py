@@ -152,3 +152,23 @@ def test_a_command_whose_python_raises(tmp_path):
     done = launch(2, sys.executable, "--no-python", args=["-m", "clew", "run", str(path)])
     assert done.returncode == 1 and time.monotonic() - begin < 10
     assert f"rank 1 failed at {path}:4: ValueError: on purpose" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "nodes, hosts, says",
+    [
+        ("1:4", "", None),  # as many machines as there are
+        ("1:4", "localhost", None),
+        ("2:4", "", "--nnodes 2:4 needs as many --hosts"),
+        ("2:4", "localhost", "--nnodes 2:4 needs as many --hosts"),
+        ("two", "", "must be a number or fewest:most; got 'two'"),
+        ("1:", "", "must be a number or fewest:most; got '1:'"),
+    ],
+)
+def test_a_range_of_machines(tmp_path, nodes, hosts, says):
+    options = ["--nnodes", nodes, *(["--hosts", hosts] if hosts else [])]
+    done = run_text(tmp_path, 2, "print('here')\n", *options)
+    if says is None:
+        assert done.returncode == 0 and done.stdout.count("here") == 2, done.stderr
+    else:
+        assert done.returncode == 1 and says in done.stderr, done.stderr

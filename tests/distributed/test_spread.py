@@ -15,7 +15,14 @@ def test_distributed_tensors(n):
 
 
 @pytest.mark.parametrize(
-    "program", ["checks_partial", "checks_wholes", "checks_torch_names", "checks_fsdp_module"]
+    "program",
+    [
+        "checks_gradients",
+        "checks_partial",
+        "checks_wholes",
+        "checks_torch_names",
+        "checks_fsdp_module",
+    ],
 )
 @pytest.mark.parametrize("n", [2, 3])
 def test_operations_on_wholes(n, program):
@@ -44,6 +51,14 @@ def test_fully_sharded(n):
 @pytest.mark.parametrize("n", [2, 4])
 def test_fully_sharded_parts(n):
     done = launch(n, HERE / "checks_shard_parts.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_fully_sharded_in_a_budget(n):
+    done = launch(n, HERE / "checks_shard_budget.py")
     assert done.returncode == 0, done.stdout + done.stderr
     for r in range(n):
         assert f"rank {r} is through" in done.stdout

@@ -54,5 +54,5 @@ def encode(obj: Any) -> list[Any]:
     for key in keys:
         raw = encoder.storages[key]
         width = 1 if dtypes[key] in UNTYPED else width_of(dtypes[key])
-        pieces += [struct.pack("<q", raw.numel() // width), raw.numpy().tobytes()]
+        pieces += [struct.pack("<q", raw.numel() // width), raw._array_view().tobytes()]
     return pieces

@@ -25,8 +25,11 @@ def width_of(dtype: Any) -> int:
 
 
 def buffer_of(raw: Tensor) -> memoryview:
-    """The memory of a uint8 tensor, writable and shared."""
-    array: Any = raw.numpy()
+    """The memory of a uint8 tensor, writable and shared, for as long as the caller keeps it.
+
+    The tensor is not marked as one that NumPy shares: a memory budget would keep all made of it.
+    """
+    array: Any = raw._array_view()
     return memoryview(array).cast("B")
 
 

@@ -94,7 +94,7 @@ def advice(optimizers: Iterable[Any], alive: Iterable[Tensor]) -> str:
         text += f"{sufficed} bytes was enough in an earlier step"
     else:
         text += (
-            f"at least {figure} bytes will be needed by what is known now: {needed} here (less can "
+            f"about {figure} bytes should be enough by what is known now: {needed} here (less can "
             f"never do), {' and '.join(to_come) or 'nothing that stays'} to come, and some "
             f"{working} to compute gradients with; what comes later in the step may need more"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from clew import _C
 from clew._base import dtypes as _dtypes
@@ -339,7 +339,7 @@ class UntypedStorage:
         return self._bytes.tolist()
 
     def __bytes__(self) -> bytes:
-        return self._bytes.numpy().tobytes()
+        return cast(bytes, self._bytes._array_view().tobytes())
 
     def __copy__(self) -> UntypedStorage:
         return self.clone()

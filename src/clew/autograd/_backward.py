@@ -47,7 +47,8 @@ def _seeds(
     seeds = []
     for i, (out, g) in enumerate(zip(outputs, grads)):
         if isinstance(g, Tensor):
-            seeds.append(g)
+            of_part = getattr(type(out), "_gradient_part", None)  # a distributed tensor's
+            seeds.append(g if of_part is None else of_part(out, g))
         elif g is None:
             if not out.requires_grad and not allow_unused_roots:
                 raise RuntimeError(
@@ -255,7 +256,11 @@ def grad(
             zeros_like(t, requires_grad=create_graph) if g is None else g
             for t, g in zip(wanted, found)
         )
-    return tuple(found)
+    # Of a distributed tensor the graph knows this process's part.
+    return tuple(
+        t._as_gradient(g) if type(g) is Tensor and hasattr(type(t), "_as_gradient") else g
+        for t, g in zip(wanted, found)
+    )
 
 
 def own_input(t: Tensor) -> Tensor:

@@ -413,7 +413,7 @@ def _pack(store: _Store, least: int, t: Tensor) -> Any:
     with no_grad():
         own = layout.copy(t)
     nbytes = own.numel() * own.element_size()  # fewer where the tensor is expanded
-    entry = store.save(own.reshape(-1).view(_C.uint8).numpy(), nbytes)
+    entry = store.save(own.reshape(-1).view(_C.uint8)._array_view(), nbytes)
     return _Packed(entry, layout)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from clew._C import Tensor
 from clew.distributed import _arrays
+from clew.distributed._check import compare_parts
 from clew.distributed._collectives import _check, _counted, _give
 from clew.distributed._groups import _of
 from clew.distributed._process_group import ProcessGroup
@@ -125,8 +126,10 @@ def _exchange(
     result: Any,
     async_op: bool,
 ) -> Any:
-    _check(group, name)
     if source.dtype != array.dtype:
         raise ValueError(f"distributed.{name}: the tensors must have one dtype")
+    places = _check(group, name, extra=str(result[0].dtype).split(".")[-1])
+    if places is not None:
+        compare_parts(group, name, counts, wanted, places)
     request = group._comm.alltoall(source, counts, array, wanted)
     return _give(Work(group, name, [request], finish, result, (source, array)), async_op)

@@ -23,9 +23,11 @@ def expect(name: str, *tensors: Any) -> None:
 
 
 def _bytes_of(tensor: Tensor) -> Any:
+    # Not numpy(): its tensors count as shared with the program for good, and a memory budget keeps
+    # all that is made of them.
     if tensor.is_complex() or tensor.dtype in _NUMPY:
-        return tensor.reshape(-1).numpy()
-    return tensor.reshape(-1).view(_SAME_WIDTH[tensor.element_size()]).numpy()
+        return tensor.reshape(-1)._array_view()
+    return tensor.reshape(-1).view(_SAME_WIDTH[tensor.element_size()])._array_view()
 
 
 _NUMPY = {
@@ -102,11 +104,12 @@ def combining(
     kind, factor = operation(name, op)
     floating = source.dtype.is_floating_point or source.dtype.is_complex
     if kind in ("band", "bor", "bxor") and floating:
-        raise ValueError(f"distributed.{name}: {kind} needs integers; got {source.dtype}")
+        error = ValueError if source.dtype.is_complex else RuntimeError  # as in PyTorch
+        raise error(f"distributed.{name}: {kind} needs integers; got {source.dtype}")
     if kind in ("min", "max") and source.dtype.is_complex:
         raise ValueError(f"distributed.{name}: {kind} needs real numbers; got {source.dtype}")
     plain, result = source.detach(), target.detach()
-    same = source is target
+    same, back = source is target, True
     if plain.dtype in _WIDENED:
         given = plain.float()
         got = given if same else clew.empty(result.shape)
@@ -117,9 +120,9 @@ def combining(
     else:
         given = plain.contiguous()
         got = given if same else (result if result.is_contiguous() else clew.empty_like(result))
+        back = not result.is_contiguous()
     if factor is not None:
         given = given.mul_(factor) if same else given * factor
-    back = got.data_ptr() != result.data_ptr() or got.dtype != result.dtype
     mean = ReduceOp(op) == ReduceOp.AVG and plain.dtype != clew.bool
     if not (back or mean):
         return _bytes_of(given), _bytes_of(got), kind, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,16 @@ def duplicate(group: Any, what: str) -> MpiComm:
     return comm.duplicate()
 
 
-def compare(group: Any, what: str, detail: str) -> None:
+def compare(group: Any, what: str, detail: str) -> list[str]:
     """Raises on all ranks where they do not call the same.
 
     Args:
         group: the group; the comparison has a communicator of its own, so that it meets no other.
         what: the operation.
         detail: what must be equal.
+
+    Returns:
+        The ranks' lines.
 
     Raises:
         RuntimeError: naming the two lines.
@@ -56,3 +60,33 @@ def compare(group: Any, what: str, detail: str) -> None:
                 f"{call} at {where}; all ranks must call the same operations in the same order, "
                 "with tensors of equal shapes and dtypes"
             )
+    return [where for _, _, where in parts]
+
+
+def compare_parts(
+    group: Any, what: str, sent: Sequence[int], wanted: Sequence[int], places: Sequence[str]
+) -> None:
+    """Raises on all ranks where one sends another more or fewer elements than that one expects.
+
+    Args:
+        group: the group.
+        what: the operation.
+        sent: how many elements go to each rank.
+        wanted: how many are to come from each rank.
+        places: the ranks' lines.
+
+    Raises:
+        RuntimeError: naming the two lines.
+    """
+    n = group.size()
+    all_ = np.zeros((n, 2, n), np.int64)
+    request = group._checker.allgather(np.array([sent, wanted], np.int64), all_)
+    wait_for(request.Test, group, what, group.limit or None)
+    different = np.argwhere(all_[:, 0] != all_[:, 1].T)
+    for a, b in different:
+        one, other = group.ranks[a], group.ranks[b]
+        raise RuntimeError(
+            f"distributed.{what}: in group {group.group_name!r} rank {one} sends rank {other} "
+            f"{all_[a, 0, b]} elements at {places[a]}, but rank {other} expects {all_[b, 1, a]} at "
+            f"{places[b]}; item j of rank i's input must have the size of item i of rank j's output"
+        )

@@ -28,11 +28,11 @@ def _root(name: str, group: ProcessGroup, rank: Any, group_rank: Any, default: i
     return get_group_rank(group, rank)
 
 
-def _check(group: ProcessGroup, name: str, tensor: Any = None, extra: Any = "") -> None:
+def _check(group: ProcessGroup, name: str, tensor: Any = None, extra: Any = "") -> list[str] | None:
     if group._unchecked < 0:
-        return
+        return None
     told = "" if tensor is None else f"{tuple(tensor.shape)}, {str(tensor.dtype).split('.')[-1]}"
-    group.check(name, f"({told}{', ' if told and extra else ''}{extra})")
+    return group.check(name, f"({told}{', ' if told and extra else ''}{extra})")
 
 
 def _counted(name: str, items: Any, group: ProcessGroup) -> list[Tensor]:

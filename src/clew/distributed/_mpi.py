@@ -229,13 +229,13 @@ class MpiComm:
         return self.comm.Ialltoallv([source, counts], [target, target_counts])
 
     def isend(self, array: Any, peer: int, tag: int) -> Any:
-        """Begins to send a message."""
-        return self.comm.Isend(array, peer, tag)
+        """Begins to send a message, as bytes: MPI aborts where a part of an element comes."""
+        return self.comm.Isend([array, self._mpi.BYTE], peer, tag)
 
     def irecv(self, array: Any, peer: int, tag: int) -> Any:
         """Begins to receive a message; peer -1: from anyone, which `Work` is told afterwards."""
         source = self._mpi.ANY_SOURCE if peer < 0 else peer
-        return self.comm.Irecv(array, source, tag)
+        return self.comm.Irecv([array, self._mpi.BYTE], source, tag)
 
     def irecv_all(self, array: Any, peer: int, tag: int) -> Received:
         """Begins to receive a message that must be as long as the array; peer -1: from anyone."""

@@ -119,21 +119,25 @@ class ProcessGroup:
         """The backend's name."""
         return str(self._backend)
 
-    def check(self, what: str, detail: str) -> None:
+    def check(self, what: str, detail: str) -> list[str] | None:
         """Compares with the other ranks what they call, in a group's first operations.
 
         Args:
             what: the operation's name.
             detail: what must agree too: shapes, dtypes, roots.
+
+        Returns:
+            The ranks' lines; None where nothing is compared any more.
         """
         if self._unchecked < 0:
-            return
+            return None
         from clew.distributed import _check
 
-        _check.compare(self, what, detail)
+        places = _check.compare(self, what, detail)
         self._unchecked += 1
         if self._unchecked >= CHECKED and os.environ.get("CLEW_CHECK") != "1":
             self._unchecked = -1
+        return places
 
     def allreduce(self, tensors: Any, opts: Any = ReduceOp.SUM) -> Any:
         """Starts `all_reduce` of a tensor.

@@ -8,6 +8,7 @@ import fcntl
 import importlib.util
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -43,7 +44,7 @@ def get_args_parser() -> argparse.ArgumentParser:
         p.add_argument(*both, **kwargs)
 
     add("-n", "--nproc-per-node", default="1", help="ranks on each machine, or auto")
-    add("--nnodes", default="1", help="machines; needs --hosts if more than 1")
+    add("--nnodes", default="1", help="machines, or fewest:most; needs --hosts if more than 1")
     add("--hosts", default="", help="the machines' names, with commas")
     add("--master-addr", default="127.0.0.1", help="told to the program")
     add("--master-port", default="0", help="told to the program; 0 for a free one")
@@ -148,10 +149,8 @@ def run(parsed: argparse.Namespace) -> int:
         Traceback (most recent call last):
         SystemExit: clew launch: --nnodes 2 needs as many --hosts; got []
     """
-    nodes = int(str(parsed.nnodes).split(":")[-1])
     hosts = [h for h in parsed.hosts.split(",") if h]
-    if nodes > 1 and len(hosts) != nodes:
-        raise SystemExit(f"clew launch: --nnodes {nodes} needs as many --hosts; got {hosts}")
+    nodes = _nodes(str(parsed.nnodes), hosts)
     if parsed.rdzv_conf or parsed.node_rank != "0":
         raise SystemExit("clew launch: start it on one machine, with --hosts for the others")
     each = _ranks(parsed.nproc_per_node)
@@ -169,6 +168,18 @@ def run(parsed: argparse.Namespace) -> int:
         if attempt < parsed.restarts:
             print(f"clew launch: restart {attempt + 1} of {parsed.restarts}", file=sys.stderr)
     return code
+
+
+def _nodes(given: str, hosts: list[str]) -> int:
+    """How many machines: of a range, as many as there are hosts, or the fewest."""
+    low, colon, high = given.partition(":")
+    if not low.isdigit() or (colon and not high.isdigit()):
+        raise SystemExit(f"clew launch: --nnodes must be a number or fewest:most; got {given!r}")
+    fewest, most = int(low), int(high if colon else low)
+    nodes = len(hosts) if hosts and most > 1 else fewest
+    if not fewest <= nodes <= most or nodes < 1 or (nodes > 1 and not hosts):
+        raise SystemExit(f"clew launch: --nnodes {given} needs as many --hosts; got {hosts}")
+    return nodes
 
 
 def _free_port() -> int:
@@ -236,8 +247,45 @@ def _pid(path: str) -> int | None:
     return None
 
 
-def _find_failed(folder: str, count: int) -> tuple[int, str, str] | None:
-    """(rank, what happened, traceback) of the first rank that failed."""
+class _Ends:
+    """The ranks whose processes have ended, in this order.
+
+    Where one is killed, MPI's launcher may kill the others a few milliseconds later.
+    """
+
+    def __init__(self, folder: str, count: int) -> None:
+        self.order: list[int] = []
+        self._folder, self._coming = folder, set(range(count))
+        self._poll, self._ranks = select.poll(), dict[int, int]()  # by file descriptor
+
+    def wait(self, seconds: float) -> None:
+        """Waits so long, or until a rank's process ends."""
+        for rank in sorted(self._coming):
+            if pid := _pid(os.path.join(self._folder, f"rank-{rank}.alive")):
+                self._coming.discard(rank)
+                with contextlib.suppress(OSError, AttributeError):  # ended, or not on Linux
+                    fd = os.pidfd_open(pid)
+                    self._ranks[fd] = rank
+                    self._poll.register(fd, select.POLLIN)
+        for fd, _ in self._poll.poll(seconds * 1000):
+            self.order.append(self._ranks.pop(fd))
+            self._poll.unregister(fd)
+            os.close(fd)
+
+    def close(self) -> None:
+        """Looks no longer."""
+        for fd in self._ranks:
+            os.close(fd)
+
+
+def _find_failed(folder: str, count: int, ends: list[int]) -> tuple[int, str, str] | None:
+    """(rank, what happened, traceback) of the first rank that failed.
+
+    Args:
+        folder: the launch's.
+        count: how many ranks there are.
+        ends: ranks that have ended, in this order, as far as it is known.
+    """
     for rank in range(count):
         path = os.path.join(folder, f"rank-{rank}.")
         if os.path.exists(path + "failed"):
@@ -255,19 +303,21 @@ def _find_failed(folder: str, count: int) -> tuple[int, str, str] | None:
                     return None  # it has only now said why
                 silent.append(rank)
     if silent:
-        # One that is killed may take others with it before anybody looks.
+        silent.sort(key=lambda r: ends.index(r) if r in ends else count)
         others = "".join(f", rank {r} was killed or ended, too" for r in silent[1:])
         return silent[0], f"was killed, or ended by os._exit, without a word{others}", ""
     return None
 
 
 def _watch(process: Any, folder: str, count: int, here: bool, logs: _logs.Logs) -> int:
-    while process.poll() is None:
-        time.sleep(0.05)
-        logs.show()
-        if here and (found := _find_failed(folder, count)):
-            return _tell(process, folder, count, found)
-    found = _find_failed(folder, count) if here else None
+    ends = _Ends(folder, count if here else 0)
+    with contextlib.closing(ends):
+        while process.poll() is None:
+            ends.wait(0.05)
+            logs.show()
+            if here and (found := _find_failed(folder, count, ends.order)):
+                return _tell(process, folder, count, found)
+    found = _find_failed(folder, count, ends.order) if here else None
     if found:
         return _tell(process, folder, count, found)
     if process.returncode:

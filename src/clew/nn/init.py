@@ -498,9 +498,9 @@ def orthonormal(a: Any) -> Any:
     """
     import numpy as np
 
-    wide = a.detach().to(clew.float64 if not a.is_complex() else clew.complex128).numpy()
+    wide = a.detach().to(clew.float64 if not a.is_complex() else clew.complex128)._array_view()
     if a.dtype in (clew.float32, clew.complex64):
-        wide = a.detach().numpy()
+        wide = a.detach()._array_view()
     q, r = np.linalg.qr(wide)
     signs = np.diagonal(r, axis1=-2, axis2=-1)
     q = q * (signs / np.where(signs == 0, 1, np.abs(signs)))[..., None, :]

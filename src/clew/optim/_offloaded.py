@@ -128,7 +128,7 @@ def _bytes(t: Tensor) -> Any:
     own = t.detach()
     if not own.is_contiguous():
         own = own.contiguous()
-    return own.reshape(-1).view(clew.uint8).numpy()
+    return own.reshape(-1).view(clew.uint8)._array_view()
 
 
 class _Reading(threading.Thread):

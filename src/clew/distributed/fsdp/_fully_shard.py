@@ -109,6 +109,12 @@ class FSDPModule:
 
     _fsdp_group: Any
 
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise AssertionError(
+            "fully_shard: a sharded module cannot be copied, for its parts belong to groups of "
+            "processes; copy its state_dict(), or the module before it is sharded"
+        )
+
     def _groups(self, recurse: bool) -> list[Any]:
         parts = self.modules() if recurse else [self]  # type: ignore[attr-defined]
         return [p._fsdp_group for p in parts if isinstance(p, FSDPModule)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import clew
+from clew.autograd._kept import in_budget, kept_by_node
 from clew.autograd.function import once_differentiable
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.fsdp import _reduce
@@ -208,39 +209,8 @@ class _Group:
 
     def hooks(self) -> Any:
         """A context in which what is saved of whole tensors is not kept."""
-        assert self.whole is not None
-        known = {t.untyped_storage().data_ptr(): i for i, t in enumerate(self.whole) if t.numel()}
-        versions = self._versions()
-
-        def pack(t: Any) -> Any:
-            i = known.get(t.untyped_storage().data_ptr()) if t.numel() else None
-            if i is None:
-                # Not t itself: what an operation made would keep itself alive through its node.
-                return t.detach(), t._version
-            return i, t.shape, t.stride(), t.storage_offset()
-
-        def unpack(kept: Any) -> Any:
-            if len(kept) == 2:
-                if kept[0]._version != kept[1]:
-                    raise RuntimeError(
-                        "fully_shard: a tensor needed for gradient computation has been modified "
-                        f"by an inplace operation: {kept[0].dtype}{list(kept[0].shape)} is at "
-                        f"version {kept[0]._version}; expected version {kept[1]}"
-                    )
-                return kept[0]
-            i, shape, stride, offset = kept
-            if self._versions() != versions:
-                raise RuntimeError(
-                    "fully_shard: parameters needed for gradient computation have been modified "
-                    "by an inplace operation since forward, and their old values were not kept; "
-                    "call backward() before the optimizer's step()"
-                )
-            if self.again is None or self.again[1] != versions:
-                self.again = self.gathered()
-                self.ahead(self.before)
-            return self.again[0][i].as_strided(shape, stride, offset)
-
-        return clew.autograd.graph.saved_tensors_hooks(pack, unpack)
+        saving = _Saving(self)
+        return clew.autograd.graph.saved_tensors_hooks(saving.pack, saving.unpack)
 
     # ---- gradients ----
 
@@ -275,6 +245,56 @@ class _Group:
                 cut = one[: own.numel()].view(own.shape[m.dim], *m.sizes[1:])
                 made.append(m.back(cut).to(own.dtype))
         return made
+
+
+class _Saving:
+    """What operations on a group's whole tensors save.
+
+    Args:
+        group: the group, which has them now.
+    """
+
+    def __init__(self, group: _Group) -> None:
+        assert group.whole is not None
+        self.group, self.versions = group, group._versions()
+        self.known = {t._storage_key(): i for i, t in enumerate(group.whole) if t.numel()}
+        self.in_budget = in_budget()
+
+    def pack(self, t: Any) -> Any:
+        """A whole parameter's number and layout; anything else itself."""
+        i = self.known.get(t._storage_key()) if t.numel() else None
+        if i is not None:
+            return i, t.shape, t.stride(), t.storage_offset()
+        # Not t itself: what an operation made would keep itself alive through its node.
+        own = t.detach()
+        if self.in_budget:
+            return kept_by_node(own, (self.pack, self.unpack))
+        return own, t._version
+
+    def unpack(self, kept: Any) -> Any:
+        """The same, of parameters that are put together again."""
+        if callable(kept):
+            return kept()
+        if len(kept) == 2:
+            if kept[0]._version != kept[1]:
+                raise RuntimeError(
+                    "fully_shard: a tensor needed for gradient computation has been modified "
+                    f"by an inplace operation: {kept[0].dtype}{list(kept[0].shape)} is at "
+                    f"version {kept[0]._version}; expected version {kept[1]}"
+                )
+            return kept[0]
+        i, shape, stride, offset = kept
+        group, versions = self.group, self.versions
+        if group._versions() != versions:
+            raise RuntimeError(
+                "fully_shard: parameters needed for gradient computation have been modified "
+                "by an inplace operation since forward, and their old values were not kept; "
+                "call backward() before the optimizer's step()"
+            )
+        if group.again is None or group.again[1] != versions:
+            group.again = group.gathered()
+            group.ahead(group.before)
+        return group.again[0][i].as_strided(shape, stride, offset)
 
 
 def _rows(columns: Any, sizes: tuple[int, ...]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import clew
 from clew._base.overriding import DisableTorchFunctionSubclass
@@ -193,19 +193,52 @@ class DTensor(Tensor):
 
     @property
     def grad(self) -> Any:
-        """The gradient, lying like the tensor."""
+        """The gradient, lying like the tensor; whole where the tensor is a sum of parts."""
         with DisableTorchFunctionSubclass():
             own = _GRAD.__get__(self)
-        return None if own is None else wrap(own, self._mesh, self._placements, self._sizes)
+        return None if own is None else self._as_gradient(own)
 
     @grad.setter
     def grad(self, value: Any) -> None:
+        part = self._gradient_part(value)
         with DisableTorchFunctionSubclass():
-            _GRAD.__set__(self, part_of(value) if isinstance(value, DTensor) else value)
+            _GRAD.__set__(self, part)
 
     @grad.deleter
     def grad(self) -> None:
         self.grad = None
+
+    def _gradient_placements(self) -> tuple[Placement, ...]:
+        # A summand's gradient is that of the sum.
+        sums = [isinstance(p, Partial) and p._linear for p in self._placements]
+        return tuple(Replicate() if s else p for s, p in zip(sums, self._placements))
+
+    def _as_gradient(self, own: Tensor) -> DTensor:
+        """The gradient of which this is the process's part, which is all that a graph knows."""
+        return wrap(own, self._mesh, self._gradient_placements(), self._sizes)
+
+    def _gradient_part(self, value: Any) -> Any:
+        """This process's part of a gradient that may lie in another way than the tensor."""
+        if not isinstance(value, DTensor):
+            return value
+        return part_of(value.redistribute(placements=self._gradient_placements()))
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Calls a function with the gradient, each time it is computed.
+
+        Args:
+            hook: hook(grad), where a tensor that it returns replaces the gradient.
+
+        Returns:
+            A handle, whose remove() takes the hook out.
+        """
+        whole = cast(DTensor, self.detach())  # not self: its hooks would keep it
+
+        def with_part(grad: Tensor) -> Any:
+            return whole._gradient_part(hook(whole._as_gradient(grad)))
+
+        with DisableTorchFunctionSubclass():
+            return super().register_hook(with_part)
 
     def size(self, dim: int | None = None) -> Any:
         """Sizes of the whole, or one of them."""

@@ -127,7 +127,7 @@ class _Move(_Function):
     def forward(ctx: Any, x: Any, old: Any, new: Any, group: Any, size: int) -> Any:
         ctx.change, ctx.shape = (old, new, group), x.shape
         made = _moved(x.detach(), old, new, group, size)
-        return made.view_as(made) if made.data_ptr() == x.data_ptr() else made
+        return made.view_as(made) if made._storage_key() == x._storage_key() else made
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:

@@ -57,16 +57,19 @@ def _pointwise(c: Call) -> Any:
         raise NotImplementedError(
             f"DTensor: {c.name} in place of what is partial; redistribute() first"
         )
-    ndim = max(x.ndim for x in c.operands)
+    sizes = clew.broadcast_shapes(*(x._sizes for x in c.operands))
+    ndim = len(sizes)
 
     def rule(i: int) -> tuple[list[Placement], Placement]:
         ways = [x._placements[i] for x in c.operands]
         for x, way in zip(c.operands, ways):
-            if not isinstance(way, Shard) or x._sizes[way.dim] == 1:
+            back = x.ndim - way.dim if isinstance(way, Shard) else 0  # counted from the end
+            if not isinstance(way, Shard) or x._sizes[way.dim] != sizes[ndim - back]:
                 continue
-            back = x.ndim - way.dim  # counted from the end
             wanted = [
-                way._at(y.ndim - back) if back <= y.ndim and y._sizes[y.ndim - back] > 1 else R
+                way._at(y.ndim - back)
+                if back <= y.ndim and y._sizes[y.ndim - back] == sizes[ndim - back]
+                else R
                 for y in c.operands
             ]
             return [*wanted], way._at(ndim - back)
@@ -75,7 +78,7 @@ def _pointwise(c: Call) -> Any:
             return ways, ways[0] if isinstance(ways[0], Partial) else ways[1]
         return [R] * len(ways), R
 
-    return c.each(rule, sizes=clew.broadcast_shapes(*(x._sizes for x in c.operands)))
+    return c.each(rule, sizes=sizes)
 
 
 def _keeps_sums(c: Call, ways: list[Placement]) -> bool:
@@ -108,7 +111,7 @@ def _in_place(c: Call) -> Any:
         for i, p in enumerate(way):
             if isinstance(p, Shard):
                 own = y.ndim - (x.ndim - p.dim)
-                way[i] = p._at(own) if own >= 0 and y._sizes[own] > 1 else R
+                way[i] = p._at(own) if own >= 0 and y._sizes[own] == x._sizes[p.dim] else R
             elif y is not x:
                 way[i] = R
         wanted.append(tuple(way))

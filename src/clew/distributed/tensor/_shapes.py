@@ -157,7 +157,7 @@ def _expanded(c: Any) -> Any:
     def rule(i: int) -> tuple[list[Placement], Placement]:
         p = x._placements[i]
         if isinstance(p, Shard):
-            fits = x._sizes[p.dim] > 1
+            fits = x._sizes[p.dim] == whole.shape[p.dim + more]
             return ([p], Shard(p.dim + more)) if fits else ([R], R)
         return [p], p
 
