@@ -211,3 +211,20 @@ def test_map_draws_alike_for_the_same_seed():
     first = once()
     assert first == once()
     assert len({n for _, n in first}) > 1
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [nn.InstanceNorm1d, nn.BatchNorm1d, lambda *a, **k: nn.BatchNorm1d(*a, momentum=None, **k)],
+    ids=["instance", "batch", "cumulative"],
+)
+def test_map_counts_every_sample_in_running_statistics(norm):
+    pytest.importorskip("greenlet")
+    clew.manual_seed(0)
+    samples = list(clew.randn(5, 2, 3, 4))
+    plain, mapped = (norm(3, track_running_stats=True) for _ in range(2))
+    for x in samples:
+        plain(x * 2)
+    clew.autobatch.map(lambda x: mapped(x * 2), samples)
+    assert_close(mapped.running_mean, plain.running_mean)
+    assert_close(mapped.running_var, plain.running_var)

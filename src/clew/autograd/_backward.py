@@ -262,11 +262,13 @@ def own_input(t: Tensor) -> Tensor:
     """A tensor to differentiate with respect to in place of a given one, connected to it."""
     if not t.requires_grad:
         return t.detach().requires_grad_()
-    made = t.view_as(t)
-    if _C._gathers():
-        # The graph of a batch does not know results that wait, but those whose grad_fn was asked
-        # for before they were used.
-        _ = made.grad_fn
+    if not _C._gathers():
+        return t.view_as(t)
+    # Of two views of one memory a batch takes one, whose gradient would be that of both.
+    made = t.clone()
+    # The graph of a batch does not know results that wait, but those whose grad_fn was asked for
+    # before they were used.
+    _ = made.grad_fn
     return made
 
 
