@@ -113,6 +113,14 @@ class _Sparse(Structured):
         self.numpy()
 
     @property
+    def real(self) -> Any:
+        return self._with(self._elements.real)
+
+    @property
+    def imag(self) -> Any:
+        return self._with(self._elements.imag)
+
+    @property
     def H(self) -> Any:
         return self.adjoint()
 
@@ -206,14 +214,6 @@ class Coo(_Sparse):
     def stride(self, dim: Any = None) -> Any:
         """Zeros, as in PyTorch."""
         return (0,) * self.dim() if dim is None else 0
-
-    @property
-    def real(self) -> Any:
-        return self._with(self._elements.real)
-
-    @property
-    def imag(self) -> Any:
-        return self._with(self._elements.imag)
 
     def sparse_dim(self) -> int:
         """How many dims the indices name."""
