@@ -154,6 +154,8 @@ class autobatch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if not self._openings:
+            raise RuntimeError("autobatch: the region was not entered, or has ended already")
         opened = self._openings.pop()
         if opened is None:
             return
