@@ -171,6 +171,7 @@ class Coo(_Sparse):
     """
 
     _kind = "sparse tensors (clew.sparse_coo)"
+    _mapped_in_turn = True  # by vmap: samples have places of their own
     _ind: Tensor
     _coalesced: bool
     _pattern: Pattern | None
