@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from clew import _C
 from clew._base.makers import MAKERS, hidden
+from clew._base.tasks import of_tasks
 from clew._C import Tensor
 
 _disabled_torch_function_impl = vars(_C)["_disabled_torch_function_impl"]
@@ -27,7 +28,7 @@ class _State(threading.local):
         self.modes: list[TorchFunctionMode] = []
 
 
-_state = _State()
+_state = of_tasks(_State())
 
 
 def modes_are_on() -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from clew import _C
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
+from clew._base.tasks import of_tasks
 from clew._C import Tensor, ones_like, zeros_like
 from clew.autograd._edges import tensors_of
 from clew.autograd.grad_mode import set_grad_enabled
@@ -20,7 +21,7 @@ class _Chosen(threading.local):
     depth = 0  # backwards of this thread, one in the other, that go to given tensors only
 
 
-chosen = _Chosen()
+chosen = of_tasks(_Chosen())
 
 
 def _to_chosen(
