@@ -11,7 +11,7 @@ from clew.sparse import _batched
 from clew.sparse import _changes as _changes
 from clew.sparse._batched import Batched
 from clew.sparse._rules import _ZERO_STAYS, RULES
-from clew.sparse._tensor import _Sparse, coo, spread_places
+from clew.sparse._tensor import Pattern, _Sparse, coo, spread_places
 
 __all__: list[str] = []
 
@@ -83,18 +83,33 @@ def _of_batches(name: str) -> Any:
     """A sum or difference of two batches with elements in the same places."""
 
     def rule(x: Any, y: Any, *, alpha: Any = 1) -> Any:
-        if not (isinstance(x, Batched) and isinstance(y, Batched)):
-            return NotImplemented
-        same = x.layout is y.layout and tuple(x.shape) == tuple(y.shape)
-        if not same or not (
-            clew.equal(x._ends.long(), y._ends.long())
-            and clew.equal(x._places.long(), y._places.long())
-        ):
+        if not isinstance(x, Batched) or not x._has_places_of(y):
             return NotImplemented
         made = getattr(x._elements, name)(y._elements, alpha=alpha)
         return x if name.endswith("_") else x._with(made)
 
     return rule
+
+
+def _copy_(x: Any, source: Any, non_blocking: bool = False) -> Any:
+    if not isinstance(x, Batched) or not x._has_places_of(source):
+        return NotImplemented
+    x._elements.copy_(source._elements)
+    return x
+
+
+def _zeros_like(x: Any, *, dtype: Any = None, layout: Any = None, **options: Any) -> Any:
+    """Without elements, as those of one matrix."""
+    if layout not in (None, x.layout) or any(v not in (None, False) for v in options.values()):
+        return NotImplemented
+    ends, places = clew.zeros_like(x._ends), x._places[..., :0]
+    patterns = [
+        Pattern(e, p, old.shape)
+        for e, p, old in zip(ends.flatten(0, -2), places.flatten(0, -2), x._patterns)
+    ]
+    dense = x._elements.shape[x._places.dim() :]
+    values = x._elements.detach().new_zeros((*places.shape, *dense), dtype=dtype)
+    return _batched.batched(patterns, ends, places, values, x._by_rows)
 
 
 def _to_coo(x: Any, sparse_dim: Any = None) -> Any:
@@ -143,7 +158,9 @@ RULES.update(
 RULES_OF_BATCHES.update(
     {
         **{n + "_": RULES[n + "_"] for n in _ZERO_STAYS if n + "_" in RULES},
-        **{n: RULES[n] for n in ("fill_", "type_as")},
+        **{n: RULES[n] for n in "fill_ type_as empty_like ones_like full_like".split()},
+        "copy_": _copy_,
+        "zeros_like": _zeros_like,
         "multiply_": RULES_OF_BATCHES["mul_"],
         **dict.fromkeys(("divide_", "true_divide_"), RULES_OF_BATCHES["div_"]),
         **{n: _of_batches(n) for n in ("add", "sub", "add_", "sub_")},

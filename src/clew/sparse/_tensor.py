@@ -448,6 +448,11 @@ def is_same_pattern(a: Any, b: Any) -> bool:
         return a._ind is b._ind or (
             a._ind.shape == b._ind.shape and np.array_equal(a._ind.numpy(), b._ind.numpy())
         )
+    if hasattr(a, "_patterns"):  # a batch
+        return all(
+            p is q or (p.shape == q.shape and np.array_equal(p.numpy(), q.numpy()))
+            for p, q in ((a._ends, b._ends), (a._places, b._places))
+        )
     p, q = a._pattern, b._pattern
     return p is q or (
         p.col.shape == q.col.shape
