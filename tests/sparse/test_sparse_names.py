@@ -255,3 +255,23 @@ def test_masks_of_compressed_layouts_and_of_the_tensor_itself():
         assert made.to_dense().tolist() == [[0, 0], [2, 0]]
     twice = clew.sparse_coo_tensor([[0, 0, 1]], [1.0, 2.0, 4.0], (2,))
     assert twice.sparse_mask(twice).to_dense().tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: clew.sparse.mm(x, 1),
+        lambda x: clew.dsmm([1.0], x),
+        lambda x: clew.hspmm(x, 1),
+        lambda x: clew.smm(x, 1),
+        lambda x: clew.sspaddmm(x, 0, 1),
+        lambda x: clew.sparse.addmm(x, 0, 1),
+        lambda x: clew.sparse.sampled_addmm(x, 0, 1),
+        lambda x: clew.sparse.spdiags(x, 0, (2, 2)),
+        lambda x: clew.sparse.to_scipy([x]),
+        lambda x: clew.nested.masked_select(x.to_dense(), 1),
+    ],
+)
+def test_other_kinds_of_arguments(call):
+    with pytest.raises(TypeError, match=r": .* must be a .*[tT]ensor; got (int|list)"):
+        call(clew.eye(2).to_sparse())

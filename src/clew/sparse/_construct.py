@@ -14,6 +14,7 @@ from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew.sparse._batched import batched
 from clew.sparse._blocked import Blocked, blocked
+from clew.sparse._products import need_tensors
 from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, constructors, coo, index_names
 
 __all__ = [
@@ -586,6 +587,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     tensor([[0., 1.],
             [0., 0.]])
     """
+    need_tensors("spdiags", diagonals=diagonals, offsets=offsets)
     diagonals, offsets = clew.atleast_2d(diagonals), offsets.reshape(-1)
     rows, columns = (int(n) for n in shape)
     if diagonals.shape[0] != offsets.shape[0]:
