@@ -512,3 +512,22 @@ def test_masked_select_counts_all_dims_but_the_last_as_rows():
     assert one.size(0) == 1 and one.values().tolist() == [2.0, 3.0]
     with pytest.raises(RuntimeError, match=r"masked_select: mask must be broadcastable .*\[1, 4\]"):
         clew.nested.masked_select(x[0, :1], x[0] > 1)
+
+
+def test_where_as_a_method_and_parts_of_complex_numbers():
+    x = clew.nested.nested_tensor([clew.randn(n, 4) for n in (3, 1, 2)], layout=clew.jagged)
+    for made in (
+        x.where(x > 0, 2.0),
+        x.where(condition=x > 0, other=2.0),
+        x.where(x > 0, x * 0 + 2),
+    ):
+        for got, row in zip(made.unbind(), x.unbind(), strict=True):
+            np.testing.assert_array_equal(got, np.where(row > 0, row, 2.0))
+    other = clew.ones(4).where(x > 0, x)
+    np.testing.assert_array_equal(other.values(), np.where(x.values() > 0, 1.0, x.values()))
+    z = x.to(clew.complex64) * (1 + 2j)
+    np.testing.assert_array_equal(z.real.values(), z.values().real)
+    np.testing.assert_array_equal(z.imag.values(), z.values().imag)
+    np.testing.assert_array_equal(z.conj_physical().values(), z.values().conj_physical())
+    np.testing.assert_array_equal(z.mH.unbind()[0], z.unbind()[0].mH)
+    assert x.real.values().data_ptr() == x.values().data_ptr()

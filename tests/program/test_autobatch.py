@@ -368,3 +368,11 @@ def test_losses_of_samples_that_share_a_graph_are_differentiated_one_by_one() ->
     with pytest.raises(RuntimeError, match=r"clew.autobatch.*add their losses up") as caught:
         losses[1].backward()
     assert "retain_graph=True in all rounds but the last" in str(caught.value)
+
+
+def test_a_region_that_was_not_entered_cannot_end() -> None:
+    region = clew.autobatch()
+    with region:
+        pass
+    with pytest.raises(RuntimeError, match="autobatch: the region was not entered"):
+        region.__exit__(None, None, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextvars
+import decimal
 import sys
 
 import numpy as np
@@ -11,6 +13,7 @@ from plain_and_batched import assert_close
 import clew
 from clew import nn
 from clew._program import autobatch
+from clew.overrides import TorchFunctionMode
 
 
 @pytest.fixture(autouse=True)
@@ -211,3 +214,77 @@ def test_map_draws_alike_for_the_same_seed():
     first = once()
     assert first == once()
     assert len({n for _, n in first}) > 1
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [nn.InstanceNorm1d, nn.BatchNorm1d, lambda *a, **k: nn.BatchNorm1d(*a, momentum=None, **k)],
+    ids=["instance", "batch", "cumulative"],
+)
+def test_map_counts_every_sample_in_running_statistics(norm):
+    pytest.importorskip("greenlet")
+    clew.manual_seed(0)
+    samples = list(clew.randn(5, 2, 3, 4))
+    plain, mapped = (norm(3, track_running_stats=True) for _ in range(2))
+    for x in samples:
+        plain(x * 2)
+    clew.autobatch.map(lambda x: mapped(x * 2), samples)
+    assert_close(mapped.running_mean, plain.running_mean)
+    assert_close(mapped.running_var, plain.running_var)
+
+
+def test_map_gives_each_task_the_callers_context():
+    pytest.importorskip("greenlet")
+    number = contextvars.ContextVar("number", default=0)
+    number.set(5)
+
+    def run(x):
+        number.set(number.get() + 1)
+        x.sum().item()
+        return number.get(), str(decimal.Decimal(1) / 3)
+
+    with decimal.localcontext() as context:
+        context.prec = 3
+        assert clew.autobatch.map(run, clew.ones(3, 2)) == [(6, "0.333")] * 3
+    assert number.get() == 5
+
+
+class Own(clew.Tensor):
+    pass
+
+
+class Counting(TorchFunctionMode):
+    calls = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.calls += 1
+        return func(*args, **(kwargs or {}))
+
+
+def test_map_keeps_subclasses():
+    pytest.importorskip("greenlet")
+    samples = [x.as_subclass(Own) for x in clew.ones(4, 2)]
+    results = clew.autobatch.map(lambda x: (x * 2).sum() + 1, samples)
+    assert [type(y) for y in results] == [Own] * 4
+    assert [y.item() for y in results] == [5.0] * 4
+
+
+def test_map_keeps_function_modes_of_tasks_apart():
+    pytest.importorskip("greenlet")
+    samples = list(clew.ones(4, 2))
+
+    def run(x):
+        with Counting() as own:
+            y = x * 2
+            y.sum().item()
+            y = y + 1
+        return own.calls
+
+    plain = [run(x) for x in samples]
+    assert clew.autobatch.map(run, samples) == plain
+    counts = []
+    for every in (lambda f: [f(x) for x in samples], lambda f: clew.autobatch.map(f, samples)):
+        with Counting() as outer:
+            every(lambda x: (x * 2).sum().item() + 1)
+        counts.append(outer.calls)
+    assert counts[0] == counts[1] > 0

@@ -227,6 +227,35 @@ def test_transforms_of_results_that_wait(name, mapped):
         )
 
 
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("transform", ["vjp", "grad", "jvp"])
+def test_transforms_with_respect_to_one_weight_of_all_samples(transform, mapped):
+    clew.manual_seed(0)
+    w, samples = clew.nn.Parameter(clew.randn(4, 4)), list(clew.randn(3, 3, 4).unbind())
+
+    def run(x):
+        if transform == "vjp":
+            return clew.func.vjp(lambda v: (x @ v).tanh(), w)[1]
+        if transform == "grad":
+            return clew.func.grad(lambda v: (x @ v).tanh().sum())(w)
+        return clew.func.jvp(lambda v: (x @ v).tanh(), (w,), (clew.ones(4, 4),))[1]
+
+    def values(results):
+        return [r(clew.ones(3, 4))[0] if transform == "vjp" else r for r in results]
+
+    want = values([run(x) for x in samples])
+    if mapped:
+        pytest.importorskip("greenlet")
+        got = values(clew.autobatch.map(run, samples))
+    else:
+        with clew.autobatch():
+            got = [run(x) for x in samples]
+        got = values(got)
+    for g, v in zip(got, want, strict=True):
+        assert g.requires_grad and v.requires_grad
+        np.testing.assert_allclose(g.detach(), v.detach(), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "repeat",
     [lambda z: z.repeat(2, 1), lambda z: z.tile(2, 1), lambda z: z.repeat_interleave(2, 0)],

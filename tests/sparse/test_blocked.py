@@ -160,3 +160,44 @@ def test_what_does_not_fit_is_refused():
     for a, b in ((mask, mask), (x, mask)):
         with pytest.raises(RuntimeError, match="sub: .*bool.* not supported"):
             a - b
+
+
+@pytest.mark.parametrize("by_rows", [True, False])
+def test_elements_that_are_dense(by_rows):
+    clew.manual_seed(0)
+    a = clew.randn(6, 4, 3) * (clew.rand(6, 4, 1) > 0.6)
+    name = "to_sparse_bsr" if by_rows else "to_sparse_bsc"
+    of_dense = getattr(a, name)((2, 2), dense_dim=1)
+    for x in (a.to_sparse(2), a.to_sparse_csr(dense_dim=1), a.to_sparse_csc(dense_dim=1)):
+        made = getattr(x, name)((2, 2))
+        assert made.dense_dim() == 1 and made.shape == (6, 4, 3)
+        assert clew.equal(made.values(), of_dense.values())
+        for back in (
+            made,
+            made.to_sparse(),
+            made.to_sparse_csr(),
+            pickle.loads(pickle.dumps(made)),
+        ):
+            assert clew.equal(back.to_dense(), a)
+        assert clew.equal(made.transpose(0, 1).to_dense(), a.transpose(0, 1))
+    with pytest.raises(NotImplementedError):
+        of_dense @ clew.ones(4, 2)
+    make = clew.sparse_bsr_tensor if by_rows else clew.sparse_bsc_tensor
+    blocks = clew.ones(1, 2, 2, 3)
+    assert make([0, 1], [0], blocks, (2, 2, 3)).to_dense().shape == (2, 2, 3)
+    for size in ((2, 2), (2,), (2, 2, 4), (3, 2, 3)):
+        with pytest.raises(RuntimeError, match="size must be"):
+            make([0, 1], [0], blocks, size)
+
+
+def test_sparse_matrices_become_blocks_without_becoming_dense():
+    n = 10**7
+    x = clew.sparse_coo_tensor([[0, n - 1, n - 1], [3, n - 1, n - 2]], [1.0, 2.0, 3.0], (n, n))
+    made = x.to_sparse_bsr((2, 2))
+    assert made.col_indices().tolist() == [1, n // 2 - 1]
+    assert made.values().tolist() == [[[0, 1], [0, 0]], [[0, 0], [3, 2]]]
+    values = clew.randn(3, dtype=clew.float64, requires_grad=True)
+    places = clew.tensor([[0, 3, 3], [1, 2, 0]])
+    assert clew.autograd.gradcheck(
+        lambda v: clew.sparse_coo_tensor(places, v, (4, 4)).to_sparse_bsc((2, 2)).values(), values
+    )

@@ -95,7 +95,21 @@ def test_batches(by_rows, dense_dim):
         (s.crow_indices(), s.col_indices()) if by_rows else (s.ccol_indices(), s.row_indices())
     )
     assert ends.shape == places.shape == (2, 3)
-    for wrong in (lambda: s + s, lambda: s.exp(), lambda: s.sum(0), lambda: s.to_sparse_coo()):
+    np.testing.assert_array_equal((s + s.sub(s, alpha=0.5)).to_dense(), 1.5 * dense)
+    np.testing.assert_array_equal(s.clone().add_(s).to_dense(), 2 * dense)
+    np.testing.assert_array_equal(s.clone().neg_().to_dense(), -dense)
+    np.testing.assert_allclose(s.sum(), dense.sum())
+    clew.testing.assert_close(s, s.clone())
+    assert not clew.equal(s.to_dense(), clew.zeros_like(s).to_dense())
+    assert clew.zeros_like(s)._nnz() == 0 and clew.zeros_like(s).layout is s.layout
+    np.testing.assert_array_equal(clew.ones_like(s).to_dense(), dense != 0)
+    np.testing.assert_array_equal(clew.full_like(s, 2.0).copy_(s).to_dense(), dense)
+    np.testing.assert_array_equal(s.unbind()[1].to_dense(), dense[1])
+    for coordinates in (s.to_sparse(), s.to_sparse_coo(3)):
+        assert coordinates.sparse_dim() == 3 and coordinates.is_coalesced()
+        np.testing.assert_array_equal(coordinates.to_dense(), dense)
+    wrongs = (lambda: s + dense, lambda: s.exp(), lambda: s.sum(0), lambda: s.to_sparse_coo(2))
+    for wrong in wrongs:
         with pytest.raises(NotImplementedError, match=r"batches.*\.to_dense\(\)"):
             wrong()
     with pytest.raises(IndexError, match="out of range"):

@@ -274,7 +274,7 @@ WITHOUT_RULE = [
     lambda s: bool(s),
     lambda s: clew.linalg.det(s),
     lambda s: clew.fft.fft(s),
-    lambda s: clew.vmap(lambda row: row * 2)(s),
+    lambda s: clew.vmap(lambda row: row * 2)(s.to_sparse_csr()),
     lambda s: s.__setitem__(0, 1),
     lambda s: clew.sort(s),
 ]

@@ -215,3 +215,63 @@ def test_without_elements_by_layout():
     ):
         with pytest.raises(RuntimeError, match="layout"):
             call()
+
+
+def test_other_names_of_operations():
+    clew.manual_seed(0)
+    a = clew.randn(3, 4, 2) * (clew.rand(3, 4, 2) > 0.5)
+    x = a.to_sparse()
+    for source, destination in ((0, 2), (-1, 0), ((0, 1), (1, 2))):
+        for move in (clew.movedim, clew.moveaxis):
+            moved = move(x, source, destination)
+            np.testing.assert_array_equal(moved.to_dense(), a.movedim(source, destination))
+    np.testing.assert_array_equal(x.swapdims(0, 2).to_dense(), a.swapdims(0, 2))
+    for wrong in ((0, 3), ((0, 0), (1, 2)), ((0, 1), (2,))):
+        with pytest.raises((IndexError, RuntimeError), match="movedim: "):
+            x.movedim(*wrong)
+    np.testing.assert_array_equal(x.clone().multiply_(2).divide_(4).to_dense(), a / 2)
+    np.testing.assert_array_equal(x.clone().subtract_(x, alpha=3).to_dense(), -2 * a)
+    assert x.float_power(2).dtype is clew.float64
+    np.testing.assert_allclose(x.float_power(2).to_dense(), a.double() ** 2)
+    np.testing.assert_allclose(x.dist(x * 3), a.dist(a * 3), rtol=1e-6)
+    np.testing.assert_allclose(x.sum_to_size(1, 1, 1), a.sum_to_size(1, 1, 1), rtol=1e-6)
+    assert x.flatten(-1) is x and x.sum_to_size(3, 4, 2) is x
+    with pytest.raises(NotImplementedError):
+        x.flatten()
+    nan = clew.tensor([[float("nan"), 0.0], [0.0, 1.0]])
+    for layout in (clew.sparse_coo, clew.sparse_csr):
+        made = nan.to_sparse(layout=layout)
+        assert made.nan_to_num_(2.0) is made and made.to_dense().tolist() == [[2, 0], [0, 1]]
+        assert made.new_ones(2, 1).tolist() == [[1], [1]]
+        assert made.real.to_dense().tolist() == [[2, 0], [0, 1]]
+
+
+def test_masks_of_compressed_layouts_and_of_the_tensor_itself():
+    a = clew.tensor([[1.0, 0.0], [2.0, 3.0]])
+    mask = clew.tensor([[0.0, 5.0], [7.0, 0.0]])
+    for layout in (clew.sparse_csr, clew.sparse_csc):
+        made = a.to_sparse(layout=layout).sparse_mask(mask.to_sparse(layout=layout))
+        assert made.layout is layout and made.values().tolist() == [2.0]
+        assert made.to_dense().tolist() == [[0, 0], [2, 0]]
+    twice = clew.sparse_coo_tensor([[0, 0, 1]], [1.0, 2.0, 4.0], (2,))
+    assert twice.sparse_mask(twice).to_dense().tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: clew.sparse.mm(x, 1),
+        lambda x: clew.dsmm([1.0], x),
+        lambda x: clew.hspmm(x, 1),
+        lambda x: clew.smm(x, 1),
+        lambda x: clew.sspaddmm(x, 0, 1),
+        lambda x: clew.sparse.addmm(x, 0, 1),
+        lambda x: clew.sparse.sampled_addmm(x, 0, 1),
+        lambda x: clew.sparse.spdiags(x, 0, (2, 2)),
+        lambda x: clew.sparse.to_scipy([x]),
+        lambda x: clew.nested.masked_select(x.to_dense(), 1),
+    ],
+)
+def test_other_kinds_of_arguments(call):
+    with pytest.raises(TypeError, match=r": .* must be a .*[tT]ensor; got (int|list)"):
+        call(clew.eye(2).to_sparse())

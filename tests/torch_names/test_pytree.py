@@ -65,3 +65,18 @@ def test_sizes_are_containers():
     made = _pytree.tree_map(lambda n: n + 1, clew.Size([2, 3]))
     assert made == (3, 4) and type(made) is tuple
     assert _pytree.tree_unflatten([4, 5], spec) == {"size": (4, 5)}
+
+
+def test_results_of_several_tensors_are_containers():
+    x = clew.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]])
+    found = clew.vmap(lambda row: row.sort())(x)
+    assert type(found) is clew.return_types.sort
+    assert found.values.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert found.indices.tolist() == [[1, 2, 0], [0, 2, 1]]
+    leaves, spec = _pytree.tree_flatten({"a": x.max(1), "b": x.aminmax()})
+    assert len(leaves) == 4
+    again = _pytree.tree_unflatten([t + 1 for t in leaves], spec)
+    assert type(again["a"]) is clew.return_types.max and again["a"].values.tolist() == [4, 7]
+    assert again["b"].min.item() == 2
+    paths = [_pytree.keystr(path) for path, _ in _pytree.tree_flatten_with_path(x.topk(2))[0]]
+    assert paths == ["[0]", "[1]"]

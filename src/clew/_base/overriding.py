@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew import _C
+from clew._base.tasks import of_tasks
 from clew._C import Tensor
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class _State(threading.local):
         self.modes: list[TorchFunctionMode] = []
 
 
-_state = _State()
+_state = of_tasks(_State())
 
 
 def modes_are_on() -> bool:

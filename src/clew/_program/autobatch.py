@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import threading
 from collections import Counter
@@ -14,6 +15,7 @@ from typing import Any
 
 from clew import _C
 from clew._base.settling import settle
+from clew._base.tasks import Turns
 from clew._program.region import Opening
 from clew._tensor.html import as_printed
 from clew._tensor.structured import parts_of
@@ -154,6 +156,8 @@ class autobatch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if not self._openings:
+            raise RuntimeError("autobatch: the region was not entered, or has ended already")
         opened = self._openings.pop()
         if opened is None:
             return
@@ -197,10 +201,11 @@ class autobatch:
         """``[function(sample) for sample in samples]`` in batches, across ``item()`` and ``if``.
 
         Each sample runs as a task. One that asks for a value is parked; when all are parked, what
-        waits runs in batches, and they go on. Grad mode, autocast and other modes belong to their
-        task. An exception of one sample closes the others, in order, and is raised with the
-        sample's number as a note. Draws of samples that have asked for values come in the order in
-        which the tasks go on: the same for the same seed, but not the plain loop's.
+        waits runs in batches, and they go on. Grad mode, autocast, other modes and context
+        variables belong to their task. An exception of one sample closes the others, in order, and
+        is raised with the sample's number as a note. Draws of samples that have asked for values
+        come in the order in which the tasks go on: the same for the same seed, but not the plain
+        loop's.
 
         Args:
             function: called with one sample.
@@ -237,35 +242,49 @@ class autobatch:
             # that is closed is not asked to go on again.
             if closing or greenlet.getcurrent() is hub or _C._vmap_depth():
                 return False
-            hub.switch()
+            own = turns.leave()
+            try:
+                hub.switch()
+            finally:
+                turns.resume(own)
             return True
+
+        def to_hub() -> None:
+            _C._to_hub()
+            turns.to_hub()
 
         results: list[Any] = [None] * len(samples)
 
         def task(i: int) -> None:
             results[i] = function(samples[i])
 
+        def done(i: int) -> None:
+            worker = tasks.pop(i)
+            worker.gr_context = None
+            idle.append(worker)
+
         idle = _idle_workers()
         tasks: dict[int, Any] = {}
         with _region() as last:
             _C._park_with(park)
+            turns = Turns()
             i = -1
             try:
                 for i in range(len(samples)):
                     worker = idle.pop() if idle else greenlet.greenlet(_work)
-                    worker.parent, worker.gr_context = hub, None
+                    worker.parent, worker.gr_context = hub, contextvars.copy_context()
                     tasks[i] = worker
                     if worker.switch(partial(task, i)):
-                        idle.append(tasks.pop(i))
-                    _C._to_hub()
+                        done(i)
+                    to_hub()
                 while tasks:
                     _run_parked()
                     for i in list(tasks):
                         if tasks[i].switch():
-                            idle.append(tasks.pop(i))
-                        _C._to_hub()
+                            done(i)
+                        to_hub()
             except BaseException as error:
-                _C._to_hub()
+                to_hub()
                 tasks.pop(i, None)
                 _add_note(error, f"in sample {i} of autobatch.map")
                 closing = True
@@ -275,10 +294,11 @@ class autobatch:
                     except BaseException as other:
                         what = f"{type(other).__name__} when it was closed: {other}"
                         _add_note(error, f"sample {i} raised {what}")
-                    _C._to_hub()
+                    to_hub()
                 raise
             finally:
                 _C._park_with(None)
+                turns.end()
                 del idle[_MOST_IDLE:]
             if last:
                 _run_last(results)

@@ -20,6 +20,7 @@ __all__ = ["Structured", "as_text", "name_of", "parts_of"]
 
 
 _C_DATA = vars(Tensor)["data"]
+_WHERE = vars(Tensor)["where"]
 
 
 def name_of(func: Any) -> str:
@@ -59,6 +60,8 @@ class Structured(Tensor):
                 f"{name}: out= is not offered for {cls._kind}; use the result that is returned"
             )
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
+        if func is _WHERE and len(args) > 1:  # the function has the condition first
+            args = (args[1], args[0], *args[2:])
         rule = cls._rules.get(name)
         if rule is not None:
             try:

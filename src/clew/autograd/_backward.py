@@ -9,6 +9,7 @@ from typing import Any
 from clew import _C
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
+from clew._base.tasks import of_tasks
 from clew._C import Tensor, ones_like, zeros_like
 from clew.autograd._edges import tensors_of
 from clew.autograd.grad_mode import set_grad_enabled
@@ -20,7 +21,7 @@ class _Chosen(threading.local):
     depth = 0  # backwards of this thread, one in the other, that go to given tensors only
 
 
-chosen = _Chosen()
+chosen = of_tasks(_Chosen())
 
 
 def _to_chosen(
@@ -267,11 +268,13 @@ def own_input(t: Tensor) -> Tensor:
     """A tensor to differentiate with respect to in place of a given one, connected to it."""
     if not t.requires_grad:
         return t.detach().requires_grad_()
-    made = t.view_as(t)
-    if _C._gathers():
-        # The graph of a batch does not know results that wait, but those whose grad_fn was asked
-        # for before they were used.
-        _ = made.grad_fn
+    if not _C._gathers():
+        return t.view_as(t)
+    # Of two views of one memory a batch takes one, whose gradient would be that of both.
+    made = t.clone()
+    # The graph of a batch does not know results that wait, but those whose grad_fn was asked for
+    # before they were used.
+    _ = made.grad_fn
     return made
 
 

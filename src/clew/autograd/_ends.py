@@ -13,6 +13,7 @@ from typing import Any
 
 from clew import _C
 from clew._base.overriding import asks_classes
+from clew._base.tasks import of_tasks
 from clew.autograd import _backward
 
 
@@ -20,7 +21,7 @@ class _Thread(threading.local):
     ending = 0  # the number of the backward whose functions run
 
 
-_thread = _Thread()
+_thread = of_tasks(_Thread())
 _watched = False
 _missed = 0  # the number of the backward that ran when the first one asked: its end is not noted
 # Of each thread: the number of the backward that asked, whether the outermost one's end is meant,

@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 
 from clew import _C
+from clew._base.tasks import of_tasks
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
@@ -16,7 +17,7 @@ class _Mode(threading.local):
     check_nan = True
 
 
-_mode = _Mode()
+_mode = of_tasks(_Mode())
 
 
 def _switch(on: bool, check_nan: bool) -> dict[str, bool]:

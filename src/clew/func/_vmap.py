@@ -158,6 +158,51 @@ def run_vmapped(
         return _unwrap(output, out_dims, level, func)
 
 
+def _in_turn(
+    func: Callable[..., Any],
+    leaves: list[Any],
+    dims: list[Any],
+    spec: TreeSpec,
+    size: int,
+    out_dims: Any,
+    randomness: str,
+    kwargs: dict[str, Any],
+) -> Any:
+    """A call of func for each sample: those of sparse tensors have places of their own."""
+    if not size:
+        raise RuntimeError(f"vmap({_name(func)}, ...): a sparse tensor has no samples to map over")
+    made = []
+    generator_state = _C.default_generator.get_state() if randomness == "same" else None
+    for i in range(size):
+        if generator_state is not None:
+            _C.default_generator.set_state(generator_state)
+        sample = [x if d is None else x.select(d, i) for x, d in zip(leaves, dims)]
+        with open_level(1, randomness) as level:
+            found, result = tree_flatten(func(*tree_unflatten(sample, spec), **kwargs))
+            for k, leaf in enumerate(found):
+                if not isinstance(leaf, Tensor):
+                    raise ValueError(
+                        f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got "
+                        f"type {type(leaf)}"
+                    )
+                if not hasattr(type(leaf), "_placeholder"):  # what is drawn has the level
+                    found[k] = _C._remove_level(leaf, level).select(0, 0)
+        made.append(found)
+    if broadcast_prefix(out_dims, result) is None:
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with the "
+            f"structure of the outputs"
+        )
+    dims = _out_dims_of(out_dims, result)
+    if None in dims:
+        raise ValueError(
+            f"vmap({_name(func)}, ...): out_dims must hold ints where samples of sparse tensors "
+            "run one by one"
+        )
+    stack = _C.functions["stack"]
+    return tree_unflatten([stack(list(c), d) for c, d in zip(zip(*made), dims)], result)
+
+
 def _run_replaced(
     func: Callable[..., Any],
     in_dims: Any,
@@ -236,7 +281,8 @@ def vmap(
         chunk_size: how many samples run at once; None: all.
 
     A ragged tensor (clew.nested) is mapped over its rows, once for all rows of one length. Results
-    whose size differs from row to row are ragged, others dense.
+    whose size differs from row to row are ragged, others dense. Samples of a sparse tensor in
+    coordinates, and of a batch of sparse matrices, run one by one.
 
     Returns:
         a function of the same arguments with one more dim each.
@@ -270,6 +316,8 @@ def vmap(
         def run(leaves: list[Any], size: int) -> Any:
             return _in_chunks(at_once, leaves, dims, size, out_dims, randomness, chunk_size)
 
+        if any(getattr(x, "_mapped_in_turn", False) for x, d in zip(leaves, dims) if d is not None):
+            return _in_turn(func, leaves, dims, spec, size, out_dims, randomness, kwargs)
         ragged = [leaf for leaf, d in zip(leaves, dims) if d is not None and _is_ragged(leaf)]
         if ragged:
             # clew.nested gives its class this, since it needs what is imported here.

@@ -351,6 +351,9 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     [[1], [2, 3]]
     """
     name = "masked_select"
+    for what, given in (("tensor", tensor), ("mask", mask)):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"{name}: {what} must be a tensor; got {type(given).__name__}")
     if is_ragged(tensor) or is_ragged(mask) or not tensor.dim():
         raise RuntimeError(f"{name}: expected a dense tensor of at least one dim")
     if mask.dtype is not _C.bool:

@@ -20,9 +20,9 @@ __all__ = ["RULES", "aligned", "extreme", "function", "on_values"]
 # that are written with them.
 _NAMES = sorted(
     elementwise_names().union(
-        "bernoulli celu clamp clip complex conj dropout elu float_power gelu isclose isreal ldexp "
-        "logit masked_fill mvlgamma nan_to_num poisson polar polygamma positive relu6 resolve_conj "
-        "resolve_neg rsub selu softshrink tanhshrink where".split()
+        "bernoulli celu clamp clip complex conj conj_physical dropout elu float_power gelu "
+        "isclose isreal ldexp logit masked_fill mvlgamma nan_to_num poisson polar polygamma "
+        "positive relu6 resolve_conj resolve_neg rsub selu softshrink tanhshrink where".split()
     )
 )
 # Operators that have no name among them.

@@ -279,6 +279,18 @@ class NestedTensor(Structured):
     def T(self) -> Any:
         self._refuse("T")
 
+    @property
+    def mH(self) -> Any:
+        return self.adjoint()
+
+    @property
+    def real(self) -> Any:
+        return ragged(self._rows, self._elements.real, self._at)
+
+    @property
+    def imag(self) -> Any:
+        return ragged(self._rows, self._elements.imag, self._at)
+
     def is_contiguous(self, memory_format: Any = None) -> bool:
         return self._rows.lengths is None and bool(self._elements.is_contiguous())
 

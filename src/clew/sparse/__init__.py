@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from clew import _namespace
 from clew.sparse import _changes as _changes
+from clew.sparse import _names as _names
 from clew.sparse import _rules as _rules
 from clew.sparse import _sizes as _sizes
+from clew.sparse import _triangular as _triangular
 from clew.sparse._construct import (
     check_sparse_tensor_invariants as check_sparse_tensor_invariants,
 )

@@ -29,6 +29,7 @@ class Batched(_Sparse):
     """
 
     _kind = "batches of sparse matrices"
+    _mapped_in_turn = True
     _patterns: list[Pattern]  # one for each matrix; of the transposed ones if columns come first
     _ends: Tensor
     _places: Tensor

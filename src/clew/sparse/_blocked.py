@@ -65,8 +65,8 @@ class Blocked(_Sparse):
         return 2
 
     def dense_dim(self) -> int:
-        """How many dims each element has: none, blocks are no elements."""
-        return 0
+        """How many dims each element has; blocks are no elements."""
+        return int(self._elements.dim()) - 3
 
     def is_coalesced(self) -> bool:
         """Whether places are named once; this layout's always are."""
@@ -111,7 +111,7 @@ def _rebuild(
 def blocked(pattern: Pattern, values: Tensor, by_rows: bool) -> Blocked:
     """A matrix of blocks, of parts that fit."""
     rows, columns = pattern.shape if by_rows else pattern.shape[::-1]
-    shape = (rows * values.shape[1], columns * values.shape[2])
+    shape = (rows * values.shape[1], columns * values.shape[2], *values.shape[3:])
     made: Blocked = Blocked._over(shape, values)
     made._pattern, made._by_rows = pattern, by_rows
     return made
@@ -138,18 +138,38 @@ def blocks_of(name: str, dense: Tensor, blocksize: Any, dense_dim: Any, by_rows:
         name: of the operation, for errors.
         dense: the matrix.
         blocksize: rows and columns of a block.
-        dense_dim: None or 0.
+        dense_dim: how many dims, the last ones, are those of each element; None for none.
         by_rows: compress rows of blocks, not columns.
     """
-    if dense.dim() != 2 or dense_dim not in (None, 0):
+    inner = 0 if dense_dim is None else int(dense_dim)
+    if inner < 0 or dense.dim() != 2 + inner:
         raise NotImplementedError(
-            f"{name}: expected a matrix of numbers; got shape {list(dense.shape)} and dense_dim "
-            f"{dense_dim}; convert matrix by matrix"
+            f"{name}: expected a matrix of elements of {inner} dims; got shape "
+            f"{list(dense.shape)}; convert matrix by matrix"
         )
     a, b = _block_size(name, dense.shape, blocksize)
-    grid = dense.reshape(dense.shape[0] // a, a, dense.shape[1] // b, b).transpose(1, 2)
-    found: Any = grid.to_sparse_csr(dense_dim=2) if by_rows else grid.to_sparse_csc(dense_dim=2)
+    n, m, *rest = dense.shape
+    grid = dense.reshape(n // a, a, m // b, b, *rest).transpose(1, 2)
+    convert: Any = grid.to_sparse_csr if by_rows else grid.to_sparse_csc
+    found = convert(dense_dim=2 + inner)
     return blocked(found._pattern, found._elements, by_rows)
+
+
+def _blocks_of_coo(name: str, x: Coo, blocksize: Any, by_rows: bool) -> Blocked:
+    """Those blocks of a matrix in coordinates that have an element."""
+    x = x.coalesce()
+    a, b = _block_size(name, x.shape, blocksize)
+    n, m = int(x.shape[0]) // a, int(x.shape[1]) // b
+    row, column = x._ind.unbind(0)
+    first, second, (rows, columns) = row // a, column // b, (n, m)
+    if not by_rows:
+        first, second, rows, columns = second, first, m, n
+    places, block = clew.unique(first * max(columns, 1) + second, return_inverse=True)
+    zeros = x._elements.new_zeros((places.shape[0], a, b, *x._elements.shape[1:]))
+    values = zeros.index_put((block, row % a, column % b), x._elements)
+    counts = clew.bincount(places // max(columns, 1), minlength=rows)
+    crow = clew.cat([counts.new_zeros(1), counts.cumsum(0)])
+    return blocked(Pattern(crow, places % max(columns, 1), (rows, columns)), values, by_rows)
 
 
 def to_dense(x: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
@@ -166,7 +186,7 @@ def to_coo(x: Any, sparse_dim: Any = None) -> Any:
     columns = column[:, None, None] * b + clew.arange(b)
     rows, columns = clew.broadcast_tensors(rows, columns)
     ind = clew.stack([rows.flatten(), columns.flatten()])
-    return coo(ind, x._elements.flatten(), tuple(x.shape), False).coalesce()
+    return coo(ind, x._elements.flatten(0, 2), tuple(x.shape), False).coalesce()
 
 
 def to_layout(
@@ -177,7 +197,7 @@ def to_layout(
     sparse_dim: Any = None,
     dense_dim: Any = None,
 ) -> Any:
-    if dense_dim not in (None, 0) or len(args) > 1:
+    if dense_dim not in (None, x.dense_dim()) or len(args) > 1:
         return NotImplemented
     if layout is None or layout is _dtypes.sparse_coo:
         return to_coo(x, *(args or (sparse_dim,))) if blocksize is None else NotImplemented
@@ -207,7 +227,7 @@ def _to_blocks(x: Any, blocksize: Any, by_rows: bool) -> Any:
 def matmul(x: Any, y: Any) -> Any:
     """The product with a dense vector or matrix."""
     if not isinstance(y, Blocked) and isinstance(x, Blocked) and not isinstance(y, _Sparse):
-        if y.dim() not in (1, 2):
+        if y.dim() not in (1, 2) or x.dense_dim():
             return NotImplemented
         if y.shape[0] != x.shape[1]:
             raise RuntimeError(
@@ -220,7 +240,7 @@ def matmul(x: Any, y: Any) -> Any:
         products = x._elements @ parts
         zeros = products.new_zeros((x.shape[0] // a, a, y.shape[1]))
         return zeros.index_add(0, row, products).reshape(x.shape[0], y.shape[1])
-    if isinstance(y, Blocked) and not isinstance(x, _Sparse):
+    if isinstance(y, Blocked) and not isinstance(x, _Sparse) and not y.dense_dim():
         if x.dim() == 1:
             return matmul(transpose(y), x)
         return matmul(transpose(y), x.t()).t() if x.dim() == 2 else NotImplemented
@@ -250,10 +270,13 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def transpose(x: Any, dim0: int = 0, dim1: int = 1) -> Any:
-    if not all(-2 <= d < 2 for d in (dim0, dim1)):
-        raise IndexError(f"transpose: dims must be in [-2, 1]; got {dim0} and {dim1}")
-    if dim0 % 2 == dim1 % 2:
+    n = x.dim()
+    if not all(-n <= d < n for d in (dim0, dim1)):
+        raise IndexError(f"transpose: dims must be in [{-n}, {n - 1}]; got {dim0} and {dim1}")
+    if dim0 % n == dim1 % n:
         return x
+    if {dim0 % n, dim1 % n} != {0, 1}:
+        return NotImplemented
     return blocked(x._pattern, x._elements.transpose(1, 2), not x._by_rows)
 
 
@@ -342,10 +365,11 @@ def block_rules() -> dict[str, Any]:
 
         def convert(x: Any, blocksize: Any, dense_dim: Any = None) -> Any:
             if isinstance(x, Blocked):
-                return _to_blocks(x, blocksize, by_rows) if not dense_dim else NotImplemented
-            if x.dim() != 2 or (isinstance(x, Coo) and x.sparse_dim() != 2):
+                same = dense_dim in (None, x.dense_dim())
+                return _to_blocks(x, blocksize, by_rows) if same else NotImplemented
+            if x.sparse_dim() != 2 or dense_dim not in (None, x.dense_dim()):
                 return NotImplemented
-            return blocks_of(name, x.to_dense(), blocksize, dense_dim, by_rows)
+            return _blocks_of_coo(name, x.to_sparse_coo(), blocksize, by_rows)
 
         return convert
 

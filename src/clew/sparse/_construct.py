@@ -14,6 +14,7 @@ from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew.sparse._batched import batched
 from clew.sparse._blocked import Blocked, blocked
+from clew.sparse._products import need_tensors
 from clew.sparse._tensor import Compressed, Coo, Pattern, compressed, constructors, coo, index_names
 
 __all__ = [
@@ -390,25 +391,30 @@ def sparse_csc_tensor(
 def _of_blocks(
     name: str, by_rows: bool, ends: Any, places: Any, values: Any, size: Any, **options: Any
 ) -> Blocked:
-    """A matrix of blocks: a matrix of places for blocks, whose elements have two dims."""
+    """A matrix of blocks: a matrix of places for blocks, whose elements are two dims and those of
+    each number.
+    """
     wanted = _dtypes.sparse_bsr if by_rows else _dtypes.sparse_bsc
     _check_options(name, options["device"], options.pop("layout"), wanted)
     values = _as_values(name, values, options["dtype"], options["requires_grad"])
     options.update(dtype=None, requires_grad=False, layout=None)
-    if values.dim() != 3:
+    ends = _as_indices(name, index_names(by_rows)[0], ends, True)
+    if values.dim() < 3 or ends.dim() > 1:
         raise NotImplementedError(
-            f"{name}: expected values of shape [blocks, rows, columns]; got {list(values.shape)}; "
-            "batches of such matrices and elements that have dims are not offered"
+            f"{name}: expected values of shape [blocks, rows, columns, *dense dims] and vectors of "
+            f"indices; got {list(values.shape)} and {list(ends.shape)}; batches of such matrices "
+            "are not offered"
         )
     grid = None
     if size is not None:
-        sizes, (a, b) = tuple(int(n) for n in size), (int(n) for n in values.shape[1:])
-        if len(sizes) != 2 or not a or not b or sizes[0] % a or sizes[1] % b:
+        sizes, (a, b, *rest) = tuple(int(n) for n in size), (int(n) for n in values.shape[1:])
+        fits = len(sizes) == 2 + len(rest) and list(sizes[2:]) == rest and a and b
+        if not fits or sizes[0] % a or sizes[1] % b:
             raise RuntimeError(
-                f"{name}: size must be two multiples of the blocks' size, [{a}, {b}]; got "
-                f"{list(sizes)}"
+                f"{name}: size must be two multiples of the blocks' size, [{a}, {b}], and the "
+                f"dense dims, {rest}; got {list(sizes)}"
             )
-        grid = (sizes[0] // a, sizes[1] // b, a, b)
+        grid = (sizes[0] // a, sizes[1] // b, a, b, *rest)
     made = _compressed(name, by_rows, ends, places, values, grid, **options)
     return blocked(made._pattern, made._elements, by_rows)
 
@@ -433,8 +439,8 @@ def sparse_bsr_tensor(
         crow_indices: (rows of blocks + 1), int64 or int32: where each row of blocks begins, and the
             last one ends.
         col_indices: (blocks), in which column of blocks each is; they rise within a row.
-        values: (blocks, rows of a block, columns of a block).
-        size: rows and columns; without it the least that the indices fit in.
+        values: (blocks, rows of a block, columns of a block, *dense dims).
+        size: rows, columns and dense dims; without it the least that the indices fit in.
         dtype: of the values; default: theirs.
         device: None or "cpu".
         pin_memory: without effect.
@@ -485,8 +491,8 @@ def sparse_bsc_tensor(
         ccol_indices: (columns of blocks + 1), int64 or int32: where each column of blocks begins,
             and the last one ends.
         row_indices: (blocks), in which row of blocks each is; they rise within a column.
-        values: (blocks, rows of a block, columns of a block).
-        size: rows and columns; without it the least that the indices fit in.
+        values: (blocks, rows of a block, columns of a block, *dense dims).
+        size: rows, columns and dense dims; without it the least that the indices fit in.
         dtype, device, pin_memory, requires_grad, check_invariants: as for
             :func:`sparse_bsr_tensor`.
         layout: None or clew.sparse_bsc.
@@ -581,6 +587,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     tensor([[0., 1.],
             [0., 0.]])
     """
+    need_tensors("spdiags", diagonals=diagonals, offsets=offsets)
     diagonals, offsets = clew.atleast_2d(diagonals), offsets.reshape(-1)
     rows, columns = (int(n) for n in shape)
     if diagonals.shape[0] != offsets.shape[0]:

@@ -11,9 +11,26 @@ from clew import _C
 from clew._C import Tensor
 from clew.sparse._tensor import Compressed, Coo, Pattern, _Sparse, coo
 
-__all__ = ["addmm", "dsmm", "hspmm", "mm", "need_matrices", "sampled_addmm", "smm", "sspaddmm"]
+__all__ = [
+    "addmm",
+    "dsmm",
+    "hspmm",
+    "mm",
+    "need_matrices",
+    "need_tensors",
+    "sampled_addmm",
+    "smm",
+    "sspaddmm",
+]
 
 _OPS = _C.ops
+
+
+def need_tensors(name: str, **given: Any) -> None:
+    """Refuses arguments of other kinds."""
+    for what, value in given.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name}: {what} must be a Tensor; got {type(value).__name__}")
 
 
 def _rows(name: str, x: Any) -> tuple[Pattern, Tensor]:
@@ -114,6 +131,7 @@ def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Tensor:
     tensor([[2.],
             [3.]])
     """
+    need_tensors("mm", mat1=mat1, mat2=mat2)
     if mat1.dim() != 2 or mat2.dim() != 2:
         raise RuntimeError(
             f"mm: expected two matrices; got shapes {list(mat1.shape)} and {list(mat2.shape)}"
@@ -171,6 +189,7 @@ def hspmm(mat1: Any, mat2: Tensor) -> Tensor:
     >>> clew.hspmm(a, clew.ones(2, 3)).coalesce().values()
     tensor([[2., 2., 2.]])
     """
+    need_tensors("hspmm", mat1=mat1, mat2=mat2)
     there, rows = _rows_there("hspmm", mat1, mat2)
     return coo(there.unsqueeze(0), rows, (mat1.shape[0], mat2.shape[1]), not there.shape[0])
 
@@ -193,6 +212,7 @@ def smm(input: Any, mat: Tensor) -> Tensor:
     tensor([[2., 2., 2.],
             [0., 0., 0.]])
     """
+    need_tensors("smm", input=input, mat=mat)
     there, rows = _rows_there("smm", input, mat)
     width = int(mat.shape[1])
     columns = clew.arange(width).repeat(there.shape[0])
@@ -220,6 +240,7 @@ def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: Any = 1, alpha: Any =
     tensor([[3., 1.],
             [1., 3.]])
     """
+    need_tensors("sspaddmm", input=input, mat1=mat1, mat2=mat2)
     if not isinstance(input, Coo) or input.sparse_dim() != 2 or input.dense_dim():
         raise RuntimeError(
             f"sspaddmm: input must be a matrix in coordinates; got {input.layout} of shape "
@@ -285,6 +306,7 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> T
     tensor([[2., 2.],
             [2., 2.]])
     """
+    need_tensors("addmm", mat=mat, mat1=mat1, mat2=mat2)
     need_matrices(mat, mat1, mat2)
     product = mat1 @ mat2
     product = product if alpha == 1 else product * alpha
@@ -319,6 +341,7 @@ def sampled_addmm(
     >>> clew.sparse.sampled_addmm(places, clew.ones(2, 3), clew.ones(3, 2)).values()
     tensor([4., 4.])
     """
+    need_tensors("sampled_addmm", input=input, mat1=mat1, mat2=mat2)
     if out is not None:
         raise NotImplementedError("sampled_addmm: out= is not offered for sparse tensors")
     if not isinstance(input, _Sparse):

@@ -460,9 +460,15 @@ def sparse_mask(x: Any, mask: Any) -> Any:
 
 
 def _masked(x: Any, mask: Any) -> Any:
-    """The elements at the places of another tensor in coordinates, zeros where there is none."""
+    """The elements at the places of another tensor in coordinates, zeros where there is none; of
+    compressed ones, those at places that both have.
+    """
+    if isinstance(x, Compressed) and isinstance(mask, Compressed) and x.layout is mask.layout:
+        return mul(x, mask._with(clew.ones_like(mask._elements, dtype=x.dtype)))
     if not isinstance(x, Coo) or not isinstance(mask, Coo):
         return NotImplemented
+    if x._ind is mask._ind and tuple(x.shape) == tuple(mask.shape):
+        return x._with(x._elements)  # also where a place is named twice
     if tuple(x.shape) != tuple(mask.shape) or x.sparse_dim() != mask.sparse_dim():
         raise RuntimeError(
             "sparse_mask: the tensor and the mask must have one shape and as many sparse dims; got "

@@ -9,6 +9,7 @@ import numpy as np
 import clew
 from clew._C import Tensor
 from clew.sparse._construct import sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor
+from clew.sparse._products import need_tensors
 from clew.sparse._tensor import Compressed, Coo
 
 
@@ -66,6 +67,7 @@ def to_scipy(tensor: Any) -> Any:
     >>> clew.sparse.to_scipy(clew.eye(2).to_sparse_csr()).nnz
     2
     """
+    need_tensors("to_scipy", tensor=tensor)
     from clew._ops.primitive import scipy
 
     sparse = scipy("sparse", "to_scipy")

@@ -113,6 +113,14 @@ class _Sparse(Structured):
         self.numpy()
 
     @property
+    def real(self) -> Any:
+        return self._with(self._elements.real)
+
+    @property
+    def imag(self) -> Any:
+        return self._with(self._elements.imag)
+
+    @property
     def H(self) -> Any:
         return self.adjoint()
 
@@ -163,6 +171,7 @@ class Coo(_Sparse):
     """
 
     _kind = "sparse tensors (clew.sparse_coo)"
+    _mapped_in_turn = True  # by vmap: samples have places of their own
     _ind: Tensor
     _coalesced: bool
     _pattern: Pattern | None
@@ -206,14 +215,6 @@ class Coo(_Sparse):
     def stride(self, dim: Any = None) -> Any:
         """Zeros, as in PyTorch."""
         return (0,) * self.dim() if dim is None else 0
-
-    @property
-    def real(self) -> Any:
-        return self._with(self._elements.real)
-
-    @property
-    def imag(self) -> Any:
-        return self._with(self._elements.imag)
 
     def sparse_dim(self) -> int:
         """How many dims the indices name."""
@@ -446,6 +447,11 @@ def is_same_pattern(a: Any, b: Any) -> bool:
     if isinstance(a, Coo):
         return a._ind is b._ind or (
             a._ind.shape == b._ind.shape and np.array_equal(a._ind.numpy(), b._ind.numpy())
+        )
+    if hasattr(a, "_patterns"):  # a batch
+        return all(
+            p is q or (p.shape == q.shape and np.array_equal(p.numpy(), q.numpy()))
+            for p, q in ((a._ends, b._ends), (a._places, b._places))
         )
     p, q = a._pattern, b._pattern
     return p is q or (

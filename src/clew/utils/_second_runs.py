@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from clew._base.tasks import of_tasks
+
 __all__ = ["entered", "present", "within"]
 
 _Make = Callable[[], Any]
@@ -20,7 +22,7 @@ class _Around(threading.local):
     now: tuple[_Make, ...] = ()
 
 
-_around = _Around()
+_around = of_tasks(_Around())
 
 
 @contextlib.contextmanager

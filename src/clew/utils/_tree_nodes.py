@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from clew import _C
 from clew._C import Size
 
 
@@ -230,4 +231,13 @@ def _one_level(tree: Any) -> tuple[type, list[Any], Any] | None:
         return (kind, *_kinds[kind][0](tree))
     if _is_namedtuple(tree):
         return tuple, list(tree), kind
+    if isinstance(tree, tuple) and kind in vars(_C).get("_return_types", {}).values():
+        # What the core's functions return: a class is made by the function's first result.
+        register_pytree_node(
+            kind,
+            lambda t: (list(t), None),
+            lambda children, _: kind(children),
+            flatten_with_keys_fn=_sequence_with_keys,
+        )
+        return kind, list(tree), None
     return None

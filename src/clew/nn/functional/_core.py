@@ -399,7 +399,12 @@ def instance_norm(
                 "Expected more than 1 spatial element when training, got input size "
                 f"{tuple(input.shape)}"
             )
-    elif running_mean is None or running_var is None:
+    if (running_mean is None) is not (running_var is None):
+        raise ValueError(
+            "instance_norm: running_mean and running_var must either both be None or neither be "
+            "None"
+        )
+    if not use_input_stats and running_mean is None:
         raise ValueError(
             "instance_norm: running_mean and running_var are needed with use_input_stats=False"
         )
@@ -408,8 +413,8 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     flat = input.reshape(1, n * c, *input.shape[2:])
-    means = running_mean.repeat(n) if running_mean is not None else None
-    vars_ = running_var.repeat(n) if running_var is not None else None
+    means = running_mean.new_zeros(n * c) if running_mean is not None else None
+    vars_ = running_var.new_zeros(n * c) if running_var is not None else None
     out = batch_norm(
         flat,
         means,
@@ -417,13 +422,14 @@ def instance_norm(
         weight.repeat(n) if weight is not None else None,
         bias.repeat(n) if bias is not None else None,
         True,
-        momentum,
+        1.0,
         eps,
     )
-    if means is not None:
-        with clew.no_grad():
-            running_mean.copy_(means.view(n, c).mean(0))
-            running_var.copy_(vars_.view(n, c).mean(0))  # type: ignore[union-attr]
+    # One write each: samples that run in turn must not read what others are about to write.
+    with clew.no_grad():
+        if means is not None and vars_ is not None:
+            running_mean.lerp_(means.view(n, c).mean(0), momentum)
+            running_var.lerp_(vars_.view(n, c).mean(0), momentum)
     return out.reshape(input.shape)
 
 
