@@ -539,3 +539,12 @@ def test_uniform_numbers_fit_their_dtype(dtype, start, stop):
         clew.empty(2, dtype=dtype).uniform_(start, stop)
     top = clew.finfo(dtype).max
     assert clew.empty(5000, dtype=dtype).uniform_(0, top).isfinite().all()
+
+
+def test_bernoulli_wants_chances_that_hold_numbers() -> None:
+    chances = clew.ones(3, 4, device="meta")
+    with pytest.raises(RuntimeError, match="bernoulli_: p must hold numbers"):
+        clew.ones(3, 4).bernoulli_(chances)
+    assert clew.ones(3, 4, device="meta").bernoulli_(chances).is_meta
+    with pytest.raises((RuntimeError, NotImplementedError, TypeError)):
+        clew.ones(3, 4).bernoulli_(clew.ones(3, 4).to_sparse())

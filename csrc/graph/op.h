@@ -318,8 +318,9 @@ struct OpDef {
   std::array<Partial, 4> partials = {};
   void (*vjp)(Vjp&) = nullptr;
   NoRule no_vjp = {};
-  BatchRule batch = nullptr;  // without one, vmap runs the op sample by sample
-  RowRule rows = nullptr;     // where `batch` does not tell it (ops/row_rules.cpp)
+  BatchRule batch = nullptr;      // without one, vmap runs the op sample by sample
+  RowRule rows = nullptr;         // where `batch` does not tell it (ops/row_rules.cpp)
+  bool no_dims_are_none = false;  // an empty list of dims names none, where others mean all
   Accumulate accumulate = nullptr;
   uint8_t accumulates = 0;  // the input that `accumulate` is about, or matrix_factor
   // Whether that gradient is mostly zeros: then even the first one is added into a buffer.

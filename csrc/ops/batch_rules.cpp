@@ -86,8 +86,8 @@ void batch_dims(const Batch& b, Tensors& outs) {
   }
   AttrsCopy attrs(b.op.attrs, b.attrs);
   bool flat = false;
-  auto shift = [&](Dims& dims) {
-    if (dims.empty())
+  auto shift = [&](Dims& dims, bool all) {
+    if (all)
       for (int i = 0; i < n; ++i) dims.push_back(k + i);
     else
       for (int64_t& d : dims) d = wrap_dim(d, n, name.c_str()) + k;
@@ -109,11 +109,16 @@ void batch_dims(const Batch& b, Tensors& outs) {
         d = wrap_dim(*d, n, name.c_str()) + k;
         break;
       }
-      case FieldKind::Ints: shift(attrs.field<Dims>(f)); break;
+      case FieldKind::Ints: {
+        auto& d = attrs.field<Dims>(f);
+        shift(d, d.empty() && !b.op.no_dims_are_none);
+        break;
+      }
       case FieldKind::OptInts: {
         auto& d = attrs.field<std::optional<Dims>>(f);
+        const bool all = !d || (d->empty() && !b.op.no_dims_are_none);
         if (!d) d = Dims();
-        shift(*d);
+        shift(*d, all);
         break;
       }
       default: fail_internal(name, ": an argument that names a dim must hold ints");

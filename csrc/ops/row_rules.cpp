@@ -126,8 +126,6 @@ RowWise rows_by_rule(const Call& c, void* attrs, int64_t rows) {
   if (op.batch == batch_getitem) return getitem_rows(attrs, rows, n);
   if (op.batch == batch_sizes) return sized_rows(c, attrs, rows, n);
   if (op.batch == batch_index) return indexed_rows(c, n);
-  if (op.batch == batch_embedding)
-    return c.in[1].ndim() > 0 ? RowWise{Makes::rows, in(1)} : no_rows;
   if (op.batch == batch_fold<0b1>) return first_input();
   if (op.batch == batch_fold<0b10011>) {
     const uint32_t inputs = in(0) | in(1) | in(4);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/node.h"
 #include "program/batching.h"
 #include "program/joined.h"
 
@@ -61,8 +62,42 @@ template <class T> uint64_t told(const T& v) {
 
 }  // namespace
 
+namespace {
+
+// Whether somebody looks at the gradient of that output.
+bool is_watched(const Node& node, uint32_t nr) {
+  if (!node.extra) return false;
+  const NodeExtra& e = *node.extra;
+  if (e.pre_hooks || e.post_hooks) return true;
+  for (const auto& hooks : e.tensor_hooks)
+    if (hooks.nr == nr) return true;
+  for (const auto& [output, tensor] : e.retains_grad)
+    if (output == nr) return true;
+  return false;
+}
+
+}  // namespace
+
+uint64_t history_of(const Tensor& t) {
+  if (!t.requires_grad()) return 0;
+  const Node* node = t->grad_fn;
+  uint32_t nr = t->output_nr;
+  if (!node) return bits_of(t.get());
+  while (!is_watched(*node, nr)) {
+    const auto* view = dynamic_cast<const OpNode*>(node);
+    if (!view || view->op->kind != OpKind::View || view->edge_count == 0 || !view->edges[0].fn)
+      break;
+    nr = view->edges[0].nr;
+    node = view->edges[0].fn;
+  }
+  if (node->is_accumulator)
+    return bits_of(static_cast<const AccumulateGrad*>(node)->variable.get());
+  return mixed(bits_of(node), nr);
+}
 uint64_t place_of(const Tensor& t) {
-  return mixed(mixed(bits_of(t->storage), static_cast<uint64_t>(t->offset)), hash_of(t.strides()));
+  const uint64_t place =
+      mixed(mixed(bits_of(t->storage), static_cast<uint64_t>(t->offset)), hash_of(t.strides()));
+  return t.requires_grad() ? mixed(place, history_of(t)) : place;
 }
 
 uint64_t hash_of_call(const OpDef& op, const void* attrs, size_t operands) {

@@ -42,8 +42,7 @@ bool same_place(const Tensor& a, const Tensor& b) {
     return a.dtype() == b.dtype() &&
            std::memcmp(a->address(), b->address(), itemsize(a.dtype())) == 0;
   return a->storage == b->storage && a->offset == b->offset && a.dtype() == b.dtype() &&
-         a.requires_grad() == b.requires_grad() && a.sizes() == b.sizes() &&
-         a.strides() == b.strides();
+         a.sizes() == b.sizes() && a.strides() == b.strides() && history_of(a) == history_of(b);
 }
 
 BatchRun::BatchRun(std::span<const Gathered> calls, std::span<const Given> givens,

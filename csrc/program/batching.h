@@ -129,7 +129,10 @@ std::vector<std::vector<uint32_t>> make_groups(std::span<const Gathered> calls,
 uint64_t hash_of_call(const OpDef& op, const void* attrs, size_t operands);
 uint64_t hash_of_type(DType dtype, const Dims& sizes);
 uint64_t mixed(uint64_t hash, uint64_t value);
-// A hash of which elements a tensor shows.
+// Who gets the gradient: the leaf, or the result, that the tensor is, or shows as a view that
+// nobody watches; 0 if none is wanted.
+uint64_t history_of(const Tensor& t);
+// A hash of which elements a tensor shows, and of its history.
 uint64_t place_of(const Tensor& t);
 
 // Whether two tensors that were there are the same elements, with the same history.

@@ -109,29 +109,58 @@ bool is_needed(const Content& constant) {
   return false;
 }
 
+// The bytes of tensors that could not be given up any more without the constant; INT64_MAX
+// where that takes long to say.
+int64_t bytes_lost_without(const Content& constant) {
+  constexpr int most = 100;  // recipes that are looked at
+  static uint32_t search = 0;
+  --search;  // other numbers than is_needed()
+  int met = 0;
+  int64_t lost = 0;
+  std::vector<const Content*> todo{&constant};
+  while (!todo.empty()) {
+    const Content* v = todo.back();
+    todo.pop_back();
+    for (const auto& [user, at] : v->users) {
+      if (std::exchange(user->seen, search) == search) continue;
+      if (++met > most) return INT64_MAX;
+      for (const Recipe::Output& out : user->outputs) {
+        if (!out.value) continue;
+        if (out.value->storage)
+          lost += static_cast<int64_t>(out.value->nbytes);
+        else
+          todo.push_back(out.value);  // nobody has it but those who read it
+      }
+    }
+  }
+  return lost;
+}
+
+enum class Constants : uint8_t {
+  all,
+  cheap,  // those that are as large as what they let be given up; of many some are looked at
+};
 // Forgets constants that only recipes hold: at least so many bytes, if there are. While nothing was
 // given up they are all that lives longer than without a budget.
-bool forget_constants(int64_t bytes) {
+bool forget_constants(int64_t bytes, Constants which) {
   const bool all_there = without_bytes() == 0;
   const std::vector<Content*> held = held_values();
   for (Content* v : held) v->incref();
   int64_t left = bytes;
-  for (Content* v : held) {
-    if (left <= 0) break;
+  int looked_at = 0;
+  static size_t from = 0;
+  from = which == Constants::cheap && !held.empty() ? (from + 7919) % held.size() : 0;
+  for (size_t k = 0; k < held.size() && left > 0 && looked_at < 32; ++k) {
+    Content* v = held[(from + k) % held.size()];
     if (!v->held || v->recipe || v->pins || !v->storage || v->storage->refs != 1) continue;
+    const auto own = static_cast<int64_t>(v->nbytes);
+    if (which == Constants::cheap && (++looked_at, bytes_lost_without(*v) > 2 * own)) continue;
     if (!all_there && is_needed(*v)) continue;
     lose_users(v);
-    if (v->users.empty()) left -= static_cast<int64_t>(v->nbytes);
+    if (v->users.empty()) left -= own;
   }
   for (Content* v : held) v->decref();
   return left < bytes;
-}
-int64_t bytes_of_constants() {
-  int64_t sum = 0;
-  for (const Content* v : held_values())
-    if (!v->recipe && !v->pins && v->storage && v->storage->refs == 1)
-      sum += static_cast<int64_t>(v->nbytes);
-  return sum;
 }
 
 void make_room(size_t nbytes) {
@@ -151,13 +180,12 @@ void make_room(size_t nbytes) {
   }
   // Looking costs more than a small tensor does: of small ones several go at once.
   const int64_t together = b.limit / 256;
-  if (const int64_t over = a.stats.live_bytes + more - b.limit;
-      over > 0 && without_bytes() == 0 && bytes_of_constants() >= over)
-    forget_constants(over + together);
+  if (const int64_t over = a.stats.live_bytes + more - b.limit; over > 0)
+    forget_constants(over + together, Constants::cheap);
   while (a.stats.live_bytes + more > b.limit) {
     const Candidates candidates;
     if (candidates.empty()) {
-      if (forget_constants(1)) continue;
+      if (forget_constants(1, Constants::all)) continue;
       break;
     }
     int64_t freed = 0;

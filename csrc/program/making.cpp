@@ -110,7 +110,8 @@ Tensor input_of(const Recipe::Input& in) {
   if (in.is_number) {
     Storage* s = Storage::allocate(itemsize(in.dtype));
     std::memcpy(s->data, in.number, itemsize(in.dtype));
-    Tensor t = over_parts(s, in.shape, 0, in.dtype, in.flags | flag_wrapped_number);
+    const int flags = in.flags | (in.is_wrapped ? flag_wrapped_number : 0);
+    Tensor t = over_parts(s, in.shape, 0, in.dtype, static_cast<uint8_t>(flags));
     s->decref();
     return t;
   }

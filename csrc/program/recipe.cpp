@@ -213,7 +213,8 @@ bool note_input(Recipe& r, const Tensor& t) {
     r.inputs.push_back(in);
     return true;
   }
-  if (t.is_wrapped_number()) {
+  in.is_wrapped = t.is_wrapped_number();
+  if (in.is_wrapped || (t->storage->nbytes <= sizeof in.number && t.numel() == 1)) {
     // Its storage would stay as long as the recipe.
     if (t->storage->is_pending()) settle_storage(t->storage);
     in.is_number = true;

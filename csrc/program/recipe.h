@@ -66,10 +66,11 @@ struct Recipe : InSlots<Recipe> {
     Shape* shape = nullptr;    // owned
     union {
       int64_t offset = 0;
-      std::byte number[16];  // a Python number
+      std::byte number[16];  // the bytes of one small element
     };
     uint32_t place = 0;  // in value->users
     bool is_number = false;
+    bool is_wrapped = false;  // it was a Python number
     DType dtype = DType::Float32;
     uint8_t flags = 0;
   };

@@ -100,15 +100,6 @@ def filled(grads: Any, leaves: list[clew.Tensor]) -> list[clew.Tensor]:
     return [clew.zeros_like(t) if g is None else g for g, t in zip(grads, leaves)]
 
 
-def waits_for_the_core(op: Op, sample: S) -> bool:
-    """What is known to be wrong: no dims of flip are all of them, and frequencies are counted over
-    all samples.
-    """
-    return (op.name == "flip" and sample.args[1:] == ((),)) or (
-        op.name == "_embedding" and True in sample.args[3:4]
-    )
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TABLE)
 def test_samples_together_are_as_one_by_one(name: str) -> None:
@@ -117,8 +108,6 @@ def test_samples_together_are_as_one_by_one(name: str) -> None:
     if run is None:
         pytest.skip("no function and no method")
     for sample in samples_of(op)[:MOST_SAMPLES]:
-        if waits_for_the_core(op, sample):
-            continue
         for lengths, shared in ((False, False), (False, True), (True, False), (True, True)):
             variants, want = varied(sample, lengths), None
             for grad in (True, False):  # some have no derivative, or no second one

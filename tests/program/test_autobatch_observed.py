@@ -325,3 +325,71 @@ def test_saved_results_share_memory_as_they_did(way):
     got["whole"].fill_(0)
     assert got["part"].tolist() == [0.0] * 4
     assert got["other"].tolist() == [4.0] * 6
+
+
+def test_leaves_over_one_memory_get_their_own_gradients():
+    w, xs = clew.randn(4, 4), clew.randn(2, 3, 4)
+    with clew.autobatch():
+        leaves = [w.detach().requires_grad_() for _ in xs]
+        losses = [(x @ v).sum() for x, v in zip(xs, leaves)]
+    sum(losses).backward()
+    for x, v in zip(xs, leaves):
+        np.testing.assert_allclose(v.grad, x.sum(0)[:, None].expand(4, 4), rtol=1e-5)
+
+
+def test_views_of_leaves_over_one_memory_get_their_own_gradients():
+    w, xs = clew.randn(4, 4), clew.randn(6, 3, 4)
+    leaves = [w.detach().requires_grad_() for _ in range(2)]
+    with clew.autobatch():
+        losses = [(x @ leaves[i % 2].t()[1:].t()).sum() for i, x in enumerate(xs)]
+    sum(losses).backward()
+    for i, v in enumerate(leaves):
+        want = clew.zeros(4, 4)
+        want[:, 1:] = xs[i::2].sum((0, 1))[:, None].expand(4, 3)
+        np.testing.assert_allclose(v.grad, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("watch", ["hook", "retain_grad", "node"])
+def test_who_watches_one_of_two_views_sees_its_own_gradient(watch):
+    w, xs = clew.randn(4, 4, requires_grad=True), clew.randn(2, 3, 4)
+    seen = []
+    with clew.autobatch():
+        a, b = w[:4], w[:4]
+        if watch == "hook":
+            a.register_hook(seen.append)
+        elif watch == "node":
+            a.grad_fn.register_prehook(lambda grads: seen.append(grads[0]))
+        else:
+            a.retain_grad()
+        loss = (xs[0] @ a).sum() + (xs[1] @ b).sum()
+    loss.backward()
+    own, other = (x.sum(0)[:, None].expand(4, 4) for x in xs)
+    np.testing.assert_allclose(a.grad if watch == "retain_grad" else seen[0], own, rtol=1e-5)
+    np.testing.assert_allclose(w.grad, own + other, rtol=1e-5)
+
+
+def test_views_of_one_weight_still_run_together():
+    w, xs = clew.randn(4, 4, requires_grad=True), clew.randn(16, 3, 4)
+    with clew.autobatch():
+        losses = [(x @ w.t()).sum() for x in xs]
+    report = clew.autobatch.report()
+    sum(losses).backward()
+    np.testing.assert_allclose(w.grad, xs.sum((0, 1)).expand(4, 4), rtol=1e-4)
+    assert len(report.groups) < 12
+
+
+def test_frequencies_of_an_embedding_are_those_of_each_sample():
+    e = clew.nn.Embedding(3, 2, scale_grad_by_freq=True)
+    with clew.autobatch():
+        losses = [e(clew.tensor([1, 2, 2])).sum() for _ in range(4)]
+    sum(losses).backward()
+    assert e.weight.grad.tolist() == [[0.0, 0.0], [4.0, 4.0], [4.0, 4.0]]
+
+
+@pytest.mark.parametrize("call", [lambda x: x.flip(()), lambda x: x.any(()), lambda x: x.all(())])
+def test_no_dims_name_none(call):
+    x = clew.tensor([[0.0, 1.0, 2.0], [3.0, 0.0, 4.0]])
+    assert clew.equal(clew.vmap(call)(x), call(x))
+    with clew.autobatch():
+        rows = [call(r * 1) for r in x]
+    assert clew.equal(clew.stack(rows), call(x))

@@ -7,7 +7,7 @@ import gc
 
 import numpy as np
 import pytest
-from budgeted_steps import deep, peak_of, same, stepping
+from budgeted_steps import check, deep, peak_of, same, stepping
 
 import clew
 
@@ -360,3 +360,27 @@ def test_the_peak_without_a_budget_is_enough(make, share):
             step()
         assert budget.report().peak <= base + int(share * peak)
         assert budget.report().given_up == 0
+
+
+@pytest.mark.parametrize("share", [0.95, 0.9, 0.8, 0.7])
+@pytest.mark.parametrize(
+    "fresh",
+    [
+        lambda x: clew.ones(x.shape[0], 1),
+        lambda x: clew.zeros(x.shape[1]),
+        lambda x: clew.full((x.shape[0], 4), 2.0).sum(1, keepdim=True),
+    ],
+)
+def test_small_fresh_tensors_do_not_keep_what_reads_them(fresh, share):
+    """They stay for what is made of them again, which is larger."""
+    model, x = clew.nn.ModuleList([clew.nn.Linear(64, 64) for _ in range(8)]), clew.randn(512, 64)
+
+    def step():
+        model.zero_grad()
+        h = x
+        for layer in model:
+            h = clew.tanh(layer(h) + fresh(x))
+        h.square().sum().backward()
+        return [p.grad for p in model.parameters()]
+
+    check(step, share)

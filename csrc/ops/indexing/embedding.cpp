@@ -6,6 +6,7 @@
 
 #include "base/read_once.h"
 #include "kernels/indexing/index.h"
+#include "graph/rows.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/indexing.h"
@@ -133,6 +134,15 @@ void embedding_cpu(const Call& c, Tensors& outs) {
 }
 void embedding_vjp(Vjp& c);
 void embedding_accumulate(Vjp& c, const Tensor& into);
+// How often a row is looked up is counted for each sample.
+void batch_lookup(const Batch& b, Tensors& outs) {
+  if (static_cast<const EmbeddingAttrs*>(b.attrs)->scale_grad_by_freq) return batch_each(b, outs);
+  batch_embedding(b, outs);
+}
+RowWise lookup_rows(const Call& c, void*, int64_t) {
+  const bool each_its_own = c.as<EmbeddingAttrs>().scale_grad_by_freq || c.in[1].ndim() == 0;
+  return each_its_own ? no_rows : RowWise{RowWise::Makes::rows, in(1)};
+}
 constexpr OpDef embedding_op = general({
     .signature = "_embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool "
                  "scale_grad_by_freq=False, "
@@ -143,7 +153,8 @@ constexpr OpDef embedding_op = general({
     .quick = embedding_quick,
     .saves = {.always = in(1)},
     .vjp = embedding_vjp,
-    .batch = batch_embedding,
+    .batch = batch_lookup,
+    .rows = lookup_rows,
     .accumulate = embedding_accumulate,
     .attrs = &attr_info<EmbeddingAttrs>,
     .takes_stored = true,

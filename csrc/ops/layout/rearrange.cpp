@@ -66,6 +66,7 @@ Returns: a new tensor.
     .cpu = flip_cpu,
     .vjp = flip_vjp,
     .batch = batch_dims,
+    .no_dims_are_none = true,
     .attrs = &attr_info<DimsAttrs>,
     .takes_stored = true,
     .flops = "0",

@@ -159,6 +159,8 @@ void bernoulli_(const Tensor& x, double p, Generator* g) {
 }
 
 void bernoulli_(const Tensor& x, const Tensor& p, Generator* g) {
+  require(!p.is_meta() || x.is_meta(),
+          "bernoulli_: p must hold numbers, on the device of the tensor; got ", p, " for ", x);
   need_floating(p, "bernoulli_");
   Dims strides = broadcast_strides(p.sizes(), p.strides(), x.sizes());
   need_real(x, "bernoulli_");
