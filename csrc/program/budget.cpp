@@ -349,6 +349,15 @@ uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t
   return last_region;
 }
 
+bool note_second_run(bool on) {
+  const bool before = modes.intercept & intercept_budget;
+  if (!on)
+    modes.intercept &= static_cast<uint8_t>(~intercept_budget);
+  else if (regions > 0)
+    note_calls();
+  return before;
+}
+
 void noted_first(int64_t nbytes) {
   int64_t& left = budget().first_left;
   left = std::max<int64_t>(left - std::max(nbytes, budget().first_least), 0);

@@ -60,6 +60,9 @@ Budget& budget();
 // first ones, up to `note_first` bytes of results and some hundred calls. With regions around it
 // the least limit holds. Returns the region's number.
 uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t note_first);
+// Whether calls are noted from now on, where what ran before runs again inside of backward; what
+// was so before is returned.
+bool note_second_run(bool on);
 // One of the first calls was noted, with results of so many bytes.
 void noted_first(int64_t nbytes);
 // If no other region is open, values that are not needed any more are forgotten.

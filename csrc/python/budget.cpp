@@ -40,6 +40,11 @@ PyObject* end(PyObject*, PyObject* number) {
   });
 }
 
+// _note_second_run(on) -> whether calls were noted before.
+PyObject* note_again(PyObject*, PyObject* on) {
+  return PyBool_FromLong(program::note_second_run(on == Py_True));
+}
+
 // _budget_counts() -> (limit, given up, their bytes, made again, nanoseconds that took, written,
 // their bytes, read, calls noted, calls that cannot be made again), since the process began.
 PyObject* counts(PyObject*, PyObject*) {
@@ -67,6 +72,7 @@ PyObject* refusal(PyObject*, PyObject*) {
 PyMethodDef functions[] = {{"_begin_budget", begin, METH_VARARGS, nullptr},
                            {"_end_budget", end, METH_O, nullptr},
                            {"_budget_counts", counts, METH_NOARGS, nullptr},
+                           {"_note_second_run", note_again, METH_O, nullptr},
                            {"_budget_refusal", refusal, METH_NOARGS, nullptr},
                            {}};
 

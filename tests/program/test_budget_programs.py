@@ -142,3 +142,26 @@ if __name__ == "__main__":
         except AssertionError as problem:
             print(str(problem)[:400], flush=True)
     print(f"{count} programs, {totals[0]} of {3 * count} had room, {totals[1]} calls ran again")
+
+
+@pytest.mark.parametrize("share", [0.95, 0.8, 0.7])
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_what_checkpoint_runs_again_can_be_given_up_too(use_reentrant, share):
+    clew.manual_seed(0)
+    blocks = nn.ModuleList(
+        nn.Sequential(
+            *[m for _ in range(4) for m in (nn.Linear(32, 32), nn.GELU(), nn.Dropout(0.2))]
+        )
+        for _ in range(3)
+    )
+    x = clew.randn(1024, 32, requires_grad=use_reentrant)
+
+    def step():
+        blocks.zero_grad()
+        h = x
+        for block in blocks:
+            h = h + checkpoint(block, h, use_reentrant=use_reentrant)
+        h.square().mean().backward()
+        return [p.grad for p in blocks.parameters()]
+
+    check(step, share)

@@ -20,6 +20,7 @@ from clew import _C, Tensor
 from clew._base.provenance import describe, user_level
 from clew.autograd import Function
 from clew.autograd._backward import chosen
+from clew.autograd._kept import in_budget, kept_by_node
 from clew.autograd.graph import saved_tensors_hooks
 from clew.utils import _second_runs
 
@@ -226,7 +227,7 @@ class CheckpointFunction(Function):
             if needed:
                 x.requires_grad_()
         with _second_runs.entered(ctx.around):
-            with _rng(ctx.rng_state), _autocast(ctx.autocast_state), clew.enable_grad():
+            with _rng(ctx.rng_state), _autocast(ctx.autocast_state), clew.enable_grad(), _noted():
                 outputs = ctx.run_function(*inputs)
             if isinstance(outputs, Tensor):
                 outputs = (outputs,)
@@ -284,7 +285,7 @@ class _Frame:
         self.places: list[weakref.ref[_Place]] = []
         self.facts: list[Any] = []
         self.traces: list[str] = []
-        self.found: dict[int, Tensor] = {}
+        self.found: dict[int, Callable[[], Tensor]] = {}
         self.depth = _C._vmap_depth()
 
     def _trace(self) -> str:
@@ -310,49 +311,33 @@ class _Frame:
             else:
                 self._recompute()
         # Given out once and forgotten: a second backward runs the function again.
-        return self.found.pop(place.index)
+        return self.found.pop(place.index)()
 
     def _recompute(self) -> None:
-        found: dict[int, Tensor] = {}
-        saved: dict[int, tuple[int, Any]] = {}  # version and place of those
-        facts: list[Any] = []
-        traces: list[str] = []
-        count = len(self.places)
-
-        def pack(tensor: Tensor) -> Tensor:
-            index = len(facts)
-            cut = tensor.detach()
-            facts.append(self.check(cut) if self.check is not None else None)
-            if self.debug:
-                traces.append(self._trace())
-            if index < count and self.places[index]() is not None:
-                found[index] = cut
-                saved[index] = cut._version, _C._here()
-            if self.early_stop and index + 1 == count:
-                raise _Stop
-            return cut
-
+        again = _SecondRun(self)
         try:
-            with saved_tensors_hooks(pack, lambda tensor: tensor):
+            with saved_tensors_hooks(again.pack, _given), _noted():
                 self.run()
         except _Stop:
             pass
+        facts, count = again.facts, len(self.places)
         if len(facts) != count:
             raise CheckpointError(
                 "checkpoint: the function must do the same when it is run again for backward; it "
-                f"saved {count} tensors at first and {len(facts)} now" + self._traces(None, traces)
+                f"saved {count} tensors at first and {len(facts)} now"
+                + self._traces(None, again.traces)
             )
         for i, (before, now) in enumerate(zip(self.facts, facts)):
             if before != now:
                 raise CheckpointError(
                     "checkpoint: the function must do the same when it is run again for backward; "
                     f"saved tensor {i} was {before} at first and is {now} now"
-                    + self._traces(i, traces)
+                    + self._traces(i, again.traces)
                 )
-        for i, tensor in found.items():
-            if tensor._version != saved[i][0]:
-                raise RuntimeError(_written_text(tensor, *saved[i]))
-        self.found = found
+        for tensor, version, saver in again.saved:
+            if tensor._version != version:
+                raise RuntimeError(_written_text(tensor, version, saver))
+        self.found = again.found
 
     def _traces(self, index: int | None, again: list[str]) -> str:
         if not self.debug:
@@ -364,6 +349,48 @@ class _Frame:
             if 0 <= index < len(list_):
                 text += f"\n\n{name}, saved tensor {index}:\n{list_[index]}"
         return text
+
+
+def _given(kept: Callable[[], Tensor]) -> Tensor:
+    return kept()
+
+
+@contextlib.contextmanager
+def _noted() -> Iterator[None]:
+    """A memory budget may give up what is made in this context, though backward runs."""
+    before = _C._note_second_run(True)
+    try:
+        yield
+    finally:
+        _C._note_second_run(before)
+
+
+class _SecondRun:
+    """What a checkpointed function saves when it is run again."""
+
+    def __init__(self, frame: _Frame) -> None:
+        self.frame = frame
+        self.found: dict[int, Callable[[], Tensor]] = {}
+        self.saved: list[tuple[Tensor, int, Any]] = []  # those, their versions and places
+        self.facts: list[Any] = []
+        self.traces: list[str] = []
+        self.in_budget = in_budget()
+
+    def pack(self, tensor: Tensor) -> Callable[[], Tensor]:
+        """A tensor saved by the second run: keep it if its place is still there."""
+        frame, index = self.frame, len(self.facts)
+        cut = tensor.detach()
+        self.facts.append(frame.check(cut) if frame.check is not None else None)
+        if frame.debug:
+            self.traces.append(frame._trace())
+        kept = kept_by_node(cut, (self.pack, _given)) if self.in_budget else lambda: cut
+        if index < len(frame.places) and frame.places[index]() is not None:
+            self.found[index] = kept
+            if not self.in_budget:  # a node sees writes when it gives out what it saved
+                self.saved.append((cut, cut._version, _C._here()))
+        if frame.early_stop and index + 1 == len(frame.places):
+            raise _Stop
+        return kept
 
 
 def _in_a_thread(function: Callable[[], None]) -> None:
