@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from budgeted_steps import check
 
 import clew
+from clew import nn
 from clew.nn import functional as F
+from clew.utils.checkpoint import checkpoint
 
 UNARY = ("exp tanh sin sigmoid abs square relu cos neg erf".split(), "tanh_ sin_ sigmoid_".split())
 
