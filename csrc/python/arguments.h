@@ -13,6 +13,7 @@
 #include "graph/modes.h"
 #include "graph/promotion.h"
 #include "graph/trace.h"
+#include "ops/calls/random.h"
 #include "python/bridge.h"
 
 namespace clew::python {
@@ -89,7 +90,9 @@ struct Arguments {
 // t, or as many of it as the vmap that x belongs to has samples, which may be written apart.
 Tensor room_for_samples(const Tensor& t, const Tensor& x);
 inline void fill_fresh(const Tensor& t, const Scalar& v) {
+  NotedFresh noted(t, Fill::value, v, nullptr);
   if (!t.is_meta()) kernels::fill(t.nd(), v);
+  noted.filled(t);
 }
 
 }  // namespace clew::python

@@ -1,6 +1,7 @@
 // Creation functions that take a shape, or a tensor to be like; and the new_* methods.
 // May include: everything below python/.
 // Invariant: all arguments are read and checked before memory is allocated.
+#include "ops/calls/random.h"
 #include "python/arguments.h"
 #include "python/convert.h"
 #include "python/creation_docs.h"
@@ -21,13 +22,17 @@ constexpr const char* size_name[] = {"size"};
 enum class With : uint8_t { nothing, zeros, ones };
 void fill_with(const Tensor& t, With with) {
   if (with == With::nothing || t.is_meta() || t.numel() == 0) return;
-  const Held held{t};
-  if (with == With::ones)
-    kernels::fill(t.nd(), Scalar(1));
-  else if (t.is_contiguous())
-    kernels::clear(t->address(), t.numel() * static_cast<int64_t>(itemsize(t.dtype())));
-  else
-    kernels::fill(t.nd(), Scalar(0));
+  NotedFresh noted(t, Fill::value, with == With::ones ? 1 : 0, nullptr);
+  {
+    const Held held{t};
+    if (with == With::ones)
+      kernels::fill(t.nd(), Scalar(1));
+    else if (t.is_contiguous())
+      kernels::clear(t->address(), t.numel() * static_cast<int64_t>(itemsize(t.dtype())));
+    else
+      kernels::fill(t.nd(), Scalar(0));
+  }
+  noted.filled(t);
 }
 
 // A tensor without elements, in the sparse layout that was asked for; made in Python.

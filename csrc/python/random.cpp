@@ -34,11 +34,15 @@ void need_inexact(const char* fn, DType d) {
 }
 void fill(const Tensor& t, bool normal, Generator& g) {
   if (t.is_meta() || t.numel() == 0) return;
-  const Held held{t};
-  if (normal)
-    kernels::random_normal(t.nd(), 0, 1, g);
-  else
-    kernels::random_uniform(t.nd(), 0, 1, g);
+  NotedFresh noted(t, normal ? Fill::normal : Fill::uniform, 0, &g);
+  {
+    const Held held{t};
+    if (normal)
+      kernels::random_normal(t.nd(), 0, 1, g);
+    else
+      kernels::random_uniform(t.nd(), 0, 1, g);
+  }
+  noted.filled(t);
 }
 // A tensor shaped like `fresh` and filled by f; inside vmap with randomness "different" one that
 // has draws of its own for every sample.

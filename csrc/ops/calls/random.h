@@ -2,7 +2,10 @@
 // May include: graph, base/generator.h.
 // Invariant: a null generator means the default one.
 #pragma once
+#include <optional>
+
 #include "base/generator.h"
+#include "graph/budget.h"
 #include "graph/op.h"
 
 namespace clew {
@@ -25,5 +28,16 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* g);
 void fill_randint(const Tensor& fresh, int64_t low, int64_t high, Generator* g);
 
 Tensor dropout(const Tensor& x, double p, bool training);
+
+enum class Fill : uint8_t { value, normal, uniform };
+// Made before a fresh tensor is filled, and told of it afterwards: in a memory budget it need not
+// be kept for what is computed of it.
+class NotedFresh {
+  std::optional<NotedCall> call_;
+
+ public:
+  NotedFresh(const Tensor& fresh, Fill fill, const Scalar& value, Generator* generator);
+  void filled(const Tensor& fresh);
+};
 
 }  // namespace clew
