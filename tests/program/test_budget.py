@@ -13,6 +13,8 @@ from clew import nn
 from clew.nn import functional as F
 from clew.utils.checkpoint import checkpoint
 
+pytestmark = pytest.mark.usefixtures("young_heap")  # they collect garbage hundreds of times
+
 
 def test_a_perceptron_in_half_the_bytes():
     check(stepping(deep(), clew.randn(512, 64)))

@@ -13,6 +13,8 @@ from clew import distributed as dist
 from clew import nn
 from clew.nn.parallel import DistributedDataParallel
 
+pytestmark = pytest.mark.usefixtures("young_heap")  # they collect garbage hundreds of times
+
 
 def saved(model: nn.Module, path: Path) -> None:
     clew.save(model.state_dict(), path / "model.pt")

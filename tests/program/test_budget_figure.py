@@ -12,6 +12,8 @@ import clew
 from clew import nn
 from clew.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("young_heap")  # they collect garbage hundreds of times
+
 
 def perceptron():
     model = nn.Sequential(*[m for _ in range(8) for m in (nn.Linear(128, 128), nn.GELU())])

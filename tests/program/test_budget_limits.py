@@ -11,6 +11,8 @@ from budgeted_steps import check, deep, peak_of, same, stepping
 
 import clew
 
+pytestmark = pytest.mark.usefixtures("young_heap")  # they collect garbage hundreds of times
+
 
 def test_too_small_a_budget_says_what_would_do():
     model = deep(6)

@@ -16,6 +16,8 @@ from clew import nn
 from clew.nn import functional as F
 from clew.utils.checkpoint import checkpoint
 
+pytestmark = pytest.mark.usefixtures("young_heap")  # they collect garbage hundreds of times
+
 UNARY = ("exp tanh sin sigmoid abs square relu cos neg erf".split(), "tanh_ sin_ sigmoid_".split())
 
 

@@ -14,6 +14,8 @@ from clew import nn
 from clew.nn import functional as F
 from clew.utils.checkpoint import checkpoint
 
+pytestmark = pytest.mark.usefixtures("young_heap")  # they collect garbage hundreds of times
+
 ROWS, WIDTH = 32, 16
 
 
