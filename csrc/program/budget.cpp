@@ -138,7 +138,7 @@ int64_t bytes_lost_without(const Content& constant) {
 
 enum class Constants : uint8_t {
   all,
-  cheap,  // those that are as large as what they let be given up; of many some are looked at
+  cheap,  // those half as large as what they let be given up; of many some are looked at
 };
 // Forgets constants that only recipes hold: at least so many bytes, if there are. While nothing was
 // given up they are all that lives longer than without a budget.

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/read_once.h"
-#include "kernels/indexing/index.h"
 #include "graph/rows.h"
+#include "kernels/indexing/index.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/indexing.h"
