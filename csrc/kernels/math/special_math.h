@@ -125,7 +125,6 @@ inline double bessel_i(int order, double x) {
                        : bessel_i_scaled(order, x) * half * half;
 }
 
-
 }  // namespace special
 }  // namespace
 }  // namespace clew::kernels
