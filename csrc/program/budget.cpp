@@ -86,54 +86,42 @@ class Candidates {
   auto end() const { return found_.end(); }
 };
 
-// Whether a storage that waits for its bytes needs the constant; also where that takes long to say.
-bool is_needed(const Content& constant) {
-  constexpr int most = 1000;  // recipes that are looked at
+// Calls met(output) for all outputs that are computed of a constant, also through values that
+// nobody has but those who read them, until it returns true. True then, and where there are too
+// many.
+template <class F> bool any_made_of(const Content& constant, int most, F&& met) {
   static uint32_t search = 0;
   ++search;
-  int met = 0;
   std::vector<const Content*> todo{&constant};
   while (!todo.empty()) {
     const Content* v = todo.back();
     todo.pop_back();
     for (const auto& [user, at] : v->users) {
       if (std::exchange(user->seen, search) == search) continue;
-      if (++met > most) return true;
+      if (--most < 0) return true;
       for (const Recipe::Output& out : user->outputs) {
-        if (!out.value || out.value->has_bytes() || out.value->file) continue;
-        if (out.value->storage) return true;
-        todo.push_back(out.value);  // nobody has it but those who read it
+        if (!out.value) continue;
+        if (met(*out.value)) return true;
+        if (!out.value->storage) todo.push_back(out.value);
       }
     }
   }
   return false;
 }
-
-// The bytes of tensors that could not be given up any more without the constant; INT64_MAX
-// where that takes long to say.
-int64_t bytes_lost_without(const Content& constant) {
-  constexpr int most = 100;  // recipes that are looked at
-  static uint32_t search = 0;
-  --search;  // other numbers than is_needed()
-  int met = 0;
-  int64_t lost = 0;
-  std::vector<const Content*> todo{&constant};
-  while (!todo.empty()) {
-    const Content* v = todo.back();
-    todo.pop_back();
-    for (const auto& [user, at] : v->users) {
-      if (std::exchange(user->seen, search) == search) continue;
-      if (++met > most) return INT64_MAX;
-      for (const Recipe::Output& out : user->outputs) {
-        if (!out.value) continue;
-        if (out.value->storage)
-          lost += static_cast<int64_t>(out.value->nbytes);
-        else
-          todo.push_back(out.value);  // nobody has it but those who read it
-      }
-    }
-  }
-  return lost;
+// Whether a storage that waits for its bytes needs the constant; also where that takes long to say.
+bool is_needed(const Content& constant) {
+  return any_made_of(constant, 1000, [](const Content& made) {
+    return made.storage && !made.has_bytes() && !made.file;
+  });
+}
+// Whether tensors of more bytes could not be given up any more without the constant; also where
+// that takes long to say.
+bool loses_more(const Content& constant, size_t bytes) {
+  size_t lost = 0;
+  return any_made_of(constant, 100, [&](const Content& made) {
+    lost += made.storage ? made.nbytes : 0;
+    return lost > bytes;
+  });
 }
 
 enum class Constants : uint8_t {
@@ -144,22 +132,28 @@ enum class Constants : uint8_t {
 // given up they are all that lives longer than without a budget.
 bool forget_constants(int64_t bytes, Constants which) {
   const bool all_there = without_bytes() == 0;
-  const std::vector<Content*> held = held_values();
-  for (Content* v : held) v->incref();
-  int64_t left = bytes;
-  int looked_at = 0;
+  const auto& held = held_values();
+  const bool all = which == Constants::all;
+  const size_t most = all ? held.size() : std::min<size_t>(held.size(), 64);
   static size_t from = 0;
-  from = which == Constants::cheap && !held.empty() ? (from + 7919) % held.size() : 0;
-  for (size_t k = 0; k < held.size() && left > 0 && looked_at < 32; ++k) {
+  from = all || held.empty() ? 0 : (from + 7919) % held.size();
+  std::vector<Content*> chosen;
+  for (size_t k = 0; k < most; ++k) {
     Content* v = held[(from + k) % held.size()];
     if (!v->held || v->recipe || v->pins || !v->storage || v->storage->refs != 1) continue;
-    const auto own = static_cast<int64_t>(v->nbytes);
-    if (which == Constants::cheap && (++looked_at, bytes_lost_without(*v) > 2 * own)) continue;
-    if (!all_there && is_needed(*v)) continue;
-    lose_users(v);
-    if (v->users.empty()) left -= own;
+    if (!all && loses_more(*v, 2 * v->nbytes)) continue;
+    v->incref();
+    chosen.push_back(v);
   }
-  for (Content* v : held) v->decref();
+  int64_t left = bytes;
+  for (Content* v : chosen) {
+    if (left > 0 && v->held && !v->pins && (all_there || !is_needed(*v))) {
+      const auto own = static_cast<int64_t>(v->nbytes);
+      lose_users(v);
+      if (v->users.empty()) left -= own;
+    }
+    v->decref();
+  }
   return left < bytes;
 }
 

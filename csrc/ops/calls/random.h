@@ -34,10 +34,17 @@ enum class Fill : uint8_t { value, normal, uniform };
 // be kept for what is computed of it.
 class NotedFresh {
   std::optional<NotedCall> call_;
+  void begin(const Tensor& fresh, Fill fill, const Scalar& value, Generator* generator);
 
  public:
-  NotedFresh(const Tensor& fresh, Fill fill, const Scalar& value, Generator* generator);
-  void filled(const Tensor& fresh);
+  NotedFresh(const Tensor& fresh, Fill fill, const Scalar& value, Generator* generator) {
+    if (keeps_recipes()) [[unlikely]]
+      begin(fresh, fill, value, generator);
+  }
+  void filled(const Tensor& fresh) {
+    if (call_) [[unlikely]]
+      call_->results({&fresh, 1});
+  }
 };
 
 }  // namespace clew

@@ -49,15 +49,12 @@ constexpr size_t least_drawn = 1 << 14;
 
 }  // namespace
 
-NotedFresh::NotedFresh(const Tensor& fresh, Fill fill, const Scalar& value, Generator* generator) {
-  if (!keeps_recipes() || fresh.is_meta() || fresh.numel() == 0 || !fresh.is_contiguous()) return;
+void NotedFresh::begin(const Tensor& fresh, Fill fill, const Scalar& value, Generator* generator) {
+  if (fresh.is_meta() || fresh.numel() == 0 || !fresh.is_contiguous()) return;
   if (fill != Fill::value && fresh->storage->nbytes < least_drawn) return;
   const FreshAttrs attrs{fresh.sizes(), fresh.dtype(), static_cast<int64_t>(fill), value,
                          generator};
   call_.emplace(fresh_op, std::span<const Tensor>(), &attrs);
-}
-void NotedFresh::filled(const Tensor& fresh) {
-  if (call_) call_->results({&fresh, 1});
 }
 
 }  // namespace clew

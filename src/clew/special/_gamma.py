@@ -10,7 +10,7 @@ from clew._base.out import check_castable
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew._ops.primitive import Context
-from clew.special._elementwise import COMPUTED, elementwise, evaluate, only_in
+from clew.special._elementwise import as_they_are, elementwise, evaluate, only_in
 
 __all__ = ["gammainc", "gammaincc", "igamma", "igamma_", "igammac", "igammac_"]
 
@@ -40,12 +40,8 @@ _igammac = elementwise(
 
 def _short(core: Callable[[Tensor, Tensor], Tensor], a: Any, x: Any) -> Tensor | None:
     """What the core's operation makes of arguments that it takes as they are."""
-    if not (_C._plain(a, x) and a.dtype in COMPUTED and a.dtype is x.dtype):
-        return None
-    try:
-        return core(a, x)  # which broadcasts
-    except RuntimeError:
-        return None  # evaluate() says what is wrong
+    ready = as_they_are(a, x) if isinstance(a, Tensor) and isinstance(x, Tensor) else None
+    return None if ready is None else core(*ready)
 
 
 @asks_classes
