@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <ctime>
 #if defined(__x86_64__)
-#include <cpuid.h>
-#include <x86intrin.h>
+#include <cpuid.h>  // and not x86intrin.h, which every file would take half a second to read
 #endif
 
 namespace clew {
@@ -24,7 +23,7 @@ inline bool counts_steadily() {
 }
 inline const bool has_counter = counts_steadily();
 inline int64_t ticks_now() {
-  return has_counter ? static_cast<int64_t>(__rdtsc()) : nanoseconds_now();
+  return has_counter ? static_cast<int64_t>(__builtin_ia32_rdtsc()) : nanoseconds_now();
 }
 #elif defined(__aarch64__)
 inline int64_t ticks_now() {

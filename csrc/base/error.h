@@ -39,33 +39,42 @@ template <int N> std::ostream& operator<<(std::ostream& o, const SmallVec<int64_
   return o << ']';
 }
 
-template <class... A> std::string concat(const A&... a) {
+// Messages are made out of line, once for all literals: there are thousands of them.
+template <class T> const T& shown(const T& value) { return value; }
+inline const char* shown(const char* text) { return text; }
+template <class... A> [[gnu::cold, gnu::noinline]] std::string text_of(const A&... a) {
   std::ostringstream s;
   (s << ... << a);
   return s.str();
 }
+template <class... A>
+[[noreturn, gnu::cold, gnu::noinline]] void throw_error(ErrorKind k, const A&... a) {
+  throw Error(k, text_of(a...));
+}
+
+template <class... A> std::string concat(const A&... a) { return text_of(shown(a)...); }
 template <class... A> [[noreturn]] void fail(ErrorKind k, const A&... a) {
-  throw Error(k, concat(a...));
+  throw_error(k, shown(a)...);
 }
 template <class... A> [[noreturn]] void fail(const A&... a) {
-  throw Error(ErrorKind::Runtime, concat(a...));
+  throw_error(ErrorKind::Runtime, shown(a)...);
 }
 template <class... A> [[noreturn]] void fail_index(const A&... a) {
-  throw Error(ErrorKind::Index, concat(a...));
+  throw_error(ErrorKind::Index, shown(a)...);
 }
 template <class... A> [[noreturn]] void fail_type(const A&... a) {
-  throw Error(ErrorKind::Type, concat(a...));
+  throw_error(ErrorKind::Type, shown(a)...);
 }
 template <class... A> [[noreturn]] void fail_value(const A&... a) {
-  throw Error(ErrorKind::Value, concat(a...));
+  throw_error(ErrorKind::Value, shown(a)...);
 }
 // A broken invariant of our own.
 template <class... A> [[noreturn]] void fail_internal(const A&... a) {
-  throw Error(ErrorKind::Runtime, concat("internal error in clew, please report it: ", a...));
+  throw_error(ErrorKind::Runtime, "internal error in clew, please report it: ", shown(a)...);
 }
 template <class... A> inline void require(bool ok, const A&... a) {
   if (!ok) [[unlikely]]
-    throw Error(ErrorKind::Runtime, concat(a...));
+    throw_error(ErrorKind::Runtime, shown(a)...);
 }
 
 }  // namespace clew

@@ -60,6 +60,10 @@ bool overflows(const Scalar& v, DType d) {
   return beyond;
 }
 
+void fail_too_big(DType d, uint64_t u) {
+  fail(ErrorKind::Overflow, "int too big to convert to ", d, "; got ", u);
+}
+
 void require_fits(std::string_view op, const Scalar& v, DType d) {
   require(keeps_parts(v, d), op, ": a complex value cannot be stored in ", d);
   if (!overflows(v, d)) return;

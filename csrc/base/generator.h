@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <random>
 
 #include "base/error.h"
 
@@ -121,10 +120,7 @@ struct Generator {
   }
 };
 
-inline uint64_t random_seed() {
-  std::random_device device;
-  return static_cast<uint64_t>(device()) << 32 | device();
-}
+uint64_t random_seed();  // from the system
 
 // The generator that functions use when none is given; its first seed comes from the system.
 inline Generator& default_generator() {

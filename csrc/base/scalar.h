@@ -7,6 +7,8 @@
 
 namespace clew {
 
+[[noreturn]] void fail_too_big(DType d, uint64_t u);  // a whole number for elements of d
+
 struct Scalar {
   enum class Kind : uint8_t { None, Bool, Int, Big, Float, Complex };
   Kind kind = Kind::None;
@@ -39,7 +41,7 @@ struct Scalar {
       case Kind::Big:
         if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> &&
                       !std::is_same_v<T, uint64_t>)
-          fail(ErrorKind::Overflow, "int too big to convert to ", dtype_of<T>(), "; got ", u);
+          fail_too_big(dtype_of<T>(), u);
         else
           return convert<T>(u);
       case Kind::Float: return convert<T>(re);

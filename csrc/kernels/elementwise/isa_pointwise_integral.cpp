@@ -30,9 +30,7 @@ void scaled_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* para
   const Scalar& alpha = params[0];
   if (alpha.kind == Scalar::Kind::Int && alpha.i == 1)
     return binary_loop<T, Plain, 0>(p, s, n, params);
-  require(std::is_same_v<T, bool> || alpha.kind != Scalar::Kind::Bool,
-          "argument alpha must be a number for ", dtype_of<T>(),
-          " tensors; a bool is taken for bool results only");
+  if (!std::is_same_v<T, bool> && alpha.kind == Scalar::Kind::Bool) refuse_bool(dtype_of<T>());
   binary_loop<T, Scaled, 1>(p, s, n, params);
 }
 template <class Plain, class Scaled, class... T>

@@ -12,6 +12,12 @@
 #endif
 
 namespace clew::kernels {
+
+// What Params refuses; out of line, or every loop would hold the making of the message.
+[[noreturn]] void refuse_complex(DType elements);
+[[noreturn]] void refuse_fraction(double alpha);
+[[noreturn]] void refuse_bool(DType elements);
+
 namespace {
 
 inline void widen(const f16* a, float* out, int64_t n) {
@@ -63,14 +69,11 @@ template <class T, int P, int operands> struct Params {
   explicit Params(const Scalar* p) {
     for (int i = 0; i < P; ++i) {
       if constexpr (!is_complex_v<T>) {
-        require(!p[i].is_complex(), "a complex argument does not fit ", dtype_of<T>(), " tensors");
+        if (p[i].is_complex()) refuse_complex(dtype_of<T>());
       }
       if constexpr (std::is_integral_v<T>) {
         if constexpr (operands == 2) {
-          require(!p[i].is_float(),
-                  "for integral input tensors, argument alpha must not be a floating point number; "
-                  "got ",
-                  p[i].re, ". Give an int, or convert a tensor first, e.g. with .float()");
+          if (p[i].is_float()) refuse_fraction(p[i].re);
         }
         require_fits("scalar argument", p[i], dtype_of<T>());
       }

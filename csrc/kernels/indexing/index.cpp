@@ -58,12 +58,11 @@ template <class F> void dispatch_combine(DType dtype, Combine combine, F&& f) {
     dispatch_size(itemsize(dtype), [&]<class T>() { f.template operator()<T>(Assign{}); });
     return;
   }
-  dispatch(dtype, AllTypes{}, [&]<class T>() {
-    if (combine == Combine::Add)
-      f.template operator()<T>(Add{});
-    else
-      f.template operator()<T>(Other{combine});
-  });
+  if (combine == Combine::Add) {  // sums are of the same bits, with a sign or without
+    dispatch(as_signed(dtype), PlainTypes{}, [&]<class T>() { f.template operator()<T>(Add{}); });
+    return;
+  }
+  dispatch(dtype, AllTypes{}, [&]<class T>() { f.template operator()<T>(Other{combine}); });
 }
 
 int64_t product(const int64_t* sizes, int begin, int end) {

@@ -4,11 +4,6 @@
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
-// The compiler may turn comparisons into selections, because no code reads the floating-point
-// exception flags.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-trapping-math")
-#endif
 #include <cstring>
 #include <type_traits>
 

@@ -1,11 +1,7 @@
 // Vector norms, variance and logsumexp.
 // May include: base, kernels.
 // Invariant: variance subtracts the mean before squaring, logsumexp the maximum before exp():
-// neither cancels nor overflows. The compiler may turn comparisons into selections, because no code
-// reads the floating-point exception flags.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-trapping-math")
-#endif
+// neither cancels nor overflows.
 #include <cmath>
 #include <limits>
 #include <vector>

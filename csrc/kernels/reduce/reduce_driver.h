@@ -121,7 +121,7 @@ template <class R>
     return;
   }
   int64_t i = 0;
-  if (stride == 1 && n >= 2 * L) {
+  if (!HasLoops<R> && stride == 1 && n >= 2 * L) {
     typename R::Big part[4] = {r.start(), r.start(), r.start(),
                                r.start()};  // four chains of additions side by side
     while (i + L <= n) {

@@ -148,6 +148,7 @@ template <class T, bool SkipNan> struct Sum {
     else
       return sum_loops<T>();
   }
+  double divisor = 1;  // of a mean; of inexact dtypes only
   decltype(loops_of()) loops = loops_of();
   Small zero() const { return Small(0); }
   Big start() const { return Big(0); }
@@ -158,14 +159,12 @@ template <class T, bool SkipNan> struct Sum {
   }
   void merge(Big& b, Small s) const { b += static_cast<Big>(s); }
   void join(Big& b, const Big& o) const { b += o; }
-  Out finish(const Big& b) const { return convert<Out>(b); }
-};
-
-template <class T> struct Mean : Sum<T, false> {
-  using Big = typename Sum<T, false>::Big;
-  double n;
-  explicit Mean(double count) : n(count) {}
-  T finish(const Big& b) const { return convert<T>(b / n); }
+  Out finish(const Big& b) const {
+    if constexpr (std::is_integral_v<T>)
+      return convert<Out>(b);
+    else
+      return convert<Out>(divisor == 1 ? b : b / divisor);
+  }
 };
 
 template <class T> struct Prod {
@@ -282,7 +281,7 @@ void reduce_mean(const NdView& dst, const NdView& src) {
   with_natural(dst, src, [](const NdView& d, const NdView& s) {
     double n = 1;
     for (int k = 0; k < s.ndim; ++k) n *= d.sizes[k] == 1 ? static_cast<double>(s.sizes[k]) : 1.0;
-    dispatch(s.dtype, InexactTypes{}, [&]<class T>() { reduce_with(Mean<T>{n}, d, s); });
+    dispatch(s.dtype, InexactTypes{}, [&]<class T>() { reduce_with(Sum<T, false>{n}, d, s); });
   });
 }
 

@@ -4,10 +4,7 @@
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
-// The compiler may turn comparisons into selections, because no code reads the floating-point
-// exception flags.
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-trapping-math")
 // Products are rounded before they are added, but where fused() says otherwise: as the tensor
 // operations round that an update stands for.
 #pragma GCC optimize("fp-contract=off")
