@@ -16,11 +16,19 @@ from typing import Any, ClassVar, NoReturn
 from clew import _C
 from clew._C import Tensor
 
-__all__ = ["Structured", "as_text", "name_of", "parts_of"]
+__all__ = ["Structured", "as_text", "name_of", "parts_of", "placeholder"]
 
 
 _C_DATA = vars(Tensor)["data"]
 _WHERE = vars(Tensor)["where"]
+
+
+def placeholder(shape: Any, dtype: Any) -> Tensor:
+    """A meta tensor of this shape. Its strides are 0: a shape may have more elements than there
+    could be bytes.
+    """
+    sizes = tuple(shape)
+    return _C.empty_strided(sizes, (0,) * len(sizes), dtype=dtype, device="meta")
 
 
 def name_of(func: Any) -> str:
@@ -105,13 +113,12 @@ class Structured(Tensor):
     @classmethod
     def _over(cls, shape: Any, values: Tensor) -> Any:
         """A new one; the caller sets its parts."""
-        empty = _C.empty(tuple(shape), dtype=values.dtype, device="meta")
-        made = Tensor._make_subclass(cls, empty, False)
+        made = Tensor._make_subclass(cls, placeholder(shape, values.dtype), False)
         made._elements = values
         return made
 
     def _placeholder(self) -> Tensor:
-        return _C.empty(tuple(self.shape), dtype=self.dtype, device="meta")
+        return placeholder(self.shape, self.dtype)
 
     def _with(self, values: Tensor) -> Any:
         """Other values in the same places."""
@@ -209,7 +216,7 @@ class Structured(Tensor):
             raise RuntimeError(
                 "data: assigned data must have the elements of the tensor, in the same places"
             )
-        _C_DATA.__set__(self, _C.empty(self._placeholder().shape, dtype=value.dtype, device="meta"))
+        _C_DATA.__set__(self, placeholder(self._placeholder().shape, value.dtype))
         self._elements.data = value._elements.detach()
 
     @property
