@@ -19,6 +19,7 @@ __all__ = [
     "need_matrices",
     "need_tensors",
     "sampled_addmm",
+    "scaled",
     "smm",
     "sspaddmm",
 ]
@@ -33,8 +34,20 @@ def need_tensors(name: str, **given: Any) -> None:
             raise TypeError(f"{name}: {what} must be a Tensor; got {type(value).__name__}")
 
 
+def scaled(x: Any, factor: Any) -> Any:
+    """What alpha and beta make of a tensor: of integers, whole multiples, as in dense products."""
+    if not (x.is_floating_point() or x.is_complex()):
+        factor = int(factor)
+    return x if factor == 1 else x * factor
+
+
 def _rows(name: str, x: Any) -> tuple[Pattern, Tensor]:
     """A sparse matrix as a pattern in rows and its values."""
+    if not isinstance(x, (Coo, Compressed)):
+        raise NotImplementedError(
+            f"{name}: there is no rule for tensors of layout {x.layout}; convert with "
+            ".to_sparse_csr()"
+        )
     if x.dim() != 2 or (isinstance(x, Coo) and x.sparse_dim() != 2):
         raise RuntimeError(
             f"{name}: expected a sparse matrix with two sparse dims; got shape {list(x.shape)} "
@@ -253,7 +266,7 @@ def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: Any = 1, alpha: Any =
             f"{list(input.shape)}"
         )
     _check_dtypes("sspaddmm", input, product)
-    values = [input._elements * beta, product._elements * alpha]
+    values = [scaled(input._elements, beta), scaled(product._elements, alpha)]
     ind = clew.cat([input._ind, product._ind], 1)
     return coo(ind, clew.cat(values), product.shape, False)
 
@@ -309,14 +322,14 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> T
     need_tensors("addmm", mat=mat, mat1=mat1, mat2=mat2)
     need_matrices(mat, mat1, mat2)
     product = mat1 @ mat2
-    product = product if alpha == 1 else product * alpha
+    product = scaled(product, alpha)
     if isinstance(product, _Sparse):
         if not isinstance(mat, _Sparse):
             raise NotImplementedError("addmm: a sparse product needs a sparse mat")
-        return (mat if beta == 1 else mat * beta) + product
+        return scaled(mat, beta) + product
     if isinstance(mat, _Sparse):
         mat = mat.to_dense()
-    return product if beta == 0 else (mat if beta == 1 else mat * beta) + product
+    return product if beta == 0 else scaled(mat, beta) + product
 
 
 def sampled_addmm(

@@ -297,6 +297,8 @@ def permute(x: Any, *dims: Any) -> Any:
 
 
 def t(x: Any) -> Any:
+    if x.dim() < 2:
+        return x
     return transpose(x, 0, 1) if x.dim() == 2 else NotImplemented
 
 
@@ -485,7 +487,7 @@ def _masked(x: Any, mask: Any) -> Any:
 
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
-    if dim is not None or keepdim or ord <= 0:
+    if dim is not None or keepdim or ord < 0:
         return NotImplemented
     x = x.coalesce() if isinstance(x, Coo) else x
     return clew.linalg.vector_norm(x._elements, ord, **more)
