@@ -15,7 +15,7 @@ from typing import Any
 
 from clew import _C
 from clew._base.settling import settle
-from clew._base.tasks import Turns
+from clew._base.tasks import Turns, stays
 from clew._program.region import Opening
 from clew._tensor.html import as_printed
 from clew._tensor.structured import parts_of
@@ -235,12 +235,15 @@ class autobatch:
             return [function(sample) for sample in samples]
         samples = list(samples)
         hub = greenlet.getcurrent()
+        stayed = stays()
         closing = False
 
         def park() -> bool:
-            # The levels of an open vmap are the thread's: other tasks would find them open. A task
-            # that is closed is not asked to go on again.
-            if closing or greenlet.getcurrent() is hub or _C._vmap_depth():
+            if closing or greenlet.getcurrent() is hub:  # a closed task is not asked to go on
+                return False
+            # The levels of an open vmap are the thread's, the parameters that functional_call puts
+            # in place are the module's: other tasks would find them.
+            if _C._vmap_depth() or stays() > stayed:
                 return False
             own = turns.leave()
             try:
@@ -258,10 +261,15 @@ class autobatch:
         def task(i: int) -> None:
             results[i] = function(samples[i])
 
-        def done(i: int) -> None:
-            worker = tasks.pop(i)
-            worker.gr_context = None
-            idle.append(worker)
+        def go_on(i: int, *job: Callable[[], None]) -> None:
+            worker = tasks[i]
+            answer = worker.switch(*job)
+            if answer is True:  # the sample is through
+                del tasks[i]
+                worker.gr_context = None
+                idle.append(worker)
+            elif worker.dead:  # greenlet gives its own exception as if it were an answer
+                raise answer
 
         idle = _idle_workers()
         tasks: dict[int, Any] = {}
@@ -274,14 +282,12 @@ class autobatch:
                     worker = idle.pop() if idle else greenlet.greenlet(_work)
                     worker.parent, worker.gr_context = hub, contextvars.copy_context()
                     tasks[i] = worker
-                    if worker.switch(partial(task, i)):
-                        done(i)
+                    go_on(i, partial(task, i))
                     to_hub()
                 while tasks:
                     _run_parked()
                     for i in list(tasks):
-                        if tasks[i].switch():
-                            done(i)
+                        go_on(i)
                         to_hub()
             except BaseException as error:
                 to_hub()
@@ -312,6 +318,12 @@ _workers = threading.local()
 
 
 def _idle_workers() -> list[Any]:
+    """Those that a map may use. A greenlet keeps the place on the stack where it began: one that
+    began further out than a module call that is open would run over what the core holds there.
+    """
+    place = _C._here()
+    if place is None or place[3] is not None:  # it is not known, or a module's call is open
+        return []
     idle: list[Any] = vars(_workers).setdefault("idle", [])
     return idle
 
