@@ -379,3 +379,35 @@ def test_recurrent_layers_over_empty_rows_alone():
         assert h.shape == (4, count, 3) and c.shape == (4, count, 5)
     with pytest.raises(RuntimeError, match="a column for each row"):
         nn.GRU(4, 5, batch_first=True)(x, clew.ones(1, 1, 5))
+
+
+NO_ROWS = clew.nested.nested_tensor([clew.ones(3, 4)])[1:].transpose(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "channels", "places"),
+    [
+        (clew.nn.Conv1d(4, 5, 3, padding=1), 5, None),
+        (clew.nn.ConvTranspose1d(4, 5, 3), 5, None),
+        (clew.nn.MaxPool1d(2), 4, None),
+        (clew.nn.AvgPool1d(2), 4, None),
+        (clew.nn.AdaptiveAvgPool1d(2), 4, 2),
+        (clew.nn.AdaptiveMaxPool1d(2), 4, 2),
+        (clew.nn.GroupNorm(2, 4), 4, None),
+        (clew.nn.InstanceNorm1d(4), 4, None),
+        (clew.nn.BatchNorm1d(4), 4, None),
+        (clew.nn.Dropout1d(0.5), 4, None),
+    ],
+)
+def test_batches_without_rows(call, channels, places):
+    made = call(NO_ROWS)
+    if places:
+        assert tuple(made.shape) == (0, channels, places)
+    else:
+        assert made.is_nested and made.unbind() == ()
+        assert made.dim() == 3 and made.size(1) == channels
+
+
+def test_probabilities_without_rows():
+    rows = clew.nested.nested_tensor([clew.ones(3)])[1:]
+    assert tuple(clew.multinomial(rows, 2).shape) == (0, 2)
