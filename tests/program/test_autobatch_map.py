@@ -319,3 +319,22 @@ def test_map_transforms_record_what_they_record_of_one_sample(transform, wanted)
     for got, want in zip(batched, plain):
         assert got.requires_grad is want.requires_grad is wanted
         assert_close(got.detach(), want.detach())
+
+
+@pytest.mark.parametrize("name", ["vjp", "vhp", "hvp", "jvp"])
+def test_map_functional_derivatives_leave_the_samples_graph(name):
+    """Calls inside of them run together with those of samples that still need what was saved."""
+    pytest.importorskip("greenlet")
+    derivative = getattr(clew.autograd.functional, name)
+    w, v = clew.rand(4, requires_grad=True), clew.rand(4)
+    whole = name in ("vhp", "hvp")
+
+    def run(k):
+        y = ((w * k) * 2).tanh()
+        got = derivative(lambda u: (t := (u * 2).tanh(), t.sum())[whole], v, v)[1]
+        assert y.sum().item() > 0
+        return (y * got).sum()
+
+    (want,) = clew.autograd.grad(sum(run(k) for k in range(1, 4)), w)
+    (got,) = clew.autograd.grad(sum(clew.autobatch.map(run, range(1, 4))), w)
+    assert_close(got, want)
