@@ -86,3 +86,31 @@ def test_methods_called_unbound_of_ragged_tensors():
     assert of.values(x) is x.values() and of.double(x).dtype is clew.float64
     with pytest.raises(NotImplementedError, match="to_dense: there is no rule for ragged tensors"):
         of.to_dense(x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_inside_autocast_run_in_its_dtype(kind):
+    low, x, bias = clew.bfloat16, clew.tensor([[1.0, 2.0], [3.0, 4.0]]), clew.ones(2)
+    sparse = KINDS[kind](DENSE)
+    with clew.autocast("cpu", dtype=low):
+        pairs = [
+            (sparse @ x, DENSE @ x),
+            (sparse @ x.to(low), DENSE @ x),
+            (x @ sparse, x @ DENSE),
+            (sparse @ x[0], DENSE @ x[0]),
+            (clew.addmm(x, sparse, x), clew.addmm(x, DENSE, x)),
+            (clew.nn.functional.linear(x, sparse, bias), x @ DENSE.t() + bias.to(low)),
+        ]
+        assert (sparse * 2).dtype is clew.float32
+    for got, want in pairs:
+        assert got.dtype is low
+        clew.testing.assert_close(got, want)
+
+
+def test_gradients_of_products_inside_autocast_have_the_values_dtype():
+    values = clew.tensor([2.0, 3.0, 4.0], requires_grad=True)
+    sparse = clew.sparse_coo_tensor([[0, 1, 1], [1, 0, 1]], values, (2, 2))
+    with clew.autocast("cpu", dtype=clew.bfloat16):
+        out = sparse @ clew.ones(2, 1)
+    out.sum().backward()
+    assert values.grad.dtype is clew.float32 and values.grad.tolist() == [1, 1, 1]

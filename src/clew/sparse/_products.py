@@ -8,6 +8,7 @@ import numpy as np
 
 import clew
 from clew import _C
+from clew._base.autocast import autocasting, lower
 from clew._C import Tensor
 from clew.sparse._tensor import Compressed, Coo, Pattern, _Sparse, coo
 
@@ -15,6 +16,7 @@ __all__ = [
     "addmm",
     "dsmm",
     "hspmm",
+    "in_region",
     "mm",
     "need_matrices",
     "need_tensors",
@@ -39,6 +41,15 @@ def scaled(x: Any, factor: Any) -> Any:
     if not (x.is_floating_point() or x.is_complex()):
         factor = int(factor)
     return x if factor == 1 else x * factor
+
+
+def in_region(*tensors: Any) -> tuple[Any, ...]:
+    """The tensors in the dtype of products inside autocast."""
+    if not autocasting():
+        return tensors
+    return tuple(
+        t._with(*lower(t._elements)) if isinstance(t, _Sparse) else lower(t)[0] for t in tensors
+    )
 
 
 def _rows(name: str, x: Any) -> tuple[Pattern, Tensor]:
@@ -106,6 +117,7 @@ def matmul(x: Any, y: Any) -> Any:
         return NotImplemented
     if (isinstance(x, _Sparse) and x.dim() == 1) or (isinstance(y, _Sparse) and y.dim() == 1):
         return NotImplemented
+    x, y = in_region(x, y)
     _check("matmul", x, y)
     if isinstance(x, _Sparse) and isinstance(y, _Sparse):
         return _sparse_sparse("matmul", x, y)
@@ -321,6 +333,7 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> T
     """
     need_tensors("addmm", mat=mat, mat1=mat1, mat2=mat2)
     need_matrices(mat, mat1, mat2)
+    mat, mat1, mat2 = in_region(mat, mat1, mat2)
     product = mat1 @ mat2
     product = scaled(product, alpha)
     if isinstance(product, _Sparse):
@@ -392,7 +405,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     product = matmul(input, weight.t())
     if product is NotImplemented or isinstance(product, _Sparse):
         return NotImplemented
-    return product if bias is None else product + bias
+    return product if bias is None else product + in_region(bias)[0]
 
 
 RULES: dict[str, Any] = {
