@@ -411,3 +411,17 @@ def test_batches_without_rows(call, channels, places):
 def test_probabilities_without_rows():
     rows = clew.nested.nested_tensor([clew.ones(3)])[1:]
     assert tuple(clew.multinomial(rows, 2).shape) == (0, 2)
+
+
+def test_losses_and_prelu_inside_autocast_choose_the_dtypes_of_dense_ones():
+    rows = [clew.randn(n, 4) for n in (3, 1)]
+    x = clew.nested.nested_tensor(rows).transpose(1, 2)
+    classes = clew.nested.nested_tensor([clew.arange(n) for n in (3, 1)])
+    low, slopes = clew.bfloat16, clew.tensor([0.1])
+    with clew.autocast("cpu", dtype=low):
+        loss = F.cross_entropy(x.to(low), classes)
+        want = F.cross_entropy(clew.cat(rows).to(low), clew.tensor([0, 1, 2, 0]))
+        assert loss.dtype is want.dtype is clew.float32
+        clew.testing.assert_close(loss, want)
+        got = F.prelu(x, slopes)
+        assert got.dtype is F.prelu(rows[0], slopes).dtype is low

@@ -45,11 +45,7 @@ def scaled(x: Any, factor: Any) -> Any:
 
 def in_region(*tensors: Any) -> tuple[Any, ...]:
     """The tensors in the dtype of products inside autocast."""
-    if not autocasting():
-        return tensors
-    return tuple(
-        t._with(*lower(t._elements)) if isinstance(t, _Sparse) else lower(t)[0] for t in tensors
-    )
+    return lower(*tensors) if autocasting() else tensors
 
 
 def _rows(name: str, x: Any) -> tuple[Pattern, Tensor]:
