@@ -59,13 +59,16 @@ def stays() -> int:
 
 
 class Turns:
-    """The tasks of this thread, each of which begins with what is on as this is made."""
+    """The tasks of this thread, each of which begins with what is on as they start."""
 
     def __init__(self) -> None:
         self._held: _State = [vars(local) for local, _ in _locals]
         self._before = [dict(held) for held in self._held]
         self._of_hub = _copied(self._before)
         self._device = _C.get_default_device()
+
+    def start(self) -> None:
+        """Tasks begin."""
         self._change(_copied(self._of_hub))
 
     def _join(self) -> None:

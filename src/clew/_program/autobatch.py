@@ -6,8 +6,7 @@ import contextvars
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from types import CodeType, TracebackType
@@ -144,11 +143,21 @@ class autobatch:
             _C._begin_batch_report()
             self._openings.append(None)
             return self
-        before = _C._gather(True)
+        before = _C._gathers()
+        self._openings.append((Opening(before or None, _tops), line))
+        self._thread = threading.get_ident()
+        _C._gather(True)
         if not before:
             _C._begin_batch_report()
-        self._openings.append((Opening(before or None, _tops), line))
         return self
+
+    def __del__(self) -> None:
+        """Ends what an interrupt kept from being left, in __enter__ or __exit__."""
+        openings = vars(self).get("_openings")  # none where an interrupt came before
+        if openings and threading.get_ident() == self._thread:
+            for opened in reversed(openings):
+                if opened is not None:
+                    _C._gather(bool(opened[0].close()))
 
     def __exit__(
         self,
@@ -158,12 +167,14 @@ class autobatch:
     ) -> None:
         if not self._openings:
             raise RuntimeError("autobatch: the region was not entered, or has ended already")
-        opened = self._openings.pop()
+        opened = self._openings[-1]
         if opened is None:
+            self._openings.pop()
             return
         opening, line = opened
         before = bool(opening.close())
         _C._gather(before)
+        self._openings.pop()
         if before:
             return
         try:
@@ -231,12 +242,15 @@ class autobatch:
                 "autobatch.map: needs the package greenlet; install it with "
                 "pip install greenlet (clew[autobatch])"
             ) from None
-        if _C._parks():  # in a task of another map, which is parked as a whole
-            return [function(sample) for sample in samples]
-        samples = list(samples)
         hub = greenlet.getcurrent()
+        if _C._parks():
+            if vars(_workers).get("hub") is not hub:  # a task of another map, parked as a whole
+                return [function(sample) for sample in samples]
+            _C._park_with(None)  # an interrupt left it
+        samples = list(samples)
         stayed = stays()
         closing = False
+        running: int | None = None
 
         def park() -> bool:
             if closing or greenlet.getcurrent() is hub:  # a closed task is not asked to go on
@@ -262,22 +276,27 @@ class autobatch:
             results[i] = function(samples[i])
 
         def go_on(i: int, *job: Callable[[], None]) -> None:
-            worker = tasks[i]
+            nonlocal running
+            running, worker = i, tasks[i]
             answer = worker.switch(*job)
+            running = None
             if answer is True:  # the sample is through
                 del tasks[i]
                 worker.gr_context = None
                 idle.append(worker)
             elif worker.dead:  # greenlet gives its own exception as if it were an answer
+                running = i
                 raise answer
 
         idle = _idle_workers()
         tasks: dict[int, Any] = {}
-        with _region() as last:
-            _C._park_with(park)
-            turns = Turns()
-            i = -1
+
+        def run(last: bool) -> None:
+            nonlocal closing
+            turns.start()
             try:
+                _workers.hub = hub
+                _C._park_with(park)
                 for i in range(len(samples)):
                     worker = idle.pop() if idle else greenlet.greenlet(_work)
                     worker.parent, worker.gr_context = hub, contextvars.copy_context()
@@ -291,10 +310,12 @@ class autobatch:
                         to_hub()
             except BaseException as error:
                 to_hub()
-                tasks.pop(i, None)
-                _add_note(error, f"in sample {i} of autobatch.map")
+                if running is not None:
+                    _add_note(error, f"in sample {running} of autobatch.map")
                 closing = True
                 for i, left in tasks.items():
+                    if left.dead:
+                        continue
                     try:
                         left.throw()
                     except BaseException as other:
@@ -303,11 +324,16 @@ class autobatch:
                     to_hub()
                 raise
             finally:
-                _C._park_with(None)
-                turns.end()
-                del idle[_MOST_IDLE:]
+                try:
+                    _C._park_with(None)
+                finally:
+                    turns.end()
+                del _workers.hub, idle[_MOST_IDLE:]
             if last:
                 _run_last(results)
+
+        turns = Turns()
+        _gathered(run)
         return results
 
 
@@ -338,20 +364,23 @@ def _work(job: Callable[[], None]) -> None:
         job = greenlet.getcurrent().parent.switch(True)
 
 
-@contextmanager
-def _region() -> Iterator[bool]:
-    """An autobatch that always gathers. Gives whether what waits runs at its end."""
-    before = _C._gather(True)
-    if not before:
-        _C._begin_batch_report()
+def _gathered(run: Callable[[bool], None]) -> None:
+    """Calls something in an autobatch that always gathers, with whether what waits runs at its end:
+    no other region is open.
+    """
+    before = _C._gathers()
     try:
-        yield not before
+        try:
+            _C._gather(True)
+            if not before:
+                _C._begin_batch_report()
+            run(not before)
+        finally:  # at once, whatever interrupts
+            _C._gather(before)
     except BaseException:
-        _C._gather(before)
         if not before:
             _run_parked()
         raise
-    _C._gather(before)
     if not before:
         _C._run_gathered()
 
