@@ -328,7 +328,8 @@ class autobatch:
                     _C._park_with(None)
                 finally:
                     turns.end()
-                del _workers.hub, idle[_MOST_IDLE:]
+                vars(_workers).pop("hub", None)
+                del idle[_MOST_IDLE:]
             if last:
                 _run_last(results)
 
