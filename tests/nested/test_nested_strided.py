@@ -294,6 +294,13 @@ X = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(4, 5)])
 RAGGED = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(4, 3)])
 
 
+def test_rows_without_elements_in_their_last_dim():
+    rows = tensors([(2, 0), (3, 0)])
+    weight, bias = clew.ones(3, 0, dtype=clew.float64), clew.ones(3, dtype=clew.float64)
+    check(F.linear(nested(rows), weight, bias), [F.linear(r, weight, bias) for r in rows])
+    check(F.layer_norm(nested(rows), (0,)), rows)
+
+
 def test_rows_that_lists_tensors_and_masks_name():
     rows = tensors([(2, 1, 3), (4, 1, 5), (1, 1, 2)])
     x = nested(rows)

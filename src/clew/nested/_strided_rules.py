@@ -207,9 +207,15 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
             f"{sorted(width)[:8]}"
         )
     # One product for all rows.
-    made = clew.nn.functional.linear(x._elements.view(-1, weight.shape[-1]), weight, bias)
+    made = clew.nn.functional.linear(_in_one(x, weight.shape[-1:]), weight, bias)
     out = made.shape[-1]
     return _rows_like(made, [(*s[:-1], out) for s in x._shapes])
+
+
+def _in_one(x: NestedRows, last: Any) -> Tensor:
+    """What all rows hold, as one tensor whose last dims are those of the rows, (places, *last)."""
+    places = sum(math.prod(s[: len(s) - len(last)]) for s in x._shapes)
+    return x._elements.view(places, *last)
 
 
 def _rows_like(values: Tensor, shapes: Any) -> NestedRows:
@@ -262,7 +268,7 @@ def _normed(name: str) -> Any:
                 f"{name}: the rows must all end with the sizes {list(shape)}; got "
                 f"{[list(s) for s in x._shapes][:4]}"
             )
-        return x._with(fn(x._elements.view(-1, *shape), shape, *args, **kwargs).reshape(-1))
+        return x._with(fn(_in_one(x, shape), shape, *args, **kwargs).reshape(-1))
 
     return rule
 
