@@ -462,3 +462,19 @@ def test_einsum_takes_a_batch_of_one():
         x = clew.randn(n, 4)
         for got, want in zip(program.module()(x, y), model(x, y), strict=True):
             clew.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: clew.eye(4).to_sparse(),
+        lambda: clew.eye(4).to_sparse_csr(),
+        lambda: clew.nested.nested_tensor([clew.ones(2, 4), clew.ones(3, 4)]),
+    ],
+    ids="coo csr ragged".split(),
+)
+def test_sparse_and_ragged_arguments_are_refused(made):
+    with pytest.raises(ExportError, match="export: arguments must be dense tensors; got one of"):
+        export(nn.Linear(4, 2), (made(),))
+    with pytest.raises(ExportError, match="export: arguments must be dense tensors; got one of"):
+        clew.jit.trace(nn.Linear(4, 2), (made(),))

@@ -355,3 +355,13 @@ def test_an_operation_that_is_missing_is_told():
     assert found.operation == "softmax"
     assert "before it, only the first run has div at " in found.evidence
     assert f"test_compare.py:{line_of('the step in question')}" in found.evidence
+
+
+def test_modules_of_ragged_tensors_are_compared_by_their_values():
+    first, second = made(), made()
+    x = clew.nested.nested_tensor([clew.ones(2, 4), clew.ones(3, 4)])
+    assert clew.debug.compare(lambda: first(x), lambda: second(x)) is None
+    with clew.no_grad():
+        second.second.bias += 1
+    found = clew.debug.compare(lambda: first(x), lambda: second(x))
+    assert found.module == "second"

@@ -379,3 +379,49 @@ def test_recurrent_layers_over_empty_rows_alone():
         assert h.shape == (4, count, 3) and c.shape == (4, count, 5)
     with pytest.raises(RuntimeError, match="a column for each row"):
         nn.GRU(4, 5, batch_first=True)(x, clew.ones(1, 1, 5))
+
+
+NO_ROWS = clew.nested.nested_tensor([clew.ones(3, 4)])[1:].transpose(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "channels", "places"),
+    [
+        (clew.nn.Conv1d(4, 5, 3, padding=1), 5, None),
+        (clew.nn.ConvTranspose1d(4, 5, 3), 5, None),
+        (clew.nn.MaxPool1d(2), 4, None),
+        (clew.nn.AvgPool1d(2), 4, None),
+        (clew.nn.AdaptiveAvgPool1d(2), 4, 2),
+        (clew.nn.AdaptiveMaxPool1d(2), 4, 2),
+        (clew.nn.GroupNorm(2, 4), 4, None),
+        (clew.nn.InstanceNorm1d(4), 4, None),
+        (clew.nn.BatchNorm1d(4), 4, None),
+        (clew.nn.Dropout1d(0.5), 4, None),
+    ],
+)
+def test_batches_without_rows(call, channels, places):
+    made = call(NO_ROWS)
+    if places:
+        assert tuple(made.shape) == (0, channels, places)
+    else:
+        assert made.is_nested and made.unbind() == ()
+        assert made.dim() == 3 and made.size(1) == channels
+
+
+def test_probabilities_without_rows():
+    rows = clew.nested.nested_tensor([clew.ones(3)])[1:]
+    assert tuple(clew.multinomial(rows, 2).shape) == (0, 2)
+
+
+def test_losses_and_prelu_inside_autocast_choose_the_dtypes_of_dense_ones():
+    rows = [clew.randn(n, 4) for n in (3, 1)]
+    x = clew.nested.nested_tensor(rows).transpose(1, 2)
+    classes = clew.nested.nested_tensor([clew.arange(n) for n in (3, 1)])
+    low, slopes = clew.bfloat16, clew.tensor([0.1])
+    with clew.autocast("cpu", dtype=low):
+        loss = F.cross_entropy(x.to(low), classes)
+        want = F.cross_entropy(clew.cat(rows).to(low), clew.tensor([0, 1, 2, 0]))
+        assert loss.dtype is want.dtype is clew.float32
+        clew.testing.assert_close(loss, want)
+        got = F.prelu(x, slopes)
+        assert got.dtype is F.prelu(rows[0], slopes).dtype is low

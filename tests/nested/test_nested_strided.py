@@ -292,6 +292,32 @@ def test_copies_files_and_text():
 
 X = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(4, 5)])
 RAGGED = clew.nested.nested_tensor([clew.ones(2, 3), clew.ones(4, 3)])
+
+
+def test_rows_without_elements_in_their_last_dim():
+    rows = tensors([(2, 0), (3, 0)])
+    weight, bias = clew.ones(3, 0, dtype=clew.float64), clew.ones(3, dtype=clew.float64)
+    check(F.linear(nested(rows), weight, bias), [F.linear(r, weight, bias) for r in rows])
+    check(F.layer_norm(nested(rows), (0,)), rows)
+
+
+def test_rows_that_lists_tensors_and_masks_name():
+    rows = tensors([(2, 1, 3), (4, 1, 5), (1, 1, 2)])
+    x = nested(rows)
+    check(x[[2, 0]], [rows[2], rows[0]])
+    check(x[clew.tensor([-1, -1])], [rows[2], rows[2]])
+    check(x[clew.tensor([True, False, True])], [rows[0], rows[2]])
+    check(x[[0, 1], 1:, 0], [r[1:, 0] for r in rows[:2]])
+    check(x[clew.tensor(1)], rows[1])
+    check(x[...], rows)
+    check(x[..., 0], [r[..., 0] for r in rows])
+    check(x[..., 0, 0, :1], [r[0, 0, :1] for r in rows])
+    check(x.squeeze(), [r.squeeze(1) for r in rows])
+    for key, message in (([], "at least one row"), ([3], "out of bounds"), ([True], "mask")):
+        with pytest.raises(IndexError, match=message):
+            x[key]
+
+
 BAD = [
     (lambda: X + X.mT, RuntimeError, "rows of the same sizes"),
     (lambda: X + X[:1], RuntimeError, "same number of rows"),

@@ -288,3 +288,53 @@ def test_map_keeps_function_modes_of_tasks_apart():
             every(lambda x: (x * 2).sum().item() + 1)
         counts.append(outer.calls)
     assert counts[0] == counts[1] > 0
+
+
+def _asked(x):
+    return x * (2 + 0 * x.sum().item())
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda x: clew.func.grad(lambda y: _asked(_asked(y.sin()) * y).sum())(x),
+        lambda x: clew.func.grad(
+            lambda y: clew.func.grad(lambda z: _asked(z.sin() * z).sum())(y).square().sum()
+        )(x),
+        lambda x: clew.func.vjp(lambda y: _asked(_asked(y.sin()) * y), x)[1](x)[0],
+        lambda x: clew.func.jacrev(lambda y: _asked(_asked(y.sin()) * y))(x),
+        lambda x: clew.func.jvp(lambda y: _asked(_asked(y.sin()) * y), (x,), (x,))[1],
+        lambda x: clew.func.hessian(lambda y: _asked(_asked(y.sin()) * y).sum())(x),
+    ],
+    ids="grad grad_of_grad vjp jacrev jvp hessian".split(),
+)
+@pytest.mark.parametrize("wanted", [False, True])
+def test_map_transforms_record_what_they_record_of_one_sample(transform, wanted):
+    """The batches' graph reaches the leaves of all samples, which do not depend on each other."""
+    pytest.importorskip("greenlet")
+    clew.manual_seed(0)
+    samples = list(clew.randn(3, 4, requires_grad=wanted))
+    plain = [transform(x) for x in samples]
+    batched = clew.autobatch.map(transform, samples)
+    for got, want in zip(batched, plain):
+        assert got.requires_grad is want.requires_grad is wanted
+        assert_close(got.detach(), want.detach())
+
+
+@pytest.mark.parametrize("name", ["vjp", "vhp", "hvp", "jvp"])
+def test_map_functional_derivatives_leave_the_samples_graph(name):
+    """Calls inside of them run together with those of samples that still need what was saved."""
+    pytest.importorskip("greenlet")
+    derivative = getattr(clew.autograd.functional, name)
+    w, v = clew.rand(4, requires_grad=True), clew.rand(4)
+    whole = name in ("vhp", "hvp")
+
+    def run(k):
+        y = ((w * k) * 2).tanh()
+        got = derivative(lambda u: (t := (u * 2).tanh(), t.sum())[whole], v, v)[1]
+        assert y.sum().item() > 0
+        return (y * got).sum()
+
+    (want,) = clew.autograd.grad(sum(run(k) for k in range(1, 4)), w)
+    (got,) = clew.autograd.grad(sum(clew.autobatch.map(run, range(1, 4))), w)
+    assert_close(got, want)

@@ -81,3 +81,47 @@ def test_errors_of_closing_do_not_keep_others_open():
         "sample 2 raised ValueError when it was closed: while closing",
     ]
     assert clew.autobatch.map(lambda x: (x * 2).sum().item(), [clew.ones(2)] * 2) == [4, 4]
+
+
+def test_an_interrupt_between_samples_closes_all(monkeypatch):
+    """One that is left parked would switch its modes on when it is freed, whoever runs then."""
+    from clew._program import autobatch
+
+    closed = []
+
+    def run(i):
+        try:
+            (clew.ones(2) * i).sum().item()
+        finally:
+            closed.append(i)
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(autobatch, "_run_parked", interrupted)
+    try:
+        clew.autobatch.map(run, range(4))
+    except KeyboardInterrupt as error:
+        assert not getattr(error, "__notes__", [])  # it is no sample's
+    monkeypatch.undo()
+    assert closed == [0, 1, 2, 3]
+    gc.collect()
+    assert not clew._C._gathers() and not clew._C._parks()
+    assert clew.autobatch.map(lambda i: (clew.ones(1) * i).item(), range(3)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("region", [clew.autobatch, clew.deferred])
+def test_a_region_that_an_interrupt_kept_from_being_left_ends(region):
+    class Cut(region):
+        def __exit__(self, *error):
+            raise KeyboardInterrupt
+
+    x = clew.ones(3)
+    try:
+        with Cut():
+            y = x * 2
+    except KeyboardInterrupt:
+        pass
+    assert not clew._C._gathers()
+    assert clew._C._defer(None) is None
+    assert y.tolist() == [2, 2, 2]

@@ -19,8 +19,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 autocasting = _C._autocasting  # whether autocast is on in this thread
 fit = _C._fit  # whether two tensors have one floating dtype and one shape, and autocast is off
-float32 = _C._autocast_float32  # a tuple: float16 and bfloat16 tensors as float32, the rest as is
-lower = _C._autocast_lower  # a tuple: float32 tensors in the region's dtype
+
+
+def _of_parts(cast: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+    """A cast that reaches the values of sparse and ragged tensors, too."""
+
+    def one(t: Any) -> Any:
+        if not hasattr(type(t), "_placeholder"):
+            return cast(t)[0]
+        (values,) = cast(t._elements)
+        return t if values is t._elements else t._with(values)
+
+    def run(*tensors: Any) -> tuple[Any, ...]:
+        if any(hasattr(type(t), "_placeholder") for t in tensors):
+            return tuple(map(one, tensors))
+        return cast(*tensors)
+
+    return run
+
+
+# A tuple: float16 and bfloat16 tensors as float32, the rest as is.
+float32 = _of_parts(_C._autocast_float32)
+# A tuple: float32 tensors in the region's dtype.
+lower = _of_parts(_C._autocast_lower)
 
 
 def in_float32(function: F) -> F:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-__all__ = ["Turns", "of_tasks"]
+from clew import _C
+
+__all__ = ["Turns", "of_tasks", "staying", "stays"]
 
 _Local = TypeVar("_Local", bound=threading.local)
 # What each registered object holds.
 _State = list[dict[str, Any]]
 
-_locals: list[threading.local] = []
+# Each with what it holds at first.
+_locals: list[tuple[threading.local, dict[str, Any]]] = []
 
 
 def of_tasks(local: _Local) -> _Local:
@@ -23,37 +28,82 @@ def of_tasks(local: _Local) -> _Local:
     Returns:
         the object.
     """
-    _locals.append(local)
+    _locals.append((local, _copied([vars(local)])[0]))
     return local
 
 
+class _Staying(threading.local):
+    """How many regions are open that no other task may see."""
+
+    depth = 0
+
+
+_staying = _Staying()
+
+
+@contextmanager
+def staying() -> Iterator[None]:
+    """A region in which a task changes for a while what all tasks see: it goes on without parking,
+    so that what waits runs at once where a value is asked for.
+    """
+    _staying.depth += 1
+    try:
+        yield
+    finally:
+        _staying.depth -= 1
+
+
+def stays() -> int:
+    """How many regions of `staying` are open in this thread."""
+    return _staying.depth
+
+
 class Turns:
-    """The tasks of this thread, each of which begins with what is on as this is made."""
+    """The tasks of this thread, each of which begins with what is on as they start."""
 
     def __init__(self) -> None:
-        self._held: _State = [vars(local) for local in _locals]
+        self._held: _State = [vars(local) for local, _ in _locals]
         self._before = [dict(held) for held in self._held]
         self._of_hub = _copied(self._before)
+        self._device = _C.get_default_device()
+
+    def start(self) -> None:
+        """Tasks begin."""
         self._change(_copied(self._of_hub))
+
+    def _join(self) -> None:
+        """Takes up what was registered since: files are loaded when something of them is used."""
+        for local, first in _locals[len(self._held) :]:
+            self._held.append(vars(local))
+            self._before.append(first)
+            self._of_hub += _copied([first])
 
     def _change(self, state: _State) -> None:
         for held, own in zip(self._held, state):
             held.clear()
             held.update(own)
 
-    def leave(self) -> _State | None:
-        """What the task that is parked needs when it goes on; None where it switched nothing."""
-        return None if self._held == self._of_hub else [dict(held) for held in self._held]
+    def leave(self) -> tuple[_State | None, Any]:
+        """What the task that is parked needs when it goes on."""
+        self._join()
+        same = self._held == self._of_hub
+        return None if same else [dict(held) for held in self._held], _C.get_default_device()
 
-    def resume(self, state: _State | None) -> None:
+    def resume(self, own: tuple[_State | None, Any]) -> None:
         """Brings back what `leave` gave."""
+        state, device = own
         if state is not None:
             self._change(state)
+        if device != self._device:
+            _C._set_default_device(device)
 
     def to_hub(self) -> None:
         """Back to what was on at first."""
+        self._join()
         if self._held != self._of_hub:
             self._change(_copied(self._of_hub))
+        if _C.get_default_device() != self._device:
+            _C._set_default_device(self._device)
 
     def end(self) -> None:
         """There are no tasks any more."""

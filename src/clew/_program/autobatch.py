@@ -6,8 +6,7 @@ import contextvars
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from types import CodeType, TracebackType
@@ -15,7 +14,7 @@ from typing import Any
 
 from clew import _C
 from clew._base.settling import settle
-from clew._base.tasks import Turns
+from clew._base.tasks import Turns, stays
 from clew._program.region import Opening
 from clew._tensor.html import as_printed
 from clew._tensor.structured import parts_of
@@ -144,11 +143,21 @@ class autobatch:
             _C._begin_batch_report()
             self._openings.append(None)
             return self
-        before = _C._gather(True)
+        before = _C._gathers()
+        self._openings.append((Opening(before or None, _tops), line))
+        self._thread = threading.get_ident()
+        _C._gather(True)
         if not before:
             _C._begin_batch_report()
-        self._openings.append((Opening(before or None, _tops), line))
         return self
+
+    def __del__(self) -> None:
+        """Ends what an interrupt kept from being left, in __enter__ or __exit__."""
+        openings = vars(self).get("_openings")  # none where an interrupt came before
+        if openings and threading.get_ident() == self._thread:
+            for opened in reversed(openings):
+                if opened is not None:
+                    _C._gather(bool(opened[0].close()))
 
     def __exit__(
         self,
@@ -158,12 +167,14 @@ class autobatch:
     ) -> None:
         if not self._openings:
             raise RuntimeError("autobatch: the region was not entered, or has ended already")
-        opened = self._openings.pop()
+        opened = self._openings[-1]
         if opened is None:
+            self._openings.pop()
             return
         opening, line = opened
         before = bool(opening.close())
         _C._gather(before)
+        self._openings.pop()
         if before:
             return
         try:
@@ -231,16 +242,22 @@ class autobatch:
                 "autobatch.map: needs the package greenlet; install it with "
                 "pip install greenlet (clew[autobatch])"
             ) from None
-        if _C._parks():  # in a task of another map, which is parked as a whole
-            return [function(sample) for sample in samples]
-        samples = list(samples)
         hub = greenlet.getcurrent()
+        if _C._parks():
+            if vars(_workers).get("hub") is not hub:  # a task of another map, parked as a whole
+                return [function(sample) for sample in samples]
+            _C._park_with(None)  # an interrupt left it
+        samples = list(samples)
+        stayed = stays()
         closing = False
+        running: int | None = None
 
         def park() -> bool:
-            # The levels of an open vmap are the thread's: other tasks would find them open. A task
-            # that is closed is not asked to go on again.
-            if closing or greenlet.getcurrent() is hub or _C._vmap_depth():
+            if closing or greenlet.getcurrent() is hub:  # a closed task is not asked to go on
+                return False
+            # The levels of an open vmap are the thread's, the parameters that functional_call puts
+            # in place are the module's: other tasks would find them.
+            if _C._vmap_depth() or stays() > stayed:
                 return False
             own = turns.leave()
             try:
@@ -258,37 +275,47 @@ class autobatch:
         def task(i: int) -> None:
             results[i] = function(samples[i])
 
-        def done(i: int) -> None:
-            worker = tasks.pop(i)
-            worker.gr_context = None
-            idle.append(worker)
+        def go_on(i: int, *job: Callable[[], None]) -> None:
+            nonlocal running
+            running, worker = i, tasks[i]
+            answer = worker.switch(*job)
+            running = None
+            if answer is True:  # the sample is through
+                del tasks[i]
+                worker.gr_context = None
+                idle.append(worker)
+            elif worker.dead:  # greenlet gives its own exception as if it were an answer
+                running = i
+                raise answer
 
         idle = _idle_workers()
         tasks: dict[int, Any] = {}
-        with _region() as last:
-            _C._park_with(park)
-            turns = Turns()
-            i = -1
+
+        def run(last: bool) -> None:
+            nonlocal closing
+            turns.start()
             try:
+                _workers.hub = hub
+                _C._park_with(park)
                 for i in range(len(samples)):
                     worker = idle.pop() if idle else greenlet.greenlet(_work)
                     worker.parent, worker.gr_context = hub, contextvars.copy_context()
                     tasks[i] = worker
-                    if worker.switch(partial(task, i)):
-                        done(i)
+                    go_on(i, partial(task, i))
                     to_hub()
                 while tasks:
                     _run_parked()
                     for i in list(tasks):
-                        if tasks[i].switch():
-                            done(i)
+                        go_on(i)
                         to_hub()
             except BaseException as error:
                 to_hub()
-                tasks.pop(i, None)
-                _add_note(error, f"in sample {i} of autobatch.map")
+                if running is not None:
+                    _add_note(error, f"in sample {running} of autobatch.map")
                 closing = True
                 for i, left in tasks.items():
+                    if left.dead:
+                        continue
                     try:
                         left.throw()
                     except BaseException as other:
@@ -297,11 +324,17 @@ class autobatch:
                     to_hub()
                 raise
             finally:
-                _C._park_with(None)
-                turns.end()
+                try:
+                    _C._park_with(None)
+                finally:
+                    turns.end()
+                vars(_workers).pop("hub", None)
                 del idle[_MOST_IDLE:]
             if last:
                 _run_last(results)
+
+        turns = Turns()
+        _gathered(run)
         return results
 
 
@@ -312,6 +345,12 @@ _workers = threading.local()
 
 
 def _idle_workers() -> list[Any]:
+    """Those that a map may use. A greenlet keeps the place on the stack where it began: one that
+    began further out than a module call that is open would run over what the core holds there.
+    """
+    place = _C._here()
+    if place is None or place[3] is not None:  # it is not known, or a module's call is open
+        return []
     idle: list[Any] = vars(_workers).setdefault("idle", [])
     return idle
 
@@ -326,20 +365,23 @@ def _work(job: Callable[[], None]) -> None:
         job = greenlet.getcurrent().parent.switch(True)
 
 
-@contextmanager
-def _region() -> Iterator[bool]:
-    """An autobatch that always gathers. Gives whether what waits runs at its end."""
-    before = _C._gather(True)
-    if not before:
-        _C._begin_batch_report()
+def _gathered(run: Callable[[bool], None]) -> None:
+    """Calls something in an autobatch that always gathers, with whether what waits runs at its end:
+    no other region is open.
+    """
+    before = _C._gathers()
     try:
-        yield not before
+        try:
+            _C._gather(True)
+            if not before:
+                _C._begin_batch_report()
+            run(not before)
+        finally:  # at once, whatever interrupts
+            _C._gather(before)
     except BaseException:
-        _C._gather(before)
         if not before:
             _run_parked()
         raise
-    _C._gather(before)
     if not before:
         _C._run_gathered()
 

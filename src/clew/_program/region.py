@@ -77,7 +77,15 @@ class deferred:
 
     def __enter__(self) -> deferred:
         self._openings.append(Opening(_C._defer(self._least), _tops))
+        self._thread = threading.get_ident()
         return self
+
+    def __del__(self) -> None:
+        """Ends what an interrupt kept from being left, in __exit__."""
+        openings = vars(self).get("_openings")  # none where arguments were refused
+        if openings and threading.get_ident() == self._thread:
+            for opening in reversed(openings):
+                _C._defer(opening.close())
 
     def __exit__(
         self,
@@ -85,8 +93,9 @@ class deferred:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        before = self._openings.pop().close()
+        before = self._openings[-1].close()
         _C._defer(before)
+        self._openings.pop()
         if before is not None:
             return
         try:

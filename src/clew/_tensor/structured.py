@@ -9,6 +9,7 @@ raises.
 # mypy: disable-error-code="override"
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
@@ -16,11 +17,19 @@ from typing import Any, ClassVar, NoReturn
 from clew import _C
 from clew._C import Tensor
 
-__all__ = ["Structured", "as_text", "name_of", "parts_of"]
+__all__ = ["Structured", "as_text", "name_of", "of_own_class", "parts_of", "placeholder"]
 
 
 _C_DATA = vars(Tensor)["data"]
 _WHERE = vars(Tensor)["where"]
+
+
+def placeholder(shape: Any, dtype: Any) -> Tensor:
+    """A meta tensor of this shape. Its strides are 0: a shape may have more elements than there
+    could be bytes.
+    """
+    sizes = tuple(shape)
+    return _C.empty_strided(sizes, (0,) * len(sizes), dtype=dtype, device="meta")
 
 
 def name_of(func: Any) -> str:
@@ -62,7 +71,7 @@ class Structured(Tensor):
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
         if func is _WHERE and len(args) > 1:  # the function has the condition first
             args = (args[1], args[0], *args[2:])
-        rule = cls._rules.get(name)
+        rule = cls._rules.get(name) or _METHODS.get(name)
         if rule is not None:
             try:
                 made = rule(*args, **kwargs)
@@ -105,13 +114,12 @@ class Structured(Tensor):
     @classmethod
     def _over(cls, shape: Any, values: Tensor) -> Any:
         """A new one; the caller sets its parts."""
-        empty = _C.empty(tuple(shape), dtype=values.dtype, device="meta")
-        made = Tensor._make_subclass(cls, empty, False)
+        made = Tensor._make_subclass(cls, placeholder(shape, values.dtype), False)
         made._elements = values
         return made
 
     def _placeholder(self) -> Tensor:
-        return _C.empty(tuple(self.shape), dtype=self.dtype, device="meta")
+        return placeholder(self.shape, self.dtype)
 
     def _with(self, values: Tensor) -> Any:
         """Other values in the same places."""
@@ -209,7 +217,7 @@ class Structured(Tensor):
             raise RuntimeError(
                 "data: assigned data must have the elements of the tensor, in the same places"
             )
-        _C_DATA.__set__(self, _C.empty(self._placeholder().shape, dtype=value.dtype, device="meta"))
+        _C_DATA.__set__(self, placeholder(self._placeholder().shape, value.dtype))
         self._elements.data = value._elements.detach()
 
     @property
@@ -349,6 +357,29 @@ class Structured(Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise NotImplementedError
+
+
+# What a method of Tensor comes to that is called unbound (`Tensor.float(x)`) where the classes have
+# one of their own.
+_METHODS: dict[str, Callable[..., Any]] = {
+    "_to_dtype": lambda x, dtype: x.to(dtype),
+    "contiguous": lambda x, *args, **kwargs: x.contiguous(*args, **kwargs),
+}
+
+
+def of_own_class(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of dense tensors that is that of the tensor's own class where a sparse or ragged
+    one comes, as in `Tensor.to_dense(x)`.
+    """
+    name = method.__name__
+
+    @functools.wraps(method)
+    def called(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self, Structured):
+            return getattr(self, name)(*args, **kwargs)
+        return method(self, *args, **kwargs)
+
+    return called
 
 
 def _as_placeholder(x: Any) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from clew import _C
+from clew._base.tasks import of_tasks
 from clew._C import Tensor, zeros_like
 from clew.autograd._backward import grad
 from clew.autograd.grad_mode import enable_grad
@@ -27,7 +29,19 @@ class _Level:
         self.sweeping = False
 
 
-_levels: list[_Level] = []
+class _Open(threading.local):
+    """The open levels of a thread, or of a task of it."""
+
+    def __init__(self) -> None:
+        self.levels: list[_Level] = []
+
+
+_open = of_tasks(_Open())
+
+
+def open_levels() -> list[_Level]:
+    """The levels that are open, from the outside to the inside."""
+    return _open.levels
 
 
 @contextmanager
@@ -35,11 +49,11 @@ def nested_level(roots: list[tuple[Tensor, Tensor]]) -> Iterator[_Level]:
     """A level for a transform, inside others too, with (dual, tangent) pairs to start with."""
     level = _Level()
     level.roots += roots
-    _levels.append(level)
+    open_levels().append(level)
     try:
         yield level
     finally:
-        _levels.remove(level)
+        open_levels().remove(level)
 
 
 def tangent_of(tensor: Tensor, level: _Level) -> Tensor | None:
@@ -75,9 +89,10 @@ def tangents_of_inputs(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """The tangents of a custom Function's arguments, asked for before its forward may write into
     them; None when no argument has one.
     """
-    if not _levels or not _C.is_grad_enabled():
+    levels = open_levels()
+    if not levels or not _C.is_grad_enabled():
         return None
-    level = _levels[-1]
+    level = levels[-1]
     tangents = tuple(tangent_of(a, level) if isinstance(a, Tensor) else None for a in args)
     return None if all(t is None for t in tangents) else tangents
 
@@ -90,7 +105,7 @@ def tangents_by_rule(
     tangents: tuple[Any, ...],
 ) -> tuple[Any, ...]:
     """What a custom Function's jvp gives for its outputs."""
-    level, name = _levels[-1], f"{function.__name__}.jvp"
+    level, name = open_levels()[-1], f"{function.__name__}.jvp"
     written = {id(t) for t in ctx._dirty}
 
     def pushed(a: Any, t: Any) -> Any:

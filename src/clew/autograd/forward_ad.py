@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from clew import _C
 from clew._C import Tensor
-from clew.autograd._tangents import _Level, _levels, tangent_of
+from clew.autograd._tangents import _Level, open_levels, tangent_of
 from clew.autograd.function import _GateOfOther, dual_of
 
 __all__ = [
@@ -44,11 +44,11 @@ def enter_dual_level() -> int:
     >>> level = fw.enter_dual_level()
     >>> fw.exit_dual_level()
     """
-    if _levels:
+    if open_levels():
         raise RuntimeError(
             "enter_dual_level: nested forward mode AD is not supported at the moment"
         )
-    _levels.append(_Level())
+    open_levels().append(_Level())
     return 0
 
 
@@ -65,14 +65,14 @@ def exit_dual_level(*, level: int | None = None) -> None:
     >>> level = fw.enter_dual_level()
     >>> fw.exit_dual_level()
     """
-    if not _levels:
+    if not open_levels():
         raise RuntimeError("exit_dual_level: no forward AD level is open")
     if level not in (None, 0):
         raise RuntimeError(
             f"exit_dual_level: trying to exit a forward AD level that was not the last one; "
             f"got {level}"
         )
-    _levels.pop()
+    open_levels().pop()
 
 
 class dual_level:
@@ -93,9 +93,9 @@ class dual_level:
 
 
 def _current(name: str) -> _Level:
-    if not _levels:
+    if not open_levels():
         raise RuntimeError(f"{name}: no forward AD level is open; use it inside dual_level()")
-    return _levels[-1]
+    return open_levels()[-1]
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -170,7 +170,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     ...     fw.unpack_dual(fw.make_dual(clew.tensor(3.0), clew.tensor(1.0))).tangent
     tensor(1.)
     """
-    tangent = tangent_of(tensor, _levels[-1]) if _levels else None
-    if tangent is not None and not _wanted_elsewhere(tensor, _levels[-1]):
+    tangent = tangent_of(tensor, open_levels()[-1]) if open_levels() else None
+    if tangent is not None and not _wanted_elsewhere(tensor, open_levels()[-1]):
         return UnpackedDualTensor(tensor.detach(), tangent.detach())
     return UnpackedDualTensor(tensor, tangent)

@@ -113,9 +113,9 @@ class FunctionCtx(_C.Node):
 
     def _is_passed_by(self) -> bool:
         """Whether tangents are looked for that the Function's own rule has given already."""
-        from clew.autograd._tangents import _levels
+        from clew.autograd._tangents import open_levels
 
-        return self._function.jvp is not Function.jvp and any(x.sweeping for x in _levels)
+        return self._function.jvp is not Function.jvp and any(x.sweeping for x in open_levels())
 
     def _run_backward(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         function = self._function
@@ -439,10 +439,10 @@ def _with_tangents(
     outputs: tuple[Any, ...], tangents: tuple[Any, ...], written: set[int]
 ) -> tuple[Any, ...]:
     """The recorded outputs of a custom Function as dual tensors at the innermost level."""
-    from clew.autograd._tangents import _levels
+    from clew.autograd._tangents import open_levels
 
     return tuple(
-        dual_of(_levels[-1], _GateOfWritten if id(o) in written else _Gate, o, t)
+        dual_of(open_levels()[-1], _GateOfWritten if id(o) in written else _Gate, o, t)
         if isinstance(o, Tensor) and o.requires_grad
         else o
         for o, t in zip(outputs, tangents)

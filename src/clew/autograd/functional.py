@@ -52,7 +52,7 @@ def _grad(
         [s for _, s in used],
         allow_unused=True,
         create_graph=create_graph,
-        retain_graph=keep or create_graph,
+        retain_graph=keep or create_graph or _C._gathers(),  # samples of autobatch share a graph
     )
 
 

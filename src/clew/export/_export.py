@@ -14,6 +14,7 @@ import numpy as np
 import clew
 from clew import Tensor
 from clew._scripted import leaves_of
+from clew._tensor.structured import Structured
 from clew.export import _tree
 from clew.export._changing import refuse_changing
 from clew.export._control import Control
@@ -126,6 +127,12 @@ def record(
             _tree.flatten(dict(kwargs), leaves, "an argument", _tree.is_tensor),
         ],
     ]
+    for leaf in leaves:
+        if isinstance(leaf, Structured):
+            raise ExportError(
+                f"export: arguments must be dense tensors; got one of {leaf.layout}; export a "
+                "model of dense tensors"
+            )
     names += [f"arg{i}" for i in range(len(names), len(args))]
     marks = read_shapes(dynamic_shapes, args, kwargs, names, rest_name(called))
     with quiet_state(module) as state:

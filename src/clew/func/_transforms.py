@@ -20,6 +20,7 @@ from clew.autograd._backward import own_input
 from clew.autograd._tangents import nested_level, tangent_of
 from clew.autograd.function import Function
 from clew.autograd.grad_mode import enable_grad
+from clew.func._of_tasks import leaves_of_others, note_leaf, shares_graph
 from clew.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
 
@@ -43,6 +44,8 @@ def fresh(leaves: list[Any], what: str) -> list[Tensor]:
         if levels:
             t = _C._hide_levels(_C._show_levels(t, levels), levels)
         made.append(own_input(t))
+        if made[-1].is_leaf:
+            note_leaf(made[-1])
     return made
 
 
@@ -73,9 +76,13 @@ def connected(outputs: list[Tensor], inner: list[Tensor], given: list[Tensor]) -
     """Whether somebody outside may differentiate the result: it depends on given tensors that
     require grad, or on others than these.
     """
-    return any(t.requires_grad for t in given) or _C._reaches_others(
-        parts_of(outputs), parts_of(inner)
-    )
+    if any(t.requires_grad for t in given):
+        return True
+    roots, ends = parts_of(outputs), parts_of(inner)
+    if not _C._reaches_others(roots, ends):
+        return False
+    foreign = leaves_of_others()
+    return not foreign or bool(_C._reaches_others(roots, (*ends, *foreign)))
 
 
 def released(tree: Any, keep: bool) -> Any:
@@ -183,7 +190,13 @@ def grad_and_value(
             keep = outer and connected([output], inner, given)
             grads: Any = [None] * len(inner)
             if output.requires_grad:
-                grads = autograd_grad(output, inner, create_graph=keep, allow_unused=True)
+                grads = autograd_grad(
+                    output,
+                    inner,
+                    retain_graph=keep or shares_graph(),
+                    create_graph=keep,
+                    allow_unused=True,
+                )
         gradient = tree_unflatten(released(filled(grads, inner), keep), spec)
         value = released(output, keep)
         return gradient, (value, released(aux, keep)) if has_aux else value

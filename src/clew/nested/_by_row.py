@@ -128,7 +128,7 @@ def _through_batches(name: str, call: Any = None) -> Any:
             )
         made = [fn(row.unsqueeze(0), *args, **kwargs) for row in x.packed().row_values()]
         if not made:
-            return NotImplemented
+            return _of_no_rows(name, x, lambda row: fn(row, *args, **kwargs))
         if name.startswith(("adaptive", "_adaptive")):  # one size for all rows
             if isinstance(made[0], tuple):
                 return tuple(clew.cat([m[i] for m in made]) for i in range(len(made[0])))
@@ -139,6 +139,25 @@ def _through_batches(name: str, call: Any = None) -> Any:
         return joined([m.squeeze(0) for m in made], x, x._at)
 
     return rule
+
+
+def _of_no_rows(name: str, x: NestedTensor, call: Any) -> Any:
+    """What a function of (batch, channels, places...) makes of a batch without rows: nothing, of
+    the sizes that a row of many places would have.
+    """
+    if "norm" in name or "dropout" in name:
+        return x
+    sizes = list(x._elements.shape)
+    sizes[x._at - 1] = 1024
+    made = call(x._elements.new_zeros((1, *sizes)))
+    several = isinstance(made, tuple)
+
+    def none_of(one: Tensor) -> Any:
+        if name.startswith(("adaptive", "_adaptive")):
+            return one[:0]
+        return ragged(x.packed()._rows, one.squeeze(0).narrow(x._at - 1, 0, 0), x._at)
+
+    return tuple(map(none_of, made)) if several else none_of(made)
 
 
 def _rrelu(
@@ -294,7 +313,9 @@ def _multinomial(x: Any, num_samples: int, replacement: bool = False, **more: An
     if x._at != len(x._sizes()) - 1 or len(x._sizes()) > 3:
         return NotImplemented
     rows = [r.multinomial(num_samples, replacement, **more) for r in x.packed().row_values()]
-    return clew.stack(rows) if rows else NotImplemented
+    if not rows:
+        return clew.zeros((*x._sizes()[: x._at], num_samples), dtype=_C.int64)
+    return clew.stack(rows)
 
 
 def _unique(

@@ -6,6 +6,7 @@ from typing import Any
 
 import clew
 from clew import _C
+from clew._base.autocast import autocasting, lower
 from clew._C import Tensor
 from clew.nested._pointwise import function, on_values
 from clew.nested._strided import of_rows
@@ -129,6 +130,8 @@ def _prelu(x: Any, weight: Any) -> Any:
     """One slope for all elements, or one for each place of dim 1."""
     if not is_ragged(x) or is_ragged(weight):
         return NotImplemented
+    if autocasting():
+        x, weight = lower(x, weight)
     if weight.numel() != 1:
         if x._at == 1 or tuple(weight.shape) != (x._sizes()[1],):
             raise RuntimeError(

@@ -16,7 +16,7 @@ import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew._tensor.structured import Structured
+from clew._tensor.structured import Structured, placeholder
 from clew.nested._tensor import UnevenSize
 from clew.nested._tensor import _Shape as _RaggedShape
 
@@ -99,7 +99,7 @@ class NestedRows(Structured):
         return len(self._shapes), *(max(sizes) for sizes in zip(*self._shapes))
 
     def _placeholder(self) -> Tensor:
-        return _C.empty(self._sizes(), dtype=self.dtype, device="meta")
+        return placeholder(self._sizes(), self.dtype)
 
     @property
     def shape(self) -> Any:

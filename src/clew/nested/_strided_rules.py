@@ -207,9 +207,15 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
             f"{sorted(width)[:8]}"
         )
     # One product for all rows.
-    made = clew.nn.functional.linear(x._elements.view(-1, weight.shape[-1]), weight, bias)
+    made = clew.nn.functional.linear(_in_one(x, weight.shape[-1:]), weight, bias)
     out = made.shape[-1]
     return _rows_like(made, [(*s[:-1], out) for s in x._shapes])
+
+
+def _in_one(x: NestedRows, last: Any) -> Tensor:
+    """What all rows hold, as one tensor whose last dims are those of the rows, (places, *last)."""
+    places = sum(math.prod(s[: len(s) - len(last)]) for s in x._shapes)
+    return x._elements.view(places, *last)
 
 
 def _rows_like(values: Tensor, shapes: Any) -> NestedRows:
@@ -262,7 +268,7 @@ def _normed(name: str) -> Any:
                 f"{name}: the rows must all end with the sizes {list(shape)}; got "
                 f"{[list(s) for s in x._shapes][:4]}"
             )
-        return x._with(fn(x._elements.view(-1, *shape), shape, *args, **kwargs).reshape(-1))
+        return x._with(fn(_in_one(x, shape), shape, *args, **kwargs).reshape(-1))
 
     return rule
 
@@ -355,8 +361,10 @@ def _unsqueeze(x: Any, dim: int) -> Any:
     return of_rows([r.unsqueeze(d - 1) for r in x.row_values()])
 
 
-def _squeeze(x: Any, dim: Any) -> Any:
+def _squeeze(x: Any, dim: Any = None) -> Any:
     given = dim if isinstance(dim, (tuple, list)) else (dim,)
+    if dim is None:
+        given = tuple(range(1, len(x._sizes())))
     places = tuple(row_dim("squeeze", x, d) - 1 for d in given)
     gone = tuple(d for d in places if all(s[d] == 1 for s in x._shapes))
     return of_rows([r.squeeze(gone) for r in x.row_values()]) if gone else x
@@ -404,13 +412,25 @@ def _select(x: Any, dim: int, index: int) -> Any:
 
 
 def _getitem(x: Any, key: Any) -> Any:
-    first, *rest = key if isinstance(key, tuple) else (key,)
-    if isinstance(first, bool) or not isinstance(first, (int, slice)):
+    keys = key if isinstance(key, tuple) else (key,)
+    if keys and keys[0] is Ellipsis:
+        named = sum(k is not None and k is not Ellipsis for k in keys)
+        keys = (slice(None), *(keys if named < len(x._sizes()) else keys[1:]))
+    first, *rest = keys or (slice(None),)
+    if isinstance(first, (list, Tensor)):
+        none = isinstance(first, list) and not first
+        names = clew.zeros(0, dtype=_C.int64) if none else clew.as_tensor(first)
+        picked = clew.arange(len(x._shapes))[names]
+        if picked.dim() > 1:
+            return NotImplemented
+        first = picked.tolist()
+    if isinstance(first, bool) or not isinstance(first, (int, slice, list)):
         return NotImplemented
     if isinstance(first, int):
         row = _select(x, 0, first)
         return row[tuple(rest)] if rest else row
-    rows = x.row_values()[first]
+    all_rows = x.row_values()
+    rows = [all_rows[i] for i in first] if isinstance(first, list) else all_rows[first]
     if not rows:
         raise IndexError("a nested tensor must have at least one row")
     return of_rows([r[tuple(rest)] if rest else r for r in rows])

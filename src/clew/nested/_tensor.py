@@ -13,7 +13,7 @@ import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew._tensor.structured import Structured
+from clew._tensor.structured import Structured, placeholder
 
 __all__ = ["NestedTensor", "RaggedSize", "Rows", "is_ragged", "need_same_rows", "ragged"]
 
@@ -243,7 +243,7 @@ class NestedTensor(Structured):
         return tuple(_C_SHAPE.__get__(self))
 
     def _placeholder(self) -> Tensor:
-        return _C.empty(self._sizes(), dtype=self.dtype, device="meta")
+        return placeholder(self._sizes(), self.dtype)
 
     @property
     def shape(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import clew
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew.sparse._products import need_matrices
+from clew.sparse._products import in_region, need_matrices, scaled
 from clew.sparse._tensor import (
     Coo,
     Pattern,
@@ -254,19 +254,19 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     product = matmul(mat1, mat2)
     if product is NotImplemented:
         return product
-    product = product if alpha == 1 else product * alpha
-    return product if beta == 0 else (input if beta == 1 else input * beta) + product
+    product = scaled(product, alpha)
+    return product if beta == 0 else scaled(in_region(input)[0], beta) + product
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     if isinstance(input, Blocked) and not isinstance(weight, _Sparse):
         out = matmul(input, weight.t())
-        return out if bias is None else out + bias
+        return out if bias is None else out + in_region(bias)[0]
     if isinstance(input, _Sparse) or not isinstance(weight, Blocked):
         return NotImplemented
     flat = matmul(weight, input.reshape(-1, input.shape[-1]).t()).t()
     out = flat.reshape(*input.shape[:-1], weight.shape[0])
-    return out if bias is None else out + bias
+    return out if bias is None else out + in_region(bias)[0]
 
 
 def transpose(x: Any, dim0: int = 0, dim1: int = 1) -> Any:

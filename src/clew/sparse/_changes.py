@@ -10,7 +10,7 @@ import clew
 from clew import _C
 from clew._C import Tensor
 from clew.sparse._blocked import Blocked
-from clew.sparse._products import addmm
+from clew.sparse._products import addmm, scaled
 from clew.sparse._products import matmul as product
 from clew.sparse._reductions import sum as sum_over
 from clew.sparse._rules import (
@@ -268,7 +268,7 @@ def _addmm_(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> A
 def _addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     if isinstance(x, _Sparse) or isinstance(vec, _Sparse) or vec.dim() != 1:
         return NotImplemented
-    return clew.add(x if beta == 1 else x * beta, product(mat, vec), alpha=alpha)
+    return scaled(x, beta) + scaled(product(mat, vec), alpha)
 
 
 def _new_zeros(x: Any, size: Any, *more: Any, dtype: Any = None, **options: Any) -> Any:

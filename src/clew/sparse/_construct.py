@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import ContextDecorator
 from typing import Any
 
@@ -57,6 +58,19 @@ def _check_options(name: str, device: Any, layout: Any, wanted: Any) -> None:
         raise NotImplementedError(f"{name}: sparse tensors are on the CPU; got device {device}")
     if layout is not None and layout is not wanted:
         raise ValueError(f"{name}: layout must be {wanted}; got {layout}")
+
+
+def _check_size(name: str, shape: tuple[int, ...]) -> None:
+    """Refuses a size whose places cannot be counted; how many bytes they would take dense does not
+    matter.
+    """
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"{name}: size must not be negative; got {list(shape)}")
+    if math.prod(n for n in shape if n) >= 2**63:
+        raise RuntimeError(
+            f"{name}: size must have fewer than 2**63 elements, which an int64 can count; got "
+            f"{list(shape)}"
+        )
 
 
 class check_sparse_tensor_invariants(ContextDecorator):
@@ -142,6 +156,7 @@ def sparse_coo_tensor(
                 f"{name}: without values, either indices or size must be given, the size"
             )
         shape = tuple(int(n) for n in (size if indices is None else indices))
+        _check_size(name, shape)
         ind = clew.zeros((len(shape), 0), dtype=_C.int64)
         made = clew.zeros(0, dtype=dtype, requires_grad=requires_grad)
         return coo(ind, made, shape, True)
@@ -162,12 +177,11 @@ def sparse_coo_tensor(
     flat = ind.numpy()
     rows = ind.shape[0]
     if size is None:
-        found = flat.max(1) + 1 if flat.shape[1] else np.zeros(rows, np.int64)
-        shape = (*found.tolist(), *val.shape[1:])
+        found = [n + 1 for n in flat.max(1).tolist()] if flat.shape[1] else [0] * rows
+        shape = (*found, *val.shape[1:])
     else:
         shape = tuple(int(n) for n in size)
-    if any(n < 0 for n in shape):
-        raise RuntimeError(f"{name}: size must not be negative; got {list(shape)}")
+    _check_size(name, shape)
     if len(shape) != rows + val.dim() - 1:
         raise RuntimeError(
             f"{name}: size must have a number for each of {rows} sparse dims and "
@@ -232,6 +246,7 @@ def _compressed(
         shape: tuple[int, ...] = (c.shape[-1] - 1, int(places.max()) + 1 if places.size else 0)
     else:
         sizes = tuple(int(n) for n in size)
+        _check_size(name, sizes)
         shape = sizes[len(batch) : len(batch) + 2]
         if len(shape) != 2 or sizes[: len(batch)] != batch or sizes[len(batch) + 2 :] != dense:
             raise RuntimeError(

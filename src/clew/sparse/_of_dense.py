@@ -7,11 +7,13 @@ from typing import Any
 import clew
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
+from clew._tensor.structured import of_own_class
 from clew.sparse._batched import Batched, batched
 from clew.sparse._blocked import Blocked, blocks_of
 from clew.sparse._tensor import Compressed, Coo, compressed, coo
 
 
+@of_own_class
 def to_sparse_coo(self: Tensor, sparse_dim: int | None = None) -> Coo:
     """The tensor's nonzero elements in coordinates.
 
@@ -38,6 +40,7 @@ def to_sparse_coo(self: Tensor, sparse_dim: int | None = None) -> Coo:
     return coo(ind, values, tuple(self.shape), True)
 
 
+@of_own_class
 def to_sparse(
     self: Tensor,
     *args: Any,
@@ -113,6 +116,7 @@ def _batch(self: Tensor, name: str, inner: int, by_rows: bool) -> Batched:
     return batched(patterns, ends, places, joined([m._elements for m in made]), by_rows)
 
 
+@of_own_class
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Compressed | Batched:
     """A matrix's nonzero elements in compressed rows; those of each of a batch of matrices.
 
@@ -128,6 +132,7 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Compressed | Ba
     return compressed(found.pattern(), found._elements, True)
 
 
+@of_own_class
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Compressed | Batched:
     """A matrix's nonzero elements in compressed columns; those of each of a batch of matrices.
 
@@ -144,6 +149,7 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Compressed | Ba
     return compressed(found.pattern(), found._elements, False)
 
 
+@of_own_class
 def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Blocked:
     """Those blocks of a matrix that have an element other than 0, in compressed rows of blocks.
 
@@ -157,6 +163,7 @@ def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
     return blocks_of("to_sparse_bsr", self, blocksize, dense_dim, True)
 
 
+@of_own_class
 def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Blocked:
     """Those blocks of a matrix that have an element other than 0, in compressed columns of blocks.
 
@@ -170,6 +177,7 @@ def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
     return blocks_of("to_sparse_bsc", self, blocksize, dense_dim, False)
 
 
+@of_own_class
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor itself, which is dense already, in a dtype.
 
@@ -183,6 +191,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
     return self if dtype is None else self.to(dtype)
 
 
+@of_own_class
 def sparse_mask(self: Tensor, mask: Any) -> Any:
     """The elements of a dense tensor at the places of a sparse one.
 
@@ -220,7 +229,7 @@ def _needs_sparse(name: str) -> Any:
 
     method.__name__ = name
     method.__doc__ = "Of sparse tensors only; see clew.sparse."
-    return method
+    return of_own_class(method)
 
 
 coalesce, is_coalesced, indices, values, _nnz, _indices = map(
@@ -228,6 +237,7 @@ coalesce, is_coalesced, indices, values, _nnz, _indices = map(
 )
 
 
+@of_own_class
 def sparse_dim(self: Tensor) -> int:
     """How many dims are sparse: none of a dense tensor.
 
@@ -237,6 +247,7 @@ def sparse_dim(self: Tensor) -> int:
     return 0
 
 
+@of_own_class
 def dense_dim(self: Tensor) -> int:
     """How many dims are dense: all of a dense tensor.
 

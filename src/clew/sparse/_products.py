@@ -8,6 +8,7 @@ import numpy as np
 
 import clew
 from clew import _C
+from clew._base.autocast import autocasting, lower
 from clew._C import Tensor
 from clew.sparse._tensor import Compressed, Coo, Pattern, _Sparse, coo
 
@@ -15,10 +16,12 @@ __all__ = [
     "addmm",
     "dsmm",
     "hspmm",
+    "in_region",
     "mm",
     "need_matrices",
     "need_tensors",
     "sampled_addmm",
+    "scaled",
     "smm",
     "sspaddmm",
 ]
@@ -33,8 +36,25 @@ def need_tensors(name: str, **given: Any) -> None:
             raise TypeError(f"{name}: {what} must be a Tensor; got {type(value).__name__}")
 
 
+def scaled(x: Any, factor: Any) -> Any:
+    """What alpha and beta make of a tensor: of integers, whole multiples, as in dense products."""
+    if not (x.is_floating_point() or x.is_complex()):
+        factor = int(factor)
+    return x if factor == 1 else x * factor
+
+
+def in_region(*tensors: Any) -> tuple[Any, ...]:
+    """The tensors in the dtype of products inside autocast."""
+    return lower(*tensors) if autocasting() else tensors
+
+
 def _rows(name: str, x: Any) -> tuple[Pattern, Tensor]:
     """A sparse matrix as a pattern in rows and its values."""
+    if not isinstance(x, (Coo, Compressed)):
+        raise NotImplementedError(
+            f"{name}: there is no rule for tensors of layout {x.layout}; convert with "
+            ".to_sparse_csr()"
+        )
     if x.dim() != 2 or (isinstance(x, Coo) and x.sparse_dim() != 2):
         raise RuntimeError(
             f"{name}: expected a sparse matrix with two sparse dims; got shape {list(x.shape)} "
@@ -93,6 +113,7 @@ def matmul(x: Any, y: Any) -> Any:
         return NotImplemented
     if (isinstance(x, _Sparse) and x.dim() == 1) or (isinstance(y, _Sparse) and y.dim() == 1):
         return NotImplemented
+    x, y = in_region(x, y)
     _check("matmul", x, y)
     if isinstance(x, _Sparse) and isinstance(y, _Sparse):
         return _sparse_sparse("matmul", x, y)
@@ -253,7 +274,7 @@ def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: Any = 1, alpha: Any =
             f"{list(input.shape)}"
         )
     _check_dtypes("sspaddmm", input, product)
-    values = [input._elements * beta, product._elements * alpha]
+    values = [scaled(input._elements, beta), scaled(product._elements, alpha)]
     ind = clew.cat([input._ind, product._ind], 1)
     return coo(ind, clew.cat(values), product.shape, False)
 
@@ -308,15 +329,16 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> T
     """
     need_tensors("addmm", mat=mat, mat1=mat1, mat2=mat2)
     need_matrices(mat, mat1, mat2)
+    mat, mat1, mat2 = in_region(mat, mat1, mat2)
     product = mat1 @ mat2
-    product = product if alpha == 1 else product * alpha
+    product = scaled(product, alpha)
     if isinstance(product, _Sparse):
         if not isinstance(mat, _Sparse):
             raise NotImplementedError("addmm: a sparse product needs a sparse mat")
-        return (mat if beta == 1 else mat * beta) + product
+        return scaled(mat, beta) + product
     if isinstance(mat, _Sparse):
         mat = mat.to_dense()
-    return product if beta == 0 else (mat if beta == 1 else mat * beta) + product
+    return product if beta == 0 else scaled(mat, beta) + product
 
 
 def sampled_addmm(
@@ -379,7 +401,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     product = matmul(input, weight.t())
     if product is NotImplemented or isinstance(product, _Sparse):
         return NotImplemented
-    return product if bias is None else product + bias
+    return product if bias is None else product + in_region(bias)[0]
 
 
 RULES: dict[str, Any] = {

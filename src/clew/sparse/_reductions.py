@@ -27,6 +27,8 @@ def sum(input: Any, dim: Any = None, dtype: Any = None) -> clew.Tensor:
     if not isinstance(input, _Sparse):
         raise RuntimeError("sparse.sum: input must be sparse; use clew.sum for a dense tensor")
     x = input.to_sparse_coo()
+    if not (x.is_floating_point() or x.is_complex()):
+        x = x.coalesce()  # elements of one place wrap, or are true once, as in a dense tensor
     values = x._elements if dtype is None else x._elements.to(dtype)
     if dim is None:
         return values.sum(dtype=dtype)
@@ -54,6 +56,11 @@ def _normalized(name: str, x: Any, dim: int, dtype: Any) -> Any:
         raise RuntimeError(f"sparse.{name}: input must be sparse; use clew.{name} for a dense one")
     if not -x.dim() <= dim < x.dim():
         raise IndexError(f"{name}: dim must be in [{-x.dim()}, {x.dim() - 1}]; got {dim}")
+    if not (x.dtype if dtype is None else dtype).is_floating_point:
+        raise NotImplementedError(
+            f"sparse.{name}: input must be floating point; got {x.dtype} (pass dtype= to convert "
+            "first)"
+        )
     dim = dim % x.dim()
     if isinstance(x, Compressed):
         made = _normalized(name, x.to_sparse_coo(), dim, dtype)

@@ -297,6 +297,8 @@ def permute(x: Any, *dims: Any) -> Any:
 
 
 def t(x: Any) -> Any:
+    if x.dim() < 2:
+        return x
     return transpose(x, 0, 1) if x.dim() == 2 else NotImplemented
 
 
@@ -322,12 +324,12 @@ def index_select(x: Any, dim: int, index: Tensor) -> Any:
     wanted = np.where(wanted < 0, wanted + size, wanted)
     # Each element meets all the places of the index that name its coordinate.
     order = np.argsort(wanted, kind="stable")
-    starts = np.searchsorted(wanted[order], np.arange(size + 1))
-    own = x._ind[dim].numpy()
-    counts = (starts[1:] - starts[:-1])[own]
+    rising, own = wanted[order], x._ind[dim].numpy()
+    starts = np.searchsorted(rising, own)
+    counts = np.searchsorted(rising, own, "right") - starts
     element = np.repeat(np.arange(len(own)), counts)
     first = np.cumsum(counts) - counts
-    place = order[np.arange(len(element)) - np.repeat(first - starts[:-1][own], counts)]
+    place = order[np.arange(len(element)) - np.repeat(first - starts, counts)]
     by_place = np.argsort(place, kind="stable")  # the order of PyTorch's elements
     element, place = element[by_place], place[by_place]
     ind = x._ind.numpy()[:, element]
@@ -485,7 +487,7 @@ def _masked(x: Any, mask: Any) -> Any:
 
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
-    if dim is not None or keepdim or ord <= 0:
+    if dim is not None or keepdim or ord < 0:
         return NotImplemented
     x = x.coalesce() if isinstance(x, Coo) else x
     return clew.linalg.vector_norm(x._elements, ord, **more)

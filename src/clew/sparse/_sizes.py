@@ -8,6 +8,7 @@ import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
+from clew._tensor.structured import placeholder
 from clew.sparse._changes import take
 from clew.sparse._rules import RULES, transpose
 from clew.sparse._tensor import Coo, Pattern, _Sparse, compressed, coo
@@ -24,7 +25,7 @@ _DATA = vars(Tensor)["data"]
 
 def _become(x: Any, made: Any) -> Any:
     """Gives a tensor the places, the elements and the size of another one of its layout."""
-    _DATA.__set__(x, _C.empty(tuple(made.shape), dtype=made.dtype, device="meta"))
+    _DATA.__set__(x, placeholder(made.shape, made.dtype))
     return take(x, made)
 
 

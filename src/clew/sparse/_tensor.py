@@ -89,7 +89,9 @@ class _Sparse(Structured):
             and is_same_pattern(self, other)
         )
 
-    indices, _indices = (_of_layout(n, "sparse_coo") for n in ("indices", "_indices"))
+    indices, _indices, _values = (
+        _of_layout(n, "sparse_coo") for n in ("indices", "_indices", "_values")
+    )
     coalesce: Any = _of_layout("coalesce", "sparse_coo")
     crow_indices, col_indices = (
         _of_layout(n, "sparse_csr") for n in ("crow_indices", "col_indices")
@@ -97,6 +99,10 @@ class _Sparse(Structured):
     ccol_indices, row_indices = (
         _of_layout(n, "sparse_csc") for n in ("ccol_indices", "row_indices")
     )
+
+    @property
+    def T(self) -> Any:
+        return self.permute(*reversed(range(self.dim())))
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         if dtype is not None:
@@ -264,6 +270,8 @@ class Coo(_Sparse):
             summed = values.index_select(0, order)
         else:
             zeros = values.new_zeros((places.shape[0], *values.shape[1:]))
+            if values.is_floating_point() or values.is_complex():
+                zeros = -zeros  # which keep the sign of a zero that is added
             summed = zeros.index_add(0, back, values)
         return coo(spread_places(places, sizes), summed, self.shape, True)
 

@@ -15,6 +15,7 @@ from clew._insight.debug.observing import Observation
 from clew._insight.debug.place import Place, placed
 from clew._ops.kinds import kinds
 from clew._tensor.html import as_printed
+from clew._tensor.structured import parts_of
 
 __all__ = ["Difference", "RecordedRun", "compare", "record_run"]
 
@@ -190,6 +191,7 @@ class RecordedRun:
         number = self._counts[path] = self._counts.get(path, -1) + 1
         if isinstance(output, (tuple, list)):
             output = output[0] if output else None
+        (output,) = parts_of((output,))  # of sparse and ragged ones, the values
         if isinstance(output, Tensor) and output.is_floating_point():
             kept = self._kept(output, _least_deferred())
             self.outputs[path, number] = (kept, output.dtype.name)

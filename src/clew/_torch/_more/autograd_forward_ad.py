@@ -7,7 +7,7 @@ from typing import Any
 
 def __getattr__(name: str) -> Any:
     if name == "_current_level":
-        from clew.autograd.forward_ad import _levels
+        from clew.autograd.forward_ad import open_levels
 
-        return len(_levels) - 1
+        return len(open_levels()) - 1
     raise AttributeError(name)

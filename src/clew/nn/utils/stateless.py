@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import clew
+from clew._base.tasks import staying
 
 __all__ = ["functional_call"]
 
@@ -134,5 +135,5 @@ def functional_call(
         args = ()
     elif not isinstance(args, tuple):
         args = (args,)
-    with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
+    with staying(), _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
         return module(*args, **({} if kwargs is None else kwargs))
