@@ -32,6 +32,14 @@ def test_operations_on_wholes(n, program):
         assert f"rank {r} is through" in done.stdout
 
 
+@pytest.mark.parametrize("n", [2, 4])  # four are a mesh of two dims
+def test_second_derivatives(n):
+    done = launch(n, HERE / "checks_second_derivatives.py", timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
+
+
 @pytest.mark.parametrize("n", [2, 3])
 def test_calls_in_every_form(n):
     done = launch(n, HERE / "checks_calls.py")

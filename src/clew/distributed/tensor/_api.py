@@ -10,7 +10,13 @@ from clew._base.overriding import DisableTorchFunctionSubclass
 from clew._C import Tensor
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.device_mesh import DeviceMesh, init_device_mesh
-from clew.distributed.tensor._redistribute import local_sizes, redistribute_local, sum_gradients
+from clew.distributed.tensor._redistribute import (
+    alike,
+    local_sizes,
+    redistribute_local,
+    sum_gradients,
+    summand,
+)
 from clew.distributed.tensor._saving import makers, parts_of, rebuilt
 from clew.distributed.tensor.placement_types import (
     Partial,
@@ -103,7 +109,9 @@ class DTensor(Tensor):
             for i, p in enumerate(kinds):
                 if isinstance(p, Replicate):
                     c10d.broadcast(local_tensor.detach(), group=mesh.get_group(i), group_src=0)
-        return wrap(local_tensor, mesh, kinds, sizes)
+        sums = [i for i, p in enumerate(kinds) if isinstance(p, Partial) and p._linear]
+        made = summand(local_tensor, [mesh.get_group(i) for i in sums])
+        return wrap(made, mesh, kinds, sizes)
 
     def to_local(self, *, grad_placements: Any = None) -> Tensor:
         """This process's part; gradients go through.
@@ -115,20 +123,23 @@ class DTensor(Tensor):
         Returns:
             A plain tensor.
         """
-        local = part_of(self)
-        if grad_placements is None:
-            return local
-        kinds = normalized(grad_placements, self._mesh.ndim, self.ndim)
-        groups = []
+        kinds: Sequence[Any] = [None] * self._mesh.ndim
+        if grad_placements is not None:
+            kinds = normalized(grad_placements, self._mesh.ndim, self.ndim)
+        summed, equal = [], []
         for i, (mine, given) in enumerate(zip(self._placements, kinds)):
-            if isinstance(given, Partial) and not isinstance(mine, Shard):
-                groups.append(self._mesh.get_group(i))
-            elif given != mine and not isinstance(mine, Partial):
+            linear = isinstance(mine, Partial) and mine._linear
+            if linear and (given is None or isinstance(given, Replicate)):
+                equal.append(self._mesh.get_group(i))
+            elif isinstance(given, Partial) and (linear or isinstance(mine, Replicate)):
+                summed.append(self._mesh.get_group(i))
+            elif given is not None and given != mine:
                 raise NotImplementedError(
                     f"DTensor.to_local: a gradient that lies as {given} of what lies as {mine}; "
                     "redistribute() first"
                 )
-        return sum_gradients(local, groups)
+        local = part_of(self)
+        return alike(sum_gradients(local, summed), equal)
 
     def redistribute(
         self,

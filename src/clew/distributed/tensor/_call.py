@@ -9,8 +9,8 @@ import clew
 from clew._base.overriding import DisableTorchFunctionSubclass
 from clew._C import Tensor
 from clew.distributed.tensor._api import DTensor, part_of, wrap
-from clew.distributed.tensor._redistribute import redistribute_local, sum_gradients
-from clew.distributed.tensor.placement_types import Placement, Replicate, Shard
+from clew.distributed.tensor._redistribute import new_summand, redistribute_local, sum_gradients
+from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
 Way = tuple[Placement, ...]  # along the dims of the mesh
 # Parameters of the functions whose operands are told apart by their place.
@@ -126,7 +126,24 @@ class Call:
             sizes: of the whole result; found out if None.
         """
         whole = self.whole() if sizes is None else None
-        return self.wrapped(self.with_operands(self.parts(wanted, out)), whole, out, sizes)
+        made = self.with_operands(self.parts(wanted, out))
+        return self.wrapped(new_summand(made, self.summing(wanted, out)), whole, out, sizes)
+
+    def summing(self, wanted: Sequence[Way], out: Way) -> list[Any]:
+        """The groups whose processes each make a summand of the result of their own shards."""
+        return [
+            self.mesh.get_group(i)
+            for i in range(self.mesh.ndim)
+            if isinstance(out[i], Partial) and any(isinstance(way[i], Shard) for way in wanted)
+        ]
+
+    def fixed(self, *operands: Any) -> bool:
+        """Whether none of these takes a gradient, so that one of them may stand beside a summand.
+
+        A summand's gradient is whole and that of what stands beside it would be a sum, so their
+        derivatives, in which both appear, could not lie in one way.
+        """
+        return not (clew.is_grad_enabled() and any(x.requires_grad for x in operands))
 
     def wrapped(self, made: Any, whole: Any, out: Way, sizes: Any = None) -> Any:
         """Results as distributed tensors."""

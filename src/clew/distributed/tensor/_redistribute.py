@@ -185,22 +185,77 @@ class _Combine(_Function):
         return grad * mine / _combined(mine, group, "sum"), None, None
 
 
-class _SumGradients(_Function):
+class _Same(_Function):
+    """x itself, whose gradient is changed."""
+
     @staticmethod
-    def forward(ctx: Any, x: Any, groups: Any) -> Any:
-        ctx.groups = groups
+    def forward(ctx: Any, x: Any, change: Any) -> Any:
+        ctx.change = change
         return x.view_as(x)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        for group in ctx.groups:
-            grad = move(grad, Partial(), Replicate(), group, 0)
-        return grad, None
+        return ctx.change(grad), None
+
+
+class _Sum(_Function):
+    """The sum over processes, each of which goes on to compute the same."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, groups: Any) -> Any:
+        ctx.groups, made = groups, x.detach()
+        for group in groups:
+            made = _combined(made, group, "sum")
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return sum_gradients(grad, ctx.groups), None  # each summand's process has its own use of it
+
+
+def _same(x: Any, groups: Sequence[Any], change: Any) -> Any:
+    if not (groups and x.requires_grad):
+        return x
+    return _Same.apply(x, lambda grad: change(grad, groups))
 
 
 def sum_gradients(x: Any, groups: Sequence[Any]) -> Any:
-    """x itself, whose gradient is the sum over processes that compute different things with it."""
-    return _SumGradients.apply(x, tuple(groups)) if groups and x.requires_grad else x
+    """x itself, which is the same on processes that compute different things with it.
+
+    Its gradient is the sum over them, with which they go on to compute the same.
+    """
+    return _same(x, groups, _Sum.apply)
+
+
+def summand(x: Any, groups: Sequence[Any]) -> Any:
+    """x itself, a summand that the process made of what only it has.
+
+    Its gradient is that of the sum, of which the processes go on to compute different things.
+    """
+    return _same(x, groups, sum_gradients)
+
+
+def new_summand(x: Any, groups: Sequence[Any]) -> Any:
+    """The same of what was just computed, which may change in place afterwards."""
+    if not groups or x._is_view():
+        return summand(x, groups) if groups else x
+    if x.requires_grad:
+        x.register_hook(lambda grad: sum_gradients(grad, groups))
+    return x
+
+
+def alike(x: Any, groups: Sequence[Any]) -> Any:
+    """x itself, of which the processes find equal gradients, each with what only it has.
+
+    That they are one is seen in the gradient's gradient: only the first process's counts.
+    """
+    return _same(x, groups, lambda grad, groups: _same(grad, groups, _in_first))
+
+
+def _in_first(x: Any, groups: Sequence[Any]) -> Any:
+    for group in groups:
+        x = move(x, Replicate(), Partial(), group, 0)
+    return x
 
 
 def redistribute_local(

@@ -16,7 +16,7 @@ from clew._base.overriding import DisableTorchFunctionSubclass
 from clew.distributed.tensor import _random, _shapes
 from clew.distributed.tensor._api import part_of, rules
 from clew.distributed.tensor._call import Call, name_of
-from clew.distributed.tensor._redistribute import local_sizes
+from clew.distributed.tensor._redistribute import alike, local_sizes, new_summand
 from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
 R = Replicate()
@@ -89,14 +89,16 @@ def _keeps_sums(c: Call, ways: list[Placement]) -> bool:
     if c.name in ("add", "sub"):
         return len(ways) == 2 and ways[0] == ways[1]
     if c.name == "mul":
-        return len(ways) == 1 or not all(isinstance(w, Partial) for w in ways)
-    return (
-        c.name in ("div", "truediv", "true_divide")
-        and not c.kwargs
-        and c.args[0] is c.operands[0]
-        and isinstance(ways[0], Partial)
-        and (len(ways) == 1 or isinstance(ways[1], Replicate))
-    )
+        fits = len(ways) == 1 or not all(isinstance(w, Partial) for w in ways)
+    else:
+        fits = (
+            c.name in ("div", "truediv", "true_divide")
+            and not c.kwargs
+            and c.args[0] is c.operands[0]
+            and isinstance(ways[0], Partial)
+            and (len(ways) == 1 or isinstance(ways[1], Replicate))
+        )
+    return fits and c.fixed(*(x for x, w in zip(c.operands, ways) if not isinstance(w, Partial)))
 
 
 def _in_place(c: Call) -> Any:
@@ -119,6 +121,10 @@ def _in_place(c: Call) -> Any:
     fits = ("zero_", "mul_", "div_") if all(p._linear for p in sums) else ()
     if sums and (c.name not in fits or c.kwargs or any(y is x for y in c.operands[1:])):
         raise NotImplementedError(f"DTensor: {c.name} of what is partial; redistribute() first")
+    if sums and not c.fixed(*c.operands[1:]):
+        raise NotImplementedError(
+            f"DTensor: {c.name} of what is partial with what takes a gradient; redistribute() first"
+        )
     c.with_operands([x, *c.parts(wanted, x._placements)[1:]])
     return x
 
@@ -156,15 +162,16 @@ def _product(c: Call) -> Any:
                     other = Shard(y.ndim - back)
                 wanted = [way, other] if x is a else [other, way]
                 return wanted, Shard(ndim - back)
-        return _sums_pass(p, q)
+        return _sums_pass(c, p, q)
 
     return c.each(rule)
 
 
-def _sums_pass(p: Placement, q: Placement) -> tuple[list[Placement], Placement]:
-    if isinstance(p, Partial) and p._linear and not isinstance(q, Partial):
+def _sums_pass(c: Call, p: Placement, q: Placement) -> tuple[list[Placement], Placement]:
+    a, b = c.operands[:2]
+    if isinstance(p, Partial) and p._linear and not isinstance(q, Partial) and c.fixed(b):
         return [p, R], p
-    if isinstance(q, Partial) and q._linear and not isinstance(p, Partial):
+    if isinstance(q, Partial) and q._linear and not isinstance(p, Partial) and c.fixed(a):
         return [R, q], q
     return [R, R], R
 
@@ -188,11 +195,18 @@ def _linear(c: Call) -> Any:
         elif isinstance(p, Shard):
             wanted, out, bias = [p, R], p, R
         else:
-            wanted, out = _sums_pass(p, q)
+            wanted, out = _sums_pass(c, p, q)
             bias = out
         return [*wanted, bias] if biased else wanted, out
 
-    return c.each(rule)
+    columns = [rule(i) for i in range(c.mesh.ndim)]
+    ways = [tuple(column[0][k] for column in columns) for k in range(len(c.operands))]
+    out = tuple(column[1] for column in columns)
+    parts, groups = c.parts(ways, out), c.summing(ways, out)
+    if biased:
+        parts[2] = alike(parts[2], groups)
+    made = new_summand(c.with_operands(parts), groups)
+    return c.wrapped(made, None, out, [*x._sizes[:-1], w._sizes[0]])
 
 
 def _addmm(c: Call) -> Any:
@@ -223,7 +237,8 @@ def _embedding(c: Call) -> Any:
         Partial() if q.is_shard(0) else Shard(ids.ndim) if isinstance(q, Shard) else R
         for q in weight._placements
     )
-    table, at = c.parts([weight._placements, (R,) * c.mesh.ndim], out)
+    ways = tuple(q if isinstance(q, Shard) else R for q in weight._placements)
+    table, at = c.parts([ways, (R,) * c.mesh.ndim], out)
     if at.numel() and not 0 <= int(at.min()) <= int(at.max()) < rows:
         raise IndexError(
             f"embedding: indices must be in [0, {rows}); got {int(at.min())} to {int(at.max())}"
@@ -238,6 +253,7 @@ def _embedding(c: Call) -> Any:
         made = found * inside.unsqueeze(-1).to(found.dtype)
     else:
         made = (table.sum() * 0).expand(*at.shape, table.shape[1])
+    made = new_summand(made, c.summing([ways], out))
     return c.wrapped(made, None, out, [*ids._sizes, columns])
 
 

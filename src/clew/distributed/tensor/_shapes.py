@@ -123,6 +123,7 @@ def _viewed(c: Any) -> Any:
         sums = any(isinstance(p, Partial) for p in x._placements)
         return _whole(c) if sums or sizes != x._sizes else _moved(lambda c, d: d)(c)
     groups = _groups(x._sizes, sizes) if 0 not in x._sizes else []
+    parts = [1] * x.ndim  # into which dims of the mesh before have cut
 
     def rule(i: int) -> tuple[list[Placement], Placement]:
         p = x._placements[i]
@@ -133,11 +134,12 @@ def _viewed(c: Any) -> Any:
                 continue
             left = [d for d in left if x._sizes[d] > 1 or d == p.dim]
             right = [d for d in right if sizes[d] > 1]
-            count = c.mesh.size(i)
+            count = parts[p.dim] * c.mesh.size(i)
             if not right or left[0] != p.dim:
                 break
             even = x._sizes[p.dim] % count == 0 and sizes[right[0]] % count == 0
             if even or (len(left) == 1 and len(right) == 1):
+                parts[p.dim] = count
                 return [p], Shard(right[0])
             break
         return [R], R
