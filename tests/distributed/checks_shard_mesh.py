@@ -83,6 +83,32 @@ def train(plain, ours, place, count, steps):
     return opts[1]
 
 
+def ask_for_gradients(plain, ours, place, count):
+    """They are those of backward() whether asked for by parts or by what forward put together."""
+    whole, part = batch(0, place, count)
+    for a, b in zip(plain.parameters(), ours.parameters()):
+        b.grad = None
+        b.data.copy_(distribute_tensor(a.detach(), b.device_mesh, b.placements))
+    want = torch.autograd.grad((plain(whole) ** 2).mean(), list(plain.parameters()))
+
+    def same(found, wanted):
+        assert isinstance(found, DTensor), type(found)
+        assert np.allclose(found.full_tensor().numpy(), wanted.numpy(), atol=1e-12)
+
+    parts = list(ours.parameters())
+    for only in (slice(None), slice(-1, None), slice(0, 1)):
+        for listed_after in (False, True):
+            loss = (ours(part) ** 2).mean()
+            asked = list(ours.parameters())[only] if listed_after else parts[only]
+            for found, wanted in zip(torch.autograd.grad(loss, asked), want[only]):
+                same(found, wanted)
+            assert all(p.grad is None for p in parts)
+    loss = (ours(part) ** 2).mean()
+    loss.backward(inputs=list(ours.parameters())[-1:])
+    same(parts[-1].grad, want[-1])
+    assert parts[0].grad is None
+
+
 MESHES = [
     ((2, 2), ("dp", "tp"), "dp", r // 2, 2),
     ((1, 4), ("dp", "tp"), "dp", 0, 1),
@@ -97,6 +123,7 @@ for shape, names, dp, place, count in MESHES:
         inner = 3 * shape[-1]
         plain, ours = net(inner), spread(net(inner), mesh, dp, **options)
         train(plain, ours, place, count, range(3))
+        ask_for_gradients(plain, ours, place, count)
 
 # How it lies: tensor parallelism cuts first, and each of its parts is cut again.
 mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))

@@ -48,7 +48,17 @@ class _Member:
 
     def shown(self, whole: Any) -> Any:
         """What the module has while it works."""
-        return whole if self.outer is None else wrap(whole, *self.outer)
+        shown: Any = whole.as_subclass(_Whole) if self.outer is None else wrap(whole, *self.outer)
+        shown._differentiated = self.sharded
+        return shown
+
+
+class _Whole(clew.Tensor):
+    """A parameter that is put together; its gradient is that of the part, over all ranks."""
+
+    __torch_function__ = clew._C._disabled_torch_function_impl
+
+    _differentiated: Any
 
 
 class _Group:
