@@ -64,6 +64,7 @@ class DTensor(Tensor):
     _mesh: Any
     _placements: tuple[Placement, ...]
     _sizes: tuple[int, ...]
+    _copied = False  # a view that other processes' elements had to come for, so it is none
 
     # ---- making and taking apart ----
 
@@ -263,6 +264,9 @@ class DTensor(Tensor):
         return n
 
     nelement = numel
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.full_tensor().__array__(*args, **kwargs)
 
     def __len__(self) -> int:
         if not self._sizes:

@@ -37,6 +37,7 @@ def in_place(c: Any) -> Any:
         raise NotImplementedError(f"DTensor: {c.name}: parameters must be numbers; got a tensor")
     if any(isinstance(p, Partial) for p in x._placements):
         raise NotImplementedError(f"DTensor: {c.name} of what is partial; redistribute() first")
+    c.refuse_copy()
     agreed(c)
     if all(isinstance(p, Replicate) for p in x._placements):
         c.with_operands([x])

@@ -14,7 +14,7 @@ from typing import Any
 import clew
 from clew._base.overriding import DisableTorchFunctionSubclass
 from clew.distributed.tensor import _random, _shapes
-from clew.distributed.tensor._api import part_of, rules
+from clew.distributed.tensor._api import DTensor, part_of, rules
 from clew.distributed.tensor._call import Call, name_of
 from clew.distributed.tensor._redistribute import alike, local_sizes, new_summand
 from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
@@ -23,7 +23,7 @@ R = Replicate()
 
 # ---- element by element ----
 
-_SAME = set("clone detach contiguous to positive alias data double float".split())
+_SAME = set("clone detach contiguous to cpu positive alias data double float".split())
 _LINEAR = _SAME | {"neg", "negative"}
 # The native operations of this kind, and those that are written with others.
 _NATIVE = {
@@ -41,7 +41,7 @@ _POINTWISE = (
     zeros_like ones_like empty_like full_like rtruediv rpow rfloordiv rmod type_as threshold
     hardshrink softshrink invert and or xor lshift rshift rand ror rxor conj conj_physical
     resolve_conj resolve_neg igamma igammac gammainc gammaincc polygamma mvlgamma multigammaln
-    logit ldexp swish softsign tanhshrink
+    logit ldexp swish softsign tanhshrink rsub
     """.split()
     )
 )
@@ -51,12 +51,12 @@ def _pointwise(c: Call) -> Any:
     x = c.operands[0]
     if c.name == "where" and len(c.args) + len(c.kwargs) < 3:
         return replicated(c)
-    if (c.kwargs.get("inplace") or any(a is True for a in c.args[1:])) and any(
-        isinstance(p, Partial) for p in x._placements
-    ):
-        raise NotImplementedError(
-            f"DTensor: {c.name} in place of what is partial; redistribute() first"
-        )
+    if c.kwargs.get("inplace") or any(a is True for a in c.args[1:]):
+        c.refuse_copy()
+        if any(isinstance(p, Partial) for p in x._placements):
+            raise NotImplementedError(
+                f"DTensor: {c.name} in place of what is partial; redistribute() first"
+            )
     sizes = clew.broadcast_shapes(*(x._sizes for x in c.operands))
     ndim = len(sizes)
 
@@ -107,6 +107,7 @@ def _in_place(c: Call) -> Any:
     if not c.args or x is not c.args[0]:
         raise NotImplementedError(f"DTensor: {c.name} of a plain tensor with a distributed one")
     c.refuse_plain()
+    c.refuse_copy()
     wanted = []
     for y in c.operands:
         way = list(x._placements)
@@ -279,21 +280,14 @@ def _attention(c: Call) -> Any:
 
 def replicated(c: Call) -> Any:
     """Every process computes the whole."""
-    same = (R,) * c.mesh.ndim
-    return c.run([same] * len(c.operands), same)
-
-
-def _of_wholes(c: Call) -> Any:
-    """Every process computes the whole, whose sizes only the elements may tell."""
-    same = (R,) * c.mesh.ndim
-    made = c.with_operands(c.parts([same] * len(c.operands), same))
-    return c.wrapped(made, made, same)
+    c.refuse_plain()
+    return c.replicated()
 
 
 def _drawn(c: Call) -> Any:
     """Every process draws the whole, and what is like an operand keeps its part."""
     _random.agreed(c)
-    made, x = _of_wholes(c), c.operands[0]
+    made, x = replicated(c), c.operands[0]
     if not c.name.endswith("_like"):
         return made
     ways = [R if isinstance(p, Partial) else p for p in x._placements]
@@ -451,8 +445,9 @@ RULES: dict[str, Callable[[Call], Any]] = {
                     "one_hot pad polar prelu ravel real repeat_interleave rot90 row_stack "
                     "scatter_add scatter_reduce searchsorted softmin split_with_sizes std_mean "
                     "take take_along_dim tensordot tile trace unfold unique unique_consecutive "
-                    "var_mean vdot view_as_complex view_as_real vsplit vstack".split(),
-                    _of_wholes),
+                    "var_mean vdot view_as_complex view_as_real vsplit vstack meshgrid cdist "
+                    "quantile nanquantile rmatmul".split(),
+                    replicated),
     **dict.fromkeys("bernoulli multinomial poisson rand_like randn_like randint_like".split(),
                     _drawn),
     **dict.fromkeys("new_empty new_full new_ones new_zeros new_tensor".split(), _fresh),
@@ -464,8 +459,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
 
 # Rules that do not ask in which order dims of the mesh cut; the others know the mesh's order.
 _ANY_CUT = {
-    _pointwise, _in_place, _random.in_place, replicated, _of_wholes, _drawn, _fresh, _value,
-    _stride,
+    _pointwise, _in_place, _random.in_place, replicated, _drawn, _fresh, _value, _stride,
 }  # fmt: skip
 
 
@@ -487,7 +481,11 @@ def call(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
     made = Call(func, args, kwargs)
     if rule not in _ANY_CUT:
         made.cut_in_order()
-    return rule(made)
+    result = rule(made)
+    if name in _shapes.VIEWS and (made.moved or made.operands[0]._copied):
+        for x in (result,) if isinstance(result, DTensor) else result:
+            x._copied = True
+    return result
 
 
 rules["call"] = call
