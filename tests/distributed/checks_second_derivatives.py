@@ -15,6 +15,7 @@ from torch.distributed.tensor import (
     distribute_tensor,
     init_device_mesh,
 )
+from torch.distributed.tensor.parallel import loss_parallel
 
 dist.init_process_group("mpi")
 r, n = dist.get_rank(), dist.get_world_size()
@@ -173,6 +174,18 @@ check("layer_norm", lambda x, w, b: F.layer_norm(x, (4,), w, b), numbers(3, 4), 
 ids = torch.tensor([[0, 3, 3], [1, 3, 2]])
 check("embedding", lambda table: F.embedding(
     distribute_tensor(ids, mesh) if distributed(table) else ids, table), numbers(4, 5))  # fmt: skip
+
+if mesh.ndim == 1:
+    targets = torch.tensor([0, 5, -100, 2])
+
+    def loss(logits, reduction):
+        if distributed(logits):
+            logits = logits.redistribute(placements=[Shard(1)])
+        with loss_parallel():
+            return F.cross_entropy(logits, targets, reduction=reduction)
+
+    for reduction in ("mean", "none"):
+        check(f"loss, {reduction}", lambda x, how=reduction: loss(x, how) ** 2, numbers(4, 6))
 
 
 # Gradients by what is partial itself, which was changed in place; and those of a plain part.

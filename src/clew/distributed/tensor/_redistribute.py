@@ -13,7 +13,6 @@ from typing import Any
 
 import clew
 from clew._C import Tensor
-from clew.autograd.function import once_differentiable
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.tensor.placement_types import (
     Partial,
@@ -171,15 +170,14 @@ class _Combine(_Function):
         return made
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Any) -> Any:
         (op, group), (x, made) = ctx.how, ctx.saved_tensors
+        grad = sum_gradients(grad, [group])  # each process uses it for its own part
         if op == "product":
-            parts = [clew.empty_like(x) for _ in range(group.size())]
-            c10d.all_gather(parts, x.detach().contiguous(), group)
-            for r, other in enumerate(parts):
-                grad = grad if r == group.rank() else grad * other.conj()
-            return grad, None, None
+            n, mine = group.size(), group.rank()
+            parts = sum_gradients(move(x[None], Shard(0), Replicate(), group, n), [group])
+            others = clew.cat([parts[:mine], parts[mine + 1 :]]).prod(0)
+            return grad * others.conj(), None, None
         # Processes that have the same greatest element share its gradient, as amax() does.
         mine = (x == made).to(grad.dtype)
         return grad * mine / _combined(mine, group, "sum"), None, None
@@ -224,7 +222,12 @@ def sum_gradients(x: Any, groups: Sequence[Any]) -> Any:
 
     Its gradient is the sum over them, with which they go on to compute the same.
     """
-    return _same(x, groups, _Sum.apply)
+    return _same(x, groups, sum_over)
+
+
+def sum_over(x: Any, groups: Sequence[Any]) -> Any:
+    """The sum of the processes' summands, with which they go on to compute the same."""
+    return _Sum.apply(x, groups)
 
 
 def summand(x: Any, groups: Sequence[Any]) -> Any:

@@ -132,7 +132,8 @@ def _in_place(c: Call) -> Any:
 
 def _dropout(c: Call) -> Any:
     if not c.argument(2, "training", True) or not c.argument(1, "p", 0.5):
-        return _pointwise(c)
+        x = c.operands[0]
+        return x if c.argument(3, "inplace", False) else c.run([x._placements], x._placements)
     return _random.dropout(c)
 
 
