@@ -19,6 +19,7 @@ def test_distributed_tensors(n):
     [
         "checks_gradients",
         "checks_partial",
+        "checks_parts_by_hand",
         "checks_views_and_numbers",
         "checks_wholes",
         "checks_torch_names",

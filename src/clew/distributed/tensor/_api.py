@@ -12,6 +12,7 @@ from clew.distributed import distributed_c10d as c10d
 from clew.distributed.device_mesh import DeviceMesh, init_device_mesh
 from clew.distributed.tensor._redistribute import (
     alike,
+    in_first,
     local_sizes,
     redistribute_local,
     sum_gradients,
@@ -35,6 +36,19 @@ def _whole_mesh(mesh: Any) -> DeviceMesh:
     if not isinstance(mesh, DeviceMesh):
         raise TypeError(f"DTensor: device_mesh must be a DeviceMesh; got {type(mesh).__name__}")
     return mesh
+
+
+def _expect_equal(sizes: Sequence[int], mesh: DeviceMesh) -> None:
+    """Raises where processes would make wholes of different sizes."""
+    ends = clew.tensor([*sizes, *(-s for s in sizes)])
+    for i in range(mesh.ndim):
+        c10d.all_reduce(ends, c10d.ReduceOp.MAX, mesh.get_group(i))
+    most, least = ends[: len(sizes)].tolist(), [-s for s in ends[len(sizes) :].tolist()]
+    if most != least:
+        raise ValueError(
+            f"DTensor.from_local: the parts are of unequal sizes, from which processes find wholes "
+            f"of up to {tuple(most)} and of {tuple(least)}; give the whole's by shape and stride"
+        )
 
 
 _GRAD: Any = vars(Tensor)["grad"]
@@ -77,6 +91,7 @@ class DTensor(Tensor):
         run_check: bool = False,
         shape: Any = None,
         stride: Any = None,
+        grad_placements: Sequence[Placement] | None = None,
     ) -> DTensor:
         """The tensor of which every process gives its part.
 
@@ -84,9 +99,12 @@ class DTensor(Tensor):
             local_tensor: this process's part; gradients go through.
             device_mesh: the mesh; one of all processes if None.
             placements: how it lies along each dim of the mesh; replicated if None.
-            run_check: send what is replicated from the first process to the others.
+            run_check: compare the parts' sizes, and send what is replicated from the first process
+                to the others.
             shape: of the whole; needed where the parts are of unequal sizes.
             stride: accepted; the whole has no memory.
+            grad_placements: how the part's gradient is to lie. That of a shard is a shard, any
+                other whole; `Partial()` makes it the first process's, and zeros on the others.
         """
         mesh = _whole_mesh(device_mesh)
         if isinstance(local_tensor, DTensor):
@@ -106,12 +124,27 @@ class DTensor(Tensor):
                     f"of {tuple(mine)} here; got {tuple(local_tensor.shape)}"
                 )
         if run_check:
+            _expect_equal(sizes, mesh)
             local_tensor = local_tensor.clone()
             for i, p in enumerate(kinds):
                 if isinstance(p, Replicate):
                     c10d.broadcast(local_tensor.detach(), group=mesh.get_group(i), group_src=0)
-        sums = [i for i, p in enumerate(kinds) if isinstance(p, Partial) and p._linear]
-        made = summand(local_tensor, [mesh.get_group(i) for i in sums])
+        hints: Sequence[Any] = [None] * mesh.ndim
+        if grad_placements is not None:
+            hints = normalized(grad_placements, mesh.ndim, local_tensor.ndim)
+        sums, firsts = [], []
+        for i, (kind, hint) in enumerate(zip(kinds, hints)):
+            linear = isinstance(kind, Partial) and kind._linear
+            if isinstance(hint, Partial) and (linear or isinstance(kind, Replicate)):
+                firsts.append(mesh.get_group(i))
+            elif linear and (hint is None or isinstance(hint, Replicate)):
+                sums.append(mesh.get_group(i))
+            elif hint is not None and hint != kind:
+                raise NotImplementedError(
+                    f"DTensor.from_local: a gradient that lies as {hint} of what lies as {kind}; "
+                    "redistribute() it"
+                )
+        made = summand(in_first(local_tensor, firsts), sums)
         return wrap(made, mesh, kinds, sizes)
 
     def to_local(self, *, grad_placements: Any = None) -> Tensor:

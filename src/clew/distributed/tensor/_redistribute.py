@@ -252,10 +252,15 @@ def alike(x: Any, groups: Sequence[Any]) -> Any:
 
     That they are one is seen in the gradient's gradient: only the first process's counts.
     """
-    return _same(x, groups, lambda grad, groups: _same(grad, groups, _in_first))
+    return _same(x, groups, in_first)
 
 
-def _in_first(x: Any, groups: Sequence[Any]) -> Any:
+def in_first(x: Any, groups: Sequence[Any]) -> Any:
+    """x itself, whose gradient the first process has, and the others zeros."""
+    return _same(x, groups, _at_first)
+
+
+def _at_first(x: Any, groups: Sequence[Any]) -> Any:
     for group in groups:
         x = move(x, Replicate(), Partial(), group, 0)
     return x
