@@ -106,5 +106,7 @@ for wrong in (
 ):
     with pytest.raises(RuntimeError, match=r"plain tensors beside distributed ones; make them"):
         wrong()
+with pytest.raises(NotImplementedError, match=r"vmap of a distributed tensor; use full_tensor\(\)"):
+    torch.func.vmap(torch.sin)(d)
 dist.barrier()
 print(f"rank {r} is through")

@@ -285,6 +285,12 @@ class DTensor(Tensor):
         with DisableTorchFunctionSubclass():
             return super().register_hook(with_part)
 
+    def _refuse(self, name: str) -> Any:
+        raise NotImplementedError(
+            f"DTensor: {name} of a distributed tensor; use full_tensor(), which every process has, "
+            "or to_local(), this process's part, as local_map() does"
+        )
+
     def size(self, dim: int | None = None) -> Any:
         """Sizes of the whole, or one of them."""
         return self.shape if dim is None else self._sizes[dim]
