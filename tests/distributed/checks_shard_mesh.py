@@ -15,7 +15,7 @@ from torch.distributed.checkpoint.state_dict import (
     set_model_state_dict,
     set_state_dict,
 )
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import (
     DTensor,
     Replicate,
@@ -160,6 +160,21 @@ for f in (
 ):
     made = f(again, other, row).full_tensor()
     assert np.allclose(made.numpy(), f(w, w + 1, w[0]).numpy(), atol=1e-12)
+
+# Copies of shards: what only one rank used, and what none did, added up over the copies later.
+grid = init_device_mesh("cpu", (2, 2))
+for only in (None, 0, 3):
+    two = fully_shard(nn.ModuleList([nn.Linear(4, 3), nn.Linear(4, 3)]), mesh=grid)
+    two.forward = lambda x, m=two, o=only: m[0](x) + m[1](x) if r == o else m[0](x)
+    register_fsdp_forward_method(two, "forward")
+    for combine in (False, True):
+        two.set_requires_all_reduce(combine)
+        two.forward(torch.ones(1, 4)).sum().backward()
+    assert torch.equal(two[0].weight.grad.full_tensor(), torch.full((3, 4), 2.0))
+    if only is None:
+        assert two[1].weight.grad is None
+    else:
+        assert torch.equal(two[1].weight.grad.full_tensor(), torch.full((3, 4), 0.5))
 
 # State: whole, from whole, and in checkpoints that other meshes load.
 opt = train(plain, ours, r // 2, 2, range(2))
