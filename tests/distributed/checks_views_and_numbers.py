@@ -108,5 +108,12 @@ for wrong in (
         wrong()
 with pytest.raises(NotImplementedError, match=r"vmap of a distributed tensor; use full_tensor\(\)"):
     torch.func.vmap(torch.sin)(d)
+# Loading: what is distributed is not taken for a plain tensor, whatever the part's sizes are.
+rows = torch.nn.Linear(3, n)
+cut = {k: distribute_tensor(v, mesh, [Shard(0)]) for k, v in rows.state_dict().items()}
+with pytest.raises(RuntimeError, match=r"distributed in the checkpoint and plain in the model"):
+    torch.nn.Linear(3, n).load_state_dict(cut)
+torch.nn.Linear(3, n).load_state_dict(cut, assign=True)
+torch.nn.Linear(3, n).load_state_dict({k: v.full_tensor() for k, v in cut.items()})
 dist.barrier()
 print(f"rank {r} is through")
