@@ -108,6 +108,8 @@ for wrong in (
         wrong()
 with pytest.raises(NotImplementedError, match=r"vmap of a distributed tensor; use full_tensor\(\)"):
     torch.func.vmap(torch.sin)(d)
+with pytest.raises(NotImplementedError, match="to_local"):
+    torch.from_dlpack(d)
 # Loading: what is distributed is not taken for a plain tensor, whatever the part's sizes are.
 rows = torch.nn.Linear(3, n)
 cut = {k: distribute_tensor(v, mesh, [Shard(0)]) for k, v in rows.state_dict().items()}

@@ -307,6 +307,9 @@ class DTensor(Tensor):
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self.full_tensor().__array__(*args, **kwargs)
 
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._refuse("__dlpack__()")
+
     def __len__(self) -> int:
         if not self._sizes:
             raise TypeError("len() of a 0-d tensor")
