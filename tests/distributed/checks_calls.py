@@ -250,6 +250,18 @@ for way in WAYS[:3]:
     torch.manual_seed(3)
     inside = distribute_tensor(torch.ones(4, 4), mesh, [way])
     assert F.dropout(inside, inplace=True) is inside and inside.full_tensor().equal(want)
+    # So they are of what is transposed, in the order of memory.
+    for draw in (
+        lambda t: F.dropout(t.transpose(0, 2), 0.5),
+        lambda t: F.dropout(t.transpose(0, 1), 0.5, inplace=True),
+        lambda t: t.transpose(1, 2).normal_(),
+    ):
+        cube = torch.ones(4, 7, 6)  # a part of one row, where three cut it
+        torch.manual_seed(3)
+        want = draw(cube.clone())
+        torch.manual_seed(3)
+        assert draw(distribute_tensor(cube, mesh, [way])).full_tensor().equal(want)
+assert F.dropout(DTensor.from_local(x, mesh, [Partial()]), 0.0).placements == (Partial(),)
 torch.manual_seed(r)
 for draw in (lambda d: F.dropout(d), lambda d: d.normal_(), lambda d: torch.nn.init.zeros_(d)):
     try:

@@ -63,5 +63,18 @@ for sizes in ((8, 4), (7, 5), (3, 2)):
         assert torch.equal(x.grad.full_tensor(), weights), (sizes, old, new)
         y = distribute_tensor(weights, mesh, new)
         assert torch.equal((x.detach() + y).full_tensor(), whole + weights), (sizes, old, new)
+
+# Rows of a table that are cut along one dim of the mesh, and sums along the other.
+table, ids = torch.arange(20.0).reshape(4, 5), torch.tensor([3, 0, 1])
+for ways in ((S0, P), (P, S0), (S0, S0), (S1, S0), (S0, M)):
+    cut = DTensor.from_local(part(table, ways), mesh, ways, shape=(4, 5), stride=(5, 1))
+    found = torch.nn.functional.embedding(distribute_tensor(ids, mesh), cut)
+    assert torch.equal(found.full_tensor(), table[ids]), ways
+# A dim that both cut must divide by both sizes to be split.
+whole = torch.arange(24.0).reshape(4, 6)
+for sizes in ((2, 2, 6), (4, 2, 3), (-1,), (2, -1)):
+    for ways in LAID:
+        seen = distribute_tensor(whole, mesh, ways).view(sizes)
+        assert torch.equal(seen.full_tensor(), whole.view(sizes)), (sizes, ways)
 dist.barrier()
 print(f"rank {r} is through")

@@ -63,7 +63,14 @@ for op, combine in COMBINE.items():
     if op in ("product", "max", "min"):
         with pytest.raises(NotImplementedError, match="partial"):
             mine.clone().mul_(-1)
-    # Gradients are those of the operation over all parts.
+    # Gradients are those of the operation over all parts, and so are theirs.
+    leaves, local = parts.clone().requires_grad_(), parts[r].clone().requires_grad_()
+    joined = DTensor.from_local(local, mesh, [Partial(op)]).full_tensor()
+    seconds = []
+    for start, total in ((leaves, combine(leaves)), (local, joined)):
+        (first,) = torch.autograd.grad((total**3 * weights).sum(), start, create_graph=True)
+        seconds += torch.autograd.grad((first**2).sum(), start)
+    assert close(seconds[1], seconds[0][r]), op
     leaves = parts.clone().requires_grad_()
     (combine(leaves) * weights).sum().backward()
     for way in (Replicate(), Shard(0), Shard(1)):

@@ -15,7 +15,7 @@ from torch.distributed.checkpoint.state_dict import (
     set_model_state_dict,
     set_state_dict,
 )
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import (
     DTensor,
     Replicate,
@@ -83,6 +83,32 @@ def train(plain, ours, place, count, steps):
     return opts[1]
 
 
+def ask_for_gradients(plain, ours, place, count):
+    """They are those of backward() whether asked for by parts or by what forward put together."""
+    whole, part = batch(0, place, count)
+    for a, b in zip(plain.parameters(), ours.parameters()):
+        b.grad = None
+        b.data.copy_(distribute_tensor(a.detach(), b.device_mesh, b.placements))
+    want = torch.autograd.grad((plain(whole) ** 2).mean(), list(plain.parameters()))
+
+    def same(found, wanted):
+        assert isinstance(found, DTensor), type(found)
+        assert np.allclose(found.full_tensor().numpy(), wanted.numpy(), atol=1e-12)
+
+    parts = list(ours.parameters())
+    for only in (slice(None), slice(-1, None), slice(0, 1)):
+        for listed_after in (False, True):
+            loss = (ours(part) ** 2).mean()
+            asked = list(ours.parameters())[only] if listed_after else parts[only]
+            for found, wanted in zip(torch.autograd.grad(loss, asked), want[only]):
+                same(found, wanted)
+            assert all(p.grad is None for p in parts)
+    loss = (ours(part) ** 2).mean()
+    loss.backward(inputs=list(ours.parameters())[-1:])
+    same(parts[-1].grad, want[-1])
+    assert parts[0].grad is None
+
+
 MESHES = [
     ((2, 2), ("dp", "tp"), "dp", r // 2, 2),
     ((1, 4), ("dp", "tp"), "dp", 0, 1),
@@ -97,6 +123,7 @@ for shape, names, dp, place, count in MESHES:
         inner = 3 * shape[-1]
         plain, ours = net(inner), spread(net(inner), mesh, dp, **options)
         train(plain, ours, place, count, range(3))
+        ask_for_gradients(plain, ours, place, count)
 
 # How it lies: tensor parallelism cuts first, and each of its parts is cut again.
 mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
@@ -133,6 +160,21 @@ for f in (
 ):
     made = f(again, other, row).full_tensor()
     assert np.allclose(made.numpy(), f(w, w + 1, w[0]).numpy(), atol=1e-12)
+
+# Copies of shards: what only one rank used, and what none did, added up over the copies later.
+grid = init_device_mesh("cpu", (2, 2))
+for only in (None, 0, 3):
+    two = fully_shard(nn.ModuleList([nn.Linear(4, 3), nn.Linear(4, 3)]), mesh=grid)
+    two.forward = lambda x, m=two, o=only: m[0](x) + m[1](x) if r == o else m[0](x)
+    register_fsdp_forward_method(two, "forward")
+    for combine in (False, True):
+        two.set_requires_all_reduce(combine)
+        two.forward(torch.ones(1, 4)).sum().backward()
+    assert torch.equal(two[0].weight.grad.full_tensor(), torch.full((3, 4), 2.0))
+    if only is None:
+        assert two[1].weight.grad is None
+    else:
+        assert torch.equal(two[1].weight.grad.full_tensor(), torch.full((3, 4), 0.5))
 
 # State: whole, from whole, and in checkpoints that other meshes load.
 opt = train(plain, ours, r // 2, 2, range(2))

@@ -115,4 +115,45 @@ for count in (1, n):
 with pytest.raises(ValueError, match="divides the"):
     shard(net(), reshard_after_forward=n + 1)
 
+
+# What no rank used has no gradient; of what some used the others count as zeros.
+class Some(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.other = nn.Linear(5, 3), nn.Linear(5, 3)
+        self.alone = nn.Parameter(torch.ones(3))
+
+    def forward(self, x, others=False):
+        return self.used(x) + self.other(x) if others else self.used(x)
+
+
+ours = fully_shard(Some().double())
+optimizer = torch.optim.AdamW(ours.parameters())
+start = ours.other.weight.full_tensor().detach().clone()
+x = torch.ones(2, 5, dtype=torch.float64)
+for sync in (False, True, True):
+    ours.set_requires_gradient_sync(sync)
+    ours(x).sum().backward()
+assert ours.other.weight.grad is None and ours.alone.grad is None
+assert torch.equal(ours.used.weight.grad.full_tensor(), torch.full((3, 5), 6.0).double())
+optimizer.step()
+assert torch.equal(ours.other.weight.full_tensor(), start)
+ours(x, others=r == 0).sum().backward()
+assert ours.alone.grad is None
+assert np.allclose(ours.other.weight.grad.full_tensor().numpy(), np.full((3, 5), 2.0) / n)
+ours.zero_grad()
+ours.set_requires_gradient_sync(False)
+ours(x, others=r == n - 1).sum().backward()
+ours.set_requires_gradient_sync(True)
+ours(x).sum().backward()
+assert np.allclose(ours.other.weight.grad.full_tensor().numpy(), np.full((3, 5), 2.0) / n)
+
+# Of a parameter that two modules share neither can have a part of its own.
+tied = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+tied[1].weight = tied[0].weight
+fully_shard(tied[0])
+for part in (tied[1], tied):
+    with pytest.raises(ValueError, match="shared with a module that was sharded before"):
+        fully_shard(part)
+
 print(f"rank {r} is through")

@@ -1,11 +1,13 @@
 """Run by ranks: distributed tensors and tensor parallelism against one process with the whole."""
 
+import copy
 import itertools
 import math
 import pickle
 import tempfile
 
 import numpy as np
+import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
@@ -248,6 +250,30 @@ if 8 % n == 0 and 12 % n == 0:
     net = parallelize_module(GPT(n).double(), mesh, plan)
     got = losses(net)
     assert np.allclose(got, want, rtol=1e-9), (got, want)
+
+
+# A parameter that two parts share stays one where both divide it alike; else a warning says so.
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.head = nn.Embedding(11, 6), nn.Linear(6, 11, bias=False)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, ids):
+        return self.head(self.tokens(ids))
+
+
+plain = Tied()
+ids = torch.tensor([[0, 3, 10], [2, 2, 9]])
+plan = {"tokens": RowwiseParallel(input_layouts=Replicate()),
+        "head": ColwiseParallel(output_layouts=Replicate())}  # fmt: skip
+net = parallelize_module(copy.deepcopy(plain), mesh, plan)
+assert net.head.weight is net.tokens.weight and net.head.weight.placements == (Shard(0),)
+for m in (plain, net):
+    (m(ids) ** 2).sum().backward()
+same(net.tokens.weight.grad.full_tensor(), plain.tokens.weight.grad, 1e-4)
+with pytest.warns(UserWarning, match="several parts share"):
+    parallelize_module(Tied(), mesh, plan | {"head": RowwiseParallel()})
 
 # Modules by functions, and outputs that are put together.
 torch.manual_seed(2)

@@ -19,6 +19,8 @@ def test_distributed_tensors(n):
     [
         "checks_gradients",
         "checks_partial",
+        "checks_parts_by_hand",
+        "checks_views_and_numbers",
         "checks_wholes",
         "checks_torch_names",
         "checks_fsdp_module",
@@ -27,6 +29,14 @@ def test_distributed_tensors(n):
 @pytest.mark.parametrize("n", [2, 3])
 def test_operations_on_wholes(n, program):
     done = launch(n, HERE / f"{program}.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
+
+
+@pytest.mark.parametrize("n", [2, 4])  # four are a mesh of two dims
+def test_second_derivatives(n):
+    done = launch(n, HERE / "checks_second_derivatives.py", timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     for r in range(n):
         assert f"rank {r} is through" in done.stdout

@@ -419,7 +419,7 @@ def test_what_a_compiler_would_tell():
         ("distributed.launcher.api", "elastic_launch", "clew launch"),
         ("distributed.checkpoint.storage", "StorageReader", r"distributed.checkpoint.save"),
         ("distributed.fsdp._runtime_utils", "_lazy_init", "fully_shard"),
-        ("distributed.tensor.debug", "CommDebugMode", "parallelize_module"),
+        ("distributed.tensor.parallel.input_reshard", "input_reshard", "parallelize_module"),
         ("distributed.algorithms.ddp_comm_hooks.ddp_zero_hook", "hook_with_zero_step", "powerSGD"),
     ],
 )

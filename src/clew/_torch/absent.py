@@ -50,7 +50,6 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed._shard": (_TENSORS, "shard_parameter"),
     "distributed._shard.sharded_tensor": (_TENSORS, "Shard ShardedTensor"),
     "distributed._state_dict_utils": (_SHARDED, "_offload_state_dict_to_cpu"),
-    "distributed._tensor.experimental": (_TENSORS, "implicit_replication"),
     "distributed._tools": (_SHARDED, ""),
     "distributed.algorithms._checkpoint": (_SHARDED, ""),
     "distributed.algorithms.model_averaging": (_SHARDED, ""),
@@ -120,14 +119,9 @@ MODULES: dict[str, tuple[str, str]] = {
     "distributed.rpc.options": (_RPC, "TensorPipeRpcBackendOptions"),
     "distributed.rpc.functions": (_RPC, "async_execution"),
     "distributed.tensor._utils": (_TENSORS, "compute_local_shape_and_global_offset"),
-    "distributed.tensor.debug": (_TENSORS, "CommDebugMode visualize_sharding"),
     "distributed.tensor.parallel.ddp": (_TENSORS, ""),
     "distributed.tensor.parallel.fsdp": (_TENSORS, "DTensorExtensions"),
     "distributed.tensor.parallel.input_reshard": (_TENSORS, "input_reshard"),
-    "distributed.tensor.experimental": (
-        _TENSORS,
-        "context_parallel implicit_replication local_map",
-    ),
     "distributed.tensor.experimental._attention": (
         _TENSORS,
         "_templated_ring_attention context_parallel set_rotate_method",
@@ -251,6 +245,8 @@ _LACKING = {
         "shrink_group",
     ),
     "distributed._tensor.placement_types": (_TENSORS, "DTensorSpec TensorMeta"),
+    "distributed.tensor.debug": (_TENSORS, "visualize_sharding"),
+    "distributed.tensor.experimental": (_TENSORS, "context_parallel register_sharding"),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": (_HOOKS, "batched_powerSGD_hook"),
     "distributed.checkpoint": (
         _CHECKPOINTS,

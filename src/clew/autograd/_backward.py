@@ -39,6 +39,16 @@ def _as_tuple(x: Any) -> tuple[Any, ...]:
     return (x,) if isinstance(x, Tensor) or x is None else tuple(x)
 
 
+def _inputs(given: Any) -> tuple[Any, ...]:
+    """What to differentiate with respect to: of a parameter that a process has put together of
+    many processes' parts (see clew.distributed.fsdp), its own part.
+    """
+    made = tensors_of(given)
+    if all(type(t) is Tensor for t in made):
+        return made
+    return tuple(getattr(t, "_differentiated", t) for t in made)
+
+
 def _seeds(
     what: str, outputs: Sequence[Tensor], grads: Sequence[Any], allow_unused_roots: bool = False
 ) -> tuple[Tensor, ...]:
@@ -132,7 +142,7 @@ def backward(
             )
         grad_tensors = grad_variables
     roots = tensors_of(tensors)
-    inputs = None if inputs is None else tensors_of(inputs)
+    inputs = None if inputs is None else _inputs(inputs)
     if _has_parts(roots, inputs, grad_tensors):
         starts = None if grad_tensors is None else _as_tuple(grad_tensors)
         seeds = None if starts is None else _seed_parts("backward", roots, starts)
@@ -225,7 +235,7 @@ def grad(
         )
     if allow_unused is None:
         allow_unused = materialize_grads
-    roots, wanted = tensors_of(outputs), tensors_of(inputs)
+    roots, wanted = tensors_of(outputs), _inputs(inputs)
     if not roots or not wanted:
         empty = "inputs" if roots else "outputs"
         raise RuntimeError(f"grad: {empty} cannot be empty; give at least one tensor")

@@ -16,6 +16,8 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # processor and must wait once its message is there; one that naps runs as soon as it wakes. Naps
 # grow with the time waited, up to the longest.
 _EAGER, _NAPS_AFTER, _NAP, _LONGEST_NAP = 50, 0.0003, 0.00002, 0.0005
+# Called with the name of each operation that is started.
+watching: list[Callable[[str], None]] = []
 
 
 def caller() -> str:
@@ -125,6 +127,8 @@ class Work:
         self._requests = [r for r in requests if r is not None]
         self._result, self._keep = result, keep
         self._source = -1
+        for watch in watching:
+            watch(what)
         if not self._requests:
             self._end()
 

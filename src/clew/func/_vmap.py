@@ -148,7 +148,7 @@ def run_vmapped(
 ) -> Any:
     """One call of func with the mapped dims of its arguments hidden."""
     for leaf, dim in zip(leaves, dims):
-        if dim is not None and hasattr(type(leaf), "_placeholder"):  # sparse tensors
+        if dim is not None and hasattr(type(leaf), "_refuse"):  # sparse and distributed tensors
             leaf._refuse("vmap")
     with open_level(size, randomness) as level:
         hidden = [

@@ -133,10 +133,8 @@ class Adafactor(_PerParameter):
         state["step"] = _step_tensor()
         if param.dim() > 1:
             shape = list(param.shape)
-            state["row_var"] = clew.zeros([*shape[:-1], 1], dtype=param.dtype, device=param.device)
-            state["col_var"] = clew.zeros(
-                [*shape[:-2], 1, shape[-1]], dtype=param.dtype, device=param.device
-            )
+            state["row_var"] = param.new_zeros([*shape[:-1], 1])
+            state["col_var"] = param.new_zeros([*shape[:-2], 1, shape[-1]])
         else:
             state["variance"] = clew.zeros_like(param, requires_grad=False)
 

@@ -465,9 +465,17 @@ def fully_shard(
             places.setdefault(id(p), (p, []))[1].append((part, name))
     members = []
     for p, at in places.values():
+        if getattr(p, "_was_sharded", False):
+            raise ValueError(
+                f"fully_shard: parameter {at[0][1]!r} is shared with a module that was sharded "
+                "before, which has one of its own since; apply fully_shard to a module that "
+                "contains both instead of to them"
+            )
+    for p, at in places.values():
         dim = _cut_dim(p, shard_placement_fn)
         outer = p if isinstance(p, DTensor) else None
         sharded = nn.Parameter(_cut(p, where, dim), requires_grad=p.requires_grad)
+        p._was_sharded = True  # seen where another module has it, too
         for owner, name in at:
             owner._parameters[name] = sharded
         members.append(_Member(sharded, at, dim, outer))

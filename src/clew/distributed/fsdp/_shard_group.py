@@ -48,7 +48,17 @@ class _Member:
 
     def shown(self, whole: Any) -> Any:
         """What the module has while it works."""
-        return whole if self.outer is None else wrap(whole, *self.outer)
+        shown: Any = whole.as_subclass(_Whole) if self.outer is None else wrap(whole, *self.outer)
+        shown._differentiated = self.sharded
+        return shown
+
+
+class _Whole(clew.Tensor):
+    """A parameter that is put together; its gradient is that of the part, over all ranks."""
+
+    __torch_function__ = clew._C._disabled_torch_function_impl
+
+    _differentiated: Any
 
 
 class _Group:
@@ -69,6 +79,7 @@ class _Group:
         self.calls = 0  # of the module that are running: it may call itself
         self.unsynced: list[Any] = [None] * len(members)
         self.uncombined: list[Any] = [None] * len(members)  # added up, but not over the copies
+        self.having: Any = None  # of these, how many ranks had a gradient
         self.after: Any = None  # weak: the group that was used after this one
         self.before: Any = None
         self.given: set[str] = set()  # which of the two the user set
@@ -215,24 +226,40 @@ class _Group:
     # ---- gradients ----
 
     def reduced(self, grads: Any) -> list[Any]:
-        """Each parameter's part of the gradients' mean; None where nothing is added up yet."""
+        """Each parameter's part of the gradients' mean; None where nothing is added up yet, or no
+        rank has a gradient.
+        """
         n = self.across.size()
         total = self.divide or n * (self.copies.size() if self.copies is not None else 1)
+        grads = list(grads)
         with clew.no_grad():
-            if not self.sync:
-                for i, grad in enumerate(grads):
-                    before = self.unsynced[i]
-                    self.unsynced[i] = grad.detach() if before is None else grad + before
-                return [None] * len(self.members)
             for i, before in enumerate(self.unsynced):
+                grad = grads[i]
                 if before is not None:
-                    grads = [*grads[:i], grads[i] + before, *grads[i + 1 :]]
-                    self.unsynced[i] = None
-            grads = [m.rows(grad) for m, grad in zip(self.members, grads)]
-            kinds = [self.policy.reduce_dtype or grad.dtype for grad in grads]
-            sums = _reduce.cut_sums(self.across, grads, kinds, total)
+                    grads[i] = before if grad is None else grad + before
+                self.unsynced[i] = None if self.sync or grads[i] is None else grads[i].detach()
+            if not self.sync:
+                return [None] * len(self.members)
+            rows = [
+                clew.zeros(m.sizes, dtype=self.policy.param_dtype or m.sharded.dtype)
+                if grad is None
+                else m.rows(grad)
+                for m, grad in zip(self.members, grads)
+            ]
+            kinds = [self.policy.reduce_dtype or row.dtype for row in rows]
+            # Every rank's part of the last is how many ranks have a gradient of each.
+            have = clew.tensor([0.0 if grad is None else total for grad in grads], dtype=kinds[0])
+            sums = _reduce.cut_sums(
+                self.across, [*rows, have.expand(n, -1)], [*kinds, kinds[0]], total
+            )
+            have = sums.pop()
+            if self.copies is not None:
+                have = have if self.having is None else have + self.having
+                self.having = None if self.all_reduce else have
+                if self.all_reduce:
+                    c10d.all_reduce(have, group=self.copies)
             made: list[Any] = []
-            for i, (m, one) in enumerate(zip(self.members, sums)):
+            for i, (m, one, any_has) in enumerate(zip(self.members, sums, have.tolist())):
                 if self.copies is not None:
                     before = self.uncombined[i]
                     one = one if before is None else one + before
@@ -240,7 +267,11 @@ class _Group:
                     if not self.all_reduce:
                         made.append(None)
                         continue
-                    c10d.all_reduce(one, group=self.copies)
+                    if any_has:
+                        c10d.all_reduce(one, group=self.copies)
+                if not any_has:
+                    made.append(None)
+                    continue
                 own = part_of(m.sharded)
                 cut = one[: own.numel()].view(own.shape[m.dim], *m.sizes[1:])
                 made.append(m.back(cut).to(own.dtype))
@@ -309,6 +340,7 @@ class _Unshard(clew.autograd.Function):
     @staticmethod
     def forward(ctx: Any, group: Any, *locals_: Any) -> Any:
         ctx.group = group
+        ctx.set_materialize_grads(False)
         return tuple(t.detach() for t in group.values[0])
 
     @staticmethod

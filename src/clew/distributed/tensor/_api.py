@@ -10,7 +10,14 @@ from clew._base.overriding import DisableTorchFunctionSubclass
 from clew._C import Tensor
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.device_mesh import DeviceMesh, init_device_mesh
-from clew.distributed.tensor._redistribute import local_sizes, redistribute_local, sum_gradients
+from clew.distributed.tensor._redistribute import (
+    alike,
+    in_first,
+    local_sizes,
+    redistribute_local,
+    sum_gradients,
+    summand,
+)
 from clew.distributed.tensor._saving import makers, parts_of, rebuilt
 from clew.distributed.tensor.placement_types import (
     Partial,
@@ -29,6 +36,19 @@ def _whole_mesh(mesh: Any) -> DeviceMesh:
     if not isinstance(mesh, DeviceMesh):
         raise TypeError(f"DTensor: device_mesh must be a DeviceMesh; got {type(mesh).__name__}")
     return mesh
+
+
+def _expect_equal(sizes: Sequence[int], mesh: DeviceMesh) -> None:
+    """Raises where processes would make wholes of different sizes."""
+    ends = clew.tensor([*sizes, *(-s for s in sizes)])
+    for i in range(mesh.ndim):
+        c10d.all_reduce(ends, c10d.ReduceOp.MAX, mesh.get_group(i))
+    most, least = ends[: len(sizes)].tolist(), [-s for s in ends[len(sizes) :].tolist()]
+    if most != least:
+        raise ValueError(
+            f"DTensor.from_local: the parts are of unequal sizes, from which processes find wholes "
+            f"of up to {tuple(most)} and of {tuple(least)}; give the whole's by shape and stride"
+        )
 
 
 _GRAD: Any = vars(Tensor)["grad"]
@@ -58,6 +78,7 @@ class DTensor(Tensor):
     _mesh: Any
     _placements: tuple[Placement, ...]
     _sizes: tuple[int, ...]
+    _copied = False  # a view that other processes' elements had to come for, so it is none
 
     # ---- making and taking apart ----
 
@@ -70,6 +91,7 @@ class DTensor(Tensor):
         run_check: bool = False,
         shape: Any = None,
         stride: Any = None,
+        grad_placements: Sequence[Placement] | None = None,
     ) -> DTensor:
         """The tensor of which every process gives its part.
 
@@ -77,9 +99,12 @@ class DTensor(Tensor):
             local_tensor: this process's part; gradients go through.
             device_mesh: the mesh; one of all processes if None.
             placements: how it lies along each dim of the mesh; replicated if None.
-            run_check: send what is replicated from the first process to the others.
+            run_check: compare the parts' sizes, and send what is replicated from the first process
+                to the others.
             shape: of the whole; needed where the parts are of unequal sizes.
             stride: accepted; the whole has no memory.
+            grad_placements: how the part's gradient is to lie. That of a shard is a shard, any
+                other whole; `Partial()` makes it the first process's, and zeros on the others.
         """
         mesh = _whole_mesh(device_mesh)
         if isinstance(local_tensor, DTensor):
@@ -99,11 +124,28 @@ class DTensor(Tensor):
                     f"of {tuple(mine)} here; got {tuple(local_tensor.shape)}"
                 )
         if run_check:
+            _expect_equal(sizes, mesh)
             local_tensor = local_tensor.clone()
             for i, p in enumerate(kinds):
                 if isinstance(p, Replicate):
                     c10d.broadcast(local_tensor.detach(), group=mesh.get_group(i), group_src=0)
-        return wrap(local_tensor, mesh, kinds, sizes)
+        hints: Sequence[Any] = [None] * mesh.ndim
+        if grad_placements is not None:
+            hints = normalized(grad_placements, mesh.ndim, local_tensor.ndim)
+        sums, firsts = [], []
+        for i, (kind, hint) in enumerate(zip(kinds, hints)):
+            linear = isinstance(kind, Partial) and kind._linear
+            if isinstance(hint, Partial) and (linear or isinstance(kind, Replicate)):
+                firsts.append(mesh.get_group(i))
+            elif linear and (hint is None or isinstance(hint, Replicate)):
+                sums.append(mesh.get_group(i))
+            elif hint is not None and hint != kind:
+                raise NotImplementedError(
+                    f"DTensor.from_local: a gradient that lies as {hint} of what lies as {kind}; "
+                    "redistribute() it"
+                )
+        made = summand(in_first(local_tensor, firsts), sums)
+        return wrap(made, mesh, kinds, sizes)
 
     def to_local(self, *, grad_placements: Any = None) -> Tensor:
         """This process's part; gradients go through.
@@ -115,20 +157,23 @@ class DTensor(Tensor):
         Returns:
             A plain tensor.
         """
-        local = part_of(self)
-        if grad_placements is None:
-            return local
-        kinds = normalized(grad_placements, self._mesh.ndim, self.ndim)
-        groups = []
+        kinds: Sequence[Any] = [None] * self._mesh.ndim
+        if grad_placements is not None:
+            kinds = normalized(grad_placements, self._mesh.ndim, self.ndim)
+        summed, equal = [], []
         for i, (mine, given) in enumerate(zip(self._placements, kinds)):
-            if isinstance(given, Partial) and not isinstance(mine, Shard):
-                groups.append(self._mesh.get_group(i))
-            elif given != mine and not isinstance(mine, Partial):
+            linear = isinstance(mine, Partial) and mine._linear
+            if linear and (given is None or isinstance(given, Replicate)):
+                equal.append(self._mesh.get_group(i))
+            elif isinstance(given, Partial) and (linear or isinstance(mine, Replicate)):
+                summed.append(self._mesh.get_group(i))
+            elif given is not None and given != mine:
                 raise NotImplementedError(
                     f"DTensor.to_local: a gradient that lies as {given} of what lies as {mine}; "
                     "redistribute() first"
                 )
-        return sum_gradients(local, groups)
+        local = part_of(self)
+        return alike(sum_gradients(local, summed), equal)
 
     def redistribute(
         self,
@@ -240,6 +285,12 @@ class DTensor(Tensor):
         with DisableTorchFunctionSubclass():
             return super().register_hook(with_part)
 
+    def _refuse(self, name: str) -> Any:
+        raise NotImplementedError(
+            f"DTensor: {name} of a distributed tensor; use full_tensor(), which every process has, "
+            "or to_local(), this process's part, as local_map() does"
+        )
+
     def size(self, dim: int | None = None) -> Any:
         """Sizes of the whole, or one of them."""
         return self.shape if dim is None else self._sizes[dim]
@@ -252,6 +303,12 @@ class DTensor(Tensor):
         return n
 
     nelement = numel
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.full_tensor().__array__(*args, **kwargs)
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._refuse("__dlpack__()")
 
     def __len__(self) -> int:
         if not self._sizes:

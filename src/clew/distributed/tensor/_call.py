@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 import clew
 from clew._base.overriding import DisableTorchFunctionSubclass
 from clew._C import Tensor
 from clew.distributed.tensor._api import DTensor, part_of, wrap
-from clew.distributed.tensor._redistribute import redistribute_local, sum_gradients
-from clew.distributed.tensor.placement_types import Placement, Replicate, Shard
+from clew.distributed.tensor._redistribute import new_summand, redistribute_local, sum_gradients
+from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
 Way = tuple[Placement, ...]  # along the dims of the mesh
+# Whether plain tensors are taken to be the same on all processes: see implicit_replication().
+replicates_plain: contextvars.ContextVar[bool] = contextvars.ContextVar("plain", default=False)
 # Parameters of the functions whose operands are told apart by their place.
 _PARAMETERS = {
     name: names.split()
@@ -43,22 +48,47 @@ class Call:
         self.func, self.name = func, name_of(func)
         self.args, self.kwargs = _in_order(args, kwargs, _PARAMETERS.get(self.name, ()))
         self.operands: list[Any] = []
-        self.plain = False
+        self.plain = self.moved = False
         if self.kwargs.get("out") is not None:
             raise NotImplementedError(f"DTensor: {self.name}: out must be None")
+        grads, numbers = clew.is_grad_enabled(), []
 
         def look(x: Any) -> Any:
             if isinstance(x, DTensor):
                 self.operands.append(x)
-            else:
-                self.plain = self.plain or (isinstance(x, Tensor) and x.ndim > 0)
+            elif isinstance(x, (Tensor, np.ndarray)):
+                if x.ndim > 0:
+                    self.plain = True
+                elif grads and isinstance(x, Tensor) and x.requires_grad:
+                    numbers.append(x)
             return x
 
         _each(look, self.args, self.kwargs)
         self.mesh = self.operands[0]._mesh
+        if numbers or (self.plain and replicates_plain.get()):
+            self._take_in_plain()
         for x in self.operands[1:]:
             if x._mesh != self.mesh:
                 raise NotImplementedError(f"DTensor: {self.name} of tensors on two meshes")
+
+    def _take_in_plain(self) -> None:
+        """Makes plain tensors distributed: numbers, whose gradients are sums over processes, and
+        all of them within `implicit_replication`.
+        """
+        every, same = replicates_plain.get(), [Replicate()] * self.mesh.ndim
+
+        def distributed(x: Any) -> Any:
+            if isinstance(x, np.ndarray) and every:
+                x = clew.as_tensor(x)
+            taken = isinstance(x, Tensor) and not isinstance(x, DTensor)
+            if taken and (every if x.ndim else x.requires_grad):
+                x = DTensor.from_local(x, self.mesh, same)
+            if isinstance(x, DTensor):
+                self.operands.append(x)
+            return x
+
+        self.operands, self.plain = [], self.plain and not every
+        self.args, self.kwargs = _each(distributed, self.args, self.kwargs)
 
     def cut_in_order(self) -> None:
         """Moves operands that the dims of the mesh do not cut in their own order."""
@@ -77,8 +107,24 @@ class Call:
         if self.plain:
             raise RuntimeError(
                 f"DTensor: {self.name}: got plain tensors beside distributed ones; make them "
-                "distributed by distribute_tensor() or DTensor.from_local()"
+                "distributed by distribute_tensor() or DTensor.from_local(), or say by "
+                "implicit_replication() that every process has the same"
             )
+
+    def refuse_copy(self) -> None:
+        """Raises where an operation in place would not reach the tensor that was viewed."""
+        if self.operands[0]._copied:
+            raise NotImplementedError(
+                f"DTensor: {self.name} in place of a view for which elements came from other "
+                "processes would not change the tensor that was viewed; redistribute() that "
+                "tensor before it is viewed, or use the operation that is not in place"
+            )
+
+    def replicated(self) -> Any:
+        """Every process computes the whole, whose sizes only the elements may tell."""
+        same = (Replicate(),) * self.mesh.ndim
+        made = self.with_operands(self.parts([same] * len(self.operands), same))
+        return self.wrapped(made, made, same)
 
     def argument(self, at: int, name: str, default: Any = None) -> Any:
         """An argument that may be given by place or by name."""
@@ -108,6 +154,7 @@ class Call:
         """Each operand's part, lying as wanted."""
         made = []
         for x, way in zip(self.operands, wanted):
+            self.moved = self.moved or x._placements != way
             local = redistribute_local(part_of(x), x._sizes, self.mesh, x._placements, way)
             groups = [
                 self.mesh.get_group(i)
@@ -126,7 +173,24 @@ class Call:
             sizes: of the whole result; found out if None.
         """
         whole = self.whole() if sizes is None else None
-        return self.wrapped(self.with_operands(self.parts(wanted, out)), whole, out, sizes)
+        made = self.with_operands(self.parts(wanted, out))
+        return self.wrapped(new_summand(made, self.summing(wanted, out)), whole, out, sizes)
+
+    def summing(self, wanted: Sequence[Way], out: Way) -> list[Any]:
+        """The groups whose processes each make a summand of the result of their own shards."""
+        return [
+            self.mesh.get_group(i)
+            for i in range(self.mesh.ndim)
+            if isinstance(out[i], Partial) and any(isinstance(way[i], Shard) for way in wanted)
+        ]
+
+    def fixed(self, *operands: Any) -> bool:
+        """Whether none of these takes a gradient, so that one of them may stand beside a summand.
+
+        A summand's gradient is whole and that of what stands beside it would be a sum, so their
+        derivatives, in which both appear, could not lie in one way.
+        """
+        return not (clew.is_grad_enabled() and any(x.requires_grad for x in operands))
 
     def wrapped(self, made: Any, whole: Any, out: Way, sizes: Any = None) -> Any:
         """Results as distributed tensors."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import clew
 from clew._C import Tensor
-from clew.autograd.function import once_differentiable
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.tensor.placement_types import (
     Partial,
@@ -171,36 +170,100 @@ class _Combine(_Function):
         return made
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Any) -> Any:
         (op, group), (x, made) = ctx.how, ctx.saved_tensors
+        grad = sum_gradients(grad, [group])  # each process uses it for its own part
         if op == "product":
-            parts = [clew.empty_like(x) for _ in range(group.size())]
-            c10d.all_gather(parts, x.detach().contiguous(), group)
-            for r, other in enumerate(parts):
-                grad = grad if r == group.rank() else grad * other.conj()
-            return grad, None, None
+            n, mine = group.size(), group.rank()
+            parts = sum_gradients(move(x[None], Shard(0), Replicate(), group, n), [group])
+            others = clew.cat([parts[:mine], parts[mine + 1 :]]).prod(0)
+            return grad * others.conj(), None, None
         # Processes that have the same greatest element share its gradient, as amax() does.
         mine = (x == made).to(grad.dtype)
         return grad * mine / _combined(mine, group, "sum"), None, None
 
 
-class _SumGradients(_Function):
+class _Same(_Function):
+    """x itself, whose gradient is changed."""
+
     @staticmethod
-    def forward(ctx: Any, x: Any, groups: Any) -> Any:
-        ctx.groups = groups
+    def forward(ctx: Any, x: Any, change: Any) -> Any:
+        ctx.change = change
         return x.view_as(x)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        for group in ctx.groups:
-            grad = move(grad, Partial(), Replicate(), group, 0)
-        return grad, None
+        return ctx.change(grad), None
+
+
+class _Sum(_Function):
+    """The sum over processes, each of which goes on to compute the same."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, groups: Any) -> Any:
+        ctx.groups, made = groups, x.detach()
+        for group in groups:
+            made = _combined(made, group, "sum")
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return sum_gradients(grad, ctx.groups), None  # each summand's process has its own use of it
+
+
+def _same(x: Any, groups: Sequence[Any], change: Any) -> Any:
+    if not (groups and x.requires_grad):
+        return x
+    return _Same.apply(x, lambda grad: change(grad, groups))
 
 
 def sum_gradients(x: Any, groups: Sequence[Any]) -> Any:
-    """x itself, whose gradient is the sum over processes that compute different things with it."""
-    return _SumGradients.apply(x, tuple(groups)) if groups and x.requires_grad else x
+    """x itself, which is the same on processes that compute different things with it.
+
+    Its gradient is the sum over them, with which they go on to compute the same.
+    """
+    return _same(x, groups, sum_over)
+
+
+def sum_over(x: Any, groups: Sequence[Any]) -> Any:
+    """The sum of the processes' summands, with which they go on to compute the same."""
+    return _Sum.apply(x, groups)
+
+
+def summand(x: Any, groups: Sequence[Any]) -> Any:
+    """x itself, a summand that the process made of what only it has.
+
+    Its gradient is that of the sum, of which the processes go on to compute different things.
+    """
+    return _same(x, groups, sum_gradients)
+
+
+def new_summand(x: Any, groups: Sequence[Any]) -> Any:
+    """The same of what was just computed, which may change in place afterwards."""
+    if not groups or x._is_view():
+        return summand(x, groups) if groups else x
+    if x.requires_grad:
+        x.register_hook(lambda grad: sum_gradients(grad, groups))
+    return x
+
+
+def alike(x: Any, groups: Sequence[Any]) -> Any:
+    """x itself, of which the processes find equal gradients, each with what only it has.
+
+    That they are one is seen in the gradient's gradient: only the first process's counts.
+    """
+    return _same(x, groups, in_first)
+
+
+def in_first(x: Any, groups: Sequence[Any]) -> Any:
+    """x itself, whose gradient the first process has, and the others zeros."""
+    return _same(x, groups, _at_first)
+
+
+def _at_first(x: Any, groups: Sequence[Any]) -> Any:
+    for group in groups:
+        x = move(x, Replicate(), Partial(), group, 0)
+    return x
 
 
 def redistribute_local(

@@ -14,16 +14,16 @@ from typing import Any
 import clew
 from clew._base.overriding import DisableTorchFunctionSubclass
 from clew.distributed.tensor import _random, _shapes
-from clew.distributed.tensor._api import part_of, rules
+from clew.distributed.tensor._api import DTensor, part_of, rules
 from clew.distributed.tensor._call import Call, name_of
-from clew.distributed.tensor._redistribute import local_sizes
+from clew.distributed.tensor._redistribute import alike, local_sizes, new_summand
 from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
 R = Replicate()
 
 # ---- element by element ----
 
-_SAME = set("clone detach contiguous to positive alias data double float".split())
+_SAME = set("clone detach contiguous to cpu positive alias data double float".split())
 _LINEAR = _SAME | {"neg", "negative"}
 # The native operations of this kind, and those that are written with others.
 _NATIVE = {
@@ -41,7 +41,7 @@ _POINTWISE = (
     zeros_like ones_like empty_like full_like rtruediv rpow rfloordiv rmod type_as threshold
     hardshrink softshrink invert and or xor lshift rshift rand ror rxor conj conj_physical
     resolve_conj resolve_neg igamma igammac gammainc gammaincc polygamma mvlgamma multigammaln
-    logit ldexp swish softsign tanhshrink
+    logit ldexp swish softsign tanhshrink rsub
     """.split()
     )
 )
@@ -51,12 +51,12 @@ def _pointwise(c: Call) -> Any:
     x = c.operands[0]
     if c.name == "where" and len(c.args) + len(c.kwargs) < 3:
         return replicated(c)
-    if (c.kwargs.get("inplace") or any(a is True for a in c.args[1:])) and any(
-        isinstance(p, Partial) for p in x._placements
-    ):
-        raise NotImplementedError(
-            f"DTensor: {c.name} in place of what is partial; redistribute() first"
-        )
+    if c.kwargs.get("inplace") or any(a is True for a in c.args[1:]):
+        c.refuse_copy()
+        if any(isinstance(p, Partial) for p in x._placements):
+            raise NotImplementedError(
+                f"DTensor: {c.name} in place of what is partial; redistribute() first"
+            )
     sizes = clew.broadcast_shapes(*(x._sizes for x in c.operands))
     ndim = len(sizes)
 
@@ -89,14 +89,16 @@ def _keeps_sums(c: Call, ways: list[Placement]) -> bool:
     if c.name in ("add", "sub"):
         return len(ways) == 2 and ways[0] == ways[1]
     if c.name == "mul":
-        return len(ways) == 1 or not all(isinstance(w, Partial) for w in ways)
-    return (
-        c.name in ("div", "truediv", "true_divide")
-        and not c.kwargs
-        and c.args[0] is c.operands[0]
-        and isinstance(ways[0], Partial)
-        and (len(ways) == 1 or isinstance(ways[1], Replicate))
-    )
+        fits = len(ways) == 1 or not all(isinstance(w, Partial) for w in ways)
+    else:
+        fits = (
+            c.name in ("div", "truediv", "true_divide")
+            and not c.kwargs
+            and c.args[0] is c.operands[0]
+            and isinstance(ways[0], Partial)
+            and (len(ways) == 1 or isinstance(ways[1], Replicate))
+        )
+    return fits and c.fixed(*(x for x, w in zip(c.operands, ways) if not isinstance(w, Partial)))
 
 
 def _in_place(c: Call) -> Any:
@@ -105,6 +107,7 @@ def _in_place(c: Call) -> Any:
     if not c.args or x is not c.args[0]:
         raise NotImplementedError(f"DTensor: {c.name} of a plain tensor with a distributed one")
     c.refuse_plain()
+    c.refuse_copy()
     wanted = []
     for y in c.operands:
         way = list(x._placements)
@@ -119,13 +122,18 @@ def _in_place(c: Call) -> Any:
     fits = ("zero_", "mul_", "div_") if all(p._linear for p in sums) else ()
     if sums and (c.name not in fits or c.kwargs or any(y is x for y in c.operands[1:])):
         raise NotImplementedError(f"DTensor: {c.name} of what is partial; redistribute() first")
+    if sums and not c.fixed(*c.operands[1:]):
+        raise NotImplementedError(
+            f"DTensor: {c.name} of what is partial with what takes a gradient; redistribute() first"
+        )
     c.with_operands([x, *c.parts(wanted, x._placements)[1:]])
     return x
 
 
 def _dropout(c: Call) -> Any:
     if not c.argument(2, "training", True) or not c.argument(1, "p", 0.5):
-        return _pointwise(c)
+        x = c.operands[0]
+        return x if c.argument(3, "inplace", False) else c.run([x._placements], x._placements)
     return _random.dropout(c)
 
 
@@ -156,15 +164,16 @@ def _product(c: Call) -> Any:
                     other = Shard(y.ndim - back)
                 wanted = [way, other] if x is a else [other, way]
                 return wanted, Shard(ndim - back)
-        return _sums_pass(p, q)
+        return _sums_pass(c, p, q)
 
     return c.each(rule)
 
 
-def _sums_pass(p: Placement, q: Placement) -> tuple[list[Placement], Placement]:
-    if isinstance(p, Partial) and p._linear and not isinstance(q, Partial):
+def _sums_pass(c: Call, p: Placement, q: Placement) -> tuple[list[Placement], Placement]:
+    a, b = c.operands[:2]
+    if isinstance(p, Partial) and p._linear and not isinstance(q, Partial) and c.fixed(b):
         return [p, R], p
-    if isinstance(q, Partial) and q._linear and not isinstance(p, Partial):
+    if isinstance(q, Partial) and q._linear and not isinstance(p, Partial) and c.fixed(a):
         return [R, q], q
     return [R, R], R
 
@@ -188,11 +197,18 @@ def _linear(c: Call) -> Any:
         elif isinstance(p, Shard):
             wanted, out, bias = [p, R], p, R
         else:
-            wanted, out = _sums_pass(p, q)
+            wanted, out = _sums_pass(c, p, q)
             bias = out
         return [*wanted, bias] if biased else wanted, out
 
-    return c.each(rule)
+    columns = [rule(i) for i in range(c.mesh.ndim)]
+    ways = [tuple(column[0][k] for column in columns) for k in range(len(c.operands))]
+    out = tuple(column[1] for column in columns)
+    parts, groups = c.parts(ways, out), c.summing(ways, out)
+    if biased:
+        parts[2] = alike(parts[2], groups)
+    made = new_summand(c.with_operands(parts), groups)
+    return c.wrapped(made, None, out, [*x._sizes[:-1], w._sizes[0]])
 
 
 def _addmm(c: Call) -> Any:
@@ -223,7 +239,8 @@ def _embedding(c: Call) -> Any:
         Partial() if q.is_shard(0) else Shard(ids.ndim) if isinstance(q, Shard) else R
         for q in weight._placements
     )
-    table, at = c.parts([weight._placements, (R,) * c.mesh.ndim], out)
+    ways = tuple(q if isinstance(q, Shard) else R for q in weight._placements)
+    table, at = c.parts([ways, (R,) * c.mesh.ndim], out)
     if at.numel() and not 0 <= int(at.min()) <= int(at.max()) < rows:
         raise IndexError(
             f"embedding: indices must be in [0, {rows}); got {int(at.min())} to {int(at.max())}"
@@ -238,6 +255,7 @@ def _embedding(c: Call) -> Any:
         made = found * inside.unsqueeze(-1).to(found.dtype)
     else:
         made = (table.sum() * 0).expand(*at.shape, table.shape[1])
+    made = new_summand(made, c.summing([ways], out))
     return c.wrapped(made, None, out, [*ids._sizes, columns])
 
 
@@ -263,21 +281,14 @@ def _attention(c: Call) -> Any:
 
 def replicated(c: Call) -> Any:
     """Every process computes the whole."""
-    same = (R,) * c.mesh.ndim
-    return c.run([same] * len(c.operands), same)
-
-
-def _of_wholes(c: Call) -> Any:
-    """Every process computes the whole, whose sizes only the elements may tell."""
-    same = (R,) * c.mesh.ndim
-    made = c.with_operands(c.parts([same] * len(c.operands), same))
-    return c.wrapped(made, made, same)
+    c.refuse_plain()
+    return c.replicated()
 
 
 def _drawn(c: Call) -> Any:
     """Every process draws the whole, and what is like an operand keeps its part."""
     _random.agreed(c)
-    made, x = _of_wholes(c), c.operands[0]
+    made, x = replicated(c), c.operands[0]
     if not c.name.endswith("_like"):
         return made
     ways = [R if isinstance(p, Partial) else p for p in x._placements]
@@ -435,8 +446,9 @@ RULES: dict[str, Callable[[Call], Any]] = {
                     "one_hot pad polar prelu ravel real repeat_interleave rot90 row_stack "
                     "scatter_add scatter_reduce searchsorted softmin split_with_sizes std_mean "
                     "take take_along_dim tensordot tile trace unfold unique unique_consecutive "
-                    "var_mean vdot view_as_complex view_as_real vsplit vstack".split(),
-                    _of_wholes),
+                    "var_mean vdot view_as_complex view_as_real vsplit vstack meshgrid cdist "
+                    "quantile nanquantile rmatmul".split(),
+                    replicated),
     **dict.fromkeys("bernoulli multinomial poisson rand_like randn_like randint_like".split(),
                     _drawn),
     **dict.fromkeys("new_empty new_full new_ones new_zeros new_tensor".split(), _fresh),
@@ -448,8 +460,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
 
 # Rules that do not ask in which order dims of the mesh cut; the others know the mesh's order.
 _ANY_CUT = {
-    _pointwise, _in_place, _random.in_place, replicated, _of_wholes, _drawn, _fresh, _value,
-    _stride,
+    _pointwise, _in_place, _random.in_place, replicated, _drawn, _fresh, _value, _stride,
 }  # fmt: skip
 
 
@@ -471,7 +482,11 @@ def call(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
     made = Call(func, args, kwargs)
     if rule not in _ANY_CUT:
         made.cut_in_order()
-    return rule(made)
+    result = rule(made)
+    if name in _shapes.VIEWS and (made.moved or made.operands[0]._copied):
+        for x in (result,) if isinstance(result, DTensor) else result:
+            x._copied = True
+    return result
 
 
 rules["call"] = call

@@ -11,11 +11,6 @@ from clew.distributed.tensor.placement_types import Partial, Placement, Replicat
 R = Replicate()
 
 
-def _whole(c: Any) -> Any:
-    same = (R,) * c.mesh.ndim
-    return c.run([same] * len(c.operands), same)
-
-
 def _moved(where: Callable[[Any, int], int | None]) -> Callable[[Any], Any]:
     """A rule for an operation that puts whole dims elsewhere.
 
@@ -64,13 +59,14 @@ def _behind_new(c: Any, d: int) -> int:
     return d + (d >= c.argument(1, "dim") % n)
 
 
-def _squeezed(c: Any, d: int) -> int | None:
+def _squeezed(c: Any) -> Any:
     x = c.operands[0]
-    dim = c.argument(1, "dim")
-    n = x.ndim
+    n, dim = x.ndim, c.argument(1, "dim")
     dims = range(n) if dim is None else [k % n for k in ((dim,) if isinstance(dim, int) else dim)]
-    gone = [k for k in dims if x._sizes[k] == 1]
-    return None if d in gone else d - sum(k < d for k in gone)
+    gone = tuple(k for k in dims if x._sizes[k] == 1)
+    # A part may have one row where the whole has several.
+    c.args, c.kwargs = (c.args[0] if c.args else c.kwargs["input"], gone), {}
+    return _moved(lambda c, d: None if d in gone else d - sum(k < d for k in gone))(c)
 
 
 def _apart(c: Any, d: int) -> int | None:
@@ -121,8 +117,9 @@ def _viewed(c: Any) -> Any:
     sizes = tuple(whole.shape)
     if whole.dtype != x.dtype:  # other bits of the same memory
         sums = any(isinstance(p, Partial) for p in x._placements)
-        return _whole(c) if sums or sizes != x._sizes else _moved(lambda c, d: d)(c)
+        return c.replicated() if sums or sizes != x._sizes else _moved(lambda c, d: d)(c)
     groups = _groups(x._sizes, sizes) if 0 not in x._sizes else []
+    parts = [1] * x.ndim  # into which dims of the mesh before have cut
 
     def rule(i: int) -> tuple[list[Placement], Placement]:
         p = x._placements[i]
@@ -133,11 +130,12 @@ def _viewed(c: Any) -> Any:
                 continue
             left = [d for d in left if x._sizes[d] > 1 or d == p.dim]
             right = [d for d in right if sizes[d] > 1]
-            count = c.mesh.size(i)
+            count = parts[p.dim] * c.mesh.size(i)
             if not right or left[0] != p.dim:
                 break
             even = x._sizes[p.dim] % count == 0 and sizes[right[0]] % count == 0
             if even or (len(left) == 1 and len(right) == 1):
+                parts[p.dim] = count
                 return [p], Shard(right[0])
             break
         return [R], R
@@ -172,7 +170,7 @@ def _joined(c: Any) -> Any:
     """cat: all lie as the first, whole along the dim."""
     first = c.operands[0]
     if "axis" in c.kwargs or any(x.ndim != first.ndim for x in c.operands):
-        return _whole(c)
+        return c.replicated()
     dim = c.argument(1, "dim", 0) % first.ndim
 
     def rule(i: int) -> tuple[list[Placement], Placement]:
@@ -193,7 +191,9 @@ def _indexed(c: Any) -> Any:
         for k in items
     )
     if not plain or x is not c.operands[0]:
-        return _whole(c)
+        made = c.replicated()
+        c.moved = False  # what is chosen by tensors is no view
+        return made
     used = sum(k is not None and k is not Ellipsis for k in items)
     at = next((n for n, k in enumerate(items) if k is Ellipsis), len(items))
     rest = [slice(None)] * (x.ndim - used)
@@ -219,12 +219,21 @@ def _indexed(c: Any) -> Any:
     return c.each(rule)
 
 
+# Operations whose results share memory with the whole.
+VIEWS = set(
+    """
+    transpose swapaxes swapdims t T mT H mH mt h mh permute unsqueeze squeeze chunk split
+    tensor_split narrow select unbind view unflatten view_as expand expand_as getitem adjoint
+    broadcast_to diagonal hsplit vsplit dsplit split_with_sizes moveaxis movedim real imag unfold
+    view_as_complex view_as_real detach alias
+    """.split()
+)
 RULES: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys("transpose swapaxes swapdims".split(), _moved(_transposed)),
     **dict.fromkeys("t T mT H mH mt h mh".split(), _moved(_last_two)),
     "permute": _moved(_permuted),
     "unsqueeze": _moved(_behind_new),
-    "squeeze": _moved(_squeezed),
+    "squeeze": _squeezed,
     **dict.fromkeys("chunk split tensor_split narrow select unbind".split(), _moved(_apart)),
     **dict.fromkeys("view reshape flatten unflatten view_as reshape_as".split(), _viewed),
     **dict.fromkeys("expand expand_as".split(), _expanded),

@@ -105,6 +105,13 @@ def load_own(
                 f"but received {type(given)}"
             )
             continue
+        if not assign and hasattr(type(given), "full_tensor") > hasattr(type(param), "full_tensor"):
+            errors.append(
+                f'While copying the parameter named "{key}": it is distributed in the checkpoint '
+                "and plain in the model; pass its full_tensor(), or load by "
+                "distributed.checkpoint"
+            )
+            continue
         lazy = is_lazy(param)
         if not lazy and param.dim() == 0 and given.dim() == 1 and given.shape[0] == 1:
             given = given[0]

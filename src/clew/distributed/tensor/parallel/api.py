@@ -6,7 +6,7 @@ import fnmatch
 import warnings
 from typing import Any
 
-from clew.distributed.tensor._api import _whole_mesh
+from clew.distributed.tensor._api import DTensor, _whole_mesh
 from clew.distributed.tensor.parallel.style import ParallelStyle
 
 __all__ = ["parallelize_module"]
@@ -25,7 +25,8 @@ def parallelize_module(
         module: is changed, and returned.
         device_mesh: the mesh; one of all processes if None.
         parallelize_plan: a style for the module, or styles by the names of its parts, in which `*`
-            stands for any name.
+            stands for any name. A parameter that several parts share stays one where it is divided
+            alike.
         src_data_rank: the process whose parameters count; with None each takes its own.
 
     Returns:
@@ -54,6 +55,7 @@ def parallelize_module(
             "parallelize_module: the plan must be a ParallelStyle or a dict of them; got "
             f"{type(parallelize_plan).__name__}"
         )
+    tied = _tied(module)
     for path, style in parallelize_plan.items():
         if not path:
             raise ValueError("parallelize_module: the plan has an empty name; give the style alone")
@@ -73,4 +75,34 @@ def parallelize_module(
             )
         for part in found:
             parallelize_module(part, mesh, style, src_data_rank=src_data_rank)
+    for places in tied:
+        _tie(places)
     return module
+
+
+def _tied(module: Any) -> list[list[tuple[Any, str]]]:
+    """Where parameters are that are in several places."""
+    places: dict[int, list[tuple[Any, str]]] = {}
+    for part in module.modules():
+        for name, p in part._parameters.items():
+            if p is not None:
+                places.setdefault(id(p), []).append((part, name))
+    return [at for at in places.values() if len(at) > 1]
+
+
+def _tie(places: list[tuple[Any, str]]) -> None:
+    """Makes one parameter again of those that a plan made of one."""
+    made = [owner._parameters[name] for owner, name in places]
+    first = made[0]
+    if all(p is first for p in made):
+        return
+    if all(isinstance(p, DTensor) and p.placements == first.placements for p in made):
+        for owner, name in places:
+            owner._parameters[name] = first
+        return
+    warnings.warn(
+        "parallelize_module: a parameter that several parts share is divided in other ways by "
+        f"their styles, and is one for each from now on: {[name for _, name in places]} of "
+        f"{[type(owner).__name__ for owner, _ in places]}",
+        stacklevel=3,
+    )

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import clew
-from clew.autograd.function import once_differentiable
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.tensor import _rules
 from clew.distributed.tensor._api import DTensor
 from clew.distributed.tensor._call import Call
-from clew.distributed.tensor._redistribute import local_sizes
+from clew.distributed.tensor._redistribute import local_sizes, sum_gradients, sum_over
 from clew.distributed.tensor.placement_types import Replicate, Shard
 
 __all__ = ["loss_parallel"]
@@ -66,18 +65,24 @@ class _Losses(clew.autograd.Function):
         chosen = wide.new_zeros(wide.shape[:1])
         chosen[rows] = wide[rows, at[rows]]
         c10d.all_reduce(chosen, group=group)
-        ctx.save_for_backward(powers / total[:, None], rows, at[rows], kept)
-        ctx.dtype = logits.dtype
+        ctx.save_for_backward(powers / total[:, None], rows, at[rows], kept, logits, greatest)
+        ctx.group = group
         return clew.where(kept, total.log() + greatest - chosen, 0.0).to(logits.dtype)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Any) -> Any:
-        shares, rows, at, kept = ctx.saved_tensors
+        shares, rows, at, kept, logits, greatest = ctx.saved_tensors
+        groups = [ctx.group]
+        if clew.is_grad_enabled():
+            # Recorded: every process uses the sums and the gradient for classes of its own.
+            powers = (logits.to(shares.dtype) - greatest[:, None]).exp()
+            total = sum_gradients(sum_over(powers.sum(1), groups), groups)
+            shares = powers / total[:, None]
+            grad = sum_gradients(grad, groups)
         made = shares.clone()
         made[rows, at] -= 1.0
         made *= clew.where(kept, grad.to(made.dtype), 0.0)[:, None]
-        return None, None, None, None, made.to(ctx.dtype)
+        return None, None, None, None, made.to(logits.dtype)
 
 
 def _cross_entropy(c: Call) -> Any:
@@ -96,7 +101,7 @@ def _cross_entropy(c: Call) -> Any:
         and c.argument(7, "label_smoothing", 0.0) == 0.0
     )  # fmt: skip
     if not plain:
-        return _rules.replicated(c)
+        return c.replicated() if _parallel.get() else _rules.replicated(c)
     mesh, sizes = logits._mesh, tuple(logits._sizes)
     dim = min(1, logits.ndim - 1)
     first = local_sizes(sizes, mesh, logits._placements, mesh.get_coordinate())[1][dim]
