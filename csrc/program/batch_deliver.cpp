@@ -86,10 +86,12 @@ void BatchRun::deliver_value(uint32_t call, uint32_t value) {
   Value& v = values_[value];
   const Place place = places_[value];
   Tensor source = as_promised(row(place), static_cast<int32_t>(value), false);
-  if (place.row < 0 && whole_uses_[static_cast<size_t>(place.whole)]-- > 1)
-    source = builtins.clone(source);  // each has a history of its own
-  else if (place.row < 0)
-    wholes_[static_cast<size_t>(place.whole)] = Tensor();
+  if (place.row < 0) {
+    const auto whole = static_cast<size_t>(place.whole);
+    if (--whole_uses_[whole] == 0) wholes_[whole] = Tensor();
+    // Each has a history of its own: hooks of one do not see the others' gradients.
+    if (whole_shared_[whole]) source = builtins.clone(source);
+  }
   if (!v.tensor) {
     Tensor own = builtins.clone(source);
     if (v.storage) {

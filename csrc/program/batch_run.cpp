@@ -434,6 +434,7 @@ void BatchRun::keep_results(std::span<const uint32_t> members, std::span<const T
     }
     wholes_.push_back(uses ? outs[k] : Tensor());
     whole_uses_.push_back(uses);
+    whole_shared_.push_back(shared && uses > 1);
   }
 }
 

@@ -54,6 +54,7 @@ class BatchRun {
   std::vector<int32_t> part_of_;      // -1 for each whole, but while rows are gathered
   std::vector<uint32_t> uses_;        // of values, by calls that have not run, or by others
   std::vector<uint32_t> whole_uses_;  // of wholes: by their values
+  std::vector<bool> whole_shared_;    // of wholes: whether several values are all of it
 
   const Given& given(uint32_t call, uint32_t at) const {
     return givens_[calls_[call].first_given + at];

@@ -11,6 +11,7 @@
 #include "python/arguments.h"
 #include "python/autograd.h"
 #include "python/convert.h"
+#include "python/overrides.h"
 
 namespace clew::python {
 
@@ -117,6 +118,8 @@ PyObject* method_requires_grad_(PyObject* o, PyObject* const* args, Py_ssize_t n
 }
 PyObject* method_detach(PyObject* o, PyObject*) {
   return guarded([&] {
+    if (overriding && Py_TYPE(o) != tensor_type)  // Tensor.detach(x)
+      if (PyObject* result = overridden_method("detach", &o, 1)) return result;
     Tensor t = borrow(o), out = detach(t);
     carry_cut(out.get(), t.get(), CutKind::detach);
     return wrap(std::move(out));

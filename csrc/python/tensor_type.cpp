@@ -120,13 +120,32 @@ void match_dtypes(Tensor (&in)[2]) {
 
 bool is_subclassed(PyObject* o) { return is_tensor(o) && Py_TYPE(o) != tensor_type; }
 
+// The method that classes are asked for where the tensor is the right operand; those of sums,
+// products and bits are those of the left one.
+constexpr const char* reflected(std::string_view name) {
+  constexpr std::pair<std::string_view, const char*> methods[] = {
+      {"sub", "__rsub__"},
+      {"div", "__rtruediv__"},
+      {"floor_divide", "__rfloordiv__"},
+      {"remainder", "__rmod__"},
+      {"pow", "__rpow__"},
+      {"matmul", "__rmatmul__"},
+      {"bitwise_left_shift", "__rlshift__"},
+      {"bitwise_right_shift", "__rrshift__"}};
+  for (const auto& [operation, method] : methods)
+    if (operation == name) return method;
+  return nullptr;
+}
+
 template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     static const Overload& o = *lookup(name.text);
-    // Reached by super().__add__(), and when the left operand's class is not a base of the right
-    // one's.
-    if (overriding && is_tensor(a) && (is_subclassed(a) || is_subclassed(b))) {
-      Ref result(overridden_operator(name.text, a, b));
+    // Reached by super().__add__(), by Tensor.__radd__(), and when the left operand's class is not
+    // a base of the right one's.
+    if (overriding && (is_subclassed(a) || is_subclassed(b))) {
+      static constexpr const char* turned = reflected(name.text);
+      Ref result(is_tensor(a) ? overridden_operator(name.text, a, b)
+                              : overridden_operator(turned ? turned : name.text, b, a));
       if (result.get() != Py_NotImplemented) return result.release();
     }
     if (is_tensor(a) && is_tensor(b)) {

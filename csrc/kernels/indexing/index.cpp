@@ -52,6 +52,12 @@ struct Other {
   }
 };
 
+// The same with the new value first.
+template <class F> struct Into {
+  F put;
+  template <class T> void operator()(const T& v, T& at) const { put(at, v); }
+};
+
 // Calls f with an element type and a way of combining.
 template <class F> void dispatch_combine(DType dtype, Combine combine, F&& f) {
   if (combine == Combine::Assign) {
@@ -108,8 +114,8 @@ struct Block {
     }
     dense = sizes.empty() || (sizes.size() == 1 && a[0] == 1 && b[0] == 1);
   }
-  // f(pointer into x, pointer into y) for every element.
-  template <class T, class F> void each(T* x, T* y, F&& f) const {
+  // f(element of x, element of y) for every element. Out of line: several loops call it.
+  template <class T, class F> [[gnu::noinline]] void each(T* x, T* y, F f) const {
     if (dense) {
       for (int64_t i = 0; i < count; ++i) f(x[i], y[i]);
       return;
@@ -320,7 +326,7 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
         });
       }
       return each(k, stop, [&](int64_t i, int64_t place) {
-        block.each(o + i * step, s + place * scale, [](T& d, const T& v) { d = v; });
+        block.each(o + i * step, s + place * scale, Assign{});
       });
     };
     parallel_for(rows, std::max<int64_t>(1, grain_default / block.count),
@@ -426,15 +432,16 @@ bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
                          for (int64_t j = 0; j < run.count; ++j) put(at[j], some[j]);
                        }
                        if (!runs.empty()) continue;
-                       const bool all =
-                           block.count == 1
-                               ? each_here([=](int64_t k, int64_t place) {
-                                   put_here(d[place * to_step], v[k * from_step]);
-                                 })
-                               : each([&](int64_t k, int64_t place) {
-                                   block.each(v + k * step, d + place * scale,
-                                              [&](const T& value, T& there) { put(there, value); });
-                                 });
+                       bool all;
+                       if (block.count == 1) {
+                         all = each_here([=](int64_t k, int64_t place) {
+                           put_here(d[place * to_step], v[k * from_step]);
+                         });
+                       } else {
+                         all = each([&](int64_t k, int64_t place) {
+                           block.each(v + k * step, d + place * scale, Into<F>{put});
+                         });
+                       }
                        if (!all) ok = false;
                      }
                    });
@@ -457,8 +464,7 @@ bool put_at(const NdView& dst, const NdView& values, int axis, const int64_t* pl
             if (block.count == 1)
               put(d[place * scale], v[k * step]);
             else
-              block.each(v + k * step, d + place * scale,
-                         [&](const T& value, T& at) { put(at, value); });
+              block.each(v + k * step, d + place * scale, Into<F>{put});
           });
         }
         if (!valid) ok = false;

@@ -142,6 +142,18 @@ template <class StartsRun> std::vector<int64_t> run_starts(int64_t n, StartsRun&
   return starts;
 }
 
+// Whether item i, which is not the first, differs from the one before. Without the type of the
+// elements: one loop serves all that are sorted by such items.
+template <class It> struct NextKey {
+  const It* sorted;
+  typename It::Key nan;
+  bool has_nan;
+  bool operator()(int64_t i) const {
+    const auto key = sorted[i].key;
+    return key != sorted[i - 1].key || (has_nan && key == nan);
+  }
+};
+
 // Distinct elements found by sorting. Integers are sorted without positions if those are not
 // needed.
 template <class T, class It> class Sorted final : public DistinctElements {
@@ -160,12 +172,11 @@ template <class T, class It> class Sorted final : public DistinctElements {
  public:
   Sorted(Keys<T> keys, int64_t n, const It* sorted, U low)
       : keys_(keys), n_(n), sorted_(sorted), low_(low) {
-    // All NaNs have this key. Each of them is distinct.
-    constexpr U none = static_cast<U>(~U(0));
-    starts_ = run_starts(n, [&](int64_t i) {
-      if (sorted[i].key != sorted[i - 1].key) return true;
-      return !std::is_integral_v<T> && static_cast<U>(low + sorted[i].key) == none;
-    });
+    // All NaNs have the greatest key. Each of them is distinct.
+    using Key = typename It::Key;
+    const auto nan = static_cast<U>(~low);
+    const bool has_nan = !std::is_integral_v<T> && nan <= std::numeric_limits<Key>::max();
+    starts_ = run_starts(n, NextKey<It>{sorted, static_cast<Key>(nan), has_nan});
     count_ = std::ssize(starts_);
   }
   void write(void* values, int64_t* places, int64_t* counts) const override {

@@ -457,15 +457,16 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   require_tensors(tensors, "cat");
   CatAttrs a{dim, {}};
   // A 1-d tensor without elements joins with anything.
-  bool any_full = false, any_empty = false;
+  bool any_full = false, any_empty = false, vectors = true;
   for (const Tensor& t : tensors) {
     const bool empty = t.ndim() == 1 && t.size(0) == 0;
     any_full = any_full || !empty;
     any_empty = any_empty || empty;
+    vectors = vectors && t.ndim() == 1;
   }
   Tensors full;
   std::span<const Tensor> kept = tensors;
-  if (any_full && any_empty) {
+  if (any_full && any_empty && !vectors) {
     for (const Tensor& t : tensors)
       if (t.ndim() != 1 || t.size(0) != 0) full.push_back(t);
     kept = full;
