@@ -195,3 +195,16 @@ except clew.OutOfMemoryError as error:
     assert "tried to allocate 1075200 bytes" in found.stdout
     assert "what holds memory now" in found.stdout
     assert "saved: Linear" in found.stdout
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_gradients_whose_graph_goes_on_are_named_once():
+    model, x = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)), clew.ones(5, 8)
+
+    def step():
+        model(x).square().mean().backward(create_graph=True)
+
+    found = grown(step)
+    model.zero_grad()
+    assert found
+    assert {g.keeper for g in found} == {"the gradient of a leaf, made with create_graph=True"}
