@@ -211,9 +211,11 @@ class _PerParameter(Optimizer):
         self, group: dict[str, Any], param: Tensor, state: dict[str, Any]
     ) -> None:
         """The same, as a whole or not at all: there may be no memory for a part of it."""
-        made: dict[str, Any] = {}
-        self._clew_init_state(group, param, made)
-        state.update(made)
+        try:
+            self._clew_init_state(group, param, state)
+        except BaseException:
+            state.clear()
+            raise
 
     def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
