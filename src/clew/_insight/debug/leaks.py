@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any
@@ -54,7 +54,7 @@ class Growth:
 
 
 def _graph_keepers(
-    frame: FrameType | None, rows: set[tuple[str, str]], before: set[Any]
+    frame: FrameType | None, rows: set[tuple[str, str]], before: Container[Any]
 ) -> dict[tuple[str, str], str]:
     """Who keeps the graphs in which something was saved since, by operation and place.
 
@@ -116,7 +116,7 @@ def _grown_graphs(frame: FrameType | None, mark: int, told: set[str]) -> list[Ho
     return list(found.values())
 
 
-def _saved_in(t: Tensor, before: set[Any]) -> set[tuple[str, str]]:
+def _saved_in(t: Tensor, before: Container[Any]) -> set[tuple[str, str]]:
     """The operations, each with its place, that saved what a tensor's graph holds; none if all of
     that was there before."""
     blocks = _C._saved_blocks((t,))
@@ -193,7 +193,7 @@ class leaks:
         if before is None:
             return
         gc.collect()
-        after = count_of(sys._getframe(1))
+        after = count_of(sys._getframe(1), before)
         growths = []
         old = _by_container(before.rows)
         for key, (nbytes, blocks) in _by_container(after.rows).items():
