@@ -160,9 +160,11 @@ def test_memory_that_was_given_away_stays_where_it_is():
     array[:] = 3
     assert array.tolist() == [3, 3, 3, 3] and t[0].item() == 1
     u = clew.zeros(4)
-    clew.from_dlpack(u)
+    lent = clew.from_dlpack(u)
     with pytest.raises(RuntimeError, match="resize"):
         u.resize_(100000)
+    del lent
+    assert u.resize_(100000).shape == (100000,)
     v = clew.zeros(4)
     repr(v)
     assert v.resize_(100000).shape == (100000,)

@@ -55,15 +55,15 @@ class GradMode {
   GradMode(const GradMode&) = delete;
 };
 
-// Clears some bits of modes.intercept for a scope.
+// Clears some bits of modes.intercept for a scope; what becomes of the others meanwhile stays.
 class InterceptWithout {
-  uint8_t before_;
+  uint8_t cleared_;
 
  public:
-  explicit InterceptWithout(uint8_t bits) : before_(modes.intercept) {
-    modes.intercept = static_cast<uint8_t>(before_ & ~bits);
+  explicit InterceptWithout(uint8_t bits) : cleared_(static_cast<uint8_t>(modes.intercept & bits)) {
+    modes.intercept = static_cast<uint8_t>(modes.intercept & ~bits);
   }
-  ~InterceptWithout() { modes.intercept = before_; }
+  ~InterceptWithout() { modes.intercept = static_cast<uint8_t>(modes.intercept | cleared_); }
   InterceptWithout(const InterceptWithout&) = delete;
 };
 

@@ -24,9 +24,26 @@ constexpr int64_t first_calls = 512;       // of a region that notes late, at mo
 constexpr double file_bytes_per_ns = 0.5;  // written and read back
 constinit thread_local int regions = 0;    // budgets that this thread has open
 constinit bool notes_late = false;
+constinit bool noting = false;  // all calls; else at most the first ones
 constinit size_t look_from = 0;
 
 void note_calls() { modes.intercept |= intercept_budget; }
+void note_no_calls() { modes.intercept &= static_cast<uint8_t>(~intercept_budget); }
+
+// This thread hears whether calls are noted now. Not amid gradient rules and what is recomputed,
+// which are not noted, and around which modes are restored.
+void hear() {
+  if (!modes.grad || makes_again()) return;
+  heard = the_allocator.news;
+  if (noting || budget().first_left > 0)
+    note_calls();
+  else
+    note_no_calls();
+}
+void tell_threads() {
+  ++the_allocator.news;
+  if (modes.grad) heard = the_allocator.news;
+}
 
 double file_price(const Content& v) { return static_cast<double>(v.nbytes) / file_bytes_per_ns; }
 // The cost of getting the value back, by recomputing or from the file.
@@ -163,10 +180,13 @@ void make_room(size_t nbytes) {
   Budget& b = budget();
   const auto more = static_cast<int64_t>(nbytes);
   if (notes_late) {
-    const bool on = (modes.intercept & intercept_budget) && b.first_left == 0;
+    const bool on = noting && (modes.intercept & intercept_budget);
     b.first_left = 0;
     // Results of gradient rules are not recomputed, so their calls are not noted.
-    if (regions > 0 && !on && (!modes.running || modes.grad)) note_calls();
+    if (!on && (!modes.running || modes.grad)) {
+      note_calls();
+      if (!std::exchange(noting, true)) tell_threads();
+    }
     // Looks again before the limit if the bit may be cleared: other code may restore earlier modes.
     const int64_t now = a.stats.live_bytes + more;
     a.room_limit = on || now >= b.limit ? b.limit : now + (b.limit - now) / 2;
@@ -198,7 +218,10 @@ void make_room(size_t nbytes) {
   }
   const int64_t needed = a.stats.live_bytes + more;
   if (needed <= b.limit) return;
-  b.refusal = {.needed = needed, .more = more, .in_backward = modes.running || makes_again()};
+  b.refusal = {.needed = needed,
+               .more = more,
+               .in_backward = modes.running || makes_again(),
+               .recomputed = makes_again()};
   // What would do is said behind it (clew._program.enough).
   fail(ErrorKind::OutOfMemory, "memory_budget: ", more, " bytes more are needed, but ",
        a.stats.live_bytes, " of the budget's ", b.limit,
@@ -334,20 +357,23 @@ uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t
   apply_regions();
   ++regions;
   notes_late = note_from > 0;
+  noting = noting || !notes_late;
   const int64_t limit_now = budget().limit;
   the_allocator.make_room = make_room;
-  the_allocator.room_limit = notes_late ? std::min(note_from, limit_now) : limit_now;
-  budget().first_left = notes_late ? note_first : 0;
+  the_allocator.tell = hear;
+  the_allocator.room_limit = noting ? limit_now : std::min(note_from, limit_now);
+  budget().first_left = noting ? 0 : note_first;
   budget().first_least = note_first / first_calls;
-  if (!notes_late || note_first > 0) note_calls();
+  tell_threads();
+  if (noting || note_first > 0) note_calls();
   return last_region;
 }
 
 bool note_second_run(bool on) {
   const bool before = modes.intercept & intercept_budget;
   if (!on)
-    modes.intercept &= static_cast<uint8_t>(~intercept_budget);
-  else if (regions > 0)
+    note_no_calls();
+  else if (budgets_open > 0)
     note_calls();
   return before;
 }
@@ -355,7 +381,9 @@ bool note_second_run(bool on) {
 void noted_first(int64_t nbytes) {
   int64_t& left = budget().first_left;
   left = std::max<int64_t>(left - std::max(nbytes, budget().first_least), 0);
-  if (left == 0) modes.intercept &= static_cast<uint8_t>(~intercept_budget);
+  if (left > 0) return;
+  note_no_calls();
+  tell_threads();
 }
 
 void end_budget(uint64_t number) {
@@ -364,17 +392,31 @@ void end_budget(uint64_t number) {
       std::find_if(all.begin(), all.end(), [&](const Region& r) { return r.number == number; });
   if (at == all.end()) return;
   SpillFile* file = at->file;
-  raise_peak_memory_stats(at->peak_before);
+  // A region that began inside and is still open counts from its own beginning.
+  if (at + 1 != all.end())
+    at[1].peak_before = std::max(at[1].peak_before, at->peak_before);
+  else
+    raise_peak_memory_stats(at->peak_before);
   all.erase(at);
   apply_regions();
   if (file) file->decref();
-  if (--regions == 0) {
-    modes.intercept &= static_cast<uint8_t>(~intercept_budget);
+  --regions;
+  noting = noting && !all.empty();
+  if (all.empty()) tell_threads();
+  if (!noting && (all.empty() || regions == 0)) {
+    note_no_calls();
     budget().first_left = 0;
   }
   the_allocator.room_limit = budget().limit;
   budgets_open = static_cast<int>(all.size());
   if (all.empty()) forget_what_is_there();
+}
+
+int64_t peak_in_budget(uint64_t number) {
+  int64_t peak = memory_stats().peak_bytes;
+  for (const Region& r : open_regions())
+    if (r.number > number) peak = std::max(peak, r.peak_before);
+  return peak;
 }
 
 // A forked child has no budget: the limit was set for the parent. It may read the file but writes
@@ -385,7 +427,8 @@ static void after_fork() {
   open_regions().clear();
   apply_regions();
   budgets_open = regions = 0;
-  modes.intercept &= static_cast<uint8_t>(~intercept_budget);
+  noting = false;
+  note_no_calls();
   the_allocator.room_limit = INT64_MAX;
 }
 [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, after_fork);

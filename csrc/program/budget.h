@@ -47,16 +47,16 @@ struct Budget {
   int64_t first_left = 0, first_least = 0;
   BudgetCounts counts;
   int64_t widest = 0;  // bytes of activations that one noted call read and made, at most
-  // Of the last refusal: bytes that would have had to be live, those asked for, and whether a
-  // gradient rule asked.
+  // Of the last refusal: bytes that would have had to be live, those asked for, whether a gradient
+  // rule asked, and whether something was recomputed: with more room less would have been missing.
   struct Refusal {
     int64_t needed = 0, more = 0;
-    bool in_backward = false;
+    bool in_backward = false, recomputed = false;
   } refusal;
 };
 Budget& budget();
 
-// From now on; calls of this thread are noted once so many bytes are live (0: at once), and the
+// From now on; calls of all threads are noted once so many bytes are live (0: at once), and the
 // first ones, up to `note_first` bytes of results and some hundred calls. With regions around it
 // the least limit holds. Returns the region's number.
 uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t note_first);
@@ -67,6 +67,8 @@ bool note_second_run(bool on);
 void noted_first(int64_t nbytes);
 // If no other region is open, values that are not needed any more are forgotten.
 void end_budget(uint64_t region);
+// The most bytes that were live since the region began, which is open.
+int64_t peak_in_budget(uint64_t region);
 
 // Writes the contents to the file and returns whether that succeeded; the value is then read from
 // there when needed.

@@ -298,6 +298,10 @@ OwnRecipe note_call(const OpDef& op, std::span<const Tensor> in, const void* att
 }
 
 Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool writes) {
+  if (budgets_open == 0) {  // the last one was closed where the modes were restored later
+    modes.intercept &= static_cast<uint8_t>(~intercept_budget);
+    return nullptr;
+  }
   if (op.kind == OpKind::Composite || op.kind == OpKind::View || op.aliases) return nullptr;
   OwnRecipe r = note_call(op, in, attrs, writes);
   if (writes)  // users of the old contents are settled first

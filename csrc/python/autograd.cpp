@@ -141,6 +141,18 @@ PyObject* pop_saved_hooks(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// _saved_hooks_in_use(number) -> how many were before. With 0 what is saved goes through none.
+PyObject* saved_hooks_in_use(PyObject*, PyObject* number) {
+  const long n = PyLong_AsLong(number);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  const Py_ssize_t most = modes.saved_hook_stack ? PyList_GET_SIZE(modes.saved_hook_stack) : 0;
+  if (n < 0 || n > most) {
+    PyErr_SetString(PyExc_ValueError, "_saved_hooks_in_use: there are not so many hooks");
+    return nullptr;
+  }
+  return PyLong_FromUnsignedLong(std::exchange(modes.saved_hooks, static_cast<uint32_t>(n)));
+}
+
 PyObject* module_bump_version(PyObject*, PyObject* t) {
   return guarded([&]() -> PyObject* {
     if (!is_tensor(t)) fail_type("increment_version: expected a Tensor; got ", Py_TYPE(t)->tp_name);
@@ -212,6 +224,7 @@ True
                            {"_set_inference", set_inference, METH_O, nullptr},
                            {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
                            {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
+                           {"_saved_hooks_in_use", saved_hooks_in_use, METH_O, nullptr},
                            {"_attach_function", attach_function, METH_VARARGS, nullptr},
                            {"_node_type", node_type_named, METH_O, nullptr},
                            {}};

@@ -40,6 +40,15 @@ PyObject* end(PyObject*, PyObject* number) {
   });
 }
 
+// _budget_peak(region) -> the most bytes that were live since it began.
+PyObject* peak(PyObject*, PyObject* number) {
+  return guarded([&]() -> PyObject* {
+    const unsigned long long n = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred()) throw PythonError();
+    return checked(PyLong_FromLongLong(program::peak_in_budget(n)));
+  });
+}
+
 // _note_second_run(on) -> whether calls were noted before.
 PyObject* note_again(PyObject*, PyObject* on) {
   return PyBool_FromLong(program::note_second_run(on == Py_True));
@@ -60,17 +69,19 @@ PyObject* counts(PyObject*, PyObject*) {
 
 // _budget_refusal() -> (bytes that would have had to be live when a call was refused last, those it
 // asked for, whether a gradient rule asked, the limit, what one call read and made at most,
-// whether there is a directory).
+// whether there is a directory, whether something was recomputed).
 PyObject* refusal(PyObject*, PyObject*) {
   const program::Budget& b = program::budget();
-  return Py_BuildValue("(LLOLLO)", static_cast<long long>(b.refusal.needed),
+  return Py_BuildValue("(LLOLLOO)", static_cast<long long>(b.refusal.needed),
                        static_cast<long long>(b.refusal.more),
                        b.refusal.in_backward ? Py_True : Py_False, static_cast<long long>(b.limit),
-                       static_cast<long long>(b.widest), b.file ? Py_True : Py_False);
+                       static_cast<long long>(b.widest), b.file ? Py_True : Py_False,
+                       b.refusal.recomputed ? Py_True : Py_False);
 }
 
 PyMethodDef functions[] = {{"_begin_budget", begin, METH_VARARGS, nullptr},
                            {"_end_budget", end, METH_O, nullptr},
+                           {"_budget_peak", peak, METH_O, nullptr},
                            {"_budget_counts", counts, METH_NOARGS, nullptr},
                            {"_note_second_run", note_again, METH_O, nullptr},
                            {"_budget_refusal", refusal, METH_NOARGS, nullptr},

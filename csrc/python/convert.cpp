@@ -24,6 +24,7 @@ namespace {
 struct BufferObj {
   PyObject_HEAD TensorObj* tensor;
   Py_ssize_t* shape;  // ndim sizes, then ndim strides in bytes
+  ArrayOver over;
 };
 PyTypeObject* buffer_type = nullptr;
 
@@ -91,6 +92,7 @@ void buffer_dealloc(PyObject* self) {
   auto* b = reinterpret_cast<BufferObj*>(self);
   Py_XDECREF(reinterpret_cast<PyObject*>(b->tensor));
   delete[] b->shape;
+  b->over.~ArrayOver();
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -129,6 +131,7 @@ PyObject* to_numpy(const Tensor& t, bool lend) {
   if (!b) throw PythonError();
   b->tensor = nullptr;
   b->shape = nullptr;
+  new (&b->over) ArrayOver();
   Ref owner(reinterpret_cast<PyObject*>(b));
   int n = t.ndim();
   b->shape = new Py_ssize_t[static_cast<size_t>(2 * n + 1)];
@@ -139,7 +142,7 @@ PyObject* to_numpy(const Tensor& t, bool lend) {
   settle_before_write(t);  // first: a gathered view gets its base's storage then
   // An alias of its own: the tensor itself may be set to another storage later.
   b->tensor = alias(t).release();
-  if (!lend) t->storage->resizable = false;
+  if (!lend) b->over = ArrayOver(t->storage);
   return checked(PyObject_CallOneArg(asarray, owner.get()));
 }
 

@@ -44,8 +44,8 @@ Tensor tensor_from_sequence(PyObject* data, std::optional<DType> dtype);
 std::optional<DType> numpy_scalar_dtype(
     PyObject* o);  // dtype of np.float32(1), nothing for other objects
 Tensor from_numpy(PyObject* array, bool warn = true);
-// A NumPy array over the tensor's memory. What is given away may not be resized afterwards; `lend`
-// is for readers that drop the array at once.
+// A NumPy array over the tensor's memory. What is given away may not be resized while the array
+// lives; `lend` is for readers that drop the array at once.
 PyObject* to_numpy(const Tensor& t, bool lend = false);
 PyObject* to_list(const Tensor& t);
 

@@ -95,6 +95,7 @@ template <class M> struct Export {
   M managed{};
   Dims shape, strides;
   Tensor tensor;
+  ArrayOver over;
 };
 template <class M> void delete_export(M* m) {
   // May be called from any thread, by the consumer of the capsule.
@@ -105,8 +106,8 @@ template <class M> void delete_export(M* m) {
 template <class M> Export<M>* make_export(const Tensor& t) {
   require_elements(t, "__dlpack__()");
   settle_before_write(t);
-  t->storage->resizable = false;
   auto* e = new Export<M>();
+  e->over = ArrayOver(t->storage);
   e->shape = t.sizes();
   e->strides = t.strides();
   e->tensor = t;

@@ -11,6 +11,7 @@
 #include "graph/explain.h"
 #include "graph/inplace.h"
 #include "python/autograd.h"
+#include "tensor/allocator.h"
 #include "tensor/census.h"
 
 namespace clew::python {
@@ -206,6 +207,15 @@ PyObject* waits_for_calls(PyObject*, PyObject* o) {
   });
 }
 
+// _is_pending(tensor) -> whether its memory has no bytes, which are still to be computed or were
+// given up; computes nothing.
+PyObject* is_pending(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    const Tensor t = tensor_argument(o, "_is_pending");
+    return PyBool_FromLong(t->storage->is_pending() || (t->flags & flag_gathered));
+  });
+}
+
 // _recorded_use(tensor) -> (place, number of the node) of a leaf's last use that was recorded.
 PyObject* recorded_use(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
@@ -282,12 +292,14 @@ PyObject* keep_whole_stacks(PyObject*, PyObject* on) {
   return PyBool_FromLong(std::exchange(modes.whole_stacks, PyObject_IsTrue(on) == 1));
 }
 
-// _live_tensors() -> all live tensors except batched ones of a vmap.
+// _live_tensors() -> all live tensors except batched ones of a vmap and those that autobatch has
+// yet to compute.
 PyObject* live_tensors_list(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     Ref list(checked(PyList_New(0)));
     for (Tensor& t : live_tensors()) {
-      if (t->flags & flag_batched) continue;
+      if (t->flags & (flag_batched | flag_gathered)) continue;
+      if (t->grad_fn && t->grad_fn->promised) continue;  // whose batch failed
       const Ref one(wrap(std::move(t)));
       if (PyList_Append(list.get(), one.get()) < 0) throw PythonError();
     }
@@ -355,6 +367,7 @@ PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
                            {"_unrecorded_use", unrecorded_use, METH_O, nullptr},
                            {"_recorded_use", recorded_use, METH_O, nullptr},
                            {"_waits", waits_for_calls, METH_O, nullptr},
+                           {"_is_pending", is_pending, METH_O, nullptr},
                            {"_leavings", leavings, METH_NOARGS, nullptr},
                            {"_backward_roots", roots_of_backward, METH_NOARGS, nullptr},
                            {"_why_no_grad", explain_no_grad, METH_O, nullptr},
@@ -396,6 +409,7 @@ Scope* ModuleCall::found() const {
 }
 
 ModuleCall::ModuleCall(PyObject* module) : module_(module), around_(innermost) {
+  hear_news();
   scope_ = found();
   modes.scope = scope_;
   innermost = this;

@@ -341,6 +341,11 @@ PyObject* method_reinterpret(PyObject* o, PyObject* dtype) {
     return wrap(std::move(out));
   });
 }
+PyObject* method_address(PyObject* o, PyObject*) {
+  const TensorObj* t = obj(o);
+  const Storage* s = t->storage;
+  return PyLong_FromVoidPtr(s->data && s->is_ready() ? s->at(t->offset) : nullptr);
+}
 PyObject* method_storage_key(PyObject* o, PyObject*) { return PyLong_FromVoidPtr(obj(o)->storage); }
 
 // The gradient that t.backward(...) starts with, in the commonest calls: none given for one
@@ -587,6 +592,9 @@ tensor([[0, 1],
     {"_reinterpret", method_reinterpret, METH_O,
      "_reinterpret($self, dtype, /)\n--\n\n"
      "The storage's bytes as elements of another dtype."},
+    {"_address", method_address, METH_NOARGS,
+     "_address($self)\n--\n\n"
+     "Where the first element lies now, to be compared; 0 where it has no memory."},
     {"_storage_key", method_storage_key, METH_NOARGS,
      "_storage_key($self)\n--\n\n"
      "A number that tensors over one storage share."},

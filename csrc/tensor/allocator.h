@@ -50,6 +50,9 @@ struct Allocator {
   // room.
   int64_t room_limit = INT64_MAX;
   void (*make_room)(size_t nbytes) = nullptr;
+  // Counts what all threads are to hear of; a thread that has not is told at its next allocation.
+  uint32_t news = 0;
+  void (*tell)() = nullptr;
 
   int64_t until_short_look = 0;  // bytes of new short blocks before the next look at what is held
   int64_t short_stuck = 0;       // what the last cleaning of short blocks left of cached_bytes
@@ -68,6 +71,11 @@ struct Allocator {
 
 // Ready before anything runs and never destroyed: tensors may die after main.
 extern constinit Allocator the_allocator;
+extern constinit thread_local uint32_t heard;  // of the_allocator.news
+inline void hear_news() {
+  if (heard != the_allocator.news) [[unlikely]]
+    the_allocator.tell();
+}
 
 inline Storage* pop(Storage*& list) {
   Storage* s = list;

@@ -16,6 +16,7 @@
 namespace clew {
 
 constinit Allocator the_allocator;
+constinit thread_local uint32_t heard = 0;
 
 namespace {
 
@@ -134,6 +135,7 @@ void clean_short_blocks(Allocator& a) {
 Storage* Storage::allocate(size_t nbytes, NewBytes what) {
   Allocator& a = allocator();
   Storage* s;
+  hear_news();
   if (a.stats.live_bytes + static_cast<int64_t>(nbytes) > a.room_limit &&
       what.state == Bytes::ready) [[unlikely]]
     a.make_room(nbytes);

@@ -52,8 +52,9 @@ struct alignas(64) Storage {  // one line of the cache
   Device device;
   Bytes state = Bytes::ready;
   uint16_t size_class = 0;
-  uint32_t awaited : 30 = 0;  // operands of waiting calls that lie here
-  uint32_t lent : 1 = 0;      // the bytes may be written unseen through NumPy, DLPack or an address
+  uint32_t awaited : 26 = 0;   // operands of waiting calls that lie here
+  uint32_t arrays : 4 = 0;     // NumPy's and DLPack's over the bytes, while they live
+  uint32_t lent : 1 = 0;       // for good: an address was asked for, or there were too many arrays
   uint32_t resizable : 1 = 1;  // 0 if another owner has the bytes (NumPy, DLPack)
   void* data = nullptr;
   size_t nbytes = 0;
@@ -82,6 +83,19 @@ struct alignas(64) Storage {  // one line of the cache
   uint32_t seen_refs() const { return refs - awaited; }
   // Whether code outside the library may write the bytes unnoticed.
   bool is_exposed() const { return lent || !resizable; }
+  // Another library's array over the bytes begins: until the last one goes they are exposed.
+  // Whether end_array() must be called; not so for memory that is foreign anyway.
+  bool begin_array() {
+    if (!resizable && !arrays) return false;
+    resizable = 0;
+    if (arrays == most_arrays) lent = 1;
+    if (lent) return false;
+    ++arrays;
+    return true;
+  }
+  void end_array() {
+    if (--arrays == 0 && !lent) resizable = 1;
+  }
   char* at(int64_t offset) const { return static_cast<char*>(data) + offset; }
   void incref() { ++refs; }
   void decref() {
@@ -89,9 +103,34 @@ struct alignas(64) Storage {  // one line of the cache
   }
 
  private:
+  static constexpr uint32_t most_arrays = 15;
   static void destroy(Storage*);
 };
 static_assert(sizeof(Storage) == 64);
+
+// That an array of another library lies over a storage, until this goes.
+class ArrayOver {
+  Storage* storage_ = nullptr;  // counted: the tensor may get another one
+
+ public:
+  ArrayOver() = default;
+  explicit ArrayOver(Storage* s) : storage_(s->begin_array() ? s : nullptr) {
+    if (storage_) storage_->incref();
+  }
+  ArrayOver(ArrayOver&& from) noexcept : storage_(from.storage_) { from.storage_ = nullptr; }
+  ArrayOver& operator=(ArrayOver&& from) noexcept {
+    Storage* mine = storage_;
+    storage_ = from.storage_;
+    from.storage_ = mine;
+    return *this;
+  }
+  ~ArrayOver() {
+    if (!storage_) return;
+    storage_->end_array();
+    storage_->decref();
+  }
+  ArrayOver(const ArrayOver&) = delete;
+};
 
 // Called for every block that is allocated (bytes > 0) or freed (bytes < 0). Null removes the
 // watch.

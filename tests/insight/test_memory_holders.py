@@ -10,6 +10,7 @@ import pytest
 
 import clew
 from clew import nn
+from clew._insight.debug.memory import Count, Holding
 
 
 def grown(step):
@@ -195,3 +196,30 @@ except clew.OutOfMemoryError as error:
     assert "tried to allocate 1075200 bytes" in found.stdout
     assert "what holds memory now" in found.stdout
     assert "saved: Linear" in found.stdout
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_gradients_whose_graph_goes_on_are_named_once():
+    model, x = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)), clew.ones(5, 8)
+
+    def step():
+        model(x).square().mean().backward(create_graph=True)
+
+    found = grown(step)
+    model.zero_grad()
+    assert found
+    assert {g.keeper for g in found} == {"the gradient of a leaf, made with create_graph=True"}
+
+
+def test_the_order_in_which_owners_of_one_kind_are_met_is_no_growth():
+    """Where two graphs saved one tensor the walk may come to either first."""
+    before = Count()
+    before.add_block(1, 100, "saved", "Mul", "here")
+    before.add_block(1, 100, "saved", "Exp", "there")
+    after = Count(before)
+    after.add_block(1, 100, "saved", "Exp", "there")
+    after.add_block(1, 100, "saved", "Mul", "here")
+    after.add_block(1, 100, "variables", "x")
+    after.add_block(2, 50, "saved", "Exp", "there")
+    assert before.table() == (Holding("saved", "Mul", "here", 100, 1),)
+    assert after.table() == (*before.table(), Holding("saved", "Exp", "there", 50, 1))

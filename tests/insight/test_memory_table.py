@@ -282,3 +282,19 @@ def test_looking_leaves_no_trace_in_what_messages_tell():
     kept.untyped_storage().nbytes()
     assert [leaving[:2] for leaving in clew._C._leavings()] == before
     del kept
+
+
+@pytest.mark.at_once
+def test_what_waits_holds_nothing_and_goes_on_waiting():
+    w = clew.ones(100, 100, requires_grad=True)
+    with clew.autobatch():
+        gathered = (w * 2).sum()
+        names = {h.name for h in clew.debug.memory()}
+        assert clew._C._is_pending(gathered)
+    del gathered
+    with clew.deferred(0):
+        waiting = w.detach() * 3
+        names |= {h.name for h in clew.debug.memory()}
+        assert clew._C._is_pending(waiting)
+    assert "w" in names and not names & {"gathered", "waiting"}
+    assert "waiting" in {h.name for h in clew.debug.memory() if waiting.sum() == 30_000}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,20 @@ def test_the_same_bits_as_without():
     with PeakWatch():
         assert losses() == want
     assert _C._memory_stats()["live_bytes"] >= 0
+
+
+def test_other_threads_are_looked_at_too():
+    n, before = 3_000_000, threading.getprofile()
+
+    def work():
+        kept = [clew.ones(n) * 2]
+        assert sys.getprofile() is None
+        return kept
+
+    with PeakWatch() as watch:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert threading.getprofile() is before
+    assert watch.table.bytes >= 4 * n
+    assert "in test_other_threads_are_looked_at_too.<locals>.work" in watch.place.text

@@ -128,7 +128,7 @@ def test_faults(tmp_path, monkeypatch):
         assert clew.equal(p, q)  # it went on in memory
     train(model, opt, 1)
     os.ftruncate(opt._stored.file._file.fileno(), 10)
-    with pytest.raises(OSError, match="ends before"):
+    with pytest.raises(OSError, match="ends before the optimizer's state does; load a"):
         train(model, opt, 1)
     assert [len(g["params"]) for g in opt.param_groups] == [6]
 

@@ -1,6 +1,7 @@
 """Update rules against trajectories of PyTorch 2.13 in float64, and against formulas."""
 
 import copy
+import gc
 import json
 import math
 import pathlib
@@ -265,3 +266,32 @@ def test_lbfgs_searches_along_a_straight_line():
 
     opt.step(closure)
     assert p.isfinite().all() and p.max() < 0
+
+
+@pytest.mark.parametrize("kind", ["Adam", "NAdam", "RAdam", "Adamax", "Adadelta", "ASGD"])
+def test_a_first_step_without_memory_for_its_state_can_be_repeated(kind):
+    def train(limit):
+        clew.manual_seed(0)
+        params = [clew.nn.Parameter(clew.randn(64, 64)) for _ in range(4)]
+        optimizer = getattr(optim, kind)(params, lr=0.01)
+        for p in params:
+            p.grad = p.detach() * 2
+        refused = False
+        if limit is not None:
+            gc.collect()
+            try:
+                with clew.memory_budget(clew.memory_stats()["live_bytes"] + limit):
+                    optimizer.step()
+            except clew.OutOfMemoryError:
+                refused = True
+        if limit is None or refused:
+            optimizer.step()
+        return [p.tolist() for p in params], refused
+
+    want, _ = train(None)
+    refused = 0
+    for limit in (1000, 20_000, 40_000, 60_000):
+        got, was = train(limit)
+        assert got == want
+        refused += was
+    assert refused > 1

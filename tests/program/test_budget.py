@@ -237,6 +237,26 @@ def test_checkpoint_inside():
     check(step, 0.7)
 
 
+def test_checkpoint_within_checkpoint():
+    """What the inner second run keeps is not saved for the outer one."""
+    model = deep(12)
+
+    def step():
+        model.zero_grad()
+        h = checkpoint(
+            lambda z: checkpoint(model[6:12], model[:6](z), use_reentrant=False),
+            x, use_reentrant=False,
+        )  # fmt: skip
+        h = checkpoint(lambda z: checkpoint(model[12:18], z, use_reentrant=False), h,
+                       use_reentrant=False)  # fmt: skip
+        model[18:](h).sum().backward()
+        return [p.grad for p in model.parameters()]
+
+    x = clew.randn(256, 64)
+    check(step, 0.9, needs=False)
+    check(step, 0.75, needs=False)
+
+
 def test_autocast():
     model = deep(12)
 

@@ -125,9 +125,14 @@ def test_only_the_bytes_at_the_refused_call_are_called_a_lower_bound():
         with clew.memory_budget(int(floor + 0.8 * (peak - floor))):
             model(x).square().mean().backward()
     text = str(info.value)
-    least = re.search(r"about (\d+) bytes should .* now: (\d+) here \(less can never do\)", text)
+    least = re.search(r"about (\d+) bytes should .* now: (\d+) here, ", text)
     assert least and int(least[2]) <= peak, text
+    # With more room less would have had to be made again.
+    assert "in the backward of" in text and "less can never do" not in text
     assert "at least" not in text
+    with pytest.raises(clew.OutOfMemoryError, match=r"now: \d+ here \(less can never do\), "):
+        with clew.memory_budget(live() + 1000):
+            model(x)
 
 
 def test_a_figure_that_was_enough_is_called_so():
@@ -182,3 +187,55 @@ def test_what_has_no_bytes_is_never_refused():
     with clew.memory_budget(live() - 1000):
         assert clew.empty(0).numel() == clew.ones(3, 0).numel() == 0
         assert held.untyped_storage().nbytes() == 4000
+
+
+def test_a_refusal_among_calls_that_are_run_as_batches_tells_all():
+    """What waits is left alone while tensors are looked at: it could not be computed."""
+    lin, xs = nn.Linear(64, 64), [clew.randn(1, 64) for _ in range(32)]
+
+    def step():
+        with clew.autobatch():
+            total = 0
+            for x in xs:
+                for _ in range(4):
+                    x = clew.tanh(lin(x))
+                total = total + x.sum()
+            total.backward()
+
+    with pytest.raises(clew.OutOfMemoryError) as info, clew.memory_budget(live() + 20_000):
+        step()
+    text = str(info.value)
+    assert re.search(r"a budget of about \d+ bytes should be enough", text), text
+    assert "what holds memory now" in text and "weight" in text
+
+
+class Lion(clew.optim.Optimizer):
+    """One of the user's."""
+
+    def __init__(self, params):
+        super().__init__(params, {"lr": 1e-3})
+
+    @clew.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["moment"] = clew.zeros_like(p)
+                state["moment"].lerp_(p.grad, 0.1)
+                p.sub_(state["moment"].sign(), alpha=group["lr"])
+
+
+def test_what_an_unknown_optimizer_will_hold_is_said_to_be_unknown():
+    w = nn.Parameter(clew.randn(64, 64))
+    optimizer = Lion([w])
+
+    def told():
+        with pytest.raises(clew.OutOfMemoryError) as info, clew.memory_budget(live() + 1000):
+            clew.ones(12_345)  # as large as no parameter
+        return str(info.value)
+
+    assert "(how much state Lion has shows at its first step)" in told()
+    w.grad = clew.ones(64, 64)
+    optimizer.step()
+    assert "Lion" not in told().split("what holds memory")[0]

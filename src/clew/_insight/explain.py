@@ -259,7 +259,7 @@ def member(tensor: Tensor) -> str:
     What backward has saved is another object than the member, over the same memory.
     """
     # Asking for memory that calls wait for would run them.
-    memory = 0 if _C._levels(tensor) or _C._waits(tensor) else tensor.data_ptr()
+    memory = 0 if _C._levels(tensor) or _C._waits(tensor) else tensor._address()
     view = ""
     for model in itertools.chain(_C._called_roots(), _models()):
         for table in (model.named_parameters(), model.named_buffers()):
@@ -270,9 +270,9 @@ def member(tensor: Tensor) -> str:
                     return told
                 if not memory or _C._levels(one) or _C._waits(one):
                     continue
-                if one.data_ptr() == memory and one.shape == tensor.shape:
+                if one._address() == memory and one.shape == tensor.shape:
                     return told
-                if one.data_ptr() <= memory < one.data_ptr() + one.nbytes:
+                if one._address() <= memory < one._address() + one.nbytes:
                     view = view or f"a view of {told}"
     return view
 

@@ -188,7 +188,7 @@ class memory_budget:
     def _count(self) -> BudgetReport:
         counts = [b - a for a, b in zip(self._before, _C._budget_counts(), strict=True)]
         _, given_up, given_bytes, made, ns, written, written_bytes, _, _, unmade = counts
-        peak = _C._memory_stats()["peak_bytes"]
+        peak = _C._budget_peak(self._region)
         return BudgetReport(
             self._now, peak, given_up, given_bytes, made, ns / 1e9, written, written_bytes, unmade
         )

@@ -13,6 +13,7 @@ __all__ = ["Enough", "advice", "open_lines"]
 _STATES = {
     "Adadelta": 2.0, "Adam": 2.0, "AdamW": 2.0, "Adamax": 2.0, "NAdam": 2.0, "RAdam": 2.0,
     "Rprop": 2.0, "ASGD": 1.0, "RMSprop": 1.0, "SGD": 0.0, "Adam8bit": 0.5, "AdamW8bit": 0.5,
+    "Muon": 1.0, "Adafactor": 0.0,
 }  # fmt: skip
 
 
@@ -40,14 +41,18 @@ def _bytes(t: Tensor) -> int:
     return t.numel() * t.element_size()
 
 
-def _state_to_come(optimizer: Any) -> int:
-    """Bytes of state that the optimizer will make for its parameters."""
+def _state_to_come(optimizer: Any) -> int | None:
+    """Bytes of state that the optimizer will make for its parameters; None: only its first step
+    will tell.
+    """
     here = stepped = 0
     for p, state in optimizer.state.items():
         found = [t for t in state.values() if isinstance(t, Tensor) and t.numel() > 1]
         here += sum(map(_bytes, found))
         stepped += _bytes(p) if found else 0
     name = next((c.__name__ for c in type(optimizer).__mro__ if c.__name__ in _STATES), "")
+    if not name and not optimizer.state:
+        return None
     whole = 0.0
     for group in optimizer.param_groups:
         ratio = _STATES[name] if name else here / stepped if stepped else 0.0
@@ -68,13 +73,15 @@ def advice(optimizers: Iterable[Any], alive: Iterable[Tensor]) -> str:
     """
     from clew.nn import Parameter
 
-    needed, more, in_backward, limit, widest, offloads = _C._budget_refusal()
+    needed, more, in_backward, limit, widest, offloads, recomputed = _C._budget_refusal()
     optimizers = [o for o in optimizers if not hasattr(o, "_stored")]  # their state is in a file
     params = {id(p): p for o in optimizers for g in o.param_groups for p in g["params"]}
     params |= {id(t): t for t in alive if isinstance(t, Parameter)}
     without = [_bytes(p) for p in params.values() if p.requires_grad and p.grad is None]
     gradients = sum(without)
-    state = sum(_state_to_come(o) for o in optimizers)
+    states = {o: _state_to_come(o) for o in optimizers}
+    state = sum(n or 0 for n in states.values())
+    unknown = sorted({type(o).__name__ for o, n in states.items() if n is None})
     # A call's gradient rule has what the call read and made, and the gradients of both.
     working = widest // 4 if in_backward else max(widest, 2 * more)
     if more in {_bytes(p) for p in params.values()}:  # a gradient or a moment was asked for
@@ -93,11 +100,14 @@ def advice(optimizers: Iterable[Any], alive: Iterable[Tensor]) -> str:
     if sufficed is not None and needed <= sufficed <= figure and sufficed > limit:
         text += f"{sufficed} bytes was enough in an earlier step"
     else:
+        least = "" if recomputed else " (less can never do)"
         text += (
-            f"about {figure} bytes should be enough by what is known now: {needed} here (less can "
-            f"never do), {' and '.join(to_come) or 'nothing that stays'} to come, and some "
+            f"about {figure} bytes should be enough by what is known now: {needed} here{least}, "
+            f"{' and '.join(to_come) or 'nothing that stays'} to come, and some "
             f"{working} to compute gradients with; what comes later in the step may need more"
         )
+        if unknown:
+            text += f" (how much state {' and '.join(unknown)} has shows at its first step)"
         if sufficed is not None and sufficed > figure:
             text += f" ({sufficed} was enough in an earlier step)"
     text += ". Raise it, use a smaller batch, or hold fewer tensors in variables"

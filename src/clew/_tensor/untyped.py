@@ -348,4 +348,4 @@ class UntypedStorage:
         return memo.setdefault(id(self), self.clone())
 
     def __repr__(self) -> str:
-        return f"<clew.UntypedStorage of {self.nbytes()} bytes at {self.data_ptr():#x}>"
+        return f"<clew.UntypedStorage of {self.nbytes()} bytes at {self._bytes._address():#x}>"

@@ -31,7 +31,7 @@ def in_budget() -> bool:
     return _C._budget_counts()[0] != _NO_LIMIT
 
 
-def kept_by_node(tensor: Tensor, hooks: tuple[Any, Any]) -> Callable[[], Tensor]:
+def kept_by_node(tensor: Tensor) -> Callable[[], Tensor]:
     """Keeps a tensor for a pack hook, as what a node saves; gives it when it is called.
 
     A memory budget gives up what nodes saved, but not what Python objects hold. Writes in place
@@ -39,12 +39,11 @@ def kept_by_node(tensor: Tensor, hooks: tuple[Any, Any]) -> Callable[[], Tensor]
 
     Args:
         tensor: what was saved, without a history.
-        hooks: the hooks that are on now, which must not see the keeping.
     """
-    _C._pop_saved_hooks()
+    hooks = _C._saved_hooks_in_use(0)  # none must see the keeping, those around the last either
     try:
         with enable_grad():
             keeper = _Keeper.apply(_C.empty(0, requires_grad=True), tensor)
     finally:
-        _C._push_saved_hooks(hooks)
+        _C._saved_hooks_in_use(hooks)
     return lambda: cast(Tensor, keeper.grad_fn.saved_tensors[0])

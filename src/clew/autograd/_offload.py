@@ -63,9 +63,17 @@ def open_file(who: str, directory: str | None) -> Any:
 
 
 class _File:
-    """A file that has no name any more: it goes with the process, however that ends."""
+    """A file that has no name any more: it goes with the process, however that ends.
 
-    def __init__(self, directory: str | None) -> None:
+    Args:
+        directory: where it lies.
+        lost: what to say, and to do, where bytes that were written are not there any more.
+    """
+
+    def __init__(
+        self, directory: str | None, lost: str = "the saved tensor does; run forward again"
+    ) -> None:
+        self._lost = lost
         self._file = open_file("offload", directory)
         closing = weakref.finalize(self, self._file.close)
         closing.atexit = False  # threads may write until the end
@@ -113,8 +121,8 @@ class _File:
             done = os.preadv(self._file.fileno(), [left], offset)
             if done <= 0:
                 raise OSError(
-                    f"offload: the file {self.name()} ends before the saved tensor does; run "
-                    "forward again, with a directory whose files nobody else changes"
+                    f"offload: the file {self.name()} ends before {self._lost}, "
+                    "with a directory whose files nobody else changes"
                 )
             left, offset = left[done:], offset + done
         return data

@@ -167,7 +167,7 @@ def _setitem(x: Any, key: Any, value: Any) -> None:
 
 def _shares(part: Any, x: NestedTensor) -> bool:
     mine, whole = part._elements if is_ragged(part) else part, x._elements
-    return bool(mine.untyped_storage().data_ptr() == whole.untyped_storage().data_ptr())
+    return bool(mine._storage_key() == whole._storage_key())
 
 
 RULES: dict[str, Any] = {

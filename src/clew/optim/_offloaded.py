@@ -36,7 +36,8 @@ class _Store:
         self._begin()
 
     def _begin(self) -> None:
-        self.file, self.process = _File(self.directory), os.getpid()
+        lost = "the optimizer's state does; load a state_dict() that was saved"
+        self.file, self.process = _File(self.directory, lost), os.getpid()
         self.kept: dict[Any, dict[str, _Kept]] = {}
         self.staying: dict[tuple[Any, str], int] = {}  # sizes of what is not written
         self.stay_bytes = self.all_bytes = 0

@@ -207,6 +207,16 @@ class _PerParameter(Optimizer):
     def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         """Fills the empty state of a parameter that has its first gradient."""
 
+    def _clew_begin_state(
+        self, group: dict[str, Any], param: Tensor, state: dict[str, Any]
+    ) -> None:
+        """The same, as a whole or not at all: there may be no memory for a part of it."""
+        try:
+            self._clew_init_state(group, param, state)
+        except BaseException:
+            state.clear()
+            raise
+
     def _clew_update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
@@ -250,7 +260,7 @@ class _PerParameter(Optimizer):
         for param in params if self._clew_keeps_state(group) else ():
             state = self.state[param]
             if not state:
-                self._clew_init_state(group, param, state)
+                self._clew_begin_state(group, param, state)
                 made = True
         if made:
             left = self._clew_update_all(group, params)
@@ -305,7 +315,7 @@ class _PerParameter(Optimizer):
                 state = self.state[param] if keeps_state else {}
                 if not state:
                     if keeps_state:
-                        self._clew_init_state(group, param, state)
+                        self._clew_begin_state(group, param, state)
                 elif differentiable:
                     # Earlier steps' graphs hold the old tensors: the updates write to copies.
                     for key, value in state.items():

@@ -383,7 +383,7 @@ class _SecondRun:
         self.facts.append(frame.check(cut) if frame.check is not None else None)
         if frame.debug:
             self.traces.append(frame._trace())
-        kept = kept_by_node(cut, (self.pack, _given)) if self.in_budget else lambda: cut
+        kept = kept_by_node(cut) if self.in_budget else lambda: cut
         if index < len(frame.places) and frame.places[index]() is not None:
             self.found[index] = kept
             if not self.in_budget:  # a node sees writes when it gives out what it saved

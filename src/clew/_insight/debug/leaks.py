@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any
@@ -19,6 +19,7 @@ from clew._tensor.html import as_printed
 __all__ = ["Growth", "leaks"]
 
 _LOOKED_AT = 200  # tensors whose graphs are walked to find who keeps one
+_GRADIENT = "the gradient of a leaf, made with create_graph=True"
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Growth:
 
 
 def _graph_keepers(
-    frame: FrameType | None, rows: set[tuple[str, str]], before: set[Any]
+    frame: FrameType | None, rows: set[tuple[str, str]], before: Container[Any]
 ) -> dict[tuple[str, str], str]:
     """Who keeps the graphs in which something was saved since, by operation and place.
 
@@ -72,7 +73,7 @@ def _graph_keepers(
         gradient = t.grad if t.is_leaf and t.requires_grad else None
         if gradient is not None and gradient.grad_fn is not None:
             for row in _saved_in(gradient, before) & rows:
-                found.setdefault(row, "the gradient of a leaf, made with create_graph=True")
+                found.setdefault(row, _GRADIENT)
     others = [t for t in reversed(alive) if t.grad_fn is not None][:_LOOKED_AT]
     for t in others:
         mine = _saved_in(t, before) & (rows - found.keys())
@@ -98,6 +99,7 @@ def _grown_graphs(frame: FrameType | None, mark: int, told: set[str]) -> list[Ho
     named = [(f"the variable {name}", t) for name, t in variables_of(frame)]
     known = {id(t) for _, t in named}
     others = [t for t in reversed(alive) if id(t) not in known][:_LOOKED_AT]
+    gradients = {id(t.grad) for t in alive if t.is_leaf and t.requires_grad}
     found: dict[str, Holding] = {}
     for name, t in [*named[::-1][:_LOOKED_AT], *(("", t) for t in others)]:
         if t.grad_fn is None:
@@ -105,14 +107,16 @@ def _grown_graphs(frame: FrameType | None, mark: int, told: set[str]) -> list[Ho
         earlier, later, _ = _C._graph_nodes((t,), mark)
         if not earlier or not later:
             continue
-        holder = name or held_by(t, [alive, others]).removeprefix("by ")
-        if holder not in told:
+        if not name:
+            by = _GRADIENT if id(t) in gradients else held_by(t, [alive, others])
+            name = by.removeprefix("by ")
+        if name not in told:
             where = "" if t.grad_fn.location is None else str(t.grad_fn.location)
-            found.setdefault(holder, Holding("graphs", holder, where, 0, later))
+            found.setdefault(name, Holding("graphs", name, where, 0, later))
     return list(found.values())
 
 
-def _saved_in(t: Tensor, before: set[Any]) -> set[tuple[str, str]]:
+def _saved_in(t: Tensor, before: Container[Any]) -> set[tuple[str, str]]:
     """The operations, each with its place, that saved what a tensor's graph holds; none if all of
     that was there before."""
     blocks = _C._saved_blocks((t,))
@@ -189,7 +193,7 @@ class leaks:
         if before is None:
             return
         gc.collect()
-        after = count_of(sys._getframe(1))
+        after = count_of(sys._getframe(1), before)
         growths = []
         old = _by_container(before.rows)
         for key, (nbytes, blocks) in _by_container(after.rows).items():

@@ -6,7 +6,7 @@ import gc
 import inspect
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
@@ -76,33 +76,54 @@ class MemoryTable(tuple[Holding, ...]):
         return "\n".join(lines)
 
 
+def _has_bytes(tensor: Tensor) -> bool:
+    """Whether it holds memory; not one that waits to be computed, which looking would compute."""
+    # The parts of sparse and ragged tensors are tensors of their own.
+    return not (
+        isinstance(tensor, Structured) or tensor.device.type == "meta" or _C._is_pending(tensor)
+    )
+
+
 def _place_of(location: Any) -> str:
     return "" if location is None else str(location)
 
 
 class Count:
-    """Adds up blocks by owner; the first owner of a block has it."""
+    """Adds up blocks by owner; the first owner of a block has it.
 
-    def __init__(self) -> None:
-        self.seen: set[Any] = set()
+    Args:
+        earlier: of owners of one kind the one that had the block there has it, too: the order in
+            which they are met is no growth.
+    """
+
+    def __init__(self, earlier: Count | None = None) -> None:
+        self.seen: dict[int, tuple[str, str, str]] = {}
         self.rows: dict[tuple[str, str, str], list[int]] = {}
+        self._earlier = {} if earlier is None else earlier.seen
 
     def add(self, tensor: Tensor, kind: str, name: str, place: str = "") -> None:
-        # The parts of sparse and ragged tensors are tensors of their own.
-        if not isinstance(tensor, Structured) and tensor.device.type != "meta":
-            nbytes = tensor.untyped_storage().nbytes()
+        if _has_bytes(tensor):
+            nbytes = tensor._storage_bytes().numel()  # untyped_storage() would run what waits
             self.add_block(tensor._storage_key(), nbytes, kind, name, place)
 
     def add_block(self, key: int, nbytes: int, kind: str, name: str, place: str = "") -> None:
-        if key in self.seen or not nbytes:
+        if not nbytes:
             return
-        self.seen.add(key)
-        row = self.rows.setdefault((kind, name, place), [0, 0])
+        owner, now = self.seen.get(key), (kind, name, place)
+        if owner is not None:
+            if owner[0] != kind or owner == now or self._earlier.get(key) != now:
+                return
+            self._book(owner, -nbytes, -1)
+        self.seen[key] = now
+        self._book(now, nbytes, 1)
+
+    def _book(self, owner: tuple[str, str, str], nbytes: int, blocks: int) -> None:
+        row = self.rows.setdefault(owner, [0, 0])
         row[0] += nbytes
-        row[1] += 1
+        row[1] += blocks
 
     def table(self) -> MemoryTable:
-        found = [Holding(*key, *row) for key, row in self.rows.items()]
+        found = [Holding(*key, *row) for key, row in self.rows.items() if row[1]]
         return MemoryTable(sorted(found, key=lambda h: -h.bytes))
 
 
@@ -208,8 +229,8 @@ def _count_kept(count: Count, alive: list[Tensor]) -> None:
             count.add(buffer, "buffers", name)
 
 
-def count_of(frame: FrameType | None) -> Count:
-    count = Count()
+def count_of(frame: FrameType | None, earlier: Count | None = None) -> Count:
+    count = Count(earlier)
     alive: list[Tensor] = _C._live_tensors()
     _count_kept(count, alive)
     roots = tuple(t for t in alive if t.grad_fn is not None)
@@ -218,7 +239,8 @@ def count_of(frame: FrameType | None) -> Count:
             key, nbytes, "saved", node.removesuffix("0").removesuffix("Backward"), place
         )
     for name, t in variables_of(frame):
-        count.add(t, "variables", name, _made_at(t))
+        if _has_bytes(t):
+            count.add(t, "variables", name, _made_at(t))
     for t in alive:
         count.add(t, "unknown", _shape_of(t), _made_at(t))
     return count
@@ -232,10 +254,11 @@ class _Kept(Count):
         self.blocks: dict[int, tuple[str, int]] = {}
 
     def add(self, tensor: Tensor, kind: str, name: str, place: str = "") -> None:
-        if not isinstance(tensor, Structured) and tensor.device.type != "meta":
-            storage = tensor.untyped_storage()
-            if storage.nbytes():
-                self.blocks.setdefault(storage.data_ptr(), (kind, storage.nbytes()))
+        if _has_bytes(tensor):
+            whole = tensor._storage_bytes()
+            if whole.numel():
+                address = whole._address()  # data_ptr() would mark it for good
+                self.blocks.setdefault(address, (kind, whole.numel()))
 
 
 def kept_blocks() -> dict[int, tuple[str, int]]:
@@ -249,7 +272,7 @@ def _shape_of(t: Tensor) -> str:
     return f"{t.dtype.name}{list(t.shape)}"
 
 
-def with_holders(holdings: Iterable[Holding], before: set[Any]) -> list[Holding]:
+def with_holders(holdings: Iterable[Holding], before: Container[Any]) -> list[Holding]:
     """The same, with a name for who holds what no variable leads to; of blocks that were not there
     before, and of the first few rows."""
     found = list(holdings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from typing import Any
 
@@ -40,11 +41,15 @@ class PeakWatch:
         self._spent = 0.0
         self._started = time.perf_counter()
         self._undo: list[Any] = []
+        self._profiles = False  # whether new threads tell when they begin
 
     def __enter__(self) -> PeakWatch:
         from clew.optim import optimizer
 
         self._observation = Observation(self._look, _C.functions)
+        self._profiles = threading.getprofile() is None
+        if self._profiles:
+            threading.setprofile(self._begin_thread)
         self._undo = [
             optimizer.register_optimizer_step_pre_hook(self._look),
             optimizer.register_optimizer_step_post_hook(self._look),
@@ -53,6 +58,8 @@ class PeakWatch:
 
     def __exit__(self, *error: object) -> None:
         self._observation.close()
+        if self._profiles and threading.getprofile() == self._begin_thread:
+            threading.setprofile(None)
         for handle in self._undo:
             handle.remove()
         self.peak = max(self.peak, _C._memory_stats()["peak_bytes"])
@@ -68,6 +75,11 @@ class PeakWatch:
             status: its exit status.
         """
         self._status = status
+
+    def _begin_thread(self, *_: Any) -> None:
+        """A new thread calls its first function: its operations are looked at, too."""
+        sys.setprofile(None)
+        Observation(self._look, _C.functions)
 
     def _look(self, *_: Any) -> None:
         stats = _C._memory_stats()

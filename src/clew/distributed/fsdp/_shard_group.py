@@ -299,7 +299,7 @@ class _Saving:
         # Not t itself: what an operation made would keep itself alive through its node.
         own = t.detach()
         if self.in_budget:
-            return kept_by_node(own, (self.pack, self.unpack))
+            return kept_by_node(own)
         return own, t._version
 
     def unpack(self, kept: Any) -> Any:

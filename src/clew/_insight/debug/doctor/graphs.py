@@ -337,9 +337,10 @@ class SharedByAccident(Rule):
             self._repeated(model, holder, watched)
         memory: dict[int, tuple[str, Any]] = {}
         for name, p in model.named_parameters():
-            if p.numel() < 2:
+            address = p._address()
+            if p.numel() < 2 or not address:
                 continue
-            other = memory.setdefault(p.data_ptr(), (name, p))
+            other = memory.setdefault(address, (name, p))
             if other[1] is not p and other[1].numel() == p.numel():
                 self.find(
                     watched.place or watched.step_place,

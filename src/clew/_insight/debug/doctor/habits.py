@@ -26,7 +26,7 @@ _MANY = 64  # of what is remembered
 
 
 def _memory(t: Tensor) -> tuple[int, int]:
-    return t.data_ptr(), t.numel()
+    return t._address(), t.numel()
 
 
 class OwnState(Rule):
@@ -459,7 +459,7 @@ class AverageOfItself(Rule):
         x, y = call.inputs[:2]
         if not isinstance(y, Tensor) or x.dim() == 0 or x.shape != y.shape:
             return
-        if x.data_ptr() != y.data_ptr() or call.outputs[0].data_ptr() != x.data_ptr():
+        if not x._address() == y._address() == call.outputs[0]._address():
             return
         # Decay by hand adds a parameter to itself, too, but does not shrink it before.
         text = call.place.text if call.place else ""

@@ -184,7 +184,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
             # What was sent as it is lost nothing.
             begin = 0
             for g in bucket.gradients():
-                if any(g.data_ptr() == t.data_ptr() for t in thick):
+                if any(g._address() == t._address() for t in thick):
                     kept[begin : begin + g.numel()] = 0
                 begin += g.numel()
             state.error_dict[index] = kept
