@@ -93,3 +93,13 @@ def test_products_with_one_complex_vector():
 
 def test_variance_of_fewer_than_the_correction():
     assert slopes(lambda x: clew.var(x, 0, correction=3), leaf([1.0, 2.0])) == [[1.0, -1.0]]
+
+
+def test_cat_keeps_the_history_of_vectors_without_elements():
+    x, y = clew.ones(0, requires_grad=True), clew.ones(2)
+    joined = clew.cat([x, y])
+    assert joined.requires_grad and joined.tolist() == [1.0, 1.0]
+    joined.sum().backward()
+    assert x.grad is not None and x.grad.shape == (0,)
+    assert clew.cat([x.long(), clew.ones(2, dtype=clew.int32)]).dtype is clew.int64
+    assert clew.cat([clew.ones(0), clew.ones(2, 3)], dim=1).shape == (2, 3)

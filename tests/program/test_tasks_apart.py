@@ -175,3 +175,19 @@ def test_a_map_within_module_calls_after_one_outside():
         net = nn.Sequential(nn.Sequential(Each()))
         want = clew.stack([net[0][0].body(x) for x in xs])
         assert_close(net(xs).detach(), want.detach())
+
+
+def test_hooks_of_one_sample_see_its_gradient_alone():
+    """Every sample makes the same value by the same call."""
+    w = clew.ones(2, requires_grad=True)
+    seen = []
+
+    def run(i):
+        y = w * 1.5
+        y.register_hook(lambda grad: seen.append(grad.tolist()) or grad * 2)
+        y.sum().item()
+        return (y * (i + 1)).sum()
+
+    clew.stack(clew.autobatch.map(run, range(3))).sum().backward()
+    assert sorted(seen) == [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
+    assert w.grad.tolist() == [18.0, 18.0]

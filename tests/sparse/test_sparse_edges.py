@@ -114,3 +114,15 @@ def test_gradients_of_products_inside_autocast_have_the_values_dtype():
         out = sparse @ clew.ones(2, 1)
     out.sum().backward()
     assert values.grad.dtype is clew.float32 and values.grad.tolist() == [1, 1, 1]
+
+
+def test_reflected_operators_called_unbound():
+    s = clew.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+    assert clew.Tensor.__rmul__(s, 3).to_dense().tolist() == [[0, 6], [0, 0]]
+    assert clew.Tensor.detach(s).to_dense().tolist() == [[0, 2], [0, 0]]
+    for method in ("__radd__", "__rsub__", "__rtruediv__", "__rfloordiv__", "__rmod__", "__rpow__"):
+        with pytest.raises((NotImplementedError, RuntimeError, TypeError)) as bound:
+            getattr(s, method)(1)
+        with pytest.raises(type(bound.value)) as unbound:
+            getattr(clew.Tensor, method)(s, 1)
+        assert str(unbound.value) == str(bound.value)
