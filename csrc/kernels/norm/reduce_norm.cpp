@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/long_work.h"
+#include "base/scratch.h"
 #include "kernels/norm/norm_loops.h"
 #include "kernels/norm/softmax_columns.h"
 #include "kernels/norm/softmax_exp.h"
@@ -20,13 +21,6 @@ namespace {
 template <class T> struct real_type { using type = T; };
 template <class R> struct real_type<std::complex<R>> { using type = R; };
 template <class T> using real_t = typename real_type<T>::type;
-
-template <class T> inline compute_t<real_t<T>> magnitude(T v) {
-  if constexpr (is_complex_v<T>)
-    return std::abs(v);
-  else
-    return std::abs(static_cast<compute_t<T>>(v));
-}
 
 template <class T, int Kind> auto norm_sums() {
   const ReduceTable& table = reduce_table();
@@ -44,30 +38,28 @@ template <class T, int Kind> auto norm_sums() {
 
 // Kind: 0 counts nonzero, 1 adds, 2 adds squares, 3 adds powers, 4 and 5 the largest and smallest.
 template <class T, int Kind> struct Norm {
-  using C = compute_t<real_t<T>>;
+  using C = compute_t<T>;
   using In = T;
   using Aux = char;
   using Small = C;
   using Big = double;
-  using Out = real_t<T>;
+  using Out = T;
   double p;
   decltype(norm_sums<T, Kind>()) loops = norm_sums<T, Kind>();
   Small zero() const { return Kind == 5 ? std::numeric_limits<C>::infinity() : C(0); }
   Big start() const { return Kind == 5 ? std::numeric_limits<double>::infinity() : 0.0; }
   void add(Small& s, In v, Aux) const {
+    const C x = std::abs(static_cast<C>(v));
     if constexpr (Kind == 0)
-      s += convert<bool>(v);
+      s += convert<bool>(x);
     else if constexpr (Kind == 1)
-      s += magnitude(v);
-    else if constexpr (Kind == 2) {
-      if constexpr (is_complex_v<T>)
-        s += v.real() * v.real() + v.imag() * v.imag();
-      else
-        s += static_cast<C>(v) * static_cast<C>(v);
-    } else if constexpr (Kind == 3)
-      s += std::pow(magnitude(v), static_cast<C>(p));
+      s += x;
+    else if constexpr (Kind == 2)
+      s += x * x;
+    else if constexpr (Kind == 3)
+      s += std::pow(x, static_cast<C>(p));
     else
-      extreme(s, magnitude(v));
+      extreme(s, x);
   }
   void merge(Big& b, Small s) const {
     if constexpr (Kind >= 4)
@@ -192,29 +184,105 @@ template <class A> struct Scratch {
   }
 };
 
+// The elements as floats, next to each other, in memory that the thread keeps for its next call.
+const LocalScratch floats;
+class Widened {
+  Dims strides_;
+
+ public:
+  NdView view;
+  explicit Widened(const NdView& from) : strides_(from.ndim, 1) {
+    for (int d = from.ndim - 2; d >= 0; --d)
+      strides_[d] = strides_[d + 1] * std::max<int64_t>(from.sizes[d + 1], 1);
+    view = {reinterpret_cast<char*>(floats.of<float>(from.numel() + 1)), from.sizes,
+            strides_.data(), from.ndim, DType::Float32};
+    copy(view, from);
+  }
+  Widened(const Widened&) = delete;
+  ~Widened() { floats.trim(64); }
+};
+
+bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
+
 int64_t terms(const NdView& dst, const NdView& src) {
   int64_t n = 1;
   for (int d = 0; d < src.ndim; ++d) n *= dst.sizes[d] == 1 ? src.sizes[d] : 1;
   return n;
 }
 
+// Norms of float or double elements.
+template <class T> void norm_of_reals(const NdView& dst, const NdView& src, double p) {
+  if (p == 2)
+    reduce_with(Norm<T, 2>{p}, dst, src);
+  else if (p == 1)
+    reduce_with(Norm<T, 1>{p}, dst, src);
+  else if (p == 0)
+    reduce_with(Norm<T, 0>{p}, dst, src);
+  else if (p == std::numeric_limits<double>::infinity())
+    reduce_with(Norm<T, 4>{p}, dst, src);
+  else if (p == -std::numeric_limits<double>::infinity())
+    reduce_with(Norm<T, 5>{p}, dst, src);
+  else
+    reduce_with(Norm<T, 3>{p}, dst, src);
+}
+
+// Norms of 16-bit floats by those of float.
+void norm_of_halves(const NdView& dst, const NdView& src, double p) {
+  dispatch(src.dtype, TypeList<f16, bf16>{}, [&]<class T>() {
+    if (p == 2) return reduce_with(Norm<T, 2>{p}, dst, src);
+    if (p == 1) return reduce_with(Norm<T, 1>{p}, dst, src);
+    const Widened wide(src);
+    Scratch<float> made(dst);
+    norm_of_reals<float>(made.view, wide.view, p);
+    copy(dst, made.view);
+  });
+}
+
+// Norms of complex numbers z: squares are those of the parts, the others see |z|.
+template <class R> void norm_of_complex(const NdView& dst, const NdView& src, double p) {
+  if (p == 2) {
+    Dims from_sizes, from_strides, to_sizes(dst.sizes, dst.ndim), to_strides(dst.strides, dst.ndim);
+    for (int d = 0; d < src.ndim; ++d) {
+      from_sizes.push_back(src.sizes[d]);
+      from_strides.push_back(2 * src.strides[d]);
+    }
+    from_sizes.push_back(2);
+    from_strides.push_back(1);
+    to_sizes.push_back(1);
+    to_strides.push_back(1);
+    const int n = src.ndim + 1;
+    return norm_of_reals<R>({dst.data, to_sizes.data(), to_strides.data(), n, dst.dtype},
+                            {src.data, from_sizes.data(), from_strides.data(), n, dtype_of<R>()},
+                            p);
+  }
+  Scratch<R> magnitudes(src);
+  const int64_t n = src.numel();
+  auto measure = [&](const std::complex<R>* from) {
+    parallel_for(n, grain_default / 4, [&](int64_t i, int64_t end) {
+      for (; i < end; ++i) magnitudes.values[static_cast<size_t>(i)] = std::abs(from[i]);
+    });
+  };
+  if (src.contiguous()) {
+    measure(src.ptr<const std::complex<R>>());
+  } else {
+    Scratch<std::complex<R>> together(src);
+    copy(together.view, src);
+    measure(together.values.data());
+  }
+  norm_of_reals<R>(dst, magnitudes.view, p);
+}
+
 }  // namespace
 
 void reduce_norm(const NdView& dst, const NdView& src, double p) {
-  dispatch(src.dtype, InexactTypes{}, [&]<class T>() {
-    if (p == 2)
-      reduce_with(Norm<T, 2>{p}, dst, src);
-    else if (p == 1)
-      reduce_with(Norm<T, 1>{p}, dst, src);
-    else if (p == 0)
-      reduce_with(Norm<T, 0>{p}, dst, src);
-    else if (p == std::numeric_limits<double>::infinity())
-      reduce_with(Norm<T, 4>{p}, dst, src);
-    else if (p == -std::numeric_limits<double>::infinity())
-      reduce_with(Norm<T, 5>{p}, dst, src);
-    else
-      reduce_with(Norm<T, 3>{p}, dst, src);
-  });
+  const LongWork work(src.numel());
+  switch (src.dtype) {
+    case DType::Float32: return norm_of_reals<float>(dst, src, p);
+    case DType::Float64: return norm_of_reals<double>(dst, src, p);
+    case DType::Complex64: return norm_of_complex<float>(dst, src, p);
+    case DType::Complex128: return norm_of_complex<double>(dst, src, p);
+    default: return norm_of_halves(dst, src, p);
+  }
 }
 
 namespace {
@@ -292,9 +360,18 @@ void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double
   const LongWork work(src.numel());
   const NdView& shape = var ? *var : *mean;
   double n = static_cast<double>(terms(shape, src)), divisor = std::max(0.0, n - correction);
+  if (is_half(src.dtype)) {
+    const Widened wide(src);
+    Scratch<float> variances(shape), means(shape);
+    reduce_var(var ? &variances.view : nullptr, mean ? &means.view : nullptr, wide.view, correction,
+               root);
+    if (var) copy(*var, variances.view);
+    if (mean) copy(*mean, means.view);
+    return;
+  }
   if (src.dtype == DType::Float32 && var_by_loops<float>(var, mean, src, divisor, root)) return;
   if (src.dtype == DType::Float64 && var_by_loops<double>(var, mean, src, divisor, root)) return;
-  dispatch(src.dtype, InexactTypes{}, [&]<class T>() {
+  dispatch(src.dtype, TypeList<float, double, c64, c128>{}, [&]<class T>() {
     Scratch<typename Total<T>::Out> centre(shape);
     reduce_with(Total<T>{n}, centre.view, src);
     if (mean) copy(*mean, centre.view);
@@ -305,10 +382,38 @@ void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double
   });
 }
 
+// Rows of 16-bit floats that lie next to each other in memory, each as floats.
+static void logsumexp_of_half_rows(const NdView& dst, const NdView& src, const ReducePlan& plan) {
+  dispatch(src.dtype, TypeList<f16, bf16>{}, [&]<class T>() {
+    parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / 4 / plan.count),
+                 [&](int64_t k0, int64_t k1) {
+                   const int64_t one = 1;
+                   std::vector<float> row(static_cast<size_t>(plan.count));
+                   const NdView wide{reinterpret_cast<char*>(row.data()), &plan.count, &one, 1,
+                                     DType::Float32};
+                   for (int64_t k = k0; k < k1; ++k) {
+                     const ReducePlan::Place at = plan.place(k);
+                     copy(wide, {reinterpret_cast<char*>(src.ptr<T>() + at.src), &plan.count, &one,
+                                 1, src.dtype});
+                     dst.ptr<T>()[at.dst] =
+                         static_cast<T>(static_cast<float>(log_sum_exp(row.data(), plan.count)));
+                   }
+                 });
+  });
+}
+
 void reduce_logsumexp(const NdView& dst, const NdView& src) {
   const LongWork work(src.numel());
   ReducePlan plan(dst, src);
   bool rows = plan.reduced.size() == 1 && plan.reduced[0].src == 1 && plan.count > 0;
+  if (is_half(src.dtype)) {
+    constexpr int64_t long_row = 256;  // worth being widened by itself
+    if (rows && plan.count >= long_row) return logsumexp_of_half_rows(dst, src, plan);
+    const Widened wide(src);
+    Scratch<float> made(dst);
+    reduce_logsumexp(made.view, wide.view);
+    return copy(dst, made.view);
+  }
   if (rows && (src.dtype == DType::Float32 || src.dtype == DType::Float64)) {
     dispatch(src.dtype, TypeList<float, double>{}, [&]<class T>() {
       parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / 4 / plan.count),
@@ -344,8 +449,8 @@ void reduce_logsumexp(const NdView& dst, const NdView& src) {
     });
     return;
   }
-  dispatch(src.dtype, FloatTypes{}, [&]<class T>() {
-    Scratch<compute_t<T>> shift(dst);
+  dispatch(src.dtype, TypeList<float, double>{}, [&]<class T>() {
+    Scratch<T> shift(dst);
     Scratch<double> sum(dst);
     reduce_with(Shift<T>{}, shift.view, src);
     reduce_with(SumExp<T>{}, sum.view, src, shift.values.data(), shift.strides.data());
