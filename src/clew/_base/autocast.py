@@ -21,27 +21,26 @@ autocasting = _C._autocasting  # whether autocast is on in this thread
 fit = _C._fit  # whether two tensors have one floating dtype and one shape, and autocast is off
 
 
-def _of_parts(cast: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-    """A cast that reaches the values of sparse and ragged tensors, too."""
+def float32(*tensors: Any) -> tuple[Any, ...]:
+    """The tensors, those of float16 and bfloat16 as float32."""
+    return _cast(_C._autocast_float32, tensors)
 
-    def one(t: Any) -> Any:
+
+def lower(*tensors: Any) -> tuple[Any, ...]:
+    """The tensors, those of float32 in the region's dtype."""
+    return _cast(_C._autocast_lower, tensors)
+
+
+def _cast(cast: Callable[..., tuple[Any, ...]], tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    def of_parts(t: Any) -> Any:
         if not hasattr(type(t), "_placeholder"):
             return cast(t)[0]
         (values,) = cast(t._elements)
         return t if values is t._elements else t._with(values)
 
-    def run(*tensors: Any) -> tuple[Any, ...]:
-        if any(hasattr(type(t), "_placeholder") for t in tensors):
-            return tuple(map(one, tensors))
-        return cast(*tensors)
-
-    return run
-
-
-# A tuple: float16 and bfloat16 tensors as float32, the rest as is.
-float32 = _of_parts(_C._autocast_float32)
-# A tuple: float32 tensors in the region's dtype.
-lower = _of_parts(_C._autocast_lower)
+    if any(hasattr(type(t), "_placeholder") for t in tensors):  # sparse and ragged tensors
+        return tuple(map(of_parts, tensors))
+    return cast(*tensors)
 
 
 def in_float32(function: F) -> F:

@@ -10,6 +10,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
+from clew._base import autocast
 from clew.export import _symbols
 from clew.export._errors import ExportError, here, library_asks
 from clew.export._lists import ScanList, SymIter
@@ -64,8 +65,8 @@ class StandIns:
         replaced |= {id(f): self._of_data(n, f) for n, f in _made_of_data()}
         replaced |= {id(f): self._refused(f) for f in _of_gradients()}
         self.stand_ins = dict(replaced)
-        replaced[id(_C._autocast_lower)] = self._casting(_C._autocast_lower, clew.float32)
-        replaced[id(_C._autocast_float32)] = self._casting(_C._autocast_float32, None)
+        replaced[id(autocast.lower)] = self._casting(autocast.lower, clew.float32)
+        replaced[id(autocast.float32)] = self._casting(autocast.float32, None)
         replaced[id(_C.Size)] = _symbols.size_of
         replaced[id(clew.broadcast_shapes)] = _broadcast_shapes
         for name, module in list(sys.modules.items()):
