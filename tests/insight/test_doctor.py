@@ -17,6 +17,8 @@ import clew
 from clew._insight.debug.doctor.observer import Observer
 from clew._insight.debug.doctor.rule import RULES
 
+pytestmark = pytest.mark.usefixtures("young_heap")  # every program looks for its optimizers
+
 HEADER = HEADERS["short"]
 
 
