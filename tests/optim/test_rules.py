@@ -268,6 +268,7 @@ def test_lbfgs_searches_along_a_straight_line():
     assert p.isfinite().all() and p.max() < 0
 
 
+@pytest.mark.usefixtures("young_heap")  # a refusal goes over all objects
 @pytest.mark.parametrize("kind", ["Adam", "NAdam", "RAdam", "Adamax", "Adadelta", "ASGD"])
 def test_a_first_step_without_memory_for_its_state_can_be_repeated(kind):
     def train(limit):
