@@ -137,33 +137,28 @@ template <class T> struct SquaredDeviation {
 
 // The shift of logsumexp: the maximum, or 0 where that is not finite.
 template <class T> struct Shift {
-  using C = compute_t<T>;
   using In = T;
   using Aux = char;
-  using Small = C;
-  using Big = C;
-  using Out = C;
-  C zero() const { return -std::numeric_limits<C>::infinity(); }
-  C start() const { return zero(); }
-  void add(C& s, In v, Aux) const {
-    C x = static_cast<C>(v);
-    s = x > s ? x : s;
-  }
-  void merge(C& b, C s) const { b = s > b ? s : b; }
-  void join(C& b, const C& o) const { merge(b, o); }
-  C finish(const C& b) const { return std::abs(b) <= std::numeric_limits<C>::max() ? b : C(0); }
+  using Small = T;
+  using Big = T;
+  using Out = T;
+  T zero() const { return -std::numeric_limits<T>::infinity(); }
+  T start() const { return zero(); }
+  void add(T& s, In v, Aux) const { s = v > s ? v : s; }
+  void merge(T& b, T s) const { b = s > b ? s : b; }
+  void join(T& b, const T& o) const { merge(b, o); }
+  T finish(const T& b) const { return std::abs(b) <= std::numeric_limits<T>::max() ? b : T(0); }
 };
 
 template <class T> struct SumExp {
-  using C = compute_t<T>;
   using In = T;
-  using Aux = C;
-  using Small = C;
+  using Aux = T;
+  using Small = T;
   using Big = double;
   using Out = double;
   Small zero() const { return 0; }
   Big start() const { return 0; }
-  void add(Small& s, In v, Aux shift) const { s += exp_fast(static_cast<C>(v) - shift); }
+  void add(Small& s, In v, Aux shift) const { s += exp_fast(v - shift); }
   void merge(Big& b, Small s) const { b += s; }
   void join(Big& b, const Big& o) const { b += o; }
   Out finish(const Big& b) const { return b; }
@@ -174,10 +169,7 @@ template <class A> struct Scratch {
   std::vector<A> values;
   Dims strides;
   NdView view;
-  explicit Scratch(const NdView& like) : strides(like.ndim, 1) {
-    for (int d = like.ndim - 2; d >= 0; --d) {
-      strides[d] = strides[d + 1] * std::max<int64_t>(like.sizes[d + 1], 1);
-    }
+  explicit Scratch(const NdView& like) : strides(strides_in_order(like)) {
     values.resize(static_cast<size_t>(like.numel()) + 1);
     view = {reinterpret_cast<char*>(values.data()), like.sizes, strides.data(), like.ndim,
             dtype_of<A>()};
@@ -191,9 +183,7 @@ class Widened {
 
  public:
   NdView view;
-  explicit Widened(const NdView& from) : strides_(from.ndim, 1) {
-    for (int d = from.ndim - 2; d >= 0; --d)
-      strides_[d] = strides_[d + 1] * std::max<int64_t>(from.sizes[d + 1], 1);
+  explicit Widened(const NdView& from) : strides_(strides_in_order(from)) {
     view = {reinterpret_cast<char*>(floats.of<float>(from.numel() + 1)), from.sizes,
             strides_.data(), from.ndim, DType::Float32};
     copy(view, from);

@@ -3,6 +3,7 @@
 // Invariant: partial results are merged in a fixed order, so equal inputs and thread counts give
 // equal bits.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <numeric>
@@ -13,6 +14,14 @@
 #include "kernels/reduce/reduce_loops.h"
 
 namespace clew::kernels {
+
+// The strides of an operand of this shape whose elements lie in order, next to each other.
+inline Dims strides_in_order(const NdView& shape) {
+  Dims strides(shape.ndim, 1);
+  for (int d = shape.ndim - 2; d >= 0; --d)
+    strides[d] = strides[d + 1] * std::max<int64_t>(shape.sizes[d + 1], 1);
+  return strides;
+}
 
 // One axis of the iteration: its length and the strides (in elements) of the source, the result and
 // an auxiliary operand that has the result's shape.

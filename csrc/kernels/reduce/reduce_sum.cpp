@@ -225,9 +225,7 @@ template <class Body> void with_natural(const NdView& dst, const NdView& src, Bo
     return;
   }
   int64_t n = src.numel();
-  Dims strides(src.ndim, 1);
-  for (int d = src.ndim - 2; d >= 0; --d)
-    strides[d] = strides[d + 1] * std::max<int64_t>(src.sizes[d + 1], 1);
+  const Dims strides = strides_in_order(src);
   std::unique_ptr<char[]> room(
       new char[std::max<size_t>(1, static_cast<size_t>(n) * itemsize(dst.dtype))]);
   NdView converted{room.get(), src.sizes, strides.data(), src.ndim, dst.dtype};
@@ -245,9 +243,7 @@ template <class Body> void with_natural(const NdView& dst, const NdView& src, Bo
   }
   // A narrow integer result: sum in int64, then convert.
   int64_t outs = dst.numel();
-  Dims dst_strides(dst.ndim, 1);
-  for (int d = dst.ndim - 2; d >= 0; --d)
-    dst_strides[d] = dst_strides[d + 1] * std::max<int64_t>(dst.sizes[d + 1], 1);
+  const Dims dst_strides = strides_in_order(dst);
   std::vector<int64_t> wide(static_cast<size_t>(outs) + 1);
   NdView tmp{reinterpret_cast<char*>(wide.data()), dst.sizes, dst_strides.data(), dst.ndim,
              DType::Int64};
