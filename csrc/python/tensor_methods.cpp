@@ -149,6 +149,10 @@ PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyO
     Tensor src = tensor_or_number(from);
     if (!src.defined())
       fail_type("copy_(): argument 'src' must be Tensor, not ", Py_TYPE(from)->tp_name);
+    if (overriding && is_tensor(from) && Py_TYPE(from) != tensor_type) {
+      PyObject* both[2] = {o, from};
+      if (PyObject* result = overridden_method("copy_", both, 2)) return result;
+    }
     Tensor self = borrow(o);
     if (src.is_meta() && !self.is_meta()) refuse_placeholder(from, "copy_");
     for (int i = 0; i < self.ndim(); ++i)

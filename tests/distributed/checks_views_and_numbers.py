@@ -119,3 +119,7 @@ torch.nn.Linear(3, n).load_state_dict(cut, assign=True)
 torch.nn.Linear(3, n).load_state_dict({k: v.full_tensor() for k, v in cut.items()})
 dist.barrier()
 print(f"rank {r} is through")
+
+# A plain tensor does not take this process's part for the whole.
+with pytest.raises(NotImplementedError, match="copy_ of a plain tensor with a distributed one"):
+    torch.zeros(n, 1, 6, dtype=torch.float64).copy_(distribute_tensor(x, mesh, [Shard(0)]))
