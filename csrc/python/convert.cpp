@@ -62,7 +62,9 @@ bool unknown_to_numpy(DType d) { return d == DType::BFloat16 || is_stored(d); }
 std::string scalar_type(DType d) {
   if (d == DType::BFloat16) return "BFloat16";
   if (d == DType::Complex32) return "ComplexHalf";
-  return "F" + std::string(name(d)).substr(1);
+  std::string text{name(d)};
+  text[0] = 'F';
+  return text;
 }
 
 int buffer_get(PyObject* self, Py_buffer* view, int flags) {

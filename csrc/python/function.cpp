@@ -373,7 +373,7 @@ PyObject* function_doc(PyObject* self, void*) {
   for (auto& o : f->entry->overloads) s += std::string(o->op->signature) + "\n";
   for (auto& o : f->entry->overloads)
     if (o->op->doc && *o->op->doc) {
-      s += "\n" + std::string(o->op->doc) + "\n";
+      s.append(1, '\n').append(o->op->doc).append(1, '\n');
       break;
     }
   return PyUnicode_FromString(s.c_str());
