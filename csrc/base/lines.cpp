@@ -13,8 +13,6 @@ namespace clew {
 
 namespace {
 
-constexpr size_t huge_page = size_t{2} << 20;
-
 struct Region {
   char* begin = nullptr;
   char* end = nullptr;

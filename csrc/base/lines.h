@@ -6,6 +6,8 @@
 
 namespace clew {
 
+constexpr size_t huge_page = size_t{2} << 20;  // bytes
+
 constexpr size_t line_bytes = 64;
 
 // Prefetches the cache line at p, which must not be null: an address that is not mapped costs a

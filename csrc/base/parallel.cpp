@@ -87,12 +87,12 @@ constexpr int64_t long_work = 128;
 constexpr Nanoseconds long_time = 1'000'000;
 
 // What threads share of a region, and where its pieces lie.
-class Region {
+class ChunkedRegion {
  public:
-  Region(int64_t n, int64_t step, Piece piece, void* f)
+  ChunkedRegion(int64_t n, int64_t step, Piece piece, void* f)
       : n_(n), step_(step), pieces_((n - 1) / step + 1), piece_(piece), f_(f) {}
   // Shrinking ones, of `step` at least.
-  Region(int64_t n, int64_t step, int threads, Piece piece, void* f)
+  ChunkedRegion(int64_t n, int64_t step, int threads, Piece piece, void* f)
       : n_(n), step_(step), threads_(threads), piece_(piece), f_(f) {
     while ((n_ >> (rounds_ + 1)) / threads_ >= step_) ++rounds_;
     pieces_ = rounds_ * threads_ + ((n_ >> rounds_) - 1) / step_ + 1;
@@ -109,7 +109,7 @@ class Region {
       } while (next < pieces_ && pool::now() - began < long_time);
     }
     if (next < pieces_) {
-      auto piece = [](void* what, int64_t k) { static_cast<Region*>(what)->run_piece(k); };
+      auto piece = [](void* what, int64_t k) { static_cast<ChunkedRegion*>(what)->run_piece(k); };
       Lateness::judge(began, pool::run(next, pieces_, helpers, piece, this));
     }
     if (failed_.load(std::memory_order_relaxed)) std::rethrow_exception(failure_);
@@ -168,7 +168,7 @@ struct Shared {
 void split(int64_t n, int64_t grain, Shared shared) {
   const int64_t pieces = std::min<int64_t>(num_threads(), (n + grain - 1) / grain);
   if (pieces <= 1 || in_parallel()) return shared.blocks(0, n);
-  Region(n, (n + pieces - 1) / pieces, Shared::run, &shared)
+  ChunkedRegion(n, (n + pieces - 1) / pieces, Shared::run, &shared)
       .run(static_cast<int>(pieces) - 1, n / grain < long_work);
 }
 
@@ -187,7 +187,7 @@ void run_parallel(int64_t n, int64_t grain, Piece piece, void* f) {
 
 void run_shrinking(int64_t n, int64_t grain, int threads, Piece piece, void* f) {
   Shared shared{piece, f, n};
-  Region(n, grain, threads, Shared::run, &shared).run(threads - 1, n / grain < long_work);
+  ChunkedRegion(n, grain, threads, Shared::run, &shared).run(threads - 1, n / grain < long_work);
 }
 
 }  // namespace clew

@@ -17,7 +17,6 @@ namespace clew {
 
 namespace {
 
-constexpr size_t huge_page = size_t{2} << 20;
 constexpr size_t page = 4096;
 // A remainder shorter than this stays with the block when a span is cut.
 constexpr size_t crumb = 4096;

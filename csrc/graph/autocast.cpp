@@ -24,7 +24,7 @@ bool eligible(const Tensor& t) {
 
 // A parameter's cast, for every use of it in the region: one conversion, and one gradient to bring
 // back.
-struct Kept {
+struct KeptCast {
   Tensor source;
   const Storage* storage;
   int64_t offset;
@@ -33,7 +33,7 @@ struct Kept {
 };
 struct Region {
   int depth = 0;
-  std::unordered_map<const TensorObj*, Kept> casts;
+  std::unordered_map<const TensorObj*, KeptCast> casts;
 };
 // Never freed: a thread that ends inside a region may not touch counts without the GIL.
 Region& region() {
@@ -46,7 +46,7 @@ bool may_keep(const Tensor& t, DType dtype) {
          t.requires_grad() && !t->grad_fn && !t->base && !is_batched(t);
 }
 // Whether the cast can stand for its source now: one made without recording has no way back.
-bool usable(const Kept& k, const Tensor& t) {
+bool usable(const KeptCast& k, const Tensor& t) {
   return k.storage == t->storage && k.offset == t->offset && k.version == t->storage->version &&
          (!modes.grad || k.cast->grad_fn) &&
          (modes.inference || !(k.cast->flags & flag_inference)) && k.cast.dtype() == autocast.dtype;
@@ -57,7 +57,7 @@ Tensor cast(const Tensor& t, DType dtype) {
   auto& casts = region().casts;
   auto at = casts.find(t.get());
   if (at != casts.end() && usable(at->second, t)) return at->second.cast;
-  Kept kept{t, t->storage, t->offset, t->storage->version, builtins.to_dtype(t, dtype)};
+  KeptCast kept{t, t->storage, t->offset, t->storage->version, builtins.to_dtype(t, dtype)};
   Tensor result = kept.cast;
   casts.insert_or_assign(t.get(), std::move(kept));
   return result;

@@ -39,16 +39,6 @@ bool Staged::append(const Tensor& a, int64_t n, const Tensor& b, int64_t k) {
   return true;
 }
 
-namespace {
-
-// Gradients gathered for one node, and how many of its consumers have run.
-struct Scratch {
-  uint32_t delivered = 0;
-  std::vector<Tensor> grads;
-};
-
-}  // namespace
-
 // The nodes that gradients are on their way to; the latest leaves first. Most come later than
 // nearly all that wait (a branch is run to its end before the one made before it) and are put in
 // their place; for the others there is a heap.
@@ -96,6 +86,12 @@ class Waiting {
 
 // One backward call.
 struct GraphTask {
+  // Gradients gathered for one node, and how many of its consumers have run.
+  struct Scratch {
+    uint32_t delivered = 0;
+    std::vector<Tensor> grads;
+  };
+
   BackwardArgs& args;
   Waiting reached;
   // Leaf accumulators run after all their consumers (known from the reference count), otherwise at

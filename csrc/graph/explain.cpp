@@ -16,17 +16,17 @@ namespace {
 
 // Keeps what a message is made from alive: Python code finds names and lines, and while it runs
 // other threads may change tensors and release graphs.
-template <class T> class Kept {
+template <class T> class Alive {
   T* p_;
 
  public:
-  explicit Kept(const T* p) : p_(const_cast<T*>(p)) {
+  explicit Alive(const T* p) : p_(const_cast<T*>(p)) {
     if (p_) p_->incref();
   }
-  ~Kept() {
+  ~Alive() {
     if (p_) p_->decref();
   }
-  Kept(const Kept&) = delete;
+  Alive(const Alive&) = delete;
   const T* get() const { return p_; }
 };
 
@@ -62,7 +62,7 @@ std::string way_out(const Origin* made, const Origin* source) {
     if (!l) break;
     if (!l->where || l->op || !*l->how) continue;
     const char* how = l->how;
-    const Kept<Origin> where(l->where);
+    const Alive<Origin> where(l->where);
     if (same_line(where.get(), made))
       return line("", concat("a value left its graph through ", how, " on the same line"));
     if (where.get() == source)
@@ -114,8 +114,8 @@ void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_
                   const Node* maker, uint32_t nr) {
   const uint32_t now = t->storage->version;
   const uint32_t writes = now - version;
-  const Kept<Origin> last(t->storage->writer);
-  const Kept<Node> by(&saver), from(maker);
+  const Alive<Origin> last(t->storage->writer);
+  const Alive<Node> by(&saver), from(maker);
   const Origin* writer = last.get();
   bool leaf = !is_output && (!maker || maker->is_accumulator);
   const Node* made = leaf ? nullptr : is_output ? &saver : maker;
@@ -145,8 +145,8 @@ void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_
 }
 
 void fail_consumed(const Node& n, const Node* root) {
-  const Kept<Node> node(&n);
-  const Kept<Origin> consumed_at(backward_origin(n.consumed));
+  const Alive<Node> node(&n);
+  const Alive<Origin> consumed_at(backward_origin(n.consumed));
   const Origin* first = consumed_at.get();
   uint64_t first_root = backward_root(n.consumed);
   std::string name = name_of_result(n);
@@ -198,7 +198,7 @@ void fail_leaf_write(const char* op, const Tensor& leaf, bool through_view) {
 
 void fail_unrecorded_view_write(const char* op, const Tensor& t) {
   std::string lines;
-  const Kept<Cut> cut(t->cut);
+  const Alive<Cut> cut(t->cut);
   const Cut* c = cut.get();
   const char* mode = c && c->kind == CutKind::inference ? "inference_mode" : "no_grad";
   if (c && c->where) lines = line("the view was made at ", describe(c->where)) + entered(*c);
@@ -210,10 +210,10 @@ void fail_unrecorded_view_write(const char* op, const Tensor& t) {
 }
 
 std::string why_no_grad(const Tensor& t) {
-  const Kept<Cut> cut(t->cut);
+  const Alive<Cut> cut(t->cut);
   const Cut* c = cut.get();
   if (!c || !c->where) {
-    const Kept<Origin> here(origin_here());
+    const Alive<Origin> here(origin_here());
     return ask("without_parameters", "(s)", ask_of("way_out", here.get()).c_str());
   }
   std::string where = describe(c->where);
@@ -306,7 +306,7 @@ void rethrow_with_operands(const Error& e, std::span<const Tensor> in) {
   };
   std::vector<Operand> operands;
   size_t made = 0;
-  const Kept<Origin> line_now(origin_here());
+  const Alive<Origin> line_now(origin_here());
   const Origin* here = line_now.get();
   for (const Tensor& t : in) {
     if (!t.defined()) continue;

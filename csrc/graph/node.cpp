@@ -107,7 +107,8 @@ void release_tensor_graph_state(TensorObj* t) {
   if (Cut* cut = std::exchange(t->cut, nullptr)) cut->decref();
   if (Node* fn = std::exchange(t->grad_fn, nullptr)) fn->decref();
 }
-[[maybe_unused]] const bool installed = (release_graph_state = release_tensor_graph_state, true);
+[[maybe_unused]] const bool graph_state_installed =
+    (release_graph_state = release_tensor_graph_state, true);
 }  // namespace
 
 NodeExtra::~NodeExtra() {

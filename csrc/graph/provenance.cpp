@@ -35,7 +35,7 @@ std::array<Cut*, 256> cuts;
 std::array<Leaving, kept_leavings> leavings;
 size_t leaving_count = 0;
 
-[[maybe_unused]] const bool installed = (
+[[maybe_unused]] const bool origins_installed = (
     release_origin = [](Origin* o) { o->decref(); }, true);
 
 size_t mix(const void* a, const void* b) {

@@ -22,7 +22,7 @@ thread_local bool (*before_observation)() = nullptr;
 
 namespace {
 
-constinit thread_local Batching* current = nullptr;  // counted
+constinit thread_local Batching* current_batching = nullptr;  // counted
 
 // More calls than this do not wait: what they hold would grow without a bound.
 constexpr size_t most_gathered = size_t{1} << 18;
@@ -62,7 +62,7 @@ uint64_t hash_of_shape(DType dtype, Shape* shape) {
 
 }  // namespace
 
-Batching* gathering() { return current; }
+Batching* gathering() { return current_batching; }
 
 BatchReport& batch_report() {
   static auto& one = *new BatchReport();
@@ -346,7 +346,7 @@ Batching::~Batching() { strike(this); }
 
 void gather_calls(bool on) {
   if (on) {
-    if (!current) current = new Batching();
+    if (!current_batching) current_batching = new Batching();
     modes.intercept = static_cast<uint8_t>(modes.intercept | intercept_collect);
   } else {
     modes.intercept = static_cast<uint8_t>(modes.intercept & ~intercept_collect);
@@ -370,13 +370,13 @@ Tensor detach_gathered(const Tensor& t) {
 }
 
 bool collect(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
-  return current->take(op, in, attrs, outs);
+  return current_batching->take(op, in, attrs, outs);
 }
 
 size_t run_collected() {
-  if (!current) return 0;
-  const size_t count = current->waiting();
-  current->run(Ending::region);
+  if (!current_batching) return 0;
+  const size_t count = current_batching->waiting();
+  current_batching->run(Ending::region);
   return count;
 }
 

@@ -191,6 +191,14 @@ Tensor Arguments::fresh(const Dims& sizes, DType d, Device where) const {
   return empty_strided(sizes, strides_of(sizes), d, where);
 }
 
+Tensor fresh_like(const Arguments& a, const Tensor& x) {
+  DType d = a.dtype_or(x.dtype());
+  Device where = a.device_or(x.device());
+  bool keep = a.memory_format.value_or(MemoryFormat::preserve) == MemoryFormat::preserve;
+  if (keep && !x.is_contiguous()) return empty_strided(x.sizes(), kept_strides(x), d, where);
+  return a.fresh(x.sizes(), d, where);
+}
+
 Tensor room_for_samples(const Tensor& t, const Tensor& x) {
   if (!is_batched(x)) return t;
   check_alive(x);

@@ -87,6 +87,9 @@ struct Arguments {
   bool take_option(PyObject* key, PyObject* v, unsigned options);
 };
 
+inline constexpr const char* size_name[] = {"size"};  // the parameters of zeros(), rand() ...
+// A fresh tensor like x, but for what the arguments say otherwise.
+Tensor fresh_like(const Arguments& a, const Tensor& x);
 // t, or as many of it as the vmap that x belongs to has samples, which may be written apart.
 Tensor room_for_samples(const Tensor& t, const Tensor& x);
 inline void fill_fresh(const Tensor& t, const Scalar& v) {

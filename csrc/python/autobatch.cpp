@@ -72,12 +72,6 @@ PyObject* park_with(PyObject*, PyObject* function) {
   Py_RETURN_NONE;
 }
 
-PyObject* place_of(const Origin* o) {
-  const std::string text = o ? describe(o) : std::string();
-  return checked(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
-}
-
 // _parks() -> whether a function is set.
 PyObject* parks(PyObject*, PyObject*) { return PyBool_FromLong(park != nullptr); }
 
@@ -97,13 +91,13 @@ PyObject* batch_report(PyObject*, PyObject*) {
       const std::string_view name = op_name(*c.op);
       const Ref one(
           checked(Py_BuildValue("(s#NIz)", name.data(), static_cast<Py_ssize_t>(name.size()),
-                                place_of(c.origin), c.members, c.why_alone)));
+                                place_text(c.origin), c.members, c.why_alone)));
       if (PyList_Append(calls.get(), one.get()) < 0) throw PythonError();
     }
     for (const program::End& e : r.ends) {
       const Ref one(
           checked(Py_BuildValue("(OIN)", e.why == program::Ending::observed ? Py_True : Py_False,
-                                e.calls, place_of(e.where))));
+                                e.calls, place_text(e.where))));
       if (PyList_Append(ends.get(), one.get()) < 0) throw PythonError();
     }
     return Py_BuildValue("(OOK)", calls.get(), ends.get(),
@@ -125,22 +119,22 @@ PyObject* begin_report(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {{"_gather", gather, METH_O, nullptr},
-                           {"_run_gathered", run_gathered, METH_NOARGS, nullptr},
-                           {"_gathers", gathers, METH_NOARGS, nullptr},
-                           {"_gathered", gathered, METH_NOARGS, nullptr},
-                           {"_park_with", park_with, METH_O, nullptr},
-                           {"_parks", parks, METH_NOARGS, nullptr},
-                           {"_to_hub", to_hub, METH_NOARGS, nullptr},
-                           {"_batch_report", batch_report, METH_NOARGS, nullptr},
-                           {"_batch_paid", batch_paid, METH_NOARGS, nullptr},
-                           {"_begin_batch_report", begin_report, METH_NOARGS, nullptr},
-                           {}};
+PyMethodDef autobatch_functions[] = {{"_gather", gather, METH_O, nullptr},
+                                     {"_run_gathered", run_gathered, METH_NOARGS, nullptr},
+                                     {"_gathers", gathers, METH_NOARGS, nullptr},
+                                     {"_gathered", gathered, METH_NOARGS, nullptr},
+                                     {"_park_with", park_with, METH_O, nullptr},
+                                     {"_parks", parks, METH_NOARGS, nullptr},
+                                     {"_to_hub", to_hub, METH_NOARGS, nullptr},
+                                     {"_batch_report", batch_report, METH_NOARGS, nullptr},
+                                     {"_batch_paid", batch_paid, METH_NOARGS, nullptr},
+                                     {"_begin_batch_report", begin_report, METH_NOARGS, nullptr},
+                                     {}};
 
 }  // namespace
 
 void add_autobatch(PyObject* module) {
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, autobatch_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

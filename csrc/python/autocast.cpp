@@ -67,7 +67,7 @@ PyObject* fit(PyObject*, PyObject* const* args, Py_ssize_t n) {
 PyObject* to_float32(PyObject*, PyObject* args) { return cast_all(args, DType::Float32); }
 PyObject* to_lower(PyObject*, PyObject* args) { return cast_all(args, autocast.dtype); }
 
-PyMethodDef functions[] = {
+PyMethodDef autocast_functions[] = {
     {"_autocasting", autocasting, METH_NOARGS, nullptr},
     {"_fit", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(fit)), METH_FASTCALL, nullptr},
     {"_autocast_state", state, METH_NOARGS, nullptr},
@@ -99,7 +99,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void add_autocast(PyObject* module) {
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, autocast_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

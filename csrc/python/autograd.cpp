@@ -197,43 +197,44 @@ PyObject* tensor_of_edge(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"_backward_id", module_backward_id, METH_NOARGS, nullptr},
-                           {"_backward_node", module_backward_node, METH_NOARGS, nullptr},
-                           {"_tensor_of_edge", tensor_of_edge, METH_VARARGS, nullptr},
-                           {"_bump_version", module_bump_version, METH_O, nullptr},
-                           {"_result_type", module_result_type, METH_VARARGS, nullptr},
-                           {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
-                           {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
-                            "is_grad_enabled()\n--\n\n"
-                            R"(Whether operations are recorded.
+PyMethodDef autograd_functions[] = {
+    {"_backward_id", module_backward_id, METH_NOARGS, nullptr},
+    {"_backward_node", module_backward_node, METH_NOARGS, nullptr},
+    {"_tensor_of_edge", tensor_of_edge, METH_VARARGS, nullptr},
+    {"_bump_version", module_bump_version, METH_O, nullptr},
+    {"_result_type", module_result_type, METH_VARARGS, nullptr},
+    {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
+     "is_grad_enabled()\n--\n\n"
+     R"(Whether operations are recorded.
 
 >>> with clew.no_grad():
 ...     clew.is_grad_enabled()
 False
 )"},
-                           {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
-                           {"_restore_grad_enabled", restore_grad_enabled, METH_O, nullptr},
-                           {"is_inference_mode_enabled", is_inference, METH_NOARGS,
-                            "is_inference_mode_enabled()\n--\n\n"
-                            R"(Whether inference mode is on.
+    {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
+    {"_restore_grad_enabled", restore_grad_enabled, METH_O, nullptr},
+    {"is_inference_mode_enabled", is_inference, METH_NOARGS,
+     "is_inference_mode_enabled()\n--\n\n"
+     R"(Whether inference mode is on.
 
 >>> with clew.inference_mode():
 ...     clew.is_inference_mode_enabled()
 True
 )"},
-                           {"_set_inference", set_inference, METH_O, nullptr},
-                           {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
-                           {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
-                           {"_saved_hooks_in_use", saved_hooks_in_use, METH_O, nullptr},
-                           {"_attach_function", attach_function, METH_VARARGS, nullptr},
-                           {"_node_type", node_type_named, METH_O, nullptr},
-                           {}};
+    {"_set_inference", set_inference, METH_O, nullptr},
+    {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
+    {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
+    {"_saved_hooks_in_use", saved_hooks_in_use, METH_O, nullptr},
+    {"_attach_function", attach_function, METH_VARARGS, nullptr},
+    {"_node_type", node_type_named, METH_O, nullptr},
+    {}};
 
 }  // namespace
 
 void add_autograd(PyObject* module) {
   add_node_type(module);
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, autograd_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

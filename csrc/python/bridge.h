@@ -16,6 +16,7 @@ inline PyObject* wrap(Tensor t) { return reinterpret_cast<PyObject*>(t.release()
 inline bool is_tensor(PyObject* o) {
   return Py_TYPE(o) == tensor_type || PyObject_TypeCheck(o, tensor_type);
 }
+inline TensorObj* obj(PyObject* o) { return reinterpret_cast<TensorObj*>(o); }
 inline Tensor borrow(PyObject* o) { return Tensor::borrow(reinterpret_cast<TensorObj*>(o)); }
 
 // A str for a message: what UTF-8 cannot express (lone surrogates) is written with backslashes.
@@ -116,6 +117,11 @@ class Ref {
   PyObject* release() { return std::exchange(o_, nullptr); }
   explicit operator bool() const { return o_ != nullptr; }
 };
+
+// A str; what is no UTF-8 is replaced.
+inline Ref text(std::string_view s) {
+  return Ref(checked(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace")));
+}
 
 // Parts of the module, each adding itself to it.
 void add_types(PyObject* module);

@@ -79,18 +79,18 @@ PyObject* refusal(PyObject*, PyObject*) {
                        b.refusal.recomputed ? Py_True : Py_False);
 }
 
-PyMethodDef functions[] = {{"_begin_budget", begin, METH_VARARGS, nullptr},
-                           {"_end_budget", end, METH_O, nullptr},
-                           {"_budget_peak", peak, METH_O, nullptr},
-                           {"_budget_counts", counts, METH_NOARGS, nullptr},
-                           {"_note_second_run", note_again, METH_O, nullptr},
-                           {"_budget_refusal", refusal, METH_NOARGS, nullptr},
-                           {}};
+PyMethodDef budget_functions[] = {{"_begin_budget", begin, METH_VARARGS, nullptr},
+                                  {"_end_budget", end, METH_O, nullptr},
+                                  {"_budget_peak", peak, METH_O, nullptr},
+                                  {"_budget_counts", counts, METH_NOARGS, nullptr},
+                                  {"_note_second_run", note_again, METH_O, nullptr},
+                                  {"_budget_refusal", refusal, METH_NOARGS, nullptr},
+                                  {}};
 
 }  // namespace
 
 void add_budget(PyObject* module) {
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, budget_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

@@ -15,8 +15,6 @@ namespace {
 
 using Args = PyObject* const*;
 
-constexpr const char* size_name[] = {"size"};
-
 // ---- from a shape ----
 
 enum class With : uint8_t { nothing, zeros, ones };
@@ -108,13 +106,6 @@ Tensor input_of(const Arguments& a) {
   if (!is_tensor(x))
     fail_type(a.fn, "(): argument 'input' (position 1) must be Tensor, not ", Py_TYPE(x)->tp_name);
   return borrow(x);
-}
-Tensor fresh_like(const Arguments& a, const Tensor& x) {
-  DType d = a.dtype_or(x.dtype());
-  Device where = a.device_or(x.device());
-  bool keep = a.memory_format.value_or(MemoryFormat::preserve) == MemoryFormat::preserve;
-  if (keep && !x.is_contiguous()) return empty_strided(x.sizes(), kept_strides(x), d, where);
-  return a.fresh(x.sizes(), d, where);
 }
 constexpr unsigned like_options = opt_factory | opt_memory_format;
 
@@ -223,7 +214,7 @@ PyObject* set_device(PyObject*, PyObject* device) {
     Py_RETURN_NONE;
   });
 }
-PyObject* get_device(PyObject*, PyObject*) { return device_object(default_device()); }
+PyObject* module_device(PyObject*, PyObject*) { return device_object(default_device()); }
 
 }  // namespace
 
@@ -328,7 +319,7 @@ void add_creation(PyObject* module) {
       fast_method("empty_like", empty_like, docs::empty_like),
       fast_method("full_like", full_like, docs::full_like),
       {"_set_default_device", set_device, METH_O, nullptr},
-      {"get_default_device", get_device, METH_NOARGS,
+      {"get_default_device", module_device, METH_NOARGS,
        "get_default_device()\n--\n\n"
        "The device that creation functions use when none is given."},
       {}};

@@ -6,6 +6,7 @@
 #include "program/emptied.h"
 #include "program/program.h"
 #include "python/bridge.h"
+#include "python/provenance.h"
 
 namespace clew::python {
 
@@ -153,11 +154,6 @@ const char* word_for(program::Ending e) {
 PyObject* name_object(std::string_view name) {
   return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
 }
-PyObject* place_of(const Origin* o) {
-  const std::string text = o ? describe(o) : std::string();
-  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
-}
-
 // _program_report() -> (passes, ends, cut short) of the region that began last: a pass is (bytes
 // that never became memory, why it ended or None, [(operation, place) ...]), an end is (why, calls
 // that ran then, place).
@@ -170,8 +166,8 @@ PyObject* program_report(PyObject*, PyObject*) {
       Ref calls(checked(PyList_New(0)));
       for (uint32_t k = 0; k < p.calls; ++k, ++at) {
         const program::Ran& ran = r.calls[at];
-        const Ref call(checked(Py_BuildValue("(NN)", checked(name_object(op_name(*ran.op))),
-                                             checked(place_of(ran.origin)))));
+        const Ref call(checked(
+            Py_BuildValue("(NN)", checked(name_object(op_name(*ran.op))), place_text(ran.origin))));
         if (PyList_Append(calls.get(), call.get()) < 0) throw PythonError();
       }
       const Ref pass(checked(
@@ -179,8 +175,7 @@ PyObject* program_report(PyObject*, PyObject*) {
       if (PyList_Append(passes.get(), pass.get()) < 0) throw PythonError();
     }
     for (const program::End& e : r.ends) {
-      const Ref end(
-          checked(Py_BuildValue("(sIN)", word_for(e.why), e.calls, checked(place_of(e.where)))));
+      const Ref end(checked(Py_BuildValue("(sIN)", word_for(e.why), e.calls, place_text(e.where))));
       if (PyList_Append(ends.get(), end.get()) < 0) throw PythonError();
     }
     return Py_BuildValue("(OOO)", passes.get(), ends.get(), r.cut_short ? Py_True : Py_False);
@@ -213,12 +208,12 @@ PyObject* resize_storage(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"_is_emptied", is_emptied, METH_O, nullptr},
-                           {"_resize_storage", resize_storage, METH_VARARGS, nullptr},
-                           {"_program_report", program_report, METH_NOARGS, nullptr},
-                           {"_defer", defer, METH_O, nullptr},
-                           {"_run_deferred", run_deferred, METH_NOARGS, nullptr},
-                           {}};
+PyMethodDef deferral_functions[] = {{"_is_emptied", is_emptied, METH_O, nullptr},
+                                    {"_resize_storage", resize_storage, METH_VARARGS, nullptr},
+                                    {"_program_report", program_report, METH_NOARGS, nullptr},
+                                    {"_defer", defer, METH_O, nullptr},
+                                    {"_run_deferred", run_deferred, METH_NOARGS, nullptr},
+                                    {}};
 
 }  // namespace
 
@@ -240,7 +235,7 @@ void add_deferral(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
   deferring_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   PyModule_AddObjectRef(module, "Deferring", reinterpret_cast<PyObject*>(deferring_type));
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, deferral_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

@@ -15,7 +15,7 @@ struct GeneratorObj {
 };
 PyTypeObject* generator_type = nullptr;
 
-Generator& of(PyObject* o) { return *reinterpret_cast<GeneratorObj*>(o)->generator; }
+Generator& generator_in(PyObject* o) { return *reinterpret_cast<GeneratorObj*>(o)->generator; }
 
 PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
@@ -61,32 +61,32 @@ uint64_t seed_from(PyObject* value) {
 PyObject* manual_seed(PyObject* self, PyObject* value) {
   return guarded([&] {
     uint64_t seed = seed_from(value);
-    std::lock_guard<std::mutex> lock(of(self).mutex);
-    of(self).set_seed(seed);
+    std::lock_guard<std::mutex> lock(generator_in(self).mutex);
+    generator_in(self).set_seed(seed);
     Py_INCREF(self);
     return self;
   });
 }
 PyObject* new_seed(PyObject* self, PyObject*) {
   return guarded([&] {
-    std::lock_guard<std::mutex> lock(of(self).mutex);
-    of(self).set_seed(random_seed());
-    return PyLong_FromUnsignedLongLong(of(self).seed_value);
+    std::lock_guard<std::mutex> lock(generator_in(self).mutex);
+    generator_in(self).set_seed(random_seed());
+    return PyLong_FromUnsignedLongLong(generator_in(self).seed_value);
   });
 }
 PyObject* initial_seed(PyObject* self, PyObject*) {
-  return PyLong_FromUnsignedLongLong(of(self).seed_value);
+  return PyLong_FromUnsignedLongLong(generator_in(self).seed_value);
 }
 
 PyObject* get_state(PyObject* self, PyObject*) {
   return guarded([&] {
     Tensor t = empty({Generator::state_bytes}, DType::UInt8);
-    std::lock_guard<std::mutex> lock(of(self).mutex);
-    of(self).save(t.data<uint8_t>());
+    std::lock_guard<std::mutex> lock(generator_in(self).mutex);
+    generator_in(self).save(t.data<uint8_t>());
     return wrap(std::move(t));
   });
 }
-PyObject* set_state(PyObject* self, PyObject* state) {
+PyObject* generator_set_state(PyObject* self, PyObject* state) {
   return guarded([&] {
     if (!is_tensor(state))
       fail_type("set_state: the state must be a Tensor; got ", Py_TYPE(state)->tp_name);
@@ -96,8 +96,8 @@ PyObject* set_state(PyObject* self, PyObject* state) {
     Tensor flat = empty({t.numel()}, DType::UInt8);
     require(t.ndim() == 1, "set_state: the state must have one dim; got ", t);
     copy_into(flat, t);
-    std::lock_guard<std::mutex> lock(of(self).mutex);
-    of(self).load(flat.data<uint8_t>(), flat.numel());
+    std::lock_guard<std::mutex> lock(generator_in(self).mutex);
+    generator_in(self).load(flat.data<uint8_t>(), flat.numel());
     Py_INCREF(self);
     return self;
   });
@@ -106,8 +106,8 @@ PyObject* clone_state(PyObject* self, PyObject*) {
   return guarded([&] {
     Ref fresh(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generator_type))));
     uint8_t bytes[Generator::state_bytes];
-    of(self).save(bytes);
-    of(fresh.get()).load(bytes, Generator::state_bytes);
+    generator_in(self).save(bytes);
+    generator_in(fresh.get()).load(bytes, Generator::state_bytes);
     return fresh.release();
   });
 }
@@ -118,10 +118,10 @@ PyObject* reduce(PyObject* self, PyObject*) {
     return Py_BuildValue("O(s)O", reinterpret_cast<PyObject*>(generator_type), "cpu", state.get());
   });
 }
-PyObject* get_device(PyObject*, void*) { return device_object(Device::CPU); }
+PyObject* generator_device(PyObject*, void*) { return device_object(Device::CPU); }
 PyObject* repr(PyObject* self) {
   return PyUnicode_FromFormat("<clew.Generator device='cpu' seed=%llu>",
-                              static_cast<unsigned long long>(of(self).seed_value));
+                              static_cast<unsigned long long>(generator_in(self).seed_value));
 }
 
 PyMethodDef generator_methods[] = {
@@ -137,17 +137,17 @@ PyMethodDef generator_methods[] = {
     {"get_state", get_state, METH_NOARGS,
      "get_state($self)\n--\n\n"
      "The whole state as a uint8 tensor."},
-    {"set_state", set_state, METH_O,
+    {"set_state", generator_set_state, METH_O,
      "set_state($self, new_state, /)\n--\n\n"
      "Goes on from a state that get_state returned."},
     {"clone_state", clone_state, METH_NOARGS,
      "clone_state($self)\n--\n\n"
      "A new generator in the same state."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
-    {"__setstate__", set_state, METH_O, nullptr},
+    {"__setstate__", generator_set_state, METH_O, nullptr},
     {}};
 PyGetSetDef generator_getset[] = {
-    {"device", get_device, nullptr, "Where the numbers are made: the CPU.", nullptr}, {}};
+    {"device", generator_device, nullptr, "Where the numbers are made: the CPU.", nullptr}, {}};
 
 }  // namespace
 
@@ -156,7 +156,7 @@ bool is_generator(PyObject* o) { return PyObject_TypeCheck(o, generator_type); }
 Generator* generator_from_python(PyObject* o) {
   if (o == Py_None) return nullptr;
   if (!is_generator(o)) fail_type("generator must be a clew.Generator; got ", Py_TYPE(o)->tp_name);
-  return &of(o);
+  return &generator_in(o);
 }
 
 void add_generator(PyObject* module) {

@@ -175,17 +175,17 @@ PyObject* unscale(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"_gradients_of", gradients_of, METH_O, nullptr},
-                           {"_norm_of_gradients", norm, METH_VARARGS, nullptr},
-                           {"_scale_gradients", scale, METH_VARARGS, nullptr},
-                           {"_clamp_gradients", clamp, METH_VARARGS, nullptr},
-                           {"_unscale_gradients", unscale, METH_VARARGS, nullptr},
-                           {}};
+PyMethodDef gradients_functions[] = {{"_gradients_of", gradients_of, METH_O, nullptr},
+                                     {"_norm_of_gradients", norm, METH_VARARGS, nullptr},
+                                     {"_scale_gradients", scale, METH_VARARGS, nullptr},
+                                     {"_clamp_gradients", clamp, METH_VARARGS, nullptr},
+                                     {"_unscale_gradients", unscale, METH_VARARGS, nullptr},
+                                     {}};
 
 }  // namespace
 
 void add_gradients(PyObject* module) {
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, gradients_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

@@ -22,9 +22,6 @@ struct OpText {
   Ref roles[32];  // by bit of OpNode::saved_mask; not of inputs in a list
 };
 
-Ref text(std::string_view s) {
-  return Ref(checked(PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()))));
-}
 Ref interned(std::string_view s) {
   PyObject* o = text(s).release();
   PyUnicode_InternInPlace(&o);
@@ -383,14 +380,14 @@ PyObject* outline_graph(PyObject*, PyObject* tensors) {
   return guarded([&] { return Exporter().outline(edges_of(tensors, "_outline_graph")); });
 }
 
-PyMethodDef functions[] = {{"_export_graph", export_graph, METH_O, nullptr},
-                           {"_outline_graph", outline_graph, METH_O, nullptr},
-                           {}};
+PyMethodDef graph_export_functions[] = {{"_export_graph", export_graph, METH_O, nullptr},
+                                        {"_outline_graph", outline_graph, METH_O, nullptr},
+                                        {}};
 
 }  // namespace
 
 void add_graph_export(PyObject* module) {
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, graph_export_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

@@ -20,7 +20,7 @@ namespace clew::python {
 
 namespace {
 
-constexpr const char* name = "indexing";
+constexpr const char* indexing_name = "indexing";
 
 [[noreturn]] void fail_key(PyObject* o) {
   fail_index(
@@ -79,7 +79,7 @@ Tensor index_tensor(PyObject* o) {
   }
   if (is_array(o)) return through_python(o);
   if (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o)) {
-    Ref items(items_of(o, name));
+    Ref items(items_of(o, indexing_name));
     return index_tensor(items.get());
   }
   if (PyUnicode_Check(o)) fail_type("indexing: a tensor cannot be indexed by a str");
@@ -277,7 +277,7 @@ void read_whole(Key& k, PyObject* key, const Dims& sizes) {
   if (PyTuple_Check(key) || stands_for_tuple(key)) {
     // Boolean arrays and nested lists of bools take as many dims as they have: make them tensors
     // before counting.
-    Ref own(items_of(key, name));
+    Ref own(items_of(key, indexing_name));
     Py_ssize_t n = PyTuple_GET_SIZE(own.get());
     PyObject** items = PySequence_Fast_ITEMS(own.get());
     bool convert = false;
@@ -374,12 +374,12 @@ Tensor get(const Tensor& x, PyObject* key) {
     indices.insert(indices.begin(), part);
     Tensors outs;
     for_each_sample(indices, levels | levels_of(part), outs, [](auto in, Tensors& o) {
-      IndexPlan plan = plan_index(in[0], in.subspan(1), name);
+      IndexPlan plan = plan_index(in[0], in.subspan(1), indexing_name);
       o.push_back(index_at(in[0], plan.places, plan.dims));
     });
     return outs[0];
   }
-  IndexPlan plan = plan_index(part, indices, name);
+  IndexPlan plan = plan_index(part, indices, indexing_name);
   return index_at(part, plan.places, plan.dims);
 }
 
@@ -398,7 +398,8 @@ Tensor value_tensor(PyObject* value, const Tensor& x) {
   if (is_tensor(value)) return borrow(value);
   Scalar s;
   if (scalar_from(value, s)) {
-    if (!keeps_parts(s, x.dtype()) || is_integral(x.dtype())) require_fits(name, s, x.dtype());
+    if (!keeps_parts(s, x.dtype()) || is_integral(x.dtype()))
+      require_fits(indexing_name, s, x.dtype());
     return x.is_meta() ? empty({}, x.dtype(), Device::Meta) : scalar_tensor(s, x.dtype());
   }
   Tensor t = tensor_or_number(value);
@@ -454,14 +455,14 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
           "assigned differs between them; make it from a batched one (zeros_like, new_zeros)");
     Tensors none;
     for_each_sample(all, levels, none, [](auto in, Tensors&) {
-      IndexPlan plan = plan_index(in[0], in.subspan(2), name);
+      IndexPlan plan = plan_index(in[0], in.subspan(2), indexing_name);
       int ndim = in[0].ndim() - plan.dims.size() + plan.places.ndim();
       index_put_(in[0], trimmed(to_dtype(in[1], in[0].dtype()), ndim), plan.places, plan.dims,
                  false);
     });
     return;
   }
-  put(part, plan_index(part, k.indices(), name), std::move(v));
+  put(part, plan_index(part, k.indices(), indexing_name), std::move(v));
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ PyObject* memory_stats_(PyObject*, PyObject*) {
 }
 
 // Functions without an underscore are public and have a text signature for inspect.signature.
-PyMethodDef functions[] = {
+PyMethodDef module_functions[] = {
     {"_cpu_capability", cpu_capability, METH_NOARGS,
      "_cpu_capability()\n--\n\nThe instruction set of the loops that run."},
     {"get_num_threads", get_num_threads, METH_NOARGS,
@@ -211,7 +211,7 @@ int fill(PyObject* module) {
     python::add_creation_data(module);
     python::add_random(module);
     python::add_shared(module);
-    if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+    if (PyModule_AddFunctions(module, module_functions) < 0) throw PythonError();
     register_exits(module);
     return 0;
   } catch (...) {

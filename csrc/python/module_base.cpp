@@ -344,7 +344,7 @@ PyObject* add_shortcut(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef module_base_functions[] = {
     {"_add_shortcut", add_shortcut, METH_VARARGS, nullptr},
     {"_quick_attributes", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(quick_attributes)),
      METH_FASTCALL, nullptr},
@@ -362,7 +362,7 @@ void add_module_base(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
   module_base_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
   PyModule_AddObjectRef(module, "ModuleBase", reinterpret_cast<PyObject*>(module_base_type));
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, module_base_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

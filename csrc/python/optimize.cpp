@@ -16,9 +16,9 @@ namespace clew::python {
 
 namespace {
 
+constexpr int64_t piece_size = 8192;
 using kernels::most_optimizer_arrays;
 constexpr int most_states = most_optimizer_arrays - 2;
-constexpr int64_t chunk = 8192;
 
 // The keys of the states, made once: looking them up compares pointers.
 struct Keys {
@@ -137,7 +137,7 @@ template <class Rule> class Group {
     if (jobs_.empty()) return;
     std::vector<int64_t> first{0};
     for (const Job& j : jobs_) {
-      first.push_back(first.back() + (j.n + chunk - 1) / chunk);
+      first.push_back(first.back() + (j.n + piece_size - 1) / piece_size);
     }
     auto some = [&](int64_t b, int64_t e) {
       size_t k =
@@ -145,17 +145,17 @@ template <class Rule> class Group {
       for (int64_t piece = b; piece < e; ++piece) {
         while (piece >= first[k + 1]) ++k;
         const Job& j = jobs_[k];
-        int64_t at = (piece - first[k]) * chunk;
+        int64_t at = (piece - first[k]) * piece_size;
         void* arrays[most_optimizer_arrays];
         for (int i = 0; i < most_optimizer_arrays; ++i)
           arrays[i] = j.array[i] ? static_cast<char*>(j.array[i]) + at * j.width : nullptr;
-        j.update(&rules_[static_cast<size_t>(j.rule)], std::min(chunk, j.n - at), arrays);
+        j.update(&rules_[static_cast<size_t>(j.rule)], std::min(piece_size, j.n - at), arrays);
       }
     };
     // Ctrl-C waits for the end: half a step would leave states and parameters at odds.
     const WithPauses pauses;
-    const LongWork work(first.back() * chunk / 2);
-    split_for(first.back(), std::max<int64_t>(2 * grain_default / chunk, 1), some);
+    const LongWork work(first.back() * piece_size / 2);
+    split_for(first.back(), std::max<int64_t>(2 * grain_default / piece_size, 1), some);
   }
 
  public:
@@ -406,16 +406,16 @@ PyObject* drop_gradients(PyObject*, PyObject* params) {
 PyMethodDef method(const char* name, PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t)) {
   return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f)), METH_FASTCALL, nullptr};
 }
-PyMethodDef functions[] = {method("_fused_sgd", sgd),
-                           method("_fused_adam", adam),
-                           method("_fused_rmsprop", rmsprop),
-                           method("_fused_adagrad", adagrad),
-                           method("_fused_nadam", nadam),
-                           method("_fused_radam", radam),
-                           method("_fused_adamax", adamax),
-                           method("_fused_adadelta", adadelta),
-                           {"_drop_gradients", drop_gradients, METH_O, nullptr},
-                           {}};
+PyMethodDef optimize_functions[] = {method("_fused_sgd", sgd),
+                                    method("_fused_adam", adam),
+                                    method("_fused_rmsprop", rmsprop),
+                                    method("_fused_adagrad", adagrad),
+                                    method("_fused_nadam", nadam),
+                                    method("_fused_radam", radam),
+                                    method("_fused_adamax", adamax),
+                                    method("_fused_adadelta", adadelta),
+                                    {"_drop_gradients", drop_gradients, METH_O, nullptr},
+                                    {}};
 
 }  // namespace
 
@@ -432,7 +432,7 @@ void add_optimize(PyObject* module) {
           key("mu_product"),
           key("exp_inf"),
           key("acc_delta")};
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, optimize_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

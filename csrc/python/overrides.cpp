@@ -77,7 +77,7 @@ PyObject* set_sparse(PyObject*, PyObject* const* args, Py_ssize_t nargs) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {
+PyMethodDef overrides_functions[] = {
     {"_start_overriding", start_overriding, METH_O, nullptr},
     {"_set_any_mode", set_any_mode, METH_O, nullptr},
     {"_set_sparse", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(set_sparse)),
@@ -137,7 +137,7 @@ PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b) {
 }
 
 void add_overrides(PyObject* module) {
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, overrides_functions) < 0) throw PythonError();
   add_asking(module);
 }
 

@@ -16,6 +16,8 @@
 
 namespace clew::python {
 
+PyObject* place_text(const Origin* o) { return text(o ? describe(o) : std::string()).release(); }
+
 PyObject* place(const Origin* o) {
   if (!o) Py_RETURN_NONE;
   std::string path = path_of(o->scope);
@@ -360,26 +362,26 @@ PyObject* graph_nodes(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"_here", here, METH_NOARGS, nullptr},
-                           {"_place_of_write", place_of_write, METH_O, nullptr},
-                           {"_place_of_backward", place_of_backward, METH_O, nullptr},
-                           {"_cut_of", cut_of, METH_O, nullptr},
-                           {"_unrecorded_use", unrecorded_use, METH_O, nullptr},
-                           {"_recorded_use", recorded_use, METH_O, nullptr},
-                           {"_waits", waits_for_calls, METH_O, nullptr},
-                           {"_is_pending", is_pending, METH_O, nullptr},
-                           {"_leavings", leavings, METH_NOARGS, nullptr},
-                           {"_backward_roots", roots_of_backward, METH_NOARGS, nullptr},
-                           {"_why_no_grad", explain_no_grad, METH_O, nullptr},
-                           {"_saved_blocks", saved_blocks, METH_O, nullptr},
-                           {"_graph_nodes", graph_nodes, METH_VARARGS, nullptr},
-                           {"_live_tensors", live_tensors_list, METH_NOARGS, nullptr},
-                           {"_called_roots", called_roots, METH_NOARGS, nullptr},
-                           {"_forget_call", forget_call, METH_O, nullptr},
-                           {"_set_library_folder", set_folder, METH_O, nullptr},
-                           {"_enable_provenance", enable, METH_O, nullptr},
-                           {"_keep_whole_stacks", keep_whole_stacks, METH_O, nullptr},
-                           {}};
+PyMethodDef provenance_functions[] = {{"_here", here, METH_NOARGS, nullptr},
+                                      {"_place_of_write", place_of_write, METH_O, nullptr},
+                                      {"_place_of_backward", place_of_backward, METH_O, nullptr},
+                                      {"_cut_of", cut_of, METH_O, nullptr},
+                                      {"_unrecorded_use", unrecorded_use, METH_O, nullptr},
+                                      {"_recorded_use", recorded_use, METH_O, nullptr},
+                                      {"_waits", waits_for_calls, METH_O, nullptr},
+                                      {"_is_pending", is_pending, METH_O, nullptr},
+                                      {"_leavings", leavings, METH_NOARGS, nullptr},
+                                      {"_backward_roots", roots_of_backward, METH_NOARGS, nullptr},
+                                      {"_why_no_grad", explain_no_grad, METH_O, nullptr},
+                                      {"_saved_blocks", saved_blocks, METH_O, nullptr},
+                                      {"_graph_nodes", graph_nodes, METH_VARARGS, nullptr},
+                                      {"_live_tensors", live_tensors_list, METH_NOARGS, nullptr},
+                                      {"_called_roots", called_roots, METH_NOARGS, nullptr},
+                                      {"_forget_call", forget_call, METH_O, nullptr},
+                                      {"_set_library_folder", set_folder, METH_O, nullptr},
+                                      {"_enable_provenance", enable, METH_O, nullptr},
+                                      {"_keep_whole_stacks", keep_whole_stacks, METH_O, nullptr},
+                                      {}};
 
 }  // namespace
 
@@ -475,7 +477,7 @@ PyObject* node_cut(PyObject* o, void*) {
 }
 
 void add_provenance(PyObject* module) {
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, provenance_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

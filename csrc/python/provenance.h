@@ -31,6 +31,8 @@ ModuleCall* exchange_module_calls(ModuleCall* innermost);
 
 // What Python is handed of a place and of a cut; None for null.
 PyObject* place(const Origin* o);
+// The same as text, empty for null.
+PyObject* place_text(const Origin* o);
 PyObject* cut_tuple(const Cut* c);
 
 // Getters of node objects.

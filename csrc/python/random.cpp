@@ -19,9 +19,8 @@ namespace {
 
 using Args = PyObject* const*;
 constexpr unsigned random_options = opt_factory | opt_out | opt_generator;
-constexpr unsigned like_options = opt_factory | opt_generator | opt_memory_format;
-constexpr const char* size_name[] = {"size"};
-constexpr const char* input_name[] = {"input"};
+constexpr unsigned random_like_options = opt_factory | opt_generator | opt_memory_format;
+constexpr const char* only_input[] = {"input"};
 
 Generator& generator_of(const Arguments& a) {
   return a.generator ? *a.generator : default_generator();
@@ -64,13 +63,6 @@ Tensor tensor_argument(const Arguments& a, int i, const char* name) {
     fail_type(a.fn, "(): argument '", name, "' must be Tensor, not ", Py_TYPE(x)->tp_name);
   return borrow(x);
 }
-Tensor fresh_like(const Arguments& a, const Tensor& x) {
-  DType d = a.dtype_or(x.dtype());
-  bool keep = a.memory_format.value_or(MemoryFormat::preserve) == MemoryFormat::preserve;
-  if (keep && !x.is_contiguous())
-    return empty_strided(x.sizes(), kept_strides(x), d, a.device_or(x.device()));
-  return a.fresh(x.sizes(), d, a.device_or(x.device()));
-}
 
 PyObject* random_shape(const char* fn, bool normal, Args args, Py_ssize_t nargs, PyObject* names) {
   return guarded([&] {
@@ -96,7 +88,7 @@ PyObject* random_like(const char* fn, bool normal, Args args, Py_ssize_t nargs, 
   return guarded([&] {
     if (overriding)
       if (PyObject* made = overridden_by_name(fn, args, nargs, names)) return made;
-    Arguments a(fn, input_name, -1, like_options, args, nargs, names);
+    Arguments a(fn, only_input, -1, random_like_options, args, nargs, names);
     Tensor x = tensor_argument(a, 0, "input");
     need_inexact(fn, a.dtype_or(x.dtype()));
     Tensor t = fresh_like(a, x);
@@ -145,7 +137,7 @@ PyObject* randint_like(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) 
     static constexpr const char* three[] = {"input", "low", "high"};
     bool has_low = nargs >= 3 || named(names, "low") || (nargs == 2 && named(names, "high"));
     Arguments a("randint_like", has_low ? std::span<const char* const>(three) : two, -1,
-                like_options, args, nargs, names);
+                random_like_options, args, nargs, names);
     Tensor x = tensor_argument(a, 0, "input");
     int64_t low = has_low ? a.integer_or(1, "low", 0) : 0,
             high = a.integer(has_low ? 2 : 1, "high");

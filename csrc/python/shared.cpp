@@ -20,7 +20,7 @@ Tensor over_bytes(Storage* s) {
   return bytes;
 }
 
-Tensor tensor_argument(PyObject* o, const char* op) {
+Tensor tensor_with_elements(PyObject* o, const char* op) {
   if (!is_tensor(o)) fail_type(op, ": expected a Tensor; got ", Py_TYPE(o)->tp_name);
   Tensor t = borrow(o);
   require_elements(t, op);
@@ -28,14 +28,14 @@ Tensor tensor_argument(PyObject* o, const char* op) {
 }
 
 Storage* shared_argument(PyObject* o, const char* op) {
-  Tensor t = tensor_argument(o, op);
+  Tensor t = tensor_with_elements(o, op);
   require(is_shared(t->storage), op, ": the tensor is not in shared memory");
   return t->storage;
 }
 
 PyObject* is_shared_(PyObject*, PyObject* o) {
   return guarded(
-      [&] { return PyBool_FromLong(is_shared(tensor_argument(o, "is_shared")->storage)); });
+      [&] { return PyBool_FromLong(is_shared(tensor_with_elements(o, "is_shared")->storage)); });
 }
 
 PyObject* share(PyObject*, PyObject* args) {
@@ -44,7 +44,7 @@ PyObject* share(PyObject*, PyObject* args) {
     const char* name;
     unsigned long long keeper;
     if (!PyArg_ParseTuple(args, "OsK", &o, &name, &keeper)) throw PythonError();
-    Tensor t = tensor_argument(o, "share_memory_");
+    Tensor t = tensor_with_elements(o, "share_memory_");
     require(!t.is_meta(), "share_memory_: a meta tensor has no memory");
     settle_before_write(t);
     Storage* from = t->storage;

@@ -17,8 +17,6 @@ namespace clew::python {
 
 namespace {
 
-TensorObj* obj(PyObject* o) { return reinterpret_cast<TensorObj*>(o); }
-
 // The one optional argument of a method, by position or by `keyword`; null when absent.
 PyObject* optional_argument(const char* method, const char* keyword, PyObject* const* args,
                             Py_ssize_t nargs, PyObject* names) {

@@ -18,7 +18,6 @@ namespace clew::python {
 
 namespace {
 
-TensorObj* obj(PyObject* o) { return reinterpret_cast<TensorObj*>(o); }
 PyObject* py(TensorObj* o) { return reinterpret_cast<PyObject*>(o); }
 
 void tensor_dealloc(PyObject* o) { free_tensor_obj(obj(o)); }

@@ -19,9 +19,6 @@ struct Row {
 };
 static_assert(sizeof(Row) == 56);
 
-Ref text(std::string_view s) {
-  return Ref(checked(PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()))));
-}
 void append(PyObject* list, Ref item) {
   if (PyList_Append(list, item.get()) < 0) throw PythonError();
 }
@@ -217,10 +214,10 @@ PyObject* begin_named(PyObject* name, TraceKind kind) {
   });
 }
 // A range of record_function.
-PyObject* begin(PyObject*, PyObject* name) { return begin_named(name, TraceKind::range); }
+PyObject* trace_begin(PyObject*, PyObject* name) { return begin_named(name, TraceKind::range); }
 // Work that is written in Python.
 PyObject* begin_call(PyObject*, PyObject* name) { return begin_named(name, TraceKind::call); }
-PyObject* end(PyObject*, PyObject* handle) {
+PyObject* trace_end(PyObject*, PyObject* handle) {
   return guarded([&]() -> PyObject* {
     if (handle == Py_None) Py_RETURN_NONE;
     uint64_t packed = PyLong_AsUnsignedLongLong(handle);
@@ -239,19 +236,19 @@ PyObject* abandon(PyObject*, PyObject*) {
 }
 PyObject* running(PyObject*, PyObject*) { return PyBool_FromLong(tracer.running()); }
 
-PyMethodDef functions[] = {{"_trace_start", start, METH_VARARGS, nullptr},
-                           {"_trace_stop", stop, METH_NOARGS, nullptr},
-                           {"_trace_begin", begin, METH_O, nullptr},
-                           {"_trace_begin_call", begin_call, METH_O, nullptr},
-                           {"_trace_end", end, METH_O, nullptr},
-                           {"_trace_running", running, METH_NOARGS, nullptr},
-                           {"_trace_abandon", abandon, METH_NOARGS, nullptr},
-                           {}};
+PyMethodDef trace_functions[] = {{"_trace_start", start, METH_VARARGS, nullptr},
+                                 {"_trace_stop", stop, METH_NOARGS, nullptr},
+                                 {"_trace_begin", trace_begin, METH_O, nullptr},
+                                 {"_trace_begin_call", begin_call, METH_O, nullptr},
+                                 {"_trace_end", trace_end, METH_O, nullptr},
+                                 {"_trace_running", running, METH_NOARGS, nullptr},
+                                 {"_trace_abandon", abandon, METH_NOARGS, nullptr},
+                                 {}};
 
 }  // namespace
 
 void add_trace(PyObject* module) {
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, trace_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

@@ -83,38 +83,38 @@ PyObject* dtype_objects[num_dtypes];
 PyObject* device_objects[2];
 
 const AbsentDType* absent_dtype(PyObject* o) { return reinterpret_cast<DTypeObj*>(o)->absent; }
-DType of(PyObject* o) {
+DType dtype_in(PyObject* o) {
   if (const AbsentDType* absent = absent_dtype(o))
     fail(ErrorKind::NotImplemented, "dtype: clew has no tensors of ", absent->name,
          "; only its name is known");
   return reinterpret_cast<DTypeObj*>(o)->dtype;
 }
 const char* dtype_name_of(PyObject* o) {
-  return absent_dtype(o) ? absent_dtype(o)->name : name(of(o));
+  return absent_dtype(o) ? absent_dtype(o)->name : name(dtype_in(o));
 }
 
 PyObject* dtype_repr(PyObject* o) { return PyUnicode_FromFormat("clew.%s", dtype_name_of(o)); }
 PyObject* dtype_reduce(PyObject* o, PyObject*) { return PyUnicode_FromString(dtype_name_of(o)); }
 PyObject* dtype_is_floating(PyObject* o, void*) {
-  return PyBool_FromLong(absent_dtype(o) ? absent_dtype(o)->floating : is_floating(of(o)));
+  return PyBool_FromLong(absent_dtype(o) ? absent_dtype(o)->floating : is_floating(dtype_in(o)));
 }
 PyObject* dtype_is_complex(PyObject* o, void*) {
-  return PyBool_FromLong(absent_dtype(o) ? absent_dtype(o)->complex : is_complex(of(o)));
+  return PyBool_FromLong(absent_dtype(o) ? absent_dtype(o)->complex : is_complex(dtype_in(o)));
 }
 PyObject* dtype_is_signed(PyObject* o, void*) {
   if (absent_dtype(o)) return PyBool_FromLong(absent_dtype(o)->is_signed);
-  return PyBool_FromLong(!is_unsigned(of(o)) && of(o) != DType::Bool &&
-                         of(o) != DType::Float8E8M0FNU);
+  return PyBool_FromLong(!is_unsigned(dtype_in(o)) && dtype_in(o) != DType::Bool &&
+                         dtype_in(o) != DType::Float8E8M0FNU);
 }
 PyObject* dtype_itemsize(PyObject* o, void*) {
-  return PyLong_FromSize_t(absent_dtype(o) ? absent_dtype(o)->itemsize : itemsize(of(o)));
+  return PyLong_FromSize_t(absent_dtype(o) ? absent_dtype(o)->itemsize : itemsize(dtype_in(o)));
 }
 PyObject* dtype_name(PyObject* o, void*) { return PyUnicode_FromString(dtype_name_of(o)); }
 PyObject* dtype_to_complex(PyObject* o, PyObject*) {
-  return guarded([&] { return dtype_object(complex_of(of(o))); });
+  return guarded([&] { return dtype_object(complex_of(dtype_in(o))); });
 }
 PyObject* dtype_to_real(PyObject* o, PyObject*) {
-  return guarded([&] { return dtype_object(real_of(of(o))); });
+  return guarded([&] { return dtype_object(real_of(dtype_in(o))); });
 }
 
 PyGetSetDef dtype_getset[] = {
@@ -409,7 +409,7 @@ bool is_dtype(PyObject* o) {
          o == reinterpret_cast<PyObject*>(&PyComplex_Type);
 }
 DType dtype_from(PyObject* o) {
-  if (Py_TYPE(o) == dtype_type) return of(o);
+  if (Py_TYPE(o) == dtype_type) return dtype_in(o);
   if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::Float64;
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::Int64;
   if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::Bool;

@@ -182,7 +182,7 @@ PyObject* reaches_others(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {
+PyMethodDef vmap_functions[] = {
     {"_vmap_enter", enter, METH_VARARGS, nullptr},
     {"_vmap_exit", leave, METH_NOARGS, nullptr},
     {"_vmap_depth", depth, METH_NOARGS, nullptr},
@@ -202,7 +202,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void add_vmap(PyObject* module) {
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, vmap_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

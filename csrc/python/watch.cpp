@@ -68,17 +68,17 @@ PyObject* set_intercept(PyObject*, PyObject* bits) {
   });
 }
 
-PyMethodDef functions[] = {{"_set_intercept", set_intercept, METH_O, nullptr},
-                           {"_observe", set_observer, METH_VARARGS, nullptr},
-                           {"_observe_closely", set_closely, METH_NOARGS, nullptr},
-                           {"_watch", set_watch, METH_VARARGS, nullptr},
-                           {"_set_anomaly", set_anomaly, METH_O, nullptr},
-                           {}};
+PyMethodDef watch_functions[] = {{"_set_intercept", set_intercept, METH_O, nullptr},
+                                 {"_observe", set_observer, METH_VARARGS, nullptr},
+                                 {"_observe_closely", set_closely, METH_NOARGS, nullptr},
+                                 {"_watch", set_watch, METH_VARARGS, nullptr},
+                                 {"_set_anomaly", set_anomaly, METH_O, nullptr},
+                                 {}};
 
 }  // namespace
 
 void add_watch(PyObject* module) {
-  if (PyModule_AddFunctions(module, functions) < 0) throw PythonError();
+  if (PyModule_AddFunctions(module, watch_functions) < 0) throw PythonError();
 }
 
 }  // namespace clew::python

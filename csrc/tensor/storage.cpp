@@ -22,7 +22,7 @@ namespace {
 
 Allocator& allocator() { return the_allocator; }
 
-int class_of(size_t nbytes) {
+int size_class_of(size_t nbytes) {
   size_t n = nbytes < 64 ? 64 : nbytes;
   int log = 63 - __builtin_clzll(n);
   size_t quarter = size_t{1} << (log - 2);
@@ -143,7 +143,7 @@ Storage* Storage::allocate(size_t nbytes, NewBytes what) {
     s = allocate_rarely(a, nbytes, what);
     if (!s->data) return s;
   } else {
-    const int c = class_of(nbytes);
+    const int c = size_class_of(nbytes);
     if (a.with_block[c]) [[likely]] {
       s = again(a.with_block[c]);
       a.stats.cached_bytes -= class_bytes(c);

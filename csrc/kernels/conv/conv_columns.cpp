@@ -11,10 +11,10 @@ namespace clew::kernels {
 namespace {
 
 // The output columns [begin, end) of one row whose input column lies inside the image.
-struct Span {
+struct ColumnSpan {
   int64_t begin, end;
 };
-Span inside(int64_t offset, int64_t stride, int64_t in, int64_t out) {
+ColumnSpan inside(int64_t offset, int64_t stride, int64_t in, int64_t out) {
   const int64_t begin = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
   const int64_t end = offset >= in ? 0 : (in - 1 - offset) / stride + 1;
   return {std::min(begin, out), std::max(std::min(begin, out), std::min(end, out))};
@@ -62,7 +62,7 @@ void to_columns(const ConvShape& s, int64_t channels, const T* x, T* columns, in
                  std::fill_n(to, width, T{});
                  return;
                }
-               const Span span = inside(offset, step, s.in[2], width);
+               const ColumnSpan span = inside(offset, step, s.in[2], width);
                std::fill_n(to, span.begin, T{});
                const T* from = x + line;
                if (step == 1) {
@@ -86,7 +86,7 @@ void to_image(const ConvShape& s, int64_t channels, const T* columns, int64_t st
              [&](int64_t row, int64_t r, int64_t line, int64_t offset) {
                if (line < 0) return;
                const T* from = columns + row * stride + (r - row_begin) * width;
-               const Span span = inside(offset, step, s.in[2], width);
+               const ColumnSpan span = inside(offset, step, s.in[2], width);
                T* to = x + line + offset;
                if constexpr (std::is_integral_v<T>) {
                  for (int64_t i = span.begin; i < span.end; ++i) {

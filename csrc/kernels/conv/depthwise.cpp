@@ -26,7 +26,7 @@ const Loops& loops() {
 
 // One output plane for each input plane (images of unit stride: oneDNN is faster at picking their
 // columns apart); rows long enough to fill half of a vector; padded planes that a cache holds.
-bool suits(const ConvShape& s) {
+bool suits_depthwise(const ConvShape& s) {
   if (s.dtype != DType::Float32 || s.last) return false;
   if (s.groups == 1 || s.groups != s.ci || s.groups != s.co || s.n == 0) return false;
   if (s.in_points() == 0 || s.out_points() == 0 || s.kernel_points() == 0) return false;
@@ -74,28 +74,28 @@ bool map(const ConvShape& s, const void* x, const void* w, const void* bias, voi
 
 bool runs_along_rows(ConvShape s) {
   s.dtype = DType::Float32;
-  return suits(s);
+  return suits_depthwise(s);
 }
 
 bool depthwise_forward(const ConvShape& s, const void* x, const void* w, const void* bias,
                        void* y) {
-  return suits(s) && map(s, x, w, bias, y, false);
+  return suits_depthwise(s) && map(s, x, w, bias, y, false);
 }
 
 bool depthwise_input(const ConvShape& s, const void* y, const void* w, const void* bias, void* x) {
-  if (!suits(s)) return false;
+  if (!suits_depthwise(s)) return false;
   ConvShape t = s;
   for (int d = 0; d < 3; ++d) {
     t.pad[d] = (s.kernel[d] - 1) * s.dilation[d] - s.pad[d];
     if (s.stride[d] != 1 || t.pad[d] < 0) return false;
     std::swap(t.in[d], t.out[d]);
   }
-  return suits(t) && map(t, y, w, bias, x, true);
+  return suits_depthwise(t) && map(t, y, w, bias, x, true);
 }
 
 bool depthwise_weight(const ConvShape& s, const void* y, const void* x, void* w) {
-  return suits(s) && loops().weight(s, static_cast<const float*>(y), static_cast<const float*>(x),
-                                    static_cast<float*>(w));
+  return suits_depthwise(s) && loops().weight(s, static_cast<const float*>(y),
+                                              static_cast<const float*>(x), static_cast<float*>(w));
 }
 
 }  // namespace clew::kernels

@@ -22,7 +22,7 @@ Map map() {
 // oneDNN vectorizes over output channels and copies data into that order. Direct loops are faster
 // when channels do not fill a vector or the work is small (measured; unit stride only: a larger
 // stride must first separate columns here). A kernel of one point is a plain matrix product.
-bool suits(const ConvShape& s) {
+bool suits_direct(const ConvShape& s) {
   if (s.dtype != DType::Float32 || s.nd > 2 || s.last || s.groups != 1 || s.n == 0) return false;
   if (s.in_points() == 0 || s.out_points() == 0 || s.ci * s.co * s.kernel_points() == 0)
     return false;
@@ -41,8 +41,8 @@ bool suits(const ConvShape& s) {
 }  // namespace
 
 bool direct_forward(const ConvShape& s, const void* x, const void* w, const void* bias, void* y) {
-  return suits(s) && map()(s, static_cast<const float*>(x), static_cast<const float*>(w),
-                           static_cast<const float*>(bias), static_cast<float*>(y));
+  return suits_direct(s) && map()(s, static_cast<const float*>(x), static_cast<const float*>(w),
+                                  static_cast<const float*>(bias), static_cast<float*>(y));
 }
 
 // With unit stride the map from y to x is a convolution of y, with the taps in reverse order.
@@ -54,7 +54,7 @@ bool direct_input(const ConvShape& s, const void* y, const void* w, const void* 
     std::swap(t.in[d], t.out[d]);
   }
   std::swap(t.ci, t.co);
-  if (!suits(t)) return false;
+  if (!suits_direct(t)) return false;
   const int64_t taps = s.kernel_points();
   const auto* from = static_cast<const float*>(w);
   std::vector<float> turned(static_cast<size_t>(s.ci * s.co * taps));

@@ -18,7 +18,7 @@ constexpr int max_operands = 8;
 
 // The dims that are left after size-1 dims are gone and neighbours are merged; [0] is the
 // innermost.
-struct Walk {
+struct LoopWalk {
   int ndim = 0;
   int count = 0;
   int64_t sizes[max_dims];
@@ -119,7 +119,7 @@ DType bytes_of(size_t item) {
 }
 
 // Goes over dims 0 and 1 in tiles, for which the inputs that cross the rows are turned first.
-void run_crossed(Loop loop, const Walk& w, char* const* data, const size_t* items,
+void run_crossed(Loop loop, const LoopWalk& w, char* const* data, const size_t* items,
                  const Scalar* params) {
   constexpr int64_t most_rows = 64, most_columns = 512;
   const int64_t across = (w.sizes[0] + most_columns - 1) / most_columns;
@@ -175,7 +175,7 @@ constexpr int64_t stretch_elements = int64_t{1} << 22;
 
 // The number of operands is known when this is compiled, so that a step costs as many additions.
 template <int count>
-void run_range(Loop loop, const Walk& w, char* const* data, int64_t begin, int64_t end,
+void run_range(Loop loop, const LoopWalk& w, char* const* data, int64_t begin, int64_t end,
                const Scalar* params) {
   const int64_t length = w.sizes[0], rows = w.ndim > 1 ? w.sizes[1] : 1;
   int64_t index[max_dims];
@@ -235,7 +235,7 @@ RunRange run_range_of(int count) {
 void run_loop(Loop loop, int count, char* const* data, const int64_t* const* strides,
               const size_t* itemsizes, const int64_t* sizes, int ndim, const Scalar* params) {
   if (count > max_operands || ndim > max_dims) fail_internal("run_loop: too many operands or dims");
-  Walk w;
+  LoopWalk w;
   w.count = count;
   int64_t numel = 1;
   for (int d = ndim - 1; d >= 0; --d) {
@@ -273,7 +273,7 @@ void run_loop(Loop loop, int count, char* const* data, const int64_t* const* str
   if (numel >= grain_default && grain == grain_default && w.ndim > 1 && w.find_crossed(itemsizes))
     return run_crossed(loop, w, data, itemsizes, params);
   const RunRange run_range = run_range_of(count);
-  auto run = [&](const Walk& walk, char* const* at, int64_t elements) {
+  auto run = [&](const LoopWalk& walk, char* const* at, int64_t elements) {
     parallel_for(elements, grain, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; b += stretch_elements) {
         stop_point();
@@ -283,7 +283,7 @@ void run_loop(Loop loop, int count, char* const* data, const int64_t* const* str
   };
   const int64_t piece = turned && w.ndim < max_dims ? w.piece() : 0;
   if (piece == 0 || w.sizes[0] < 2 * piece) return run(w, data, numel);
-  Walk last = w;
+  LoopWalk last = w;
   last.sizes[0] = w.sizes[0] % piece;
   w.sizes[0] -= last.sizes[0];
   const int64_t rest = numel / (w.sizes[0] + last.sizes[0]) * last.sizes[0];

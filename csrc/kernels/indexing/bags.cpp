@@ -14,7 +14,7 @@ CLEW_IN_EACH_SET(extern const BagLoops bag_loops;)
 
 namespace {
 
-const BagLoops& loops = CLEW_CHOSEN(bag_loops);
+const BagLoops& weighted = CLEW_CHOSEN(bag_loops);
 
 using Sums = TypeList<f16, bf16, float, double>;
 
@@ -61,9 +61,9 @@ void bag_sums(const NdView& out, const NdView& table, const Bags& bags) {
               const BagRows<T> some{
                   out.ptr<T>() + b * width, from, width, bags.indices + k, each, count, share};
               if constexpr (sizeof(T) == sizeof(float))
-                loops.sum_floats(some);
+                weighted.sum_floats(some);
               else
-                loops.sum_doubles(some);
+                weighted.sum_doubles(some);
               continue;
             }
             if constexpr (is_half_v<T>) {
@@ -75,7 +75,7 @@ void bag_sums(const NdView& out, const NdView& table, const Bags& bags) {
                 std::fill_n(sums, n, 0.0f);
                 for (int64_t k = bags.offsets[b]; k < bags.offsets[b + 1]; ++k) {
                   convert(widen, row, from + bags.indices[k] * width + j, n);
-                  loops.add_floats(sums, row, factors.of_row(k), n);
+                  weighted.add_floats(sums, row, factors.of_row(k), n);
                 }
                 for (int64_t i = 0; i < n; ++i) sums[i] *= share;
                 convert(narrow, out.ptr<T>() + b * width + j, sums, n);
@@ -106,9 +106,9 @@ void bag_spread(const NdView& table, const NdView& grad, const Bags& bags) {
           if (row < low || row >= high) continue;
           const T factor = share * factors.of_row(k);
           if constexpr (sizeof(T) == sizeof(float))
-            loops.add_floats(to + row * width, from + b * width, factor, width);
+            weighted.add_floats(to + row * width, from + b * width, factor, width);
           else
-            loops.add_doubles(to + row * width, from + b * width, factor, width);
+            weighted.add_doubles(to + row * width, from + b * width, factor, width);
         }
       }
     });

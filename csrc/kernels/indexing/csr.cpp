@@ -18,7 +18,7 @@ CLEW_IN_EACH_SET(extern const CsrLoops csr_loops;)
 
 namespace {
 
-const CsrLoops& loops = CLEW_CHOSEN(csr_loops);
+const CsrLoops& rows = CLEW_CHOSEN(csr_loops);
 
 using IndexTypes = TypeList<int32_t, int64_t>;
 
@@ -71,20 +71,20 @@ template <class T, class I> struct LoopsOf {
   static constexpr auto dots = any_dots<T, I>;
 };
 template <> struct LoopsOf<float, int32_t> {
-  static int64_t product(const CsrRows<float, int32_t>& c) { return loops.product_f32_i32(c); }
-  static int64_t dots(const CsrRows<float, int32_t>& c) { return loops.dots_f32_i32(c); }
+  static int64_t product(const CsrRows<float, int32_t>& c) { return rows.product_f32_i32(c); }
+  static int64_t dots(const CsrRows<float, int32_t>& c) { return rows.dots_f32_i32(c); }
 };
 template <> struct LoopsOf<float, int64_t> {
-  static int64_t product(const CsrRows<float, int64_t>& c) { return loops.product_f32_i64(c); }
-  static int64_t dots(const CsrRows<float, int64_t>& c) { return loops.dots_f32_i64(c); }
+  static int64_t product(const CsrRows<float, int64_t>& c) { return rows.product_f32_i64(c); }
+  static int64_t dots(const CsrRows<float, int64_t>& c) { return rows.dots_f32_i64(c); }
 };
 template <> struct LoopsOf<double, int32_t> {
-  static int64_t product(const CsrRows<double, int32_t>& c) { return loops.product_f64_i32(c); }
-  static int64_t dots(const CsrRows<double, int32_t>& c) { return loops.dots_f64_i32(c); }
+  static int64_t product(const CsrRows<double, int32_t>& c) { return rows.product_f64_i32(c); }
+  static int64_t dots(const CsrRows<double, int32_t>& c) { return rows.dots_f64_i32(c); }
 };
 template <> struct LoopsOf<double, int64_t> {
-  static int64_t product(const CsrRows<double, int64_t>& c) { return loops.product_f64_i64(c); }
-  static int64_t dots(const CsrRows<double, int64_t>& c) { return loops.dots_f64_i64(c); }
+  static int64_t product(const CsrRows<double, int64_t>& c) { return rows.product_f64_i64(c); }
+  static int64_t dots(const CsrRows<double, int64_t>& c) { return rows.dots_f64_i64(c); }
 };
 
 // Rows that are worth a piece of their own.

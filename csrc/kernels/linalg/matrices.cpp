@@ -25,12 +25,12 @@ CLEW_IN_EACH_SET(extern const MatrixLoops<float> matrices_float;
 
 namespace {
 
-template <class T> const MatrixLoops<T>& loops() {
+template <class T> const MatrixLoops<T>& matrix_loops() {
   return of_type<T>(CLEW_CHOSEN(matrices_float), CLEW_CHOSEN(matrices_double),
                     CLEW_CHOSEN(matrices_c64), CLEW_CHOSEN(matrices_c128));
 }
 
-LocalScratch matrix_scratch, second_scratch, pivot_scratch, room_scratch;
+LocalScratch matrix_scratch, second_scratch, pivot_scratch, reflections_room;
 
 template <class T> T conjugate_of(T x) {
   if constexpr (is_complex_v<T>)
@@ -84,7 +84,7 @@ template <class T> T nan_of() { return T(std::numeric_limits<Real<T>>::quiet_NaN
 
 // The factors of one square matrix: in rows when small, else in columns.
 template <class T> int factor(const Stack<T>& a, int64_t i, T* lu, int32_t* pivots) {
-  if (small(a)) return loops<T>().lu(a.n, in_rows(a, i, second_scratch), lu, pivots);
+  if (small(a)) return matrix_loops<T>().lu(a.n, in_rows(a, i, second_scratch), lu, pivots);
   load_columns(a, i, lu);
   return lapack::getrf(a.n, a.n, lu, pivots);
 }
@@ -97,7 +97,7 @@ template <class T> void exchange(int64_t n, int64_t k, const int32_t* pivots, bo
 }
 // X of A X = B from those factors; x (n, k) in rows holds B.
 template <class T> void solve_with(int64_t n, int64_t k, const T* lu, const int32_t* pivots, T* x) {
-  if (n <= small_matrix) return loops<T>().lu_solve(n, k, lu, pivots, x);
+  if (n <= small_matrix) return matrix_loops<T>().lu_solve(n, k, lu, pivots, x);
   // Of x BLAS sees the transposed matrix: X^T U^T L^T = (P^T B)^T.
   exchange(n, k, pivots, false, x);
   lapack::trsm(false, 'T', true, k, n, lu, x);
@@ -112,7 +112,7 @@ void lu_factor(Range of, const Stack<T>& a, T* lu, int32_t* pivots, int32_t* inf
   for (int64_t i = of.begin; i < of.end; ++i) {
     if (small(a)) {
       T* made = matrix_scratch.of<T>(size);
-      info[i] = loops<T>().lu(a.n, in_rows(a, i, second_scratch), made, pivots + i * k);
+      info[i] = matrix_loops<T>().lu(a.n, in_rows(a, i, second_scratch), made, pivots + i * k);
       transpose(made, a.n, a.n, lu + i * size);
       continue;
     }
@@ -163,7 +163,7 @@ template <class T, class F> bool for_pivots(const Stack<T>& a, int64_t i, F&& f)
   T* lu = matrix_scratch.of<T>(n * n);
   int32_t* pivots = pivot_scratch.of<int32_t>(n);
   if (small(a)) {
-    loops<T>().lu(n, in_rows(a, i, second_scratch), lu, pivots);
+    matrix_loops<T>().lu(n, in_rows(a, i, second_scratch), lu, pivots);
   } else {
     load_columns(a, i, lu);
     lapack::getrf(n, n, lu, pivots);
@@ -209,7 +209,8 @@ template <class T>
 bool solve_narrow(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t row,
                   int64_t column, T* x) {
   if (is_complex_v<T> || n < narrow_rows || k > narrow_columns) return false;
-  loops<T>().narrow(upper, unit, n, k, a, row, column, x, second_scratch.of<T>(narrow_columns * n));
+  matrix_loops<T>().narrow(upper, unit, n, k, a, row, column, x,
+                           second_scratch.of<T>(narrow_columns * n));
   return true;
 }
 
@@ -226,9 +227,9 @@ void lu_solve(Range of, const Stack<T>& lu, const int32_t* pivots, bool adjoint,
     auto part = [&](bool upper) {
       if (n <= small_triangle) {
         if (adjoint)
-          loops<T>().triangular(!upper, !upper, true, n, k, lu[i], column, row, to);
+          matrix_loops<T>().triangular(!upper, !upper, true, n, k, lu[i], column, row, to);
         else
-          loops<T>().triangular(upper, !upper, false, n, k, lu[i], row, column, to);
+          matrix_loops<T>().triangular(upper, !upper, false, n, k, lu[i], row, column, to);
         return;
       }
       if (solve_narrow(upper != adjoint, !upper, n, k, lu[i], adjoint ? column : row,
@@ -278,7 +279,7 @@ void cholesky(Range of, const Stack<T>& a, bool upper, T* factor, int32_t* info)
         for (int64_t c = 0; c < n * n; ++c) made[c] = conjugate_of(rows[c]);
         rows = made;
       }
-      info[i] = loops<T>().cholesky(n, rows, to);
+      info[i] = matrix_loops<T>().cholesky(n, rows, to);
       if (upper) {
         T* made = matrix_scratch.of<T>(n * n);
         transpose(to, n, n, made);
@@ -313,9 +314,9 @@ void solve_triangle(const Stack<T>& a, int64_t i, bool upper, bool unit, bool ad
   if (zero || n <= small_triangle) {
     // Division by a zero on the diagonal gives infinities and nan here; BLAS promises nothing.
     if (adjoint)
-      loops<T>().triangular(!upper, unit, true, n, k, a[i], column, row, x);
+      matrix_loops<T>().triangular(!upper, unit, true, n, k, a[i], column, row, x);
     else
-      loops<T>().triangular(upper, unit, false, n, k, a[i], row, column, x);
+      matrix_loops<T>().triangular(upper, unit, false, n, k, a[i], row, column, x);
     return;
   }
   if (solve_narrow(upper != adjoint, unit, n, k, a[i], adjoint ? column : row,
@@ -355,7 +356,7 @@ template <class T> bool few(int64_t m, int64_t n) {
   return !is_complex_v<T> && std::max(m, n) <= small_reflections;
 }
 double* room_for(int64_t lines, int64_t length) {
-  return room_scratch.of<double>(room_of_lines(lines, length));
+  return reflections_room.of<double>(room_of_lines(lines, length));
 }
 template <class T> int geqrf(int64_t m, int64_t n, T* a, T* tau) {
   if constexpr (is_complex_v<T>) {
@@ -646,7 +647,8 @@ void least_squares(Range of, const Stack<T>& a, lapack::Driver driver, double rc
 }
 
 void trim_matrix_scratch() {
-  for (const LocalScratch* s : {&matrix_scratch, &second_scratch, &pivot_scratch, &room_scratch})
+  for (const LocalScratch* s :
+       {&matrix_scratch, &second_scratch, &pivot_scratch, &reflections_room})
     s->trim(1);
   lapack::trim_scratch();
   trim_spectra_scratch();

@@ -21,9 +21,9 @@ CLEW_IN_EACH_SET(extern const ReflectionLoops<float> reflections_float;
 
 namespace {
 
-LocalScratch room_scratch;
+LocalScratch blocks_room;
 
-template <class T> const ReflectionLoops<T>& loops() {
+template <class T> const ReflectionLoops<T>& reflection_loops() {
   if constexpr (sizeof(T) == 4)
     return CLEW_CHOSEN(reflections_float);
   else
@@ -69,7 +69,7 @@ template <class T> struct Room {
 
   Room(int64_t rows, int64_t width) : step(line_of(rows) + line_multiple) {
     const int64_t square = block * block, across = block * std::max(width, block);
-    T* at = room_scratch.of<T>(block * step + 2 * square + 2 * across);
+    T* at = blocks_room.of<T>(block * step + 2 * square + 2 * across);
     y = {at, 1, step};
     t = {at + block * step, 1, block};
     small = {t.at + square, 1, block};
@@ -132,7 +132,7 @@ void factor_part(const Room<T>& room, int64_t rows, int64_t from, int64_t to, Se
       std::copy_n(&a(0, j), rows, lines + j * room.step);
       std::fill_n(lines + j * room.step + rows, w - rows, T(0));
     }
-    loops<T>().panel(b, w, lines, room.step, r, tau + from);
+    reflection_loops<T>().panel(b, w, lines, room.step, r, tau + from);
     for (int64_t j = 0; j < b; ++j) {
       std::copy_n(lines + j * room.step, rows, &a(0, j));
       std::copy_n(r + j * b, j + 1, &a(0, j));
@@ -215,14 +215,14 @@ void reflect_in_blocks(bool left, bool adjoint, int64_t m, int64_t n, int64_t k,
       for (int64_t i = 0; i < rows; ++i) lines[j * w + i] = at(i, j);
       std::fill_n(lines + j * w + rows, w - rows, T(0));
     }
-    loops<T>().apply(forward, b, w, room.y.at, room.step, tau + s, width, lines, w);
+    reflection_loops<T>().apply(forward, b, w, room.y.at, room.step, tau + s, width, lines, w);
     for (int64_t j = 0; j < width; ++j) {
       for (int64_t i = 0; i < rows; ++i) at(i, j) = lines[j * w + i];
     }
   }
 }
 
-void trim_reflections_scratch() { room_scratch.trim(1); }
+void trim_reflections_scratch() { blocks_room.trim(1); }
 
 #define CLEW_INSTANTIATE(T)                                                                 \
   template void factor_in_blocks(int64_t, int64_t, T*, T*);                                 \

@@ -15,7 +15,7 @@ namespace clew::kernels {
 
 namespace {
 
-LocalScratch room_scratch;
+LocalScratch spectra_room;
 
 // The vectors of P's reflections, which stand in rows of a from column `first` on, as columns.
 template <class T>
@@ -35,7 +35,7 @@ template <class T> bool of_usual_size(const T* x, int64_t n) {
 }
 
 template <class T> int large_eigh(int64_t n, T* a, T* values, T* vectors) {
-  T *beside = room_scratch.of<T>(2 * n), *tau = beside + n;
+  T *beside = spectra_room.of<T>(2 * n), *tau = beside + n;
   if (const int info = lapack::sytrd(n, a, values, beside, tau)) return info;
   if (const int info = lapack::stedc(n, values, beside, vectors)) return info;
   reflect_in_blocks(true, false, n - 1, n, n - 1, a + 1, n, tau, vectors + 1, n);
@@ -45,7 +45,7 @@ template <class T> int large_eigh(int64_t n, T* a, T* values, T* vectors) {
 template <class T> int large_svd(bool full, int64_t m, int64_t n, T* a, T* s, T* u, T* vt) {
   const int64_t k = std::min(m, n), columns = full ? m : k, rows = full ? n : k;
   const bool upper = m >= n;
-  T *beside = room_scratch.of<T>(3 * k + k * n), *tauq = beside + k, *taup = tauq + k;
+  T *beside = spectra_room.of<T>(3 * k + k * n), *tauq = beside + k, *taup = tauq + k;
   T* turned = taup + k;
   if (const int info = lapack::gebrd(m, n, a, s, beside, tauq, taup)) return info;
   std::fill_n(u, m * columns, T(0));
@@ -62,7 +62,7 @@ template <class T> int large_svd(bool full, int64_t m, int64_t n, T* a, T* s, T*
 }
 
 void trim_spectra_scratch() {
-  room_scratch.trim(1);
+  spectra_room.trim(1);
   trim_reflections_scratch();
 }
 

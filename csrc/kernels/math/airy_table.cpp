@@ -12,7 +12,7 @@ namespace {
 // y'' = x y, solved by Taylor's series from one point to the next, starting where Ai is smallest.
 // In this direction Ai grows faster than the other solution, whose share in the start values
 // therefore becomes negligible.
-[[maybe_unused]] const bool filled = [] {
+[[maybe_unused]] const bool airy_filled = [] {
   long double value = 4.15688882891702439475e-20L, slope = -1.66918867683818095592e-19L;
   const long double h = -1.0L / airy_steps;
   for (int k = 2 * airy_end * airy_steps; k >= 0; --k) {

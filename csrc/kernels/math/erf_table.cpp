@@ -13,7 +13,7 @@ ErfPoint erfinv_points[erfinv_last + 1];
 
 namespace {
 
-[[maybe_unused]] const bool filled = [] {
+[[maybe_unused]] const bool erf_filled = [] {
   constexpr double peak = 1.1283791670955125739;  // 2 / sqrt(pi)
   for (int k = 0; k <= erf_last; ++k) {
     const double r = static_cast<double>(k) / erf_steps;

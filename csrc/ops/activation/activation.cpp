@@ -17,8 +17,6 @@ namespace table = kernels::table;
 
 namespace {
 
-constexpr Saves input_saved = {.always = in(0)};
-
 // The gradient op of an activation f: grad * f'(input). Its derivative with respect to grad is the
 // op itself; with respect to input it is grad * f''(input), where `second` gives f''.
 using Second = Tensor (*)(const Tensor& x);
@@ -28,7 +26,8 @@ template <const OpDef& self, Second second> void slope_vjp(Vjp& c) {
 }
 // The rule is named here, because GCC 14 does not instantiate it when it is passed as an argument.
 template <const OpDef& self, Second second>
-consteval OpDef slope_op(const char* signature, const char* doc, const kernels::LoopTable* loops) {
+consteval OpDef gradient_op(const char* signature, const char* doc,
+                            const kernels::LoopTable* loops) {
   return elementwise({.signature = signature,
                       .doc = doc,
                       .loops = loops,
@@ -45,7 +44,7 @@ template <const OpDef& backward> void by_input(Vjp& c) {
 extern const OpDef relu_backward_op;
 void relu_backward_vjp(Vjp& c) {
   if (c.needs(0)) c.set(0, apply(relu_backward_op, {c.grad(), c.in(1)}));
-  if (c.needs(1)) c.set(1, zero_block(c.sizes(1), c.dtype(1), c.grad().device()));
+  if (c.needs(1)) c.set(1, zeros_for(c, 1));
 }
 constexpr OpDef relu_backward_op = elementwise({
     .signature = "_relu_backward(Tensor grad, Tensor output) -> Tensor",
@@ -60,15 +59,6 @@ constexpr OpDef relu_op = unary_same<"relu", "The positive part of every element
                                      "clew.tensor([-1., 2.])", "tensor([0., 2.])">(
     {.loops = &table::relu, .saves = {.always = out(0)}, .vjp = relu_vjp});
 
-// F.x(input, inplace=False) of an op whose public form takes input alone.
-template <const OpDef& plain, Text name, Text shown> consteval OpDef functional() {
-  OpDef op = plain;
-  op.doc = functional_doc<plain, name, shown>;
-  op.sign(joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">);
-  op.inplace = true;
-  op.offer = Offer::function;
-  return op;
-}
 constexpr OpDef f_relu_op = functional<relu_op, "relu", "clew.relu(">();
 
 // --- gelu ---
@@ -82,9 +72,9 @@ Tensor gelu_second(const Tensor& x) {
   Tensor z = square(x);
   return exp(z * -0.5) * (2 - z) * root_1_over_2pi;
 }
-constexpr OpDef gelu_backward_op =
-    slope_op<gelu_backward_op, gelu_second>("_gelu_backward(Tensor grad, Tensor input) -> Tensor",
-                                            "grad * gelu'(input)", &table::gelu_backward);
+constexpr OpDef gelu_backward_op = gradient_op<gelu_backward_op, gelu_second>(
+    "_gelu_backward(Tensor grad, Tensor input) -> Tensor", "grad * gelu'(input)",
+    &table::gelu_backward);
 
 extern const OpDef gelu_tanh_backward_op;
 Tensor gelu_tanh_second(const Tensor& x) {
@@ -95,7 +85,7 @@ Tensor gelu_tanh_second(const Tensor& x) {
   Tensor ddu = x * (6 * gelu_cubic * root_2_over_pi);
   return sech2 * (du + 0.5 * x * ddu - x * t * square(du));
 }
-constexpr OpDef gelu_tanh_backward_op = slope_op<gelu_tanh_backward_op, gelu_tanh_second>(
+constexpr OpDef gelu_tanh_backward_op = gradient_op<gelu_tanh_backward_op, gelu_tanh_second>(
     "_gelu_tanh_backward(Tensor grad, Tensor input) -> Tensor", "grad * gelu'(input), tanh form",
     &table::gelu_tanh_backward);
 
@@ -150,9 +140,9 @@ Tensor silu_second(const Tensor& x) {
   Tensor s = sigmoid(x);
   return s * (1 - s) * (2 + x * (1 - 2 * s));
 }
-constexpr OpDef silu_backward_op =
-    slope_op<silu_backward_op, silu_second>("_silu_backward(Tensor grad, Tensor input) -> Tensor",
-                                            "grad * silu'(input)", &table::silu_backward);
+constexpr OpDef silu_backward_op = gradient_op<silu_backward_op, silu_second>(
+    "_silu_backward(Tensor grad, Tensor input) -> Tensor", "grad * silu'(input)",
+    &table::silu_backward);
 constexpr OpDef silu_alone_op =
     unary_same<"nn.functional.silu", "Every element times its logistic function.",
                "input / (1 + e ** -input)", "clew.tensor([0., 1.])", "tensor([0.0000, 0.7311])">(
@@ -168,9 +158,9 @@ Tensor mish_second(const Tensor& x) {
   Tensor ddt = dt * (1 - s - 2 * t * s);
   return 2 * dt + x * ddt;
 }
-constexpr OpDef mish_backward_op =
-    slope_op<mish_backward_op, mish_second>("_mish_backward(Tensor grad, Tensor input) -> Tensor",
-                                            "grad * mish'(input)", &table::mish_backward);
+constexpr OpDef mish_backward_op = gradient_op<mish_backward_op, mish_second>(
+    "_mish_backward(Tensor grad, Tensor input) -> Tensor", "grad * mish'(input)",
+    &table::mish_backward);
 constexpr OpDef mish_alone_op =
     unary_same<"nn.functional.mish", "Every element times the tanh of its softplus.",
                "input * tanh(log(1 + e ** input))", "clew.tensor([0., 1.])",
@@ -242,7 +232,7 @@ Tensor logsigmoid_second(const Tensor& x) {
   Tensor s = sigmoid(x);
   return s * (s - 1);
 }
-constexpr OpDef logsigmoid_backward_op = slope_op<logsigmoid_backward_op, logsigmoid_second>(
+constexpr OpDef logsigmoid_backward_op = gradient_op<logsigmoid_backward_op, logsigmoid_second>(
     "_logsigmoid_backward(Tensor grad, Tensor input) -> Tensor", "grad * sigmoid(-input)",
     &table::logsigmoid_backward);
 constexpr OpDef logsigmoid_op =
@@ -424,7 +414,7 @@ Tensor softplus(const Tensor& input, double beta, double threshold) {
   return apply(softplus_op, {input}, SoftplusAttrs{beta, threshold});
 }
 
-static constexpr const OpDef* all[] = {
+static constexpr const OpDef* activation_list[] = {
     &relu_backward_op,
     &relu_op,
     &f_relu_op,
@@ -452,6 +442,6 @@ static constexpr const OpDef* all[] = {
     &f_selu_op,
 };
 extern const OpList activation_ops;
-const OpList activation_ops = op_list(all);
+const OpList activation_ops = op_list(activation_list);
 
 }  // namespace clew

@@ -2,6 +2,7 @@
 // May include: graph/op.h, kernels/core/loop_tables.h, other families' headers.
 // Invariant: the halves are never copied: loops run over where they lie.
 #include "kernels/core/loop_tables.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/joining.h"
@@ -14,11 +15,6 @@
 namespace clew {
 
 namespace {
-
-struct DimAttrs {
-  int64_t dim = -1;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
 
 // The gradient of the gating half, grad * a * s * (1 - s) with s = sigmoid(b), in one pass.
 constexpr OpDef gate_slope_op =
@@ -108,11 +104,11 @@ tensor([1.])
     .flops = "5 * numel(result)",
 });
 
-constexpr const OpDef* listed[] = {&gate_slope_op, &gate_op, &glu_op};
+constexpr const OpDef* activation_gate_list[] = {&gate_slope_op, &gate_op, &glu_op};
 
 }  // namespace
 
 extern const OpList activation_gate_ops;
-const OpList activation_gate_ops = op_list(listed);
+const OpList activation_gate_ops = op_list(activation_gate_list);
 
 }  // namespace clew

@@ -18,10 +18,6 @@ namespace table = kernels::table;
 
 namespace {
 
-constexpr Saves input_saved = {.always = in(0)};
-
-void set_zero(Vjp& c, int i) { c.set(i, zero_block(c.sizes(i), c.dtype(i), c.grad().device())); }
-
 // grad * f'(input) of a function of straight lines: linear in grad, flat in input almost
 // everywhere.
 template <const OpDef& self, class Attrs> void line_vjp(Vjp& c) {
@@ -31,7 +27,7 @@ template <const OpDef& self, class Attrs> void line_vjp(Vjp& c) {
     else
       c.set(0, apply(self, {c.grad(), c.in(1)}, c.as<Attrs>()));
   }
-  if (c.needs(1)) set_zero(c, 1);
+  if (c.needs(1)) c.set(1, zeros_for(c, 1));
 }
 // The rule is named here, because GCC 14 does not instantiate it when it is passed as an argument.
 template <const OpDef& self, class Attrs>
@@ -219,14 +215,6 @@ tensor([0., 2., 6.])
 
 // --- hardsigmoid, hardswish ---
 
-template <const OpDef& plain, Text name, Text shown> consteval OpDef functional() {
-  OpDef op = plain;
-  op.doc = functional_doc<plain, name, shown>;
-  op.sign(joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">);
-  op.inplace = true;
-  return op;
-}
-
 extern const OpDef hardsigmoid_backward_op;
 constexpr OpDef hardsigmoid_backward_op = line_op<hardsigmoid_backward_op, void>(
     "_hardsigmoid_backward(Tensor grad, Tensor input) -> Tensor", &table::hardsigmoid_backward,
@@ -385,7 +373,7 @@ constexpr OpDef f_threshold_op = [] {
 
 }  // namespace
 
-static constexpr const OpDef* all[] = {
+static constexpr const OpDef* activation_hard_list[] = {
     &leaky_relu_backward_op,
     &leaky_relu_op,
     &prelu_plain_op,
@@ -408,6 +396,6 @@ static constexpr const OpDef* all[] = {
     renamed<hardshrink_op, "nn.functional.hardshrink">,
 };
 extern const OpList activation_hard_ops;
-const OpList activation_hard_ops = op_list(all);
+const OpList activation_hard_ops = op_list(activation_hard_list);
 
 }  // namespace clew

@@ -87,7 +87,7 @@ void masked_cpu(const Call& c, Tensors& outs) {
   apply_mask(outs[0], c.in[0], outs[1], a.scale, a.shift, a.dropped);
 }
 
-void backward_shape(const Call& c, OutSpecs& outs) {
+void mask_backward_shape(const Call& c, OutSpecs& outs) {
   require(c.in[1].dtype() == DType::Bool, "_dropout_backward: mask must be bool; got ", c.in[1]);
   require(c.in[0].is_floating(), "_dropout_backward: grad must be floating point; got ", c.in[0]);
   broadcast_strides(c.in[1].sizes(), c.in[1].strides(), c.in[0].sizes());
@@ -101,7 +101,7 @@ void backward_vjp(Vjp& c);
 constexpr OpDef dropout_backward_op = general({
     .signature = "_dropout_backward(Tensor input, Tensor mask, float scale) -> Tensor",
     .doc = "Gradient of dropout: input * mask * scale.",
-    .shape = backward_shape,
+    .shape = mask_backward_shape,
     .cpu = backward_cpu,
     .saves = {.always = in(1)},
     .vjp = backward_vjp,
@@ -252,7 +252,7 @@ template <void (*run)(const Call&, Tensors&)> void write_over(const Call& c) {
 
 // A form in nn.functional; `training` is its default, `sample` the sizes in its example.
 template <Text name, auto run, Text training, Text says, Text sample = "1, 2, 2, 1">
-consteval OpDef functional() {
+consteval OpDef functional_form() {
   return composite({
       .signature = joined<"nn.functional.", name, "(Tensor input, float p=0.5, bool training=",
                           training, ", bool inplace=False) -> Tensor">,
@@ -278,34 +278,34 @@ Example:
   });
 }
 constexpr OpDef dropout_op =
-    functional<"dropout", dropout_run, "True",
-               R"(Zeroes each element with probability p and scales the others by 1 / (1 - p).
+    functional_form<"dropout", dropout_run, "True",
+                    R"(Zeroes each element with probability p and scales the others by 1 / (1 - p).
 
 out[i] = input[i] * mask[i] / (1 - p),  mask[i] ~ Bernoulli(1 - p))">();
 constexpr OpDef alpha_dropout_op =
-    functional<"alpha_dropout", alpha_dropout_run, "False",
-               R"(Drops elements so that a SELU network keeps mean 0 and variance 1.
+    functional_form<"alpha_dropout", alpha_dropout_run, "False",
+                    R"(Drops elements so that a SELU network keeps mean 0 and variance 1.
 
 Dropped elements become the lower limit of SELU, then all are scaled and shifted.)">();
 constexpr OpDef feature_alpha_dropout_op =
-    functional<"feature_alpha_dropout", feature_alpha_dropout_run, "False",
-               R"(Alpha dropout of whole channels: input[n, c] is kept or dropped as one.
+    functional_form<"feature_alpha_dropout", feature_alpha_dropout_run, "False",
+                    R"(Alpha dropout of whole channels: input[n, c] is kept or dropped as one.
 
 Every channel draws once.)">();
 constexpr OpDef dropout1d_op =
-    functional<"dropout1d", dropout1d_run, "True",
-               R"(Zeroes whole channels of [N, C, L] or [C, L] with probability p.
+    functional_form<"dropout1d", dropout1d_run, "True",
+                    R"(Zeroes whole channels of [N, C, L] or [C, L] with probability p.
 
 out[n, c] = input[n, c] * mask[n, c] / (1 - p))",
-               "1, 2, 3">();
+                    "1, 2, 3">();
 constexpr OpDef dropout2d_op =
-    functional<"dropout2d", dropout2d_run, "True",
-               R"(Zeroes whole channels of [N, C, H, W] with probability p.
+    functional_form<"dropout2d", dropout2d_run, "True",
+                    R"(Zeroes whole channels of [N, C, H, W] with probability p.
 
 out[n, c] = input[n, c] * mask[n, c] / (1 - p))">();
 constexpr OpDef dropout3d_op =
-    functional<"dropout3d", dropout3d_run, "True",
-               R"(Zeroes whole channels of [N, C, D, H, W] or [C, D, H, W] with probability p.
+    functional_form<"dropout3d", dropout3d_run, "True",
+                    R"(Zeroes whole channels of [N, C, D, H, W] or [C, D, H, W] with probability p.
 
 out[n, c] = input[n, c] * mask[n, c] / (1 - p))">();
 
@@ -341,23 +341,23 @@ constexpr OpDef top_feature_dropout_op = in_order<"feature_dropout", feature_dro
 constexpr OpDef top_feature_alpha_dropout_op =
     in_order<"feature_alpha_dropout", feature_alpha_dropout_run>();
 
-constexpr const OpDef* all[] = {&masked_op,
-                                &dropout_backward_op,
-                                &dropout_op,
-                                &alpha_dropout_op,
-                                &feature_alpha_dropout_op,
-                                &dropout1d_op,
-                                &dropout2d_op,
-                                &dropout3d_op,
-                                &top_dropout_op,
-                                &top_alpha_dropout_op,
-                                &top_feature_dropout_op,
-                                &top_feature_alpha_dropout_op};
+constexpr const OpDef* dropout_list[] = {&masked_op,
+                                         &dropout_backward_op,
+                                         &dropout_op,
+                                         &alpha_dropout_op,
+                                         &feature_alpha_dropout_op,
+                                         &dropout1d_op,
+                                         &dropout2d_op,
+                                         &dropout3d_op,
+                                         &top_dropout_op,
+                                         &top_alpha_dropout_op,
+                                         &top_feature_dropout_op,
+                                         &top_feature_alpha_dropout_op};
 
 }  // namespace
 
 extern const OpList dropout_ops;
-const OpList dropout_ops = op_list(all);
+const OpList dropout_ops = op_list(dropout_list);
 
 Tensor dropout(const Tensor& x, double p, bool training) {
   return run(x, "dropout", {p, training}, false, false);

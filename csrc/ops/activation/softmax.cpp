@@ -7,6 +7,7 @@
 
 #include "kernels/norm/softmax.h"
 #include "kernels/norm/softmax_rows.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/reduction.h"
@@ -27,11 +28,6 @@ struct SoftminAttrs {
   std::optional<DType> dtype;
   static constexpr auto members() { return std::tuple(&SoftminAttrs::dim, &SoftminAttrs::dtype); }
 };
-struct DimAttrs {
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
-
 void softmax_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<SoftmaxAttrs>();
   const Tensor& x = c.in[0];

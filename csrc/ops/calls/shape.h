@@ -61,5 +61,7 @@ Tensor diagonal_backward(const Tensor& g, const Dims& size, int64_t offset, int6
                          int64_t dim2);
 // A 0-stride block of zeros: costs one element, for gradients that did not arrive.
 Tensor zero_block(const Dims& size, DType dtype, Device device);
+// Gradient of input i of an op that is flat in it.
+Tensor zeros_for(const Vjp& c, int i);
 
 }  // namespace clew

@@ -5,7 +5,9 @@
 
 #include <utility>
 
+#include "graph/node.h"
 #include "kernels/core/loop_tables.h"
+#include "ops/attributes.h"
 #include "ops/calls/comparison.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
@@ -18,11 +20,6 @@ namespace clew {
 namespace table = kernels::table;
 
 namespace {
-
-struct AlphaAttrs {
-  Scalar alpha = 1;
-  static constexpr auto members() { return std::tuple(&AlphaAttrs::alpha); }
-};
 
 // --- add, sub ---
 
@@ -198,12 +195,8 @@ tensor([0.2500, 0.5000])
     .takes_numbers = true,
 });
 
-Tensor zeros_for(const Vjp& c, int i) {
-  return zero_block(c.sizes(i), c.dtype(i), c.grad().device());
-}
-
 // A result that does not change for small changes of the inputs.
-void flat_vjp(Vjp& c) {
+void steps_vjp(Vjp& c) {
   for (int i = 0; i < c.inputs(); ++i) {
     if (c.needs(i)) c.set(i, zeros_for(c, i));
   }
@@ -214,14 +207,14 @@ constexpr OpDef div_trunc_op = elementwise({
     .doc = "The quotient rounded towards zero; integers stay integers.",
     .loops = &table::div_trunc,
     .divides = true,
-    .vjp = flat_vjp,
+    .vjp = steps_vjp,
 });
 constexpr OpDef div_floor_op = elementwise({
     .signature = "_div_floor(Operand input, Operand other) -> Tensor",
     .doc = "The quotient rounded down; integers stay integers.",
     .loops = &table::div_floor,
     .divides = true,
-    .vjp = flat_vjp,
+    .vjp = steps_vjp,
 });
 
 struct RoundingAttrs {
@@ -268,7 +261,7 @@ constexpr OpDef floor_divide_op =
            "floor(input / other)", "clew.tensor([7, -7]), 2", "tensor([ 3, -4])">({
         .loops = &table::div_floor,
         .divides = true,
-        .vjp = flat_vjp,
+        .vjp = steps_vjp,
         .takes_numbers = true,
     });
 
@@ -373,13 +366,13 @@ constexpr OpDef sign_op =
     unary_same<"sign", "The sign of every element; not for complex numbers.", "1, 0 or -1",
                "clew.tensor([3., 0., -2.])", "tensor([ 1.,  0., -1.])">({
         .loops = &table::sign,
-        .vjp = flat_vjp,
+        .vjp = steps_vjp,
         .out_dtype = OutDtype::own,
     });
 
 // On the complex plane only the part of g across the direction s of z matters: it turns s.
 void sgn_vjp(Vjp& c) {
-  if (!is_complex(c.dtype(0))) return flat_vjp(c);
+  if (!is_complex(c.dtype(0))) return steps_vjp(c);
   Tensor z = c.in(0);
   Tensor s = sgn(z);
   Tensor along = real(c.grad() * conj(s)) * s;
@@ -562,7 +555,7 @@ Tensor abs(const Tensor& input) { return apply(abs_op, {input}); }
 Tensor sign(const Tensor& input) { return apply(sign_op, {input}); }
 Tensor sgn(const Tensor& input) { return apply(sgn_op, {input}); }
 
-static constexpr const OpDef* all[] = {
+static constexpr const OpDef* arithmetic_list[] = {
     &add_op,
     &sub_op,
     &rsub_op,
@@ -593,6 +586,6 @@ static constexpr const OpDef* all[] = {
     renamed<abs_op, "absolute">,
 };
 extern const OpList arithmetic_ops;
-const OpList arithmetic_ops = op_list(all);
+const OpList arithmetic_ops = op_list(arithmetic_list);
 
 }  // namespace clew

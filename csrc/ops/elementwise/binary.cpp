@@ -24,12 +24,6 @@ struct ValueAttrs {
   static constexpr auto members() { return std::tuple(&ValueAttrs::value); }
 };
 
-constexpr Saves both_saved = {.always = in(0) | in(1)};
-
-Tensor zeros_for(const Vjp& c, int i) {
-  return zero_block(c.sizes(i), c.dtype(i), c.grad().device());
-}
-
 void hypot_vjp(Vjp& c) {
   for (int i = 0; i < 2; ++i)
     if (c.needs(i)) c.set(i, c.grad() * c.in(i) / c.out());
@@ -399,7 +393,7 @@ constexpr OpDef addcdiv_value_op = composite({
 
 }  // namespace
 
-static constexpr const OpDef* all[] = {
+static constexpr const OpDef* binary_list[] = {
     &atan2_op,
     &hypot_op,
     &copysign_op,
@@ -421,6 +415,6 @@ static constexpr const OpDef* all[] = {
     renamed<xlogy_op, "special.xlogy">,
 };
 extern const OpList binary_ops;
-const OpList binary_ops = op_list(all);
+const OpList binary_ops = op_list(binary_list);
 
 }  // namespace clew

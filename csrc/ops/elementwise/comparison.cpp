@@ -182,7 +182,7 @@ Tensor logical_not(const Tensor& input) { return apply(logical_not_op, {input});
 Tensor isnan(const Tensor& input) { return apply(isnan_op, {input}); }
 Tensor isfinite(const Tensor& input) { return apply(isfinite_op, {input}); }
 
-static constexpr const OpDef* all[] = {
+static constexpr const OpDef* comparison_list[] = {
     &eq_op,
     &ne_op,
     &lt_op,
@@ -214,6 +214,6 @@ static constexpr const OpDef* all[] = {
     renamed<ge_op, "greater_equal">,
 };
 extern const OpList comparison_ops;
-const OpList comparison_ops = op_list(all);
+const OpList comparison_ops = op_list(comparison_list);
 
 }  // namespace clew

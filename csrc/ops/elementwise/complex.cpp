@@ -146,7 +146,7 @@ tensor([2.])
 // The angle turns with 1j z / |z|^2; a real number has none to turn.
 void angle_vjp(Vjp& c) {
   if (!is_complex(c.dtype(0))) {
-    c.set(0, zero_block(c.sizes(0), c.dtype(0), c.grad().device()));
+    c.set(0, zeros_for(c, 0));
     return;
   }
   Tensor z = c.in(0);
@@ -255,10 +255,10 @@ Tensor imag(const Tensor& input) {
 }
 Tensor complex(const Tensor& real, const Tensor& imag) { return apply(complex_op, {real, imag}); }
 
-static constexpr const OpDef* all[] = {&conjugate_op,    &conj_physical_op, &conj_op,    &real_op,
-                                       &imag_op,         &angle_op,         &complex_op, &polar_op,
-                                       &resolve_conj_op, &resolve_neg_op};
+static constexpr const OpDef* complex_list[] = {
+    &conjugate_op, &conj_physical_op, &conj_op,  &real_op,         &imag_op,
+    &angle_op,     &complex_op,       &polar_op, &resolve_conj_op, &resolve_neg_op};
 extern const OpList complex_ops;
-const OpList complex_ops = op_list(all);
+const OpList complex_ops = op_list(complex_list);
 
 }  // namespace clew

@@ -1,6 +1,7 @@
 // Numbers before the tensors that they multiply: PyTorch's older order of arguments.
 // May include: ops.
 // Invariant: every op here is a call of the one with the same name and the usual order.
+#include "ops/attributes.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/matmul.h"
 #include "ops/calls/product.h"
@@ -9,10 +10,6 @@ namespace clew {
 
 namespace {
 
-struct AlphaAttrs {
-  Scalar alpha = 1;
-  static constexpr auto members() { return std::tuple(&AlphaAttrs::alpha); }
-};
 struct BetaAttrs {
   Scalar beta = 1;
   static constexpr auto members() { return std::tuple(&BetaAttrs::beta); }
@@ -64,8 +61,8 @@ template <Three usual> consteval OpDef with_both(const char* signature, Offer of
                     .out_memory = out.memory});
 }
 
-constexpr OpDef add_op = two<add>("add(Tensor input, Scalar alpha, Operand other) -> Tensor");
-constexpr OpDef sub_op = two<sub>("sub(Tensor input, Scalar alpha, Operand other) -> Tensor");
+constexpr OpDef older_add_op = two<add>("add(Tensor input, Scalar alpha, Operand other) -> Tensor");
+constexpr OpDef older_sub_op = two<sub>("sub(Tensor input, Scalar alpha, Operand other) -> Tensor");
 
 // Functions take beta first of all, methods after the tensor itself.
 #define CLEW_OLDER(NAME, A, B, OUT)                                                              \
@@ -88,8 +85,8 @@ constexpr OpDef products[] = {
 };
 #undef CLEW_OLDER
 
-constexpr const OpDef* all[] = {
-    &add_op,       &sub_op,       &products[0],  &products[1],  &products[2],  &products[3],
+constexpr const OpDef* older_order_list[] = {
+    &older_add_op, &older_sub_op, &products[0],  &products[1],  &products[2],  &products[3],
     &products[4],  &products[5],  &products[6],  &products[7],  &products[8],  &products[9],
     &products[10], &products[11], &products[12], &products[13], &products[14], &products[15],
     &products[16], &products[17], &products[18], &products[19],
@@ -98,6 +95,6 @@ constexpr const OpDef* all[] = {
 }  // namespace
 
 extern const OpList older_order_ops;
-const OpList older_order_ops = op_list(all);
+const OpList older_order_ops = op_list(older_order_list);
 
 }  // namespace clew

@@ -27,6 +27,10 @@ consteval OpDef with_texts(OpDef s, const char* signature, const char* doc) {
   return elementwise(s);
 }
 
+inline constexpr Saves input_saved = {.always = in(0)};
+inline constexpr Saves both_saved = {.always = in(0) | in(1)};
+inline constexpr Saves output_saved = {.always = out(0)};
+
 // A function of one number; integers become floats.
 template <Text name, Text sentence, Text formula, Text argument, Text printed>
 consteval OpDef unary(OpDef s) {
@@ -126,6 +130,16 @@ template <const OpDef& op, Text name, Text shown>
 inline constexpr const char* functional_doc =
     Reworded<Reworded<op, shown, joined_text<"clew.nn.functional.", name, "(">>::def, "Returns:\n",
              "    inplace: whether to write the result into input.\nReturns:\n">::def.doc;
+
+// F.x(input, inplace=False) of an op whose public form takes input alone.
+template <const OpDef& plain, Text name, Text shown> consteval OpDef functional() {
+  OpDef op = plain;
+  op.doc = functional_doc<plain, name, shown>;
+  op.sign(joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">);
+  op.inplace = true;
+  op.offer = Offer::function;
+  return op;
+}
 
 // The text of another name of an op: the first sentence, the name it stands for, what it returns,
 // and the example with this name.

@@ -96,11 +96,11 @@ constexpr OpDef polynomial_op = general({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {&polynomial_op};
+constexpr const OpDef* polynomials_list[] = {&polynomial_op};
 
 }  // namespace
 
 extern const OpList polynomials_ops;
-const OpList polynomials_ops = op_list(all);
+const OpList polynomials_ops = op_list(polynomials_list);
 
 }  // namespace clew

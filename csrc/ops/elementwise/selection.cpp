@@ -212,7 +212,6 @@ Tensor not_greater(const Tensor& a, const Tensor& b) { return logical_not(gt(a, 
 void maximum_vjp(Vjp& c) { extremum_vjp(c, not_less); }
 void minimum_vjp(Vjp& c) { extremum_vjp(c, not_greater); }
 
-constexpr Saves both_saved = {.always = in(0) | in(1)};
 constexpr OpDef maximum_op =
     binary<"maximum", "The larger of two elements; nan if one is nan.", "max(input, other)",
            "clew.tensor([1., 4.]), clew.tensor([3., 2.])", "tensor([3., 4.])">(
@@ -491,7 +490,7 @@ Tensor clamp(const Tensor& input, const Scalar& min, const Scalar& max) {
   return apply(clamp_same_op, {to_dtype(input, d)}, ClampAttrs{min, max});
 }
 
-static constexpr const OpDef* all[] = {
+static constexpr const OpDef* selection_list[] = {
     &where_op,
     &where_method_op,
     &pick_op,
@@ -513,6 +512,6 @@ static constexpr const OpDef* all[] = {
     renamed<clamp_tensor_op, "clip">,
 };
 extern const OpList selection_ops;
-const OpList selection_ops = op_list(all);
+const OpList selection_ops = op_list(selection_list);
 
 }  // namespace clew

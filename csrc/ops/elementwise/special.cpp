@@ -22,8 +22,6 @@ constexpr double half_root_pi = 0.88622692545275801365;
 constexpr double root_2pi = 2.50662827463100050242;
 constexpr double root_half = 0.70710678118654752440;
 
-constexpr Saves input_saved = {.always = in(0)};
-constexpr Saves output_saved = {.always = out(0)};
 constexpr Saves all_saved = {.always = in(0) | out(0)};
 
 // --- error functions ---
@@ -257,7 +255,7 @@ Tensor polygamma(int64_t n, const Tensor& input) {
   return apply(polygamma_plain_op, {input}, OrderAttrs{Scalar(n)});
 }
 
-static constexpr const OpDef* all[] = {
+static constexpr const OpDef* special_list[] = {
     &erf_op,
     &erfc_op,
     &erfinv_op,
@@ -288,6 +286,6 @@ static constexpr const OpDef* all[] = {
     renamed<i0_op, "special.i0">,
 };
 extern const OpList special_ops;
-const OpList special_ops = op_list(all);
+const OpList special_ops = op_list(special_list);
 
 }  // namespace clew

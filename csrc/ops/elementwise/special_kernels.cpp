@@ -57,13 +57,13 @@ constexpr OpDef upper_op =
     function_of<"_gammaincc", "The regularized upper incomplete gamma function.",
                 "(Tensor input, Tensor other) -> Tensor">(&table::gammaincc);
 
-constexpr const OpDef* all[] = {&k0_op,         &k1_op,    &k0e_op,  &k1e_op,       &j0_op,
-                                &j1_op,         &y0_op,    &y1_op,   &spherical_op, &airy_op,
-                                &airy_slope_op, &lower_op, &upper_op};
+constexpr const OpDef* special_kernel_list[] = {
+    &k0_op, &k1_op,        &k0e_op,  &k1e_op,        &j0_op,    &j1_op,   &y0_op,
+    &y1_op, &spherical_op, &airy_op, &airy_slope_op, &lower_op, &upper_op};
 
 }  // namespace
 
 extern const OpList special_kernel_ops;
-const OpList special_kernel_ops = op_list(all);
+const OpList special_kernel_ops = op_list(special_kernel_list);
 
 }  // namespace clew

@@ -25,9 +25,6 @@ constexpr double ln_2 = 0.69314718055994530942;
 constexpr double ln_10 = 2.30258509299404568402;
 constexpr double pi = 3.14159265358979323846;
 
-constexpr Saves input_saved = {.always = in(0)};
-constexpr Saves output_saved = {.always = out(0)};
-
 // --- exponentials and logarithms ---
 
 Tensor d_exp(const Vjp& c) { return c.out(); }
@@ -291,7 +288,7 @@ constexpr OpDef rad2deg_op =
 
 // --- rounding ---
 
-void flat_vjp(Vjp& c) { c.set(0, zero_block(c.sizes(0), c.dtype(0), c.grad().device())); }
+void flat_vjp(Vjp& c) { c.set(0, zeros_for(c, 0)); }
 void same_vjp(Vjp& c) { c.set(0, c.grad()); }
 
 constexpr OpDef floor_op =
@@ -428,7 +425,7 @@ Tensor to_dtype(const Tensor& input, DType dtype) {
   return input.dtype() == dtype ? input : apply(to_dtype_op, {input}, ToDtypeAttrs{dtype});
 }
 
-static constexpr const OpDef* all[] = {
+static constexpr const OpDef* unary_list[] = {
     &exp_op,
     &exp2_op,
     &expm1_op,
@@ -483,6 +480,6 @@ static constexpr const OpDef* all[] = {
     renamed<round_op, "special.round">,
 };
 extern const OpList unary_ops;
-const OpList unary_ops = op_list(all);
+const OpList unary_ops = op_list(unary_list);
 
 }  // namespace clew

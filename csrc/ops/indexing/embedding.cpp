@@ -274,11 +274,11 @@ void embedding_accumulate(Vjp& c, const Tensor& into) {
     fail_changed("embedding");
 }
 
-constexpr const OpDef* all[] = {&embedding_op, &embedding_backward_op};
+constexpr const OpDef* embedding_list[] = {&embedding_op, &embedding_backward_op};
 
 }  // namespace
 
 extern const OpList embedding_ops;
-const OpList embedding_ops = op_list(all);
+const OpList embedding_ops = op_list(embedding_list);
 
 }  // namespace clew

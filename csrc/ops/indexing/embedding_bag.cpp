@@ -164,11 +164,11 @@ constexpr OpDef bag_op = general({
     .flops = "2 * indices[0] * weight[1]",
 });
 
-constexpr const OpDef* listed[] = {&bag_op};
+constexpr const OpDef* embedding_bag_list[] = {&bag_op};
 
 }  // namespace
 
 extern const OpList embedding_bag_ops;
-const OpList embedding_bag_ops = op_list(listed);
+const OpList embedding_bag_ops = op_list(embedding_bag_list);
 
 }  // namespace clew

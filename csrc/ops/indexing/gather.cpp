@@ -5,6 +5,7 @@
 #include "base/fits.h"
 #include "kernels/indexing/index.h"
 #include "kernels/indexing/index_few.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/indexing.h"
@@ -17,11 +18,6 @@ namespace {
 
 using kernels::Combine;
 using kernels::NdView;
-
-struct DimAttrs {
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
 
 // ---- gather -------------------------------------------------------------------------------------
 

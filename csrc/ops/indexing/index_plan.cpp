@@ -117,13 +117,13 @@ constexpr OpDef basic_op = view({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {&basic_op, &basic_backward_op};
+constexpr const OpDef* index_plan_list[] = {&basic_op, &basic_backward_op};
 
 // ---- index tensors ------------------------------------------------------------------------------
 
 bool is_mask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == DType::UInt8; }
 
-Tensor as_int64(const Tensor& t) {
+Tensor index_values(const Tensor& t) {
   if (t.dtype() == DType::Int64) return t.requires_grad() ? alias(t) : t;
   if (t.is_meta()) return empty(t.sizes(), DType::Int64, Device::Meta);
   Tensor wide = empty(t.sizes(), DType::Int64);
@@ -140,7 +140,7 @@ Tensor as_int64(const Tensor& t) {
 }  // namespace
 
 extern const OpList index_plan_ops;
-const OpList index_plan_ops = op_list(all);
+const OpList index_plan_ops = op_list(index_plan_list);
 
 Tensor basic_index(const Tensor& x, const BasicIndex& part) { return apply(basic_op, {x}, part); }
 
@@ -235,7 +235,7 @@ IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::stri
       plan.dims.push_back(dim + d);
     }
     if (mask && spans == 0) fail_internal("a 0-d mask reached plan_index");
-    entries.push_back({mask ? nonzero_flat(t, op) : as_int64(t), dim, size, mask});
+    entries.push_back({mask ? nonzero_flat(t, op) : index_values(t), dim, size, mask});
     dim += spans;
   }
   require(!entries.empty(), op, ": at least one index tensor is required");

@@ -8,6 +8,7 @@
 #include "graph/inplace.h"
 #include "graph/modes.h"
 #include "kernels/indexing/index.h"
+#include "ops/attributes.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
 #include "ops/calls/indexing.h"
@@ -18,11 +19,6 @@
 namespace clew {
 
 namespace {
-
-struct DimAttrs {
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
 
 // A vector of indices into a dimension as int64, none negative; negative ones count from the end
 // where they are allowed.
@@ -438,7 +434,7 @@ constexpr OpDef index_put_into_op = composite({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* index_select_list[] = {
     &index_put_at_op, &index_put_into_op, &index_select_op, &index_add_op,     &index_copy_op,
     &index_fill_op,   &take_op,           &put_op,          &masked_select_op, &masked_scatter_op,
 };
@@ -446,7 +442,7 @@ constexpr const OpDef* all[] = {
 }  // namespace
 
 extern const OpList index_select_ops;
-const OpList index_select_ops = op_list(all);
+const OpList index_select_ops = op_list(index_select_list);
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   return select_by(x, dim, index, "index_select");

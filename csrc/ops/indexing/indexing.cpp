@@ -353,7 +353,7 @@ constexpr OpDef index_put_op = general({
     .flops = "0",
 });
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* indexing_list[] = {
     &index_op,
     &index_put_op,
 };
@@ -361,7 +361,7 @@ constexpr const OpDef* all[] = {
 }  // namespace
 
 extern const OpList indexing_ops;
-const OpList indexing_ops = op_list(all);
+const OpList indexing_ops = op_list(indexing_list);
 
 void fail_changed(std::string_view op) {
   fail_index(op,

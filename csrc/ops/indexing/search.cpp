@@ -309,7 +309,7 @@ Returns: (*, num_classes), int64.
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* search_list[] = {
     &nonzero_op,   &nonzero_tuple_op,    &argwhere_op,     &where_op,
     &bucketize_op, &bucketize_number_op, &searchsorted_op, &one_hot_op,
 };
@@ -317,6 +317,6 @@ constexpr const OpDef* all[] = {
 }  // namespace
 
 extern const OpList search_ops;
-const OpList search_ops = op_list(all);
+const OpList search_ops = op_list(search_list);
 
 }  // namespace clew

@@ -163,11 +163,11 @@ Tensor dots(const Tensor& crow, const Tensor& col, const Tensor& a, const Tensor
   return apply(dots_op, {crow, col, a, b, Tensor()});
 }
 
-constexpr const OpDef* listed[] = {&mm_op, &dots_op, &mirror_op};
+constexpr const OpDef* sparse_list[] = {&mm_op, &dots_op, &mirror_op};
 
 }  // namespace
 
 extern const OpList sparse_ops;
-const OpList sparse_ops = op_list(listed);
+const OpList sparse_ops = op_list(sparse_list);
 
 }  // namespace clew

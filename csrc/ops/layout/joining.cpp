@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "kernels/indexing/index.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
@@ -17,11 +18,6 @@
 namespace clew {
 
 namespace {
-
-struct DimAttrs {
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
 
 // A list from Python may hold None.
 void require_tensors(std::span<const Tensor> tensors, std::string_view op) {
@@ -442,7 +438,7 @@ constexpr OpDef column_stack_op = composite({
     .out_memory = OutMemory::apart,
 });
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* joining_list[] = {
     &joined_op, &cat_op,    &concat_op,    &concatenate_op, &stack_op,
     &hstack_op, &vstack_op, &row_stack_op, &dstack_op,      &column_stack_op,
 };
@@ -450,7 +446,7 @@ constexpr const OpDef* all[] = {
 }  // namespace
 
 extern const OpList joining_ops;
-const OpList joining_ops = op_list(all);
+const OpList joining_ops = op_list(joining_list);
 
 Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   if (tensors.empty()) fail_value("cat: expected a non-empty list of tensors");

@@ -202,12 +202,12 @@ Returns: a new tensor.
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {&constant_op, &mode_op, &pad_op};
+constexpr const OpDef* padding_list[] = {&constant_op, &mode_op, &pad_op};
 
 }  // namespace
 
 extern const OpList padding_ops;
-const OpList padding_ops = op_list(all);
+const OpList padding_ops = op_list(padding_list);
 
 Tensor constant_pad(const Tensor& x, const Dims& pad, const Scalar& value) {
   return apply(constant_op, {x}, PadAttrs{pad, value});

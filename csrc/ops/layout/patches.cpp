@@ -211,11 +211,11 @@ tensor([[[[1., 2., 1.]]]])
 Tensor unfold_images(const Tensor& x, const UnfoldAttrs& a) { return apply(unfold_op, {x}, a); }
 Tensor fold_columns(const Tensor& x, const FoldAttrs& a) { return apply(fold_op, {x}, a); }
 
-constexpr const OpDef* listed[] = {&unfold_op, &fold_op};
+constexpr const OpDef* patches_list[] = {&unfold_op, &fold_op};
 
 }  // namespace
 
 extern const OpList patches_ops;
-const OpList patches_ops = op_list(listed);
+const OpList patches_ops = op_list(patches_list);
 
 }  // namespace clew

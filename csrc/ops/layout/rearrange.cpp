@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "kernels/layout/rearrange.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/joining.h"
 #include "ops/calls/shape.h"
@@ -14,11 +15,6 @@
 namespace clew {
 
 namespace {
-
-struct DimsAttrs {
-  Dims dims;
-  static constexpr auto members() { return std::tuple(&DimsAttrs::dims); }
-};
 
 // ---- flip, roll, rot90 --------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: repeating is an expanded view that is then copied.
 #include "base/checked.h"
+#include "ops/attributes.h"
 #include "ops/calls/indexing.h"
 #include "ops/calls/rearrange.h"
 #include "ops/calls/shape.h"
@@ -9,11 +10,6 @@
 namespace clew {
 
 namespace {
-
-struct DimsAttrs {
-  Dims dims;
-  static constexpr auto members() { return std::tuple(&DimsAttrs::dims); }
-};
 
 // ---- repeating ----------------------------------------------------------------------------------
 
@@ -236,13 +232,13 @@ Returns: a tuple of views, one for each vector.
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* repeat_list[] = {
     &repeat_op, &tile_op, &interleave_op, &interleave_by_op, &interleave_alone_op, &meshgrid_op,
 };
 
 }  // namespace
 
 extern const OpList repeat_ops;
-const OpList repeat_ops = op_list(all);
+const OpList repeat_ops = op_list(repeat_list);
 
 }  // namespace clew

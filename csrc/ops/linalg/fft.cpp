@@ -253,11 +253,11 @@ Tensor c2c(const Tensor& x, const AxesAttrs& a) { return apply(c2c_op, {x}, a); 
 Tensor r2c(const Tensor& x, const AxesAttrs& a) { return apply(r2c_op, {x}, a); }
 Tensor c2r(const Tensor& x, const ToRealAttrs& a) { return apply(c2r_op, {x}, a); }
 
-constexpr const OpDef* all[] = {&c2c_op, &r2c_op, &c2r_op};
+constexpr const OpDef* fft_list[] = {&c2c_op, &r2c_op, &c2r_op};
 
 }  // namespace
 
 extern const OpList fft_ops;
-const OpList fft_ops = op_list(all);
+const OpList fft_ops = op_list(fft_list);
 
 }  // namespace clew

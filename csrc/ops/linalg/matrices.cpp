@@ -383,13 +383,13 @@ constexpr OpDef unpack_op = general({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {&lu_factor_op,      &solve_op,      &inverse_op,     &det_op,
-                                &exponential_op,    &slogdet_op,    &lu_solve_op,    &cholesky_op,
-                                &cholesky_solve_op, &triangular_op, &permutation_op, &unpack_op};
+constexpr const OpDef* matrices_list[] = {
+    &lu_factor_op, &solve_op,    &inverse_op,        &det_op,        &exponential_op, &slogdet_op,
+    &lu_solve_op,  &cholesky_op, &cholesky_solve_op, &triangular_op, &permutation_op, &unpack_op};
 
 }  // namespace
 
 extern const OpList matrices_ops;
-const OpList matrices_ops = op_list(all);
+const OpList matrices_ops = op_list(matrices_list);
 
 }  // namespace clew

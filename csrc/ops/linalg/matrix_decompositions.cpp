@@ -394,12 +394,13 @@ constexpr OpDef lstsq_op = general({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {&qr_op,  &geqrf_op, &householder_op, &ormqr_op,     &eigh_op,
-                                &eig_op, &svd_op,   &ldl_op,         &ldl_solve_op, &lstsq_op};
+constexpr const OpDef* matrix_decompositions_list[] = {
+    &qr_op,  &geqrf_op, &householder_op, &ormqr_op,     &eigh_op,
+    &eig_op, &svd_op,   &ldl_op,         &ldl_solve_op, &lstsq_op};
 
 }  // namespace
 
 extern const OpList matrix_decompositions_ops;
-const OpList matrix_decompositions_ops = op_list(all);
+const OpList matrix_decompositions_ops = op_list(matrix_decompositions_list);
 
 }  // namespace clew

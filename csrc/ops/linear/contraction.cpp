@@ -448,8 +448,9 @@ tensor([[7.]])
     .backward_flops = "wanted(batch1, batch2) * flops",
 });
 
-constexpr const OpDef* listed[] = {&linear_op, &bilinear_op,  &outer_op, &ger_op,  &vdot_op,
-                                   &inner_op,  &tensordot_op, &kron_op,  &addr_op, &addbmm_op};
+constexpr const OpDef* contraction_list[] = {&linear_op, &bilinear_op, &outer_op,     &ger_op,
+                                             &vdot_op,   &inner_op,    &tensordot_op, &kron_op,
+                                             &addr_op,   &addbmm_op};
 
 }  // namespace
 
@@ -465,7 +466,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dim
 }
 
 extern const OpList contraction_ops;
-const OpList contraction_ops = op_list(listed);
+const OpList contraction_ops = op_list(contraction_list);
 
 Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta,
             const Scalar& alpha) {

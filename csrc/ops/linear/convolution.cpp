@@ -592,7 +592,7 @@ tensor([[[1., 2.]]])
          "2 * numel(input if transposed else result) * numel(weight[1:])", Autocast::none),
 };
 
-constexpr const OpDef* listed[] = {
+constexpr const OpDef* convolution_list[] = {
     &forward_op,  &input_op,    &weight_op,   &conv_ops[0], &conv_ops[1],
     &conv_ops[2], &conv_ops[3], &conv_ops[4], &conv_ops[5], &conv_ops[6],
     &conv_ops[7], &conv_ops[8], &conv_ops[9],
@@ -601,6 +601,6 @@ constexpr const OpDef* listed[] = {
 }  // namespace
 
 extern const OpList convolution_ops;
-const OpList convolution_ops = op_list(listed);
+const OpList convolution_ops = op_list(convolution_list);
 
 }  // namespace clew

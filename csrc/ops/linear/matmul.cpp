@@ -530,8 +530,8 @@ tensor([4., 4.])
     .backward_flops = "wanted(batch1, batch2) * flops",
 });
 
-constexpr const OpDef* listed[] = {&matmul_op, &mm_op,    &bmm_op,   &mv_op,
-                                   &dot_op,    &addmm_op, &addmv_op, &baddbmm_op};
+constexpr const OpDef* matmul_list[] = {&matmul_op, &mm_op,    &bmm_op,   &mv_op,
+                                        &dot_op,    &addmm_op, &addmv_op, &baddbmm_op};
 
 }  // namespace
 
@@ -551,6 +551,6 @@ Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const Scal
 }
 
 extern const OpList matmul_ops;
-const OpList matmul_ops = op_list(listed);
+const OpList matmul_ops = op_list(matmul_list);
 
 }  // namespace clew

@@ -8,7 +8,7 @@ namespace clew {
 
 namespace {
 
-constexpr NoRule written_in_python = no_rule(
+constexpr NoRule ctc_elsewhere = no_rule(
     "it runs only where no graph is recorded; otherwise ctc_loss is made of other operations");
 
 kernels::CtcShape shape_of(const Tensor& x, const Tensor& states) {
@@ -73,7 +73,7 @@ constexpr OpDef ctc_op = general({
     .doc = "Each sequence's CTC loss, and the sums over all ways to each state, for its gradient.",
     .shape = ctc_shape,
     .cpu = ctc_cpu,
-    .no_vjp = written_in_python,
+    .no_vjp = ctc_elsewhere,
     .offer = Offer::function,
     .flops = "12 * numel(results[1])",
 });
@@ -106,16 +106,16 @@ constexpr OpDef ctc_backward_op = general({
     .doc = "The gradient of CTC loss, along logarithms of probabilities that add up to one.",
     .shape = backward_shape,
     .cpu = backward_cpu,
-    .no_vjp = written_in_python,
+    .no_vjp = ctc_elsewhere,
     .offer = Offer::function,
     .flops = "16 * numel(alpha)",
 });
 
-constexpr const OpDef* all[] = {&ctc_op, &ctc_backward_op};
+constexpr const OpDef* ctc_list[] = {&ctc_op, &ctc_backward_op};
 
 }  // namespace
 
 extern const OpList ctc_ops;
-const OpList ctc_ops = op_list(all);
+const OpList ctc_ops = op_list(ctc_list);
 
 }  // namespace clew

@@ -125,7 +125,7 @@ constexpr OpDef distance_total_op = general({
 });
 
 // Registered under the names that the graph shows.
-constexpr const OpDef* list[] = {
+constexpr const OpDef* distance_loss_list[] = {
     &distance_op,
     renamed<distance_total_op, "_mse_loss">,
     renamed<distance_total_op, "_smooth_l1_loss">,
@@ -135,6 +135,6 @@ constexpr const OpDef* list[] = {
 }  // namespace
 
 extern const OpList distance_loss_ops;
-const OpList distance_loss_ops = op_list(list);
+const OpList distance_loss_ops = op_list(distance_loss_list);
 
 }  // namespace clew

@@ -8,7 +8,7 @@ namespace clew {
 
 namespace {
 
-constexpr NoRule written_in_python = no_rule(
+constexpr NoRule distances_elsewhere = no_rule(
     "it runs only where no graph is recorded; otherwise distances are made of other operations");
 
 struct NormAttrs {
@@ -21,7 +21,7 @@ void check_rows(const Call& c, const Tensor& x, int ndim) {
           c.name(), ": rows must be a float32 or float64 tensor of ", ndim, " dimensions; got ", x);
   require(c.as<NormAttrs>().p >= 0, c.name(), ": p must be at least 0; got ", c.as<NormAttrs>().p);
 }
-kernels::DistanceShape shape_of(const Tensor& x, const Tensor& y) {
+kernels::DistanceShape distance_shape(const Tensor& x, const Tensor& y) {
   return {x.size(0), x.size(1), y.size(1), x.size(2)};
 }
 void check_pair(const Call& c, const Tensor& x, const Tensor& y) {
@@ -56,10 +56,10 @@ constexpr OpDef distances_op = general({
           const Tensor x = contiguous(c.in[0]), y = contiguous(c.in[1]);
           with_type(c, x, [&]<class T>(double p) {
             kernels::distances(outs[0].data<T>(), x.data<const T>(), y.data<const T>(),
-                               shape_of(x, y), p);
+                               distance_shape(x, y), p);
           });
         },
-    .no_vjp = written_in_python,
+    .no_vjp = distances_elsewhere,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
     .flops = "3 * numel(result) * x1[-1]",
@@ -84,10 +84,10 @@ constexpr OpDef backward_op = general({
           with_type(c, x, [&]<class T>(double p) {
             kernels::distances_backward(outs[0].data<T>(), outs[1].data<T>(), grad.data<const T>(),
                                         distance.data<const T>(), x.data<const T>(),
-                                        y.data<const T>(), shape_of(x, y), p);
+                                        y.data<const T>(), distance_shape(x, y), p);
           });
         },
-    .no_vjp = written_in_python,
+    .no_vjp = distances_elsewhere,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
     .flops = "6 * numel(grad) * x1[-1]",
@@ -110,7 +110,7 @@ constexpr OpDef own_op = general({
             kernels::own_distances(outs[0].data<T>(), x.data<const T>(), x.size(0), x.size(1), p);
           });
         },
-    .no_vjp = written_in_python,
+    .no_vjp = distances_elsewhere,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
     .flops = "3 * numel(result) * input[-1]",
@@ -135,17 +135,17 @@ constexpr OpDef own_backward_op = general({
                                             x.size(1), p);
           });
         },
-    .no_vjp = written_in_python,
+    .no_vjp = distances_elsewhere,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
     .flops = "6 * numel(grad) * input[-1]",
 });
 
-constexpr const OpDef* all[] = {&distances_op, &backward_op, &own_op, &own_backward_op};
+constexpr const OpDef* distances_list[] = {&distances_op, &backward_op, &own_op, &own_backward_op};
 
 }  // namespace
 
 extern const OpList distances_ops;
-const OpList distances_ops = op_list(all);
+const OpList distances_ops = op_list(distances_list);
 
 }  // namespace clew

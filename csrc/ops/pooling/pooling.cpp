@@ -204,7 +204,7 @@ constexpr OpDef adaptive_max_ops[] = {
                  "indices)"),
 };
 
-constexpr const OpDef* listed[] = {
+constexpr const OpDef* pooling_list[] = {
     &scatter_op, &gather_op,           &max_ops[0],          &max_ops[1],
     &max_ops[2], &adaptive_max_ops[0], &adaptive_max_ops[1], &adaptive_max_ops[2],
 };
@@ -212,6 +212,6 @@ constexpr const OpDef* listed[] = {
 }  // namespace
 
 extern const OpList pooling_ops;
-const OpList pooling_ops = op_list(listed);
+const OpList pooling_ops = op_list(pooling_list);
 
 }  // namespace clew

@@ -305,7 +305,7 @@ Tensor adaptive_back(const Tensor& g, const Dims& size) {
   return apply(adaptive_back_op, {g}, SizeAttrs{size});
 }
 
-constexpr const OpDef* listed[] = {
+constexpr const OpDef* pooling_mean_list[] = {
     &mean_ops[0],     &mean_ops[1],     &mean_ops[2],     &mean1d_op,        &mean_back_op,
     &adaptive_ops[0], &adaptive_ops[1], &adaptive_ops[2], &adaptive_back_op,
 };
@@ -313,6 +313,6 @@ constexpr const OpDef* listed[] = {
 }  // namespace
 
 extern const OpList pooling_mean_ops;
-const OpList pooling_mean_ops = op_list(listed);
+const OpList pooling_mean_ops = op_list(pooling_mean_list);
 
 }  // namespace clew

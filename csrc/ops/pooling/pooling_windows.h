@@ -3,6 +3,7 @@
 // Invariant: shapes are checked before windows are made; windows of an empty result are never made.
 #pragma once
 #include "kernels/conv/pool.h"
+#include "ops/attributes.h"
 #include "ops/ops.h"
 #include "ops/staged_out.h"
 
@@ -10,11 +11,6 @@ namespace clew::pooling {
 
 // Kernel sizes, strides, dilations and output sizes stay below this.
 constexpr int64_t size_limit = int64_t{1} << 40;
-
-struct SizeAttrs {
-  Dims size;
-  static constexpr auto members() { return std::tuple(&SizeAttrs::size); }
-};
 
 // The tensor, or a contiguous copy of it.
 Tensor dense(const Tensor& t);

@@ -23,7 +23,7 @@ Generator& or_default(Generator* g) { return g ? *g : default_generator(); }
 
 void zero_vjp(Vjp& c) {
   for (int i = 0; i < c.inputs(); ++i) {
-    if (c.needs(i)) c.set(i, zero_block(c.sizes(i), c.dtype(i), c.grad().device()));
+    if (c.needs(i)) c.set(i, zeros_for(c, i));
   }
 }
 void same_shape(const Call& c, OutSpecs& outs) { outs.add(c.in[0].dtype(), c.in[0].sizes()); }
@@ -471,12 +471,13 @@ constexpr OpDef normal_op = general({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {&bernoulli_op, &bernoulli_p_op, &poisson_op, &multinomial_op,
-                                &normal_op,    &log_gamma_op,   &binomial_op};
+constexpr const OpDef* random_list[] = {&bernoulli_op,   &bernoulli_p_op, &poisson_op,
+                                        &multinomial_op, &normal_op,      &log_gamma_op,
+                                        &binomial_op};
 
 }  // namespace
 
 extern const OpList random_ops;
-const OpList random_ops = op_list(all);
+const OpList random_ops = op_list(random_list);
 
 }  // namespace clew

@@ -8,6 +8,7 @@
 #include "graph/modes.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/reduce/reduce_loops.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
@@ -45,11 +46,6 @@ struct ProdAttrs {
   static constexpr auto members() {
     return std::tuple(&ProdAttrs::dim, &ProdAttrs::keepdim, &ProdAttrs::dtype);
   }
-};
-struct DimsAttrs {
-  std::optional<Dims> dim;
-  bool keepdim = false;
-  static constexpr auto members() { return std::tuple(&DimsAttrs::dim, &DimsAttrs::keepdim); }
 };
 struct OnlyDimsAttrs {
   std::optional<Dims> dim;
@@ -374,7 +370,7 @@ DimMask bool_mask(const std::optional<Dims>& dim, int ndim, OpName op) {
   return dim ? mask_of(*dim, ndim, op) : all_dims(ndim);
 }
 void bool_shape(const Call& c, OutSpecs& out) {
-  const auto& a = c.as<DimsAttrs>();
+  const auto& a = c.as<KeepDimsAttrs>();
   const Tensor& x = c.in[0];
   out.add(x.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool,
           reduced_sizes(x.sizes(), bool_mask(a.dim, x.ndim(), c.name()), a.keepdim));
@@ -382,12 +378,12 @@ void bool_shape(const Call& c, OutSpecs& out) {
 template <void (*Kernel)(const kernels::NdView&, const kernels::NdView&)>
 void bool_cpu(const Call& c, Tensors& outs) {
   const Tensor x = for_zeros(c.in[0]);
-  KeptView out(outs[0], x.ndim(), bool_mask(c.as<DimsAttrs>().dim, x.ndim(), c.name()));
+  KeptView out(outs[0], x.ndim(), bool_mask(c.as<KeepDimsAttrs>().dim, x.ndim(), c.name()));
   Kernel(out.nd, x.nd());
 }
 // The fast path for any() and all() over all elements of a small bool tensor.
 template <bool every> Tensor bool_quick(const Call& c) {
-  const auto& a = c.as<DimsAttrs>();
+  const auto& a = c.as<KeepDimsAttrs>();
   const Tensor& x = c.in[0];
   if (a.dim || a.keepdim || x.dtype() != DType::Bool || !x.is_contiguous() || x.is_meta() ||
       x.numel() >= grain_default)
@@ -425,7 +421,7 @@ tensor([ True, False])
     .no_vjp = no_rule("any has a boolean result"),
     .batch = batch_dims,
     .no_dims_are_none = true,
-    .attrs = &attr_info<DimsAttrs>,
+    .attrs = &attr_info<KeepDimsAttrs>,
     .takes_stored = true,
     .out_dtype = OutDtype::own_or_uint8,
     .flops = "numel(input)",
@@ -452,7 +448,7 @@ tensor([ True, False])
     .no_vjp = no_rule("all has a boolean result"),
     .batch = batch_dims,
     .no_dims_are_none = true,
-    .attrs = &attr_info<DimsAttrs>,
+    .attrs = &attr_info<KeepDimsAttrs>,
     .takes_stored = true,
     .out_dtype = OutDtype::own_or_uint8,
     .flops = "numel(input)",
@@ -535,13 +531,13 @@ Tensor prod(const Tensor& x) { return apply(prod_all_op, {x}, ProdAllAttrs{}); }
 Tensor prod(const Tensor& x, int64_t dim, bool keepdim) {
   return apply(prod_op, {x}, ProdAttrs{dim, keepdim, {}});
 }
-Tensor any(const Tensor& x) { return apply(any_op, {x}, DimsAttrs{}); }
+Tensor any(const Tensor& x) { return apply(any_op, {x}, KeepDimsAttrs{}); }
 Tensor any(const Tensor& x, const Dims& dim, bool keepdim) {
-  return apply(any_op, {x}, DimsAttrs{dim, keepdim});
+  return apply(any_op, {x}, KeepDimsAttrs{dim, keepdim});
 }
-Tensor all(const Tensor& x) { return apply(all_op, {x}, DimsAttrs{}); }
+Tensor all(const Tensor& x) { return apply(all_op, {x}, KeepDimsAttrs{}); }
 Tensor all(const Tensor& x, const Dims& dim, bool keepdim) {
-  return apply(all_op, {x}, DimsAttrs{dim, keepdim});
+  return apply(all_op, {x}, KeepDimsAttrs{dim, keepdim});
 }
 
 }  // namespace clew

@@ -4,6 +4,7 @@
 // share the gradient evenly among equal elements, the forms with an index give it to the indexed
 // one.
 #include "kernels/reduce/reduce.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
@@ -43,16 +44,6 @@ Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMa
 
 namespace {
 
-struct DimsAttrs {
-  std::optional<Dims> dim;
-  bool keepdim = false;
-  static constexpr auto members() { return std::tuple(&DimsAttrs::dim, &DimsAttrs::keepdim); }
-};
-struct DimAttrs {
-  int64_t dim = 0;
-  bool keepdim = false;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim, &DimAttrs::keepdim); }
-};
 struct OptDimAttrs {
   std::optional<int64_t> dim;
   bool keepdim = false;
@@ -73,7 +64,7 @@ void require_elements(const Call& c) {
 // -----------------------------------------------------------------------------------
 
 void amax_shape(const Call& c, OutSpecs& out) {
-  const auto& a = c.as<DimsAttrs>();
+  const auto& a = c.as<KeepDimsAttrs>();
   const Tensor& x = c.in[0];
   DimMask mask = mask_of(a.dim, x.ndim(), c.name());
   require_real(c);
@@ -86,7 +77,7 @@ void amax_shape(const Call& c, OutSpecs& out) {
 template <void (*Kernel)(const kernels::NdView&, const kernels::NdView&)>
 void amax_cpu(const Call& c, Tensors& outs) {
   const Tensor x = widened(c.in[0]);
-  const DimMask mask = mask_of(c.as<DimsAttrs>().dim, x.ndim(), c.name());
+  const DimMask mask = mask_of(c.as<KeepDimsAttrs>().dim, x.ndim(), c.name());
   through_floats(outs[0], [&](const Tensor& y) {
     KeptView out(y, x.ndim(), mask);
     Kernel(out.nd, x.nd());
@@ -97,11 +88,11 @@ Passes amax_passes(const Call& c) {
   const Tensor& x = c.in[0];
   if (x.dtype() != DType::Float32 && x.dtype() != DType::Float64) return {};
   return passes_over(
-      x.ndim(), mask_of(c.as<DimsAttrs>().dim, x.ndim(), c.name()), {},
+      x.ndim(), mask_of(c.as<KeepDimsAttrs>().dim, x.ndim(), c.name()), {},
       [](const void*, const kernels::NdView& out, const kernels::NdView& in) { Kernel(out, in); });
 }
 template <bool largest> Tensor amax_quick(const Call& c) {
-  const auto& a = c.as<DimsAttrs>();
+  const auto& a = c.as<KeepDimsAttrs>();
   const FewLines lines(c.in[0], a.dim, a.keepdim);
   if (!lines.out) return {};
   lines.each([&](const float* x) {
@@ -116,7 +107,7 @@ template <bool largest> Tensor amax_quick(const Call& c) {
 }
 void amax_vjp(Vjp& c) {
   Tensor x = c.in(0);
-  c.set(0, shared_grad(c.grad(), x, c.out(), mask_of(c.as<DimsAttrs>().dim, x.ndim(), "amax")));
+  c.set(0, shared_grad(c.grad(), x, c.out(), mask_of(c.as<KeepDimsAttrs>().dim, x.ndim(), "amax")));
 }
 constexpr OpDef amax_op = general({
     .signature = "amax(Tensor input, int[]? dim=(), bool keepdim=False) -> Tensor",
@@ -141,7 +132,7 @@ tensor([4., 3.])
     .saves = {.always = in(0) | out(0)},
     .vjp = amax_vjp,
     .batch = batch_dims,
-    .attrs = &attr_info<DimsAttrs>,
+    .attrs = &attr_info<KeepDimsAttrs>,
     .flops = "numel(input)",
 });
 constexpr OpDef amin_op = general({
@@ -167,7 +158,7 @@ tensor([1., 2.])
     .saves = {.always = in(0) | out(0)},
     .vjp = amax_vjp,
     .batch = batch_dims,
-    .attrs = &attr_info<DimsAttrs>,
+    .attrs = &attr_info<KeepDimsAttrs>,
     .flops = "numel(input)",
 });
 
@@ -287,7 +278,7 @@ tensor(1.)
 });
 
 void max_dim_shape(const Call& c, OutSpecs& out) {
-  const auto& a = c.as<DimAttrs>();
+  const auto& a = c.as<KeepDimAttrs>();
   const Tensor& x = c.in[0];
   DimMask mask = mask_of(Dims{a.dim}, x.ndim(), c.name());
   require_real(c);
@@ -327,9 +318,9 @@ template <bool Largest> bool max_of_few(const Tensor& x, int64_t at, const Tenso
   return true;
 }
 template <bool Largest> void max_dim_cpu(const Call& c, Tensors& outs) {
-  if (max_of_few<Largest>(c.in[0], c.as<DimAttrs>().dim, outs)) return;
+  if (max_of_few<Largest>(c.in[0], c.as<KeepDimAttrs>().dim, outs)) return;
   const Tensor x = widened(c.in[0]);
-  DimMask mask = mask_of(Dims{c.as<DimAttrs>().dim}, x.ndim(), c.name());
+  DimMask mask = mask_of(Dims{c.as<KeepDimAttrs>().dim}, x.ndim(), c.name());
   through_floats(outs[0], [&](const Tensor& y) {
     KeptView values(y, x.ndim(), mask), indices(outs[1], x.ndim(), mask);
     kernels::reduce_arg(&values.nd, indices.nd, x.nd(), Largest);
@@ -337,7 +328,7 @@ template <bool Largest> void max_dim_cpu(const Call& c, Tensors& outs) {
 }
 void max_dim_vjp(Vjp& c) {
   if (c.grad().defined())
-    c.set(0, picked_grad(c.grad(), c.out(1), c.sizes(0), c.as<DimAttrs>().dim));
+    c.set(0, picked_grad(c.grad(), c.out(1), c.sizes(0), c.as<KeepDimAttrs>().dim));
 }
 constexpr OpDef max_dim_op = general({
     .signature =
@@ -361,7 +352,7 @@ tensor([1, 0])
     .saves = {.always = out(1)},
     .vjp = max_dim_vjp,
     .batch = batch_dims,
-    .attrs = &attr_info<DimAttrs>,
+    .attrs = &attr_info<KeepDimAttrs>,
     .out_dtype = OutDtype::converted,
     .out_memory = OutMemory::apart,
     .flops = "numel(input)",
@@ -388,7 +379,7 @@ tensor([0, 1])
     .saves = {.always = out(1)},
     .vjp = max_dim_vjp,
     .batch = batch_dims,
-    .attrs = &attr_info<DimAttrs>,
+    .attrs = &attr_info<KeepDimAttrs>,
     .out_dtype = OutDtype::converted,
     .out_memory = OutMemory::apart,
     .flops = "numel(input)",
@@ -524,10 +515,10 @@ extern const OpList reduction_extrema_ops;
 const OpList reduction_extrema_ops = op_list(reduction_extrema_list);
 
 Tensor amax(const Tensor& x, const Dims& dim, bool keepdim) {
-  return apply(amax_op, {x}, DimsAttrs{dim, keepdim});
+  return apply(amax_op, {x}, KeepDimsAttrs{dim, keepdim});
 }
 Tensor amin(const Tensor& x, const Dims& dim, bool keepdim) {
-  return apply(amin_op, {x}, DimsAttrs{dim, keepdim});
+  return apply(amin_op, {x}, KeepDimsAttrs{dim, keepdim});
 }
 
 }  // namespace clew

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/reduce/scan.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
@@ -23,11 +24,6 @@ struct ScanAttrs {
   std::optional<DType> dtype;
   static constexpr auto members() { return std::tuple(&ScanAttrs::dim, &ScanAttrs::dtype); }
 };
-struct DimAttrs {
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
-
 void scan_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<ScanAttrs>();
   const Tensor& x = c.in[0];

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/sort/sort.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/indexing.h"
 #include "ops/reduction/reduction_dims.h"
@@ -38,12 +39,6 @@ struct KthAttrs {
     return std::tuple(&KthAttrs::k, &KthAttrs::dim, &KthAttrs::keepdim);
   }
 };
-struct DimAttrs {
-  int64_t dim = -1;
-  bool keepdim = false;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim, &DimAttrs::keepdim); }
-};
-
 void require_order(const Call& c) {
   require(!c.in[0].is_complex(), c.name(), ": complex numbers have no order; got ", c.in[0]);
 }
@@ -273,7 +268,7 @@ Returns:
 tensor(2.)
 )",
     OutMemory::apart);
-constexpr OpDef median_op = picking<DimAttrs, kernels::Pick::median>(
+constexpr OpDef median_op = picking<KeepDimAttrs, kernels::Pick::median>(
     "median(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     R"(The medians along an axis (the lower of the two middle elements), and where they stand.
 
@@ -290,7 +285,7 @@ Returns:
 tensor([3.])
 )",
     OutMemory::aligned);
-constexpr OpDef nanmedian_op = picking<DimAttrs, kernels::Pick::nan_median>(
+constexpr OpDef nanmedian_op = picking<KeepDimAttrs, kernels::Pick::nan_median>(
     "nanmedian(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     R"(The medians along an axis of the elements that are not NaN, and where they stand.
 
@@ -307,7 +302,7 @@ Returns:
 tensor([1.])
 )",
     OutMemory::aligned);
-constexpr OpDef mode_op = picking<DimAttrs, kernels::Pick::mode>(
+constexpr OpDef mode_op = picking<KeepDimAttrs, kernels::Pick::mode>(
     "mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     R"(The most frequent elements along an axis (the smallest of equals), and where they last stand.
 

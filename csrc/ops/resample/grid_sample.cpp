@@ -150,11 +150,11 @@ constexpr OpDef grid_slopes_op = general({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {&sample_op, &image_slopes_op, &grid_slopes_op};
+constexpr const OpDef* grid_sample_list[] = {&sample_op, &image_slopes_op, &grid_slopes_op};
 
 }  // namespace
 
 extern const OpList grid_sample_ops;
-const OpList grid_sample_ops = op_list(all);
+const OpList grid_sample_ops = op_list(grid_sample_list);
 
 }  // namespace clew

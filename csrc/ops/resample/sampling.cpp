@@ -11,9 +11,9 @@ namespace clew {
 namespace {
 
 // N samples, C channels, S elements of a channel, K places of each of P points.
-struct SizeAttrs {
+struct LengthAttrs {
   int64_t size = 0;
-  static constexpr auto members() { return std::tuple(&SizeAttrs::size); }
+  static constexpr auto members() { return std::tuple(&LengthAttrs::size); }
 };
 
 // Checks values of [N, C, *] against places (and weights) [N, K, P].
@@ -45,7 +45,7 @@ void scatter_shape(const Call& c, OutSpecs& outs) {
   check_places(c, x, index);
   check_sizes(c, "input", x, x, {x.size(0), x.size(1), index.size(2)});
   check_sizes(c, "weight", c.in[2], x, {x.size(0), index.size(1), index.size(2)});
-  const int64_t size = c.as<SizeAttrs>().size;
+  const int64_t size = c.as<LengthAttrs>().size;
   require(size >= 0, c.name(), ": size must not be negative; got ", size);
   outs.add(x.dtype(), {x.size(0), x.size(1), size});
 }
@@ -80,7 +80,7 @@ void scatter_cpu(const Call& c, Tensors& outs) {
   run(c, outs, [&]<class T>(T* out, const T* points, const int64_t* at, const T* weight) {
     kernels::scatter_weighted(
         out, points, at, weight,
-        {x.size(0), x.size(1), c.as<SizeAttrs>().size, index.size(1), index.size(2)});
+        {x.size(0), x.size(1), c.as<LengthAttrs>().size, index.size(1), index.size(2)});
   });
 }
 void dots_cpu(const Call& c, Tensors& outs) {
@@ -128,7 +128,7 @@ constexpr OpDef scatter_op = general({
     .cpu = scatter_cpu,
     .saves = the_others,
     .vjp = scatter_vjp,
-    .attrs = &attr_info<SizeAttrs>,
+    .attrs = &attr_info<LengthAttrs>,
     .offer = Offer::function,
     .flops = "2 * input[1] * numel(index)",
 });
@@ -154,17 +154,17 @@ Tensor gather_weighted(const Tensor& x, const Tensor& index, const Tensor& weigh
   return apply(gather_op, {x, index, weight});
 }
 Tensor scatter_weighted(const Tensor& x, const Tensor& index, const Tensor& weight, int64_t size) {
-  return apply(scatter_op, {x, index, weight}, SizeAttrs{size});
+  return apply(scatter_op, {x, index, weight}, LengthAttrs{size});
 }
 Tensor gather_dots(const Tensor& x, const Tensor& index, const Tensor& other) {
   return apply(dots_op, {x, index, other});
 }
 
-constexpr const OpDef* list[] = {&gather_op, &scatter_op, &dots_op};
+constexpr const OpDef* sampling_list[] = {&gather_op, &scatter_op, &dots_op};
 
 }  // namespace
 
 extern const OpList sampling_ops;
-const OpList sampling_ops = op_list(list);
+const OpList sampling_ops = op_list(sampling_list);
 
 }  // namespace clew

@@ -395,11 +395,11 @@ tensor([[2., 3.]])
     .backward_flops = attention_backward_flops,
 });
 
-constexpr const OpDef* listed[] = {&attention_op, &fused_op, &fused_back_op};
+constexpr const OpDef* attention_list[] = {&attention_op, &fused_op, &fused_back_op};
 
 }  // namespace
 
 extern const OpList attention_ops;
-const OpList attention_ops = op_list(listed);
+const OpList attention_ops = op_list(attention_list);
 
 }  // namespace clew

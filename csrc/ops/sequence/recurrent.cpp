@@ -379,7 +379,7 @@ constexpr OpDef layer_op = general({
     .backward_flops = "2 * flops",
 });
 
-constexpr const OpDef* listed[] = {&layer_op, &back_op};
+constexpr const OpDef* recurrent_list[] = {&layer_op, &back_op};
 
 }  // namespace
 
@@ -392,6 +392,6 @@ void recurrent_layer(std::span<const Tensor> in, const RecurrentAttrs& a, Tensor
 }
 
 extern const OpList recurrent_ops;
-const OpList recurrent_ops = op_list(listed);
+const OpList recurrent_ops = op_list(recurrent_list);
 
 }  // namespace clew

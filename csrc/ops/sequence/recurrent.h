@@ -5,9 +5,13 @@
 #include <string>
 
 #include "kernels/sequence/recurrent.h"
+#include "ops/calls/arithmetic.h"
 #include "ops/ops.h"
 
 namespace clew {
+
+// The sum of those that there are.
+inline Tensor both(const Tensor& a, const Tensor& b) { return a && b ? a + b : a ? a : b; }
 
 struct RecurrentAttrs {
   int64_t cell = 0;

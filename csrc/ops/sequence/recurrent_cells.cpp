@@ -18,8 +18,6 @@ namespace {
 using kernels::RecurrentCell;
 
 Tensor cast(const Tensor& t, DType d) { return t ? to_dtype(t, d) : t; }
-Tensor both(const Tensor& a, const Tensor& b) { return a && b ? a + b : a ? a : b; }
-
 // --- Cells ---------------------------------------------------------------------------------------
 
 // The gates of one LSTM step. Inputs: both products, both biases, c.
@@ -358,12 +356,13 @@ constexpr OpDef rnn_cell_op = composite({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* listed[] = {&gates_op,     &gates_back_op, &gru_gates_op, &gru_back_op,
-                                   &lstm_cell_op, &gru_cell_op,   &rnn_cell_op};
+constexpr const OpDef* recurrent_cell_list[] = {&gates_op,    &gates_back_op, &gru_gates_op,
+                                                &gru_back_op, &lstm_cell_op,  &gru_cell_op,
+                                                &rnn_cell_op};
 
 }  // namespace
 
 extern const OpList recurrent_cell_ops;
-const OpList recurrent_cell_ops = op_list(listed);
+const OpList recurrent_cell_ops = op_list(recurrent_cell_list);
 
 }  // namespace clew

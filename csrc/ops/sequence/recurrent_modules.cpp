@@ -16,8 +16,6 @@ namespace {
 
 using kernels::RecurrentCell;
 
-Tensor both(const Tensor& a, const Tensor& b) { return a && b ? a + b : a ? a : b; }
-
 }  // namespace
 
 // --- With other ops ------------------------------------------------------------------------------
@@ -258,11 +256,11 @@ Args:
     .offer = Offer::function,
 });
 
-constexpr const OpDef* listed[] = {&stack_op};
+constexpr const OpDef* recurrent_module_list[] = {&stack_op};
 
 }  // namespace
 
 extern const OpList recurrent_module_ops;
-const OpList recurrent_module_ops = op_list(listed);
+const OpList recurrent_module_ops = op_list(recurrent_module_list);
 
 }  // namespace clew

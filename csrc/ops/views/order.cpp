@@ -2,32 +2,21 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: a view rule only computes sizes, strides and offset; no element is read or moved in
 // this file.
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
+#include "ops/views/specs.h"
 
 namespace clew {
 
 namespace {
 
-struct SizeAttrs {
-  Dims size;
-  static constexpr auto members() { return std::tuple(&SizeAttrs::size); }
-};
 struct TwoDimsAttrs {
   int64_t dim0 = 0;
   int64_t dim1 = 0;
   static constexpr auto members() { return std::tuple(&TwoDimsAttrs::dim0, &TwoDimsAttrs::dim1); }
 };
-
-using Specs = std::vector<ViewSpec>;
-
-void add_spec(Specs& out, Dims sizes, Dims strides, int64_t offset = 0) {
-  ViewSpec& s = out.emplace_back();
-  s.sizes = std::move(sizes);
-  s.strides = std::move(strides);
-  s.offset = offset;
-}
 
 void permuted(const Tensor& x, const Dims& order, Specs& out) {
   Dims sizes(x.ndim());
@@ -285,7 +274,7 @@ constexpr OpDef moveaxis_op = view({
     .attrs = &attr_info<MovedimAttrs>,
 });
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* order_list[] = {
     &permute_op,          &transpose_op, &swapaxes_op, &swapdims_op, &t_op,       &reversed_op,
     &matrix_transpose_op, &adjoint_op,   &mh_op,       &h_op,        &movedim_op, &moveaxis_op,
 };
@@ -293,7 +282,7 @@ constexpr const OpDef* all[] = {
 }  // namespace
 
 extern const OpList order_ops;
-const OpList order_ops = op_list(all);
+const OpList order_ops = op_list(order_list);
 
 Tensor permute(const Tensor& x, const Dims& dims) {
   return apply(permute_op, {x}, SizeAttrs{dims});

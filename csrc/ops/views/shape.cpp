@@ -8,7 +8,9 @@
 #include "base/checked.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
+#include "ops/views/specs.h"
 
 namespace clew {
 
@@ -72,23 +74,6 @@ Dims infer_size(const Dims& target, int64_t numel, std::string_view op) {
 }
 
 namespace {
-
-struct SizeAttrs {
-  Dims size;
-  static constexpr auto members() { return std::tuple(&SizeAttrs::size); }
-};
-struct DimAttrs {
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
-using Specs = std::vector<ViewSpec>;
-
-void add_spec(Specs& out, Dims sizes, Dims strides, int64_t offset = 0) {
-  ViewSpec& s = out.emplace_back();
-  s.sizes = std::move(sizes);
-  s.strides = std::move(strides);
-  s.offset = offset;
-}
 
 void back_to_shape(Vjp& c) { c.set(0, reshape(c.grad(), c.sizes(0))); }
 
@@ -450,7 +435,7 @@ constexpr OpDef adopt_op = composite({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* shape_list[] = {
     &adopt_op,   &view_op,         &reshape_op,   &contiguous_op, &compact_op,
     &view_as_op, &reshape_as_op,   &ravel_op,     &flatten_op,    &unflatten_op,
     &expand_op,  &broadcast_to_op, &expand_as_op, &squeeze_op,    &unsqueeze_op,
@@ -459,7 +444,7 @@ constexpr const OpDef* all[] = {
 }  // namespace
 
 extern const OpList shape_ops;
-const OpList shape_ops = op_list(all);
+const OpList shape_ops = op_list(shape_list);
 
 Tensor view(const Tensor& x, const Dims& size) { return apply(view_op, {x}, SizeAttrs{size}); }
 Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : apply(compact_op, {x}); }

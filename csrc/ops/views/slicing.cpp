@@ -4,21 +4,11 @@
 #include "kernels/indexing/index.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/shape.h"
+#include "ops/views/specs.h"
 
 namespace clew {
 
 namespace {
-
-using Specs = std::vector<ViewSpec>;
-
-void part(const Tensor& x, int dim, int64_t start, int64_t length, int64_t step, Specs& out) {
-  ViewSpec& s = out.emplace_back();
-  s.sizes = x.sizes();
-  s.strides = x.strides();
-  s.offset = length ? start * s.strides[dim] : 0;
-  s.sizes[dim] = length;
-  s.strides[dim] *= step;
-}
 
 // ---- select -------------------------------------------------------------------------------------
 
@@ -154,7 +144,7 @@ void slice_rule(const Call& c, Specs& out) {
   if (x.ndim() == 0) fail_index(c.name(), ": a 0-d tensor has no dimension to slice");
   int dim = wrapped(a.dim, x.ndim(), c.name());
   Range r = clamp_range(a.start, a.end, a.step, x.size(dim), c.name());
-  part(x, dim, r.start, r.length, r.length > 1 ? a.step : 1, out);
+  add_part(out, x, dim, r.start, r.length, r.length > 1 ? a.step : 1);
 }
 void slice_vjp(Vjp& c) {
   const auto& a = c.as<SliceAttrs>();
@@ -243,7 +233,7 @@ void narrow_rule(const Call& c, Specs& out) {
   int64_t start = a.start < 0 ? a.start + size : a.start;
   require(a.length <= size - start, c.name(), ": start (", start, ") + length (", a.length,
           ") exceeds size (", size, ") of dimension ", dim);
-  part(x, dim, start, a.length, 1, out);
+  add_part(out, x, dim, start, a.length, 1);
 }
 void narrow_vjp(Vjp& c) {
   const auto& a = c.as<NarrowAttrs>();
@@ -497,6 +487,9 @@ Tensor zero_block(const Dims& size, DType dtype, Device device) {
   if (device == Device::CPU) fill_(zero, Scalar(0));
   return alias(zero, size, Dims(size.size(), 0));
 }
+Tensor zeros_for(const Vjp& c, int i) {
+  return zero_block(c.sizes(i), c.dtype(i), c.grad().device());
+}
 Tensor select(const Tensor& x, int64_t dim, int64_t index) {
   return apply(select_op, {x}, SelectAttrs{dim, index});
 }
@@ -526,7 +519,7 @@ Tensor diagonal_backward(const Tensor& g, const Dims& size, int64_t offset, int6
 
 namespace {
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* slicing_list[] = {
     &select_op, &select_backward_op, &slice_op,    &slice_backward_op,
     &narrow_op, &narrow_from_op,     &diagonal_op, &diagonal_backward_op,
     &unfold_op, &unfold_backward_op,
@@ -535,6 +528,6 @@ constexpr const OpDef* all[] = {
 }  // namespace
 
 extern const OpList slicing_ops;
-const OpList slicing_ops = op_list(all);
+const OpList slicing_ops = op_list(slicing_list);
 
 }  // namespace clew

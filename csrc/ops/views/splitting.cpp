@@ -5,36 +5,27 @@
 #include <cstring>
 
 #include "graph/deferral.h"
+#include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/joining.h"
 #include "ops/calls/shape.h"
+#include "ops/views/specs.h"
 
 namespace clew {
 
 namespace {
 
-using Specs = std::vector<ViewSpec>;
-
-void part(const Tensor& x, int dim, int64_t start, int64_t length, int64_t step, Specs& out) {
+void add_counted(Specs& out, const Tensor& x, int dim, int64_t start, int64_t length) {
   // Each part is a tensor object; more of them would exhaust the memory.
   if (out.size() >= (size_t{1} << 22)) {
     fail(ErrorKind::OutOfMemory, "split: more than ", 1 << 22, " parts of ", x,
          " were asked for; use fewer, larger ones");
   }
-  ViewSpec& s = out.emplace_back();
-  s.sizes = x.sizes();
-  s.strides = x.strides();
-  s.offset = length ? start * s.strides[dim] : 0;
-  s.sizes[dim] = length;
-  s.strides[dim] *= step;
+  add_part(out, x, dim, start, length, 1);
 }
 
 // ---- unbind, split, chunk -----------------------------------------------------------------------
 
-struct DimAttrs {
-  int64_t dim = 0;
-  static constexpr auto members() { return std::tuple(&DimAttrs::dim); }
-};
 int only_grad(const Vjp& c) {
   int found = -1;
   for (int k = 0; k < c.outputs(); ++k) {
@@ -160,10 +151,10 @@ int splitting_dim(const Call& c, int64_t dim) {
 void equal_parts(const Tensor& x, int dim, int64_t length, Specs& out) {
   int64_t size = x.size(dim);
   out.reserve(static_cast<size_t>(length ? size / length + 1 : 1));
-  if (size == 0) return part(x, dim, 0, 0, 1, out);
+  if (size == 0) return add_counted(out, x, dim, 0, 0);
   for (int64_t at = 0; at < size;) {
     int64_t n = std::min(length, size - at);
-    part(x, dim, at, n, 1, out);
+    add_counted(out, x, dim, at, n);
     at += n;
   }
 }
@@ -196,7 +187,7 @@ void split_sizes_rule(const Call& c, Specs& out) {
           ", the size of dimension ", dim, "; got ", a.split_sizes);
   int64_t at = 0;
   for (int64_t n : a.split_sizes) {
-    part(c.in[0], dim, at, n, 1, out);
+    add_counted(out, c.in[0], dim, at, n);
     at += n;
   }
 }
@@ -287,7 +278,7 @@ void chunk_rule(const Call& c, Specs& out) {
   require(a.chunks > 0, c.name(), ": chunks must be greater than 0; got ", a.chunks);
   int64_t size = x.size(dim);
   if (size == 0) {
-    for (int64_t i = 0; i < a.chunks; ++i) part(x, dim, 0, 0, 1, out);
+    for (int64_t i = 0; i < a.chunks; ++i) add_counted(out, x, dim, 0, 0);
     return;
   }
   equal_parts(x, dim, size / a.chunks + (size % a.chunks != 0), out);
@@ -509,7 +500,7 @@ constexpr OpDef dsplit_at_op = composite({
     .attrs = &attr_info<OneList>,
 });
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* splitting_list[] = {
     &unbind_op,
     &split_op,
     &split_sections_op,
@@ -533,7 +524,7 @@ constexpr const OpDef* all[] = {
 }  // namespace
 
 extern const OpList splitting_ops;
-const OpList splitting_ops = op_list(all);
+const OpList splitting_ops = op_list(splitting_list);
 
 Tensors split_with_sizes(const Tensor& x, const Dims& split_sizes, int64_t dim) {
   Tensors outs;

@@ -352,14 +352,14 @@ Returns: a tensor that shares memory with the input.
     .offer = Offer::method,
 });
 
-constexpr const OpDef* all[] = {
+constexpr const OpDef* strided_list[] = {
     &strided_op, &restride_op, &as_strided_op, &as_real_op, &as_complex_op, &view_dtype_op,
 };
 
 }  // namespace
 
 extern const OpList strided_ops;
-const OpList strided_ops = op_list(all);
+const OpList strided_ops = op_list(strided_list);
 
 Tensor as_strided(const Tensor& x, const Dims& size, const Dims& stride,
                   std::optional<int64_t> storage_offset) {
