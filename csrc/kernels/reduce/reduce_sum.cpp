@@ -182,7 +182,17 @@ template <class T> struct Prod {
   Out finish(const Big& b) const { return convert<Out>(b); }
 };
 
-template <class T> bool nonzero(T v) { return convert<bool>(v); }
+// Which elements are not zero. A floating-point number is zero where no bit but its sign is set, so
+// integers of its width serve it, too.
+template <class T> struct Truth {
+  T bits;  // those that count
+  bool operator()(T v) const { return (v & bits) != 0; }
+};
+template <class T>
+requires is_complex_v<T>
+struct Truth<T> {
+  bool operator()(T v) const { return v != T(0); }
+};
 
 template <class T> struct CountNonzero {
   using In = T;
@@ -190,6 +200,7 @@ template <class T> struct CountNonzero {
   using Small = uint32_t;  // a block holds far fewer terms than this counts
   using Big = int64_t;
   using Out = int64_t;
+  Truth<T> nonzero;
   Small zero() const { return 0; }
   Big start() const { return 0; }
   void add(Small& s, In v, Aux) const { s += nonzero(v); }
@@ -206,6 +217,7 @@ template <class T> struct AnyAll {
   using Small = uint8_t;
   using Big = uint8_t;
   using Out = uint8_t;
+  Truth<T> nonzero;
   bool all;
   Small zero() const { return 0; }
   Big start() const { return 0; }
@@ -346,25 +358,35 @@ void TotalSum::finish(char* out, double divisor) const {
   });
 }
 
-// Bool and int8 are zero exactly when their byte is, unsigned integers when the signed ones are.
-using TruthTypes =
-    TypeList<uint8_t, int16_t, int32_t, int64_t, f16, bf16, float, double, c64, c128>;
-static NdView truth_view(NdView v) {
-  if (v.dtype == DType::Bool || v.dtype == DType::Int8) v.dtype = DType::UInt8;
-  v.dtype = as_signed(v.dtype);
-  return v;
+// f(elements, which of them are not zero).
+template <class F> static void with_truth(const NdView& src, F&& f) {
+  NdView v = src;
+  if (is_complex(v.dtype)) {
+    dispatch(v.dtype, TypeList<c64, c128>{}, [&]<class T>() { f(v, Truth<T>{}); });
+    return;
+  }
+  const size_t width = itemsize(v.dtype);
+  const uint64_t bits = is_floating(v.dtype) ? ~(uint64_t{1} << (8 * width - 1)) : ~uint64_t{0};
+  v.dtype = width == 1   ? DType::UInt8
+            : width == 2 ? DType::Int16
+            : width == 4 ? DType::Int32
+                         : DType::Int64;
+  dispatch(v.dtype, TypeList<uint8_t, int16_t, int32_t, int64_t>{},
+           [&]<class T>() { f(v, Truth<T>{static_cast<T>(bits)}); });
 }
 
 static void reduce_truth(const NdView& dst, const NdView& src, bool all) {
-  NdView s = truth_view(src);
-  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(AnyAll<T>{all}, dst, s); });
+  with_truth(src, [&]<class T>(const NdView& v, Truth<T> nonzero) {
+    reduce_with(AnyAll<T>{nonzero, all}, dst, v);
+  });
 }
 void reduce_any(const NdView& dst, const NdView& src) { reduce_truth(dst, src, false); }
 void reduce_all(const NdView& dst, const NdView& src) { reduce_truth(dst, src, true); }
 
 void reduce_count_nonzero(const NdView& dst, const NdView& src) {
-  NdView s = truth_view(src);
-  dispatch(s.dtype, TruthTypes{}, [&]<class T>() { reduce_with(CountNonzero<T>{}, dst, s); });
+  with_truth(src, [&]<class T>(const NdView& v, Truth<T> nonzero) {
+    reduce_with(CountNonzero<T>{nonzero}, dst, v);
+  });
 }
 
 }  // namespace clew::kernels
