@@ -29,7 +29,8 @@ $(VENV)/packages: pyproject.toml tools/requirements.py
 	$(PY) -m pip install -q -r $(VENV)/build-requires.txt
 	@touch $@
 
-# The packages are fetched while the compiler works; of their modules only those that are imported get compiled. SETS says which processors' loops are compiled.
+# The packages are fetched while the compiler works; of their modules only those that are imported get compiled. SETS
+# says which processors' loops are compiled.
 define install
 	$(PY) -m pip install -q --no-compile -r $(VENV)/demo-requires.txt & fetching=$$!; \
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip install -q --no-build-isolation --no-deps \

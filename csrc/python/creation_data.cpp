@@ -174,10 +174,23 @@ void refuse_placeholder(PyObject* tensor, const char* function) {
   Ref(checked(PyObject_CallMethodOneArg(tensor, refuse, name.get())));
 }
 
+// A class whose objects hold only a part of what they stand for says how they are copied.
+static Tensor copy_of_whole(PyObject* tensor, std::optional<DType> dtype, Device device) {
+  if (Py_TYPE(tensor) == tensor_type) return {};
+  static PyObject* copied = PyUnicode_InternFromString("_copy_of_whole");
+  if (!PyObject_HasAttr(tensor, copied)) return {};
+  const Ref d(checked(dtype_object(dtype.value_or(borrow(tensor).dtype()))));
+  const Ref where(checked(device_object(device)));
+  const Ref made(
+      checked(PyObject_CallMethodObjArgs(tensor, copied, d.get(), where.get(), nullptr)));
+  return borrow(made.get());
+}
+
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device) {
   Tensor source;
   bool lent = false;  // data's own memory
   if (is_tensor(data)) {
+    if (Tensor whole = copy_of_whole(data, dtype, device); whole.defined()) return whole;
     source = borrow(data);
     lent = true;
     note_leaving(source.get(), "tensor()");

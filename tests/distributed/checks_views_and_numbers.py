@@ -123,3 +123,17 @@ print(f"rank {r} is through")
 # A plain tensor does not take this process's part for the whole.
 with pytest.raises(NotImplementedError, match="copy_ of a plain tensor with a distributed one"):
     torch.zeros(n, 1, 6, dtype=torch.float64).copy_(distribute_tensor(x, mesh, [Shard(0)]))
+
+# tensor() and new_tensor() copy the whole, and keep how it lies.
+d = distribute_tensor(x, mesh, [Shard(0)])
+with pytest.warns(UserWarning, match="copy construct"):
+    copy = torch.tensor(d, requires_grad=True)
+assert copy.placements == d.placements and copy.requires_grad and not d.requires_grad
+same(copy, x)
+copy.sum().backward()
+same(copy.grad, torch.ones_like(x))
+other = torch.ones(1).new_tensor(d)
+assert other.placements == d.placements and other.dtype == torch.float32
+same(other, x.float())
+other.zero_()
+same(d, x)

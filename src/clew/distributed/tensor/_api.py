@@ -350,6 +350,10 @@ class DTensor(Tensor):
             local = self.as_subclass(Tensor).detach()
         return parts_of(self, local)
 
+    def _copy_of_whole(self, dtype: Any, device: Any) -> Tensor:
+        """What tensor() and new_tensor() make of this."""
+        return self.detach().to(device=device, dtype=dtype, copy=True)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return rebuilt, self._distributed_parts()
 
