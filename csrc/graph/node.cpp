@@ -98,8 +98,8 @@ void release_tensor_graph_state(TensorObj* t) {
       auto& list = t->grad_fn->extra->retains_grad;
       std::erase_if(list, [&](auto& entry) { return entry.second == t; });
     }
-    Py_CLEAR(e->hooks);
-    Py_CLEAR(e->post_accumulate_hooks);
+    clear_in_turn(e->hooks);
+    clear_in_turn(e->post_accumulate_hooks);
     if (e->unrecorded) e->unrecorded->decref();
     if (e->used) e->used->decref();
     delete e;
@@ -112,10 +112,10 @@ void release_tensor_graph_state(TensorObj* t) {
 }  // namespace
 
 NodeExtra::~NodeExtra() {
-  for (TensorHooks& h : tensor_hooks) Py_XDECREF(h.dict);
-  Py_XDECREF(pre_hooks);
-  Py_XDECREF(post_hooks);
-  Py_XDECREF(metadata);
+  for (TensorHooks& h : tensor_hooks) clear_in_turn(h.dict);
+  clear_in_turn(pre_hooks);
+  clear_in_turn(post_hooks);
+  clear_in_turn(metadata);
 }
 
 uint64_t latest_sequence() { return next_sequence - 1; }

@@ -164,7 +164,7 @@ void free_tensor_obj(TensorObj* t) {
   if (t->flags & flag_gathered) [[unlikely]]
     forget_gathered(t);
   if (t->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(t));
-  Py_CLEAR(t->dict);
+  clear_in_turn(t->dict);
   if (t->grad_fn || t->extra || t->cut) release_graph_state(t);
   if (TensorObj* grad = std::exchange(t->grad, nullptr))
     decref_in_turn(reinterpret_cast<PyObject*>(grad));

@@ -90,6 +90,11 @@ void release_in_turn(void (*release)(void*), void* what);
 inline void decref_in_turn(PyObject* o) {
   release_in_turn([](void* p) { Py_DECREF(static_cast<PyObject*>(p)); }, o);
 }
+// Not left to Python, which bounds the depth of nested releases by their number: from 3.13 on there
+// may be more than a small stack holds.
+inline void clear_in_turn(PyObject*& o) {
+  if (PyObject* was = std::exchange(o, nullptr)) decref_in_turn(was);
+}
 // Cuts a tensor off the graph objects it owns (set by graph/).
 extern void (*release_graph_state)(TensorObj* t);
 inline void take_shape(TensorObj* t, ShapeRef shape) {

@@ -71,6 +71,15 @@ template <class T, class S>
         }
       }
     }
+    if constexpr (E::planes == 2) {  // the two most frequent kinds
+      const S* from = tile + i * width;
+      if (p.c_cs == 1 && p.alpha_one && kind == Beta::zero && !bias) {
+        for (T* at = c + i * p.c_rs; j < n; ++j) at[j] = {from[j], from[im_offset + j]};
+      } else if (p.c_cs == 1 && p.alpha_one && kind == Beta::one) {
+        for (T* at = c + i * p.c_rs; j < n; ++j)
+          at[j] = {at[j].part[0] + from[j], at[j].part[1] + from[im_offset + j]};
+      }
+    }
     for (; j < n; ++j) {
       T* at = c + i * p.c_rs + j * p.c_cs;
       S v[2] = {tile[i * width + j], S(0)};
