@@ -108,6 +108,25 @@ def test_default_devices():
     assert not clew.ones(1).is_meta
 
 
+def test_default_dtypes():
+    def run(i):
+        before = clew.get_default_dtype()
+        clew.set_default_dtype(clew.float64 if i == 1 else before)
+        try:
+            clew.ones(2).sum().item()
+            found = clew.ones(1).dtype
+        finally:
+            clew.set_default_dtype(before)
+        clew.ones(2).sum().item()
+        return [found is clew.float64, clew.ones(1).dtype is clew.float64]
+
+    try:
+        assert clew.autobatch.map(run, range(3)) == [[i == 1, False] for i in range(3)]
+        assert clew.get_default_dtype() is clew.float32
+    finally:
+        clew.set_default_dtype(clew.float32)
+
+
 def test_anomaly_detection():
     def run(i):
         found = [clew.is_anomaly_enabled()]
