@@ -73,6 +73,20 @@ def test_levels_of_forward_differentiation():
     compare(run, list(clew.randn(4, 3)))
 
 
+def test_duals_of_other_tasks_want_no_gradient():
+    layer = nn.Linear(3, 3)
+
+    def run(x, f):
+        with forward_ad.dual_level():
+            y = asked(f(forward_ad.make_dual(x, x * 2))).tanh()
+            return forward_ad.unpack_dual(y)
+
+    xs = list(clew.randn(3, 3))
+    for f, wanted in ((clew.sin, False), (layer, True)):
+        for made in clew.autobatch.map(lambda x, f=f: run(x, f), xs):
+            assert made.primal.requires_grad is made.tangent.requires_grad is wanted
+
+
 class Square(clew.autograd.Function):
     @staticmethod
     def forward(x):
