@@ -137,3 +137,30 @@ assert other.placements == d.placements and other.dtype == torch.float32
 same(other, x.float())
 other.zero_()
 same(d, x)
+
+# Made beside a distributed tensor: of the whole, the same on all processes, and leaves.
+d, summand = distribute_tensor(x, mesh, [Shard(0)]), distribute_tensor(x, mesh, [Shard(0)]).sum()
+for given in (d, d.sum(0, keepdim=True)):
+    made = torch.ones(1).to(d.dtype).new_tensor(given)
+    same(d.new_tensor(given), made.full_tensor())
+assert d.new_tensor(d).shape == d.shape
+same(d.new_full((2,), summand), x.sum().expand(2))
+same(torch.full_like(d, summand), x.sum().expand(x.shape))
+torch.manual_seed(0)
+for made in (
+    d.new_zeros(2, requires_grad=True),
+    d.new_tensor([1.0, 2.0], requires_grad=True),
+    torch.ones_like(d, requires_grad=True),
+    torch.rand_like(d, requires_grad=True),
+):
+    assert made.is_leaf and made.requires_grad
+    (made * 2).sum().backward()
+    same(made.grad, torch.full(made.shape, 2.0, dtype=made.dtype))
+assert not torch.zeros_like(d, requires_grad=False).requires_grad
+with torch.no_grad():
+    assert torch.zeros_like(d, requires_grad=True).is_leaf
+# Text shows no number of this process's summand.
+with pytest.raises(NotImplementedError, match=r"format\(\) of a distributed tensor"):
+    f"{summand:.3f}"
+assert f"{summand}" == repr(summand)
+assert f"{summand.redistribute(placements=[Replicate()]):.3f}" == f"{x.sum():.3f}"

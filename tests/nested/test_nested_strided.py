@@ -312,6 +312,10 @@ def test_rows_that_lists_tensors_and_masks_name():
     check(x[...], rows)
     check(x[..., 0], [r[..., 0] for r in rows])
     check(x[..., 0, 0, :1], [r[0, 0, :1] for r in rows])
+    check(x[..., 1, 0, 0, 1], rows[1][0, 0, 1])
+    check(x[..., :2, 0, 0, 1], [r[0, 0, 1] for r in rows[:2]])
+    with pytest.raises(IndexError, match="too many indices"):
+        x[..., 1, 0, 0, 0, 0]
     check(x.squeeze(), [r.squeeze(1) for r in rows])
     for key, message in (([], "at least one row"), ([3], "out of bounds"), ([True], "mask")):
         with pytest.raises(IndexError, match=message):

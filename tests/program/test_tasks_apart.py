@@ -73,6 +73,20 @@ def test_levels_of_forward_differentiation():
     compare(run, list(clew.randn(4, 3)))
 
 
+def test_duals_of_other_tasks_want_no_gradient():
+    layer = nn.Linear(3, 3)
+
+    def run(x, f):
+        with forward_ad.dual_level():
+            y = asked(f(forward_ad.make_dual(x, x * 2))).tanh()
+            return forward_ad.unpack_dual(y)
+
+    xs = list(clew.randn(3, 3))
+    for f, wanted in ((clew.sin, False), (layer, True)):
+        for made in clew.autobatch.map(lambda x, f=f: run(x, f), xs):
+            assert made.primal.requires_grad is made.tangent.requires_grad is wanted
+
+
 class Square(clew.autograd.Function):
     @staticmethod
     def forward(x):
@@ -106,6 +120,25 @@ def test_default_devices():
 
     assert clew.autobatch.map(run, range(3)) == [[i == 1, False] for i in range(3)]
     assert not clew.ones(1).is_meta
+
+
+def test_default_dtypes():
+    def run(i):
+        before = clew.get_default_dtype()
+        clew.set_default_dtype(clew.float64 if i == 1 else before)
+        try:
+            clew.ones(2).sum().item()
+            found = clew.ones(1).dtype
+        finally:
+            clew.set_default_dtype(before)
+        clew.ones(2).sum().item()
+        return [found is clew.float64, clew.ones(1).dtype is clew.float64]
+
+    try:
+        assert clew.autobatch.map(run, range(3)) == [[i == 1, False] for i in range(3)]
+        assert clew.get_default_dtype() is clew.float32
+    finally:
+        clew.set_default_dtype(clew.float32)
 
 
 def test_anomaly_detection():

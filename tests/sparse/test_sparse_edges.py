@@ -45,6 +45,15 @@ def test_integers_take_whole_multiples_as_dense_products_do(kind):
     assert got.dtype is clew.int64 and clew.equal(got, 2 + whole @ ones[0])
 
 
+@pytest.mark.parametrize("kind", ["coo", "csr", "csc"])
+def test_multiples_of_bools_are_bools(kind):
+    truth = clew.tensor([[True, False], [False, True]])
+    x = KINDS[kind](truth)
+    for beta, alpha in ((1, 2), (2, 1), (0, 3), (2, 0)):
+        got = clew.addmm(truth, x, truth, beta=beta, alpha=alpha)
+        assert got.dtype is clew.bool and clew.equal(got, truth)
+
+
 def test_softmax_of_integers_is_refused():
     for name in ("softmax", "log_softmax"):
         with pytest.raises(NotImplementedError, match=f"sparse.{name}: input must be floating"):

@@ -65,7 +65,7 @@ class Turns:
         self._held: _State = [vars(local) for local, _ in _locals]
         self._before = [dict(held) for held in self._held]
         self._of_hub = _copied(self._before)
-        self._device = _C.get_default_device()
+        self._defaults = _defaults()
 
     def start(self) -> None:
         """Tasks begin."""
@@ -87,27 +87,37 @@ class Turns:
         """What the task that is parked needs when it goes on."""
         self._join()
         same = self._held == self._of_hub
-        return None if same else [dict(held) for held in self._held], _C.get_default_device()
+        return None if same else [dict(held) for held in self._held], _defaults()
 
     def resume(self, own: tuple[_State | None, Any]) -> None:
         """Brings back what `leave` gave."""
-        state, device = own
+        state, defaults = own
         if state is not None:
             self._change(state)
-        if device != self._device:
-            _C._set_default_device(device)
+        _set_defaults(*defaults)
 
     def to_hub(self) -> None:
         """Back to what was on at first."""
         self._join()
         if self._held != self._of_hub:
             self._change(_copied(self._of_hub))
-        if _C.get_default_device() != self._device:
-            _C._set_default_device(self._device)
+        _set_defaults(*self._defaults)
 
     def end(self) -> None:
         """There are no tasks any more."""
         self._change(self._before)
+
+
+def _defaults() -> tuple[Any, Any]:
+    """The device and the dtype of new tensors."""
+    return _C.get_default_device(), _C.get_default_dtype()
+
+
+def _set_defaults(device: Any, dtype: Any) -> None:
+    if _C.get_default_device() != device:
+        _C._set_default_device(device)
+    if _C.get_default_dtype() is not dtype:
+        _C._set_default_dtype(dtype)
 
 
 def _copied(state: _State) -> _State:

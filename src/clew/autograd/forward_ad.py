@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from clew import _C
 from clew._C import Tensor
+from clew.autograd._of_tasks import leaves_of_others, note_leaf
 from clew.autograd._tangents import _Level, open_levels, tangent_of
 from clew.autograd.function import _GateOfOther, dual_of
 
@@ -133,6 +134,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if hasattr(type(tensor), "_placeholder") or _C._vmap_depth():
         dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
+        if dual.is_leaf:
+            note_leaf(dual)
         current.roots.append((dual, tangent))
         return dual
     return dual_of(current, _GateOfOther, tensor, tangent)
@@ -142,7 +145,7 @@ def _wanted_elsewhere(tensor: Tensor, level: _Level) -> bool:
     """Whether the tensor depends on something that requires grad, duals made of constants aside."""
     if any(tangent.requires_grad for _, tangent in level.roots):
         return True
-    duals = {id(dual) for dual, _ in level.roots}
+    duals = {id(dual) for dual, _ in level.roots} | {id(leaf) for leaf in leaves_of_others()}
     todo = [tensor.grad_fn] if tensor.grad_fn is not None else []
     seen = set(todo)
     while todo:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import _C
 from clew._C import Tensor, zeros
+from clew.autograd._of_tasks import note_leaf
 from clew.autograd.grad_mode import no_grad
 
 __all__ = ["Function", "FunctionCtx", "NestedIOFunction", "once_differentiable"]
@@ -428,6 +429,7 @@ def dual_of(level: Any, gate: type[_Gate], tensor: Tensor, tangent: Tensor | Non
     root = None
     if tangent is not None:
         root = tensor.detach().requires_grad_()
+        note_leaf(root)
         level.roots.append((root, tangent))
     made: Tensor = gate.apply(level, tensor, root)
     if tangent is not None and isinstance(made.grad_fn, gate._ctx_class):

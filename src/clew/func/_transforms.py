@@ -17,10 +17,10 @@ from clew._C import Tensor
 from clew._tensor.structured import parts_of
 from clew.autograd._backward import grad as autograd_grad
 from clew.autograd._backward import own_input
+from clew.autograd._of_tasks import leaves_of_others, note_leaf, shares_graph
 from clew.autograd._tangents import nested_level, tangent_of
 from clew.autograd.function import Function
 from clew.autograd.grad_mode import enable_grad
-from clew.func._of_tasks import leaves_of_others, note_leaf, shares_graph
 from clew.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
 

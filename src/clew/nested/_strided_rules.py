@@ -415,7 +415,7 @@ def _getitem(x: Any, key: Any) -> Any:
     keys = key if isinstance(key, tuple) else (key,)
     if keys and keys[0] is Ellipsis:
         named = sum(k is not None and k is not Ellipsis for k in keys)
-        keys = (slice(None), *(keys if named < len(x._sizes()) else keys[1:]))
+        keys = (slice(None), *keys) if named < len(x._sizes()) else keys[1:]
     first, *rest = keys or (slice(None),)
     if isinstance(first, (list, Tensor)):
         none = isinstance(first, list) and not first

@@ -39,7 +39,7 @@ def need_tensors(name: str, **given: Any) -> None:
 def scaled(x: Any, factor: Any) -> Any:
     """What alpha and beta make of a tensor: of integers, whole multiples, as in dense products."""
     if not (x.is_floating_point() or x.is_complex()):
-        factor = int(factor)
+        factor = bool(factor) if x.dtype is _C.bool else int(factor)
     return x if factor == 1 else x * factor
 
 

@@ -70,6 +70,8 @@ def _cut(x: Tensor, dim: int, group: Any) -> Tensor:
 def _joined(x: Tensor, dim: int, group: Any, size: int) -> Tensor:
     parts = chunk_sizes(size, group.size())
     shapes = [[*x.shape[:dim], n, *x.shape[dim + 1 :]] for n in parts]
+    if 0 in (*x.shape[:dim], *x.shape[dim + 1 :]):  # nobody in the group has an element
+        return clew.empty([*x.shape[:dim], size, *x.shape[dim + 1 :]], dtype=x.dtype)
     made = [clew.empty(s, dtype=x.dtype) for s in shapes]
     c10d.all_gather(made, x.contiguous(), group)
     return clew.cat(made, dim)

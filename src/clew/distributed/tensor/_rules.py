@@ -296,9 +296,13 @@ def _drawn(c: Call) -> Any:
 
 
 def _fresh(c: Call) -> Any:
-    """Of an operand only its dtype counts."""
-    made = c.with_operands([part_of(x) for x in c.operands])
-    return c.wrapped(made, made, (R,) * c.mesh.ndim)
+    """Of the tensor asked only its dtype counts; what it is to hold is whole."""
+    same = (R,) * c.mesh.ndim
+    wanted = [same] * len(c.operands)
+    if c.args and c.operands[0] is c.args[0]:
+        wanted[0] = c.operands[0]._placements
+    made = c.with_operands(c.parts(wanted, same))
+    return c.wrapped(made, made, same)
 
 
 def _value(c: Call) -> Any:
@@ -479,10 +483,14 @@ def call(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
             f"DTensor: there is no rule for {name}; use full_tensor(), which every process has, or "
             "to_local(), this process's part"
         )
-    made = Call(func, args, kwargs)
+    leaf = name.startswith("new_") or name.endswith("_like")
+    leaf = leaf and kwargs.get("requires_grad") is True
+    made = Call(func, args, {**kwargs, "requires_grad": False} if leaf else kwargs)
     if rule not in _ANY_CUT:
         made.cut_in_order()
     result = rule(made)
+    if leaf:  # the distributed tensor, not the part of which it is made
+        return result.requires_grad_()
     if name in _shapes.VIEWS and (made.moved or made.operands[0]._copied):
         for x in (result,) if isinstance(result, DTensor) else result:
             x._copied = True

@@ -1,4 +1,6 @@
-"""The leaves that transforms make in tasks of autobatch.map, whose samples share a graph."""
+"""The leaves that transforms and dual levels make in tasks of autobatch.map, whose samples share
+a graph.
+"""
 
 from __future__ import annotations
 
