@@ -310,3 +310,16 @@ def test_view_copy_of_memory_that_has_no_such_view():
     assert got.tolist() == [[0, 3, 1], [4, 2, 5]] and got.is_contiguous()
     with pytest.raises(RuntimeError, match="4"):
         clew.view_copy(x, (4, 2))
+
+
+def test_cat_keeps_the_history_of_empty_vectors():
+    e = clew.empty(0, requires_grad=True)
+    for tensors, dim in (
+        ([e, clew.ones(3)], 0),
+        ([e, clew.ones(2, 3)], 0),
+        ([clew.ones(2, 3), e, clew.ones(2, 4)], -1),
+    ):
+        out = clew.cat(tensors, dim)
+        assert out.requires_grad
+        (grad,) = clew.autograd.grad(out.sum(), e)
+        assert grad.shape == (0,)

@@ -433,3 +433,20 @@ def test_other_missing_attributes_stay_as_they_are() -> None:
         keyword(1, y=lacking)
     with pytest.raises(TypeError, match="argument 'x' must be Tensor, not Lacking$"):
         _C.Asking(lambda x, y: x.shape, lambda *args: None)(lacking, 2)
+
+
+def test_copy_hands_on_all_its_arguments():
+    seen = []
+
+    class Seeing(clew.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func.__name__ == "copy_":
+                seen.append(sorted(kwargs or {}))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    source = clew.ones(2).as_subclass(Seeing)
+    clew.zeros(2).copy_(source)
+    clew.zeros(2).copy_(source, non_blocking=True)
+    assert clew.zeros(2).copy_(src=source).tolist() == [1.0, 1.0]
+    assert seen == [[], ["non_blocking"], ["src"]]

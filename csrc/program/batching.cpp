@@ -366,7 +366,13 @@ constinit const OpDef detach_op = view({
 
 Tensor detach_gathered(const Tensor& t) {
   const GradMode off(false);
-  return apply(detach_op, {t});
+  // Not through apply(): where saved-tensor hooks or watches make calls run at once, it would be a
+  // view.
+  Tensors made;
+  if (current_batching && current_batching->take(detach_op, std::span(&t, 1), nullptr, made))
+    return made[0];
+  if (t->flags & flag_gathered) settle_storage(t->storage);
+  return alias(t);
 }
 
 bool collect(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {

@@ -5,6 +5,7 @@
 
 #include "graph/batch.h"
 #include "graph/inplace.h"
+#include "python/convert.h"
 #include "tensor/layout.h"
 
 namespace clew::python {
@@ -159,8 +160,7 @@ int64_t Arguments::integer(int i, const char* name) const {
 Scalar Arguments::number(int i, const char* name) const {
   PyObject* v = need(i, name);
   if (is_tensor(v)) {
-    Tensor t = borrow(v);
-    if (t.numel() == 1) return item(t);
+    if (holds_a_part(v) || borrow(v).numel() == 1) return number_in(v);
   } else {
     Scalar s;
     if (scalar_from(v, s)) return s;

@@ -4,13 +4,14 @@
 #include "python/attributes.h"
 
 #include "python/bridge.h"
+#include "python/convert.h"
 
 namespace clew::python {
 
 static double float_from(PyObject* v) {
   Scalar s;
   if (is_tensor(v))
-    s = item(borrow(v));
+    s = number_in(v);
   else if (!scalar_from(v, s))
     fail_type("expected a number; got ", Py_TYPE(v)->tp_name);
   return s.to_double();
@@ -78,7 +79,7 @@ void store(char* field, ParamKind kind, int repeat, PyObject* v) {
     case ParamKind::OptNumber: {
       Scalar s;
       if (is_tensor(v))
-        s = item(borrow(v));
+        s = number_in(v);
       else if (v != Py_None)
         scalar_from(v, s);
       *reinterpret_cast<Scalar*>(field) = s;

@@ -36,7 +36,12 @@ void add_random(PyObject* module);
 void add_shared(PyObject* module);
 void add_convert(PyObject* module);  // after the Tensor type
 
-// Throws for a sparse or ragged tensor, whose placeholder has no elements to take.
+// Whether the tensor's class says that an object holds only a part of what it stands for.
+bool holds_a_part(PyObject* tensor);
+// The number in a tensor of one element; that of the whole where the tensor holds a part.
+Scalar number_in(PyObject* tensor);
+// Throws for a sparse or ragged tensor, whose placeholder has no elements to take, and for one that
+// holds a part.
 void refuse_placeholder(PyObject* tensor, const char* function);
 // Number, nested sequence, NumPy array or tensor to a fresh tensor; dtype inferred when not given.
 Tensor tensor_from(PyObject* data, std::optional<DType> dtype, Device device);

@@ -196,8 +196,9 @@ PyObject* new_tensor(PyObject* self, Args args, Py_ssize_t nargs, PyObject* name
     static constexpr const char* params[] = {"data"};
     Arguments a("new_tensor", params, -1, opt_factory, args, nargs, names);
     Tensor x = borrow(self);
-    if (is_tensor(a.need(0, "data"))) refuse_placeholder(a.need(0, "data"), "new_tensor");
-    return a.finish(tensor_from(a.need(0, "data"), a.dtype_or(x.dtype()), a.device_or(x.device())));
+    PyObject* data = a.need(0, "data");
+    if (is_tensor(data) && !holds_a_part(data)) refuse_placeholder(data, "new_tensor");
+    return a.finish(tensor_from(data, a.dtype_or(x.dtype()), a.device_or(x.device())));
   });
 }
 

@@ -34,7 +34,7 @@ PyObject* tensor(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     if (nargs > 1) fail_type("tensor() takes 1 positional argument but ", nargs, " were given");
     Arguments a("tensor", params, -1, opt_factory, args, nargs, names);
     PyObject* data = a.need(0, "data");
-    if (is_tensor(data)) refuse_placeholder(data, "tensor");
+    if (is_tensor(data) && !holds_a_part(data)) refuse_placeholder(data, "tensor");
     if (is_tensor(data) && PyErr_WarnEx(PyExc_UserWarning,
                                         "tensor: To copy construct from a tensor, it is "
                                         "recommended to use sourceTensor.detach().clone() or "
@@ -166,8 +166,23 @@ PyObject* frombuffer(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
 
 }  // namespace
 
+bool holds_a_part(PyObject* tensor) {
+  static PyObject* copied = PyUnicode_InternFromString("_copy_of_whole");
+  return Py_TYPE(tensor) != tensor_type && PyObject_HasAttr(tensor, copied);
+}
+
+Scalar number_in(PyObject* tensor) {
+  if (!holds_a_part(tensor)) return item(borrow(tensor));
+  const Ref number(checked(PyObject_CallMethod(tensor, "item", nullptr)));
+  Scalar s;
+  if (!scalar_from(number.get(), s))
+    fail_type("expected a number; got ", Py_TYPE(number.get())->tp_name);
+  return s;
+}
+
 void refuse_placeholder(PyObject* tensor, const char* function) {
-  if (Py_TYPE(tensor) == tensor_type || !borrow(tensor).is_meta()) return;
+  if (Py_TYPE(tensor) == tensor_type) return;
+  if (!borrow(tensor).is_meta() && !holds_a_part(tensor)) return;
   static PyObject* refuse = PyUnicode_InternFromString("_refuse");  // of clew._tensor.structured
   if (!PyObject_HasAttr(tensor, refuse)) return;
   const Ref name(checked(PyUnicode_FromString(function)));
@@ -176,13 +191,15 @@ void refuse_placeholder(PyObject* tensor, const char* function) {
 
 // A class whose objects hold only a part of what they stand for says how they are copied.
 static Tensor copy_of_whole(PyObject* tensor, std::optional<DType> dtype, Device device) {
-  if (Py_TYPE(tensor) == tensor_type) return {};
-  static PyObject* copied = PyUnicode_InternFromString("_copy_of_whole");
-  if (!PyObject_HasAttr(tensor, copied)) return {};
+  if (!holds_a_part(tensor)) return {};
   const Ref d(checked(dtype_object(dtype.value_or(borrow(tensor).dtype()))));
   const Ref where(checked(device_object(device)));
+  static PyObject* copied = PyUnicode_InternFromString("_copy_of_whole");
   const Ref made(
       checked(PyObject_CallMethodObjArgs(tensor, copied, d.get(), where.get(), nullptr)));
+  if (!is_tensor(made.get()))
+    fail_type("tensor: ", Py_TYPE(tensor)->tp_name, "._copy_of_whole() must return a Tensor; got ",
+              Py_TYPE(made.get())->tp_name);
   return borrow(made.get());
 }
 

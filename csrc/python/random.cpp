@@ -250,6 +250,12 @@ PyObject* method_fill(PyObject* self, Args args, Py_ssize_t nargs, PyObject* nam
     Arguments a("fill_", params, -1, 0, args, nargs, names);
     PyObject* v = a.need(0, "value");
     if (is_tensor(v)) {
+      if (overriding && Py_TYPE(v) != tensor_type) {
+        static PyObject* function =
+            checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "fill_"));
+        PyObject* all[2] = {self, v};
+        if (PyObject* result = overridden(function, all, 2, nullptr)) return result;
+      }
       Tensor value = borrow(v);
       require(value.ndim() == 0,
               "fill_: fill_ only supports 0-dimension value tensor but got tensor with ",

@@ -84,10 +84,10 @@ template <class T> T element(PyObject* o) {
     s = Scalar(PyFloat_AS_DOUBLE(o));
   else if (is_tensor(o)) {
     Tensor t = borrow(o);
-    if (t.numel() != 1)
+    if (!holds_a_part(o) && t.numel() != 1)
       fail_value("tensor: only one element tensors can be converted to Python scalars; got ", t);
     note_leaving(t.get(), "tensor()");
-    s = item(t);
+    s = number_in(o);
   } else {
     bool known;
     try {

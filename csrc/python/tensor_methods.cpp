@@ -148,8 +148,11 @@ PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyO
     if (!src.defined())
       fail_type("copy_(): argument 'src' must be Tensor, not ", Py_TYPE(from)->tp_name);
     if (overriding && is_tensor(from) && Py_TYPE(from) != tensor_type) {
-      PyObject* both[2] = {o, from};
-      if (PyObject* result = overridden_method("copy_", both, 2)) return result;
+      static PyObject* function =
+          checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "copy_"));
+      PyObject* all[3] = {o};
+      std::copy_n(args, nargs + kw, all + 1);
+      if (PyObject* result = overridden(function, all, 1 + nargs, names)) return result;
     }
     Tensor self = borrow(o);
     if (src.is_meta() && !self.is_meta()) refuse_placeholder(from, "copy_");

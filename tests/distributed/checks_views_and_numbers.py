@@ -164,3 +164,19 @@ with pytest.raises(NotImplementedError, match=r"format\(\) of a distributed tens
     f"{summand:.3f}"
 assert f"{summand}" == repr(summand)
 assert f"{summand.redistribute(placements=[Replicate()]):.3f}" == f"{x.sum():.3f}"
+
+# A number is the whole's, not this process's summand; what holds a part is no tensor's memory.
+number = distribute_tensor(x, mesh, [Shard(0)]).sum()
+want = x.sum().item()
+for made in (
+    torch.tensor([number, number]),
+    torch.as_tensor([number, 1.0])[:1],
+    torch.full((2,), number),
+):
+    assert np.allclose(made.tolist(), want), (made, want)
+with pytest.raises((NotImplementedError, RuntimeError), match="fill_.*plain tensor"):
+    torch.zeros(2).fill_(number)
+with pytest.raises(NotImplementedError, match="Tensor of a distributed tensor"):
+    torch.Tensor(distribute_tensor(x, mesh, [Shard(0)]))
+with pytest.raises(NotImplementedError, match=r"setting \.data of a distributed tensor"):
+    torch.zeros(n, 1, 6, dtype=torch.float64).data = distribute_tensor(x, mesh, [Shard(0)])

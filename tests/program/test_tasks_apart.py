@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import pytest
@@ -10,7 +11,7 @@ from plain_and_batched import assert_close
 import clew
 from clew import nn
 from clew._base import tasks
-from clew.autograd import forward_ad
+from clew.autograd import forward_ad, graph
 
 greenlet = pytest.importorskip("greenlet")
 
@@ -224,3 +225,32 @@ def test_hooks_of_one_sample_see_its_gradient_alone():
     clew.stack(clew.autobatch.map(run, range(3))).sum().backward()
     assert sorted(seen) == [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
     assert w.grad.tolist() == [18.0, 18.0]
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        contextlib.nullcontext,
+        lambda: graph.saved_tensors_hooks(lambda x: x, lambda x: x),
+        graph.save_on_cpu,
+        lambda: clew.autograd.detect_anomaly(check_nan=False),
+    ],
+    ids=["none", "hooks", "save_on_cpu", "anomaly"],
+)
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+def test_detach_gives_no_view(mode):
+    """In modes in which calls run at once, too."""
+    w = clew.ones(3, requires_grad=True)
+
+    def run(x):
+        h = x * w
+        with mode():
+            d = h.detach()
+        assert not d.requires_grad
+        assert d._base is None
+        d.add_(1)
+        return h.sum()
+
+    out = clew.autobatch.map(run, [clew.full((3,), float(i)) for i in range(4)])
+    clew.stack(out).sum().backward()
+    assert w.grad.tolist() == [6.0, 6.0, 6.0]

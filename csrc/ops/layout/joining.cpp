@@ -463,8 +463,16 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   Tensors full;
   std::span<const Tensor> kept = tensors;
   if (any_full && any_empty && !vectors) {
+    Dims none;  // sizes of an empty one that has a history to keep
     for (const Tensor& t : tensors)
-      if (t.ndim() != 1 || t.size(0) != 0) full.push_back(t);
+      if (t.ndim() > 1) none = t.sizes();
+    if (none.size() > 0) none[wrapped(dim, none.size(), "cat")] = 0;
+    for (const Tensor& t : tensors) {
+      if (t.ndim() != 1 || t.size(0) != 0)
+        full.push_back(t);
+      else if (none.size() > 0 && modes.grad && t.requires_grad())
+        full.push_back(reshape(t, none));
+    }
     kept = full;
   }
   require(kept[0].ndim() > 0, "cat: 0-d tensors cannot be joined; use stack()");
