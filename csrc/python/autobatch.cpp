@@ -21,7 +21,7 @@ struct Switched {
   AutocastSettings autocast;
   ModuleCall* calls = nullptr;
 };
-thread_local Switched of_hub;
+constinit thread_local Switched* of_hub = nullptr;  // kept while there is a function
 
 // Installs another task's modes and returns those of the current one.
 Switched switch_to(const Switched& next) {
@@ -30,7 +30,7 @@ Switched switch_to(const Switched& next) {
 }
 
 bool before_observation() {
-  const Switched own = switch_to(of_hub);
+  const Switched own = switch_to(*of_hub);
   const Ref waits(Py_NewRef(park));
   PyObject* answer = PyObject_CallNoArgs(waits.get());
   switch_to(own);
@@ -64,9 +64,12 @@ PyObject* gathered(PyObject*, PyObject*) {
 
 // _park_with(function or None): sets what this thread calls before a result is read.
 PyObject* park_with(PyObject*, PyObject* function) {
-  of_hub = {modes, autocast, exchange_module_calls(nullptr)};
-  exchange_module_calls(of_hub.calls);
   PyObject* next = function == Py_None ? nullptr : Py_NewRef(function);
+  delete std::exchange(of_hub, nullptr);
+  if (next) {
+    of_hub = new Switched{modes, autocast, exchange_module_calls(nullptr)};
+    exchange_module_calls(of_hub->calls);
+  }
   program::before_observation = next ? before_observation : nullptr;
   Py_XDECREF(std::exchange(park, next));
   Py_RETURN_NONE;
@@ -77,7 +80,7 @@ PyObject* parks(PyObject*, PyObject*) { return PyBool_FromLong(park != nullptr);
 
 // _to_hub(): back to what was switched on when _park_with() was called.
 PyObject* to_hub(PyObject*, PyObject*) {
-  switch_to(of_hub);
+  if (of_hub) switch_to(*of_hub);
   Py_RETURN_NONE;
 }
 

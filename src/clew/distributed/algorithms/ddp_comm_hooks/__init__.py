@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+import enum
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,17 @@ from clew.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_h
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
 
 
-class DDPCommHookType(Enum):
+# From 3.13 on a function's partial application in a class is a method, if nothing says otherwise.
+_member: Any = getattr(enum, "member", lambda value: value)  # from 3.11 on
+
+
+class DDPCommHookType(enum.Enum):
     """The hooks by name."""
 
-    ALLREDUCE = partial(default_hooks.allreduce_hook)
-    FP16_COMPRESS = partial(default_hooks.fp16_compress_hook)
-    BF16_COMPRESS = partial(default_hooks.bf16_compress_hook)
-    POWER_SGD = partial(powerSGD_hook.powerSGD_hook)
+    ALLREDUCE = _member(partial(default_hooks.allreduce_hook))
+    FP16_COMPRESS = _member(partial(default_hooks.fp16_compress_hook))
+    BF16_COMPRESS = _member(partial(default_hooks.bf16_compress_hook))
+    POWER_SGD = _member(partial(powerSGD_hook.powerSGD_hook))
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
