@@ -75,7 +75,7 @@ def text_of(named: Named) -> str:
     """The text, a base class's where a member has none, without lines of native signatures."""
     text = getattr(named.value, "__doc__", None)
     if isinstance(named.owner, type) and not text:
-        above = (vars(base).get(named.name) for base in named.owner.__mro__)
+        above = (vars(base)[named.name] for base in named.owner.__mro__ if named.name in vars(base))
         text = next((d for a in above if (d := getattr(a, "__doc__", None))), None)
     text = inspect.cleandoc(text or "")
     above, gap, rest = text.partition("\n\n")
