@@ -261,6 +261,14 @@ PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullp
                                 {"__exit__", device_exit, METH_VARARGS, nullptr},
                                 {}};
 
+// A Size of n items, still to be set; null with an error.
+PyObject* new_size(Py_ssize_t n) {
+  PyObject* out = size_type->tp_alloc(size_type, n);
+#if PY_VERSION_HEX >= 0x030e0000                                 // where tuples keep their hash
+  if (out) reinterpret_cast<PyTupleObject*>(out)->ob_hash = -1;  // not known yet
+#endif
+  return out;
+}
 PyObject* size_repr(PyObject* o) {
   Ref list(PySequence_List(o));
   if (!list) return nullptr;
@@ -271,7 +279,7 @@ PyObject* size_numel(PyObject* o, PyObject*) {
 }
 PyObject* size_from_iterable(PyObject* tuple) {
   Py_ssize_t n = PyTuple_GET_SIZE(tuple);
-  PyObject* out = size_type->tp_alloc(size_type, n);
+  PyObject* out = new_size(n);
   if (!out) return nullptr;
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* x = PyTuple_GET_ITEM(tuple, i);
@@ -433,7 +441,7 @@ std::optional<Device> device_from(PyObject* o) {
 }
 
 PyObject* size_object(const Dims& d) {
-  PyObject* out = size_type->tp_alloc(size_type, d.size());
+  PyObject* out = new_size(d.size());
   if (!out) throw PythonError();
   for (int i = 0; i < d.size(); ++i) PyTuple_SET_ITEM(out, i, PyLong_FromLongLong(d[i]));
   return out;
