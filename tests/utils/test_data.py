@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import os
+import pickle
 import random
 import time
 
@@ -539,3 +540,19 @@ def test_passes_over_loaders_of_other_classes():
     for workers, kind in enumerate(kinds):
         got = list(kind(Other([clew.ones(2), clew.zeros(1)], workers)))
         assert [b.tolist() for b in got] == [[1, 1], [0]]
+
+
+def test_workers_that_cannot_be_started_say_why():
+    class Local(Dataset):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, i):
+            return i
+
+    loader = DataLoader(Local(), num_workers=1, multiprocessing_context="spawn")
+    with (
+        pytest.warns(UserWarning, match="started by 'spawn', which needs a dataset"),
+        pytest.raises((AttributeError, pickle.PicklingError)),
+    ):
+        next(iter(loader))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import time
 import warnings
 import weakref
@@ -236,7 +237,19 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     ),
                     daemon=True,
                 )
-                process.start()
+                try:
+                    process.start()
+                except (AttributeError, TypeError, pickle.PicklingError):
+                    method = context.get_start_method()
+                    if method != "fork":  # Python's own choice from 3.14 on is forkserver
+                        warnings.warn(
+                            f"DataLoader: a worker could not be started by {method!r}, which needs "
+                            "a dataset, collate_fn and worker_init_fn that can be pickled: classes "
+                            "and functions of a module. multiprocessing_context='fork' makes "
+                            "workers copies of this process",
+                            stacklevel=user_level(),
+                        )
+                    raise
                 self._processes.append(process)
                 theirs.close()
                 their_result.close()
