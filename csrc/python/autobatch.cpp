@@ -64,15 +64,17 @@ PyObject* gathered(PyObject*, PyObject*) {
 
 // _park_with(function or None): sets what this thread calls before a result is read.
 PyObject* park_with(PyObject*, PyObject* function) {
-  PyObject* next = function == Py_None ? nullptr : Py_NewRef(function);
-  delete std::exchange(of_hub, nullptr);
-  if (next) {
-    of_hub = new Switched{modes, autocast, exchange_module_calls(nullptr)};
-    exchange_module_calls(of_hub->calls);
-  }
-  program::before_observation = next ? before_observation : nullptr;
-  Py_XDECREF(std::exchange(park, next));
-  Py_RETURN_NONE;
+  return guarded([&]() -> PyObject* {
+    PyObject* next = function == Py_None ? nullptr : Py_NewRef(function);
+    delete std::exchange(of_hub, nullptr);
+    if (next) {
+      of_hub = new Switched{modes, autocast, exchange_module_calls(nullptr)};
+      exchange_module_calls(of_hub->calls);
+    }
+    program::before_observation = next ? before_observation : nullptr;
+    Py_XDECREF(std::exchange(park, next));
+    Py_RETURN_NONE;
+  });
 }
 
 // _parks() -> whether a function is set.

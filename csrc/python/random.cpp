@@ -251,10 +251,8 @@ PyObject* method_fill(PyObject* self, Args args, Py_ssize_t nargs, PyObject* nam
     PyObject* v = a.need(0, "value");
     if (is_tensor(v)) {
       if (overriding && Py_TYPE(v) != tensor_type) {
-        static PyObject* function =
-            checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "fill_"));
         PyObject* all[2] = {self, v};
-        if (PyObject* result = overridden(function, all, 2, nullptr)) return result;
+        if (PyObject* result = overridden_method("fill_", all, 2)) return result;
       }
       Tensor value = borrow(v);
       require(value.ndim() == 0,
