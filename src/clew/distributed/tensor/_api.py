@@ -324,7 +324,9 @@ class DTensor(Tensor):
     def __format__(self, spec: str) -> str:
         if all(isinstance(p, Replicate) for p in self._placements):
             return format(part_of(self), spec)
-        return str(self._refuse("format()")) if spec else repr(self)
+        if spec:
+            self._refuse("format()")
+        return repr(self)
 
     def _part_to_step(self, state: dict[str, Any]) -> tuple[Tensor, dict[str, Any]] | None:
         """This process's part with its gradient, and its part of an optimizer's state.
