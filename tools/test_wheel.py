@@ -24,6 +24,7 @@ tests/test_index_functions.py tests/test_indexing.py tests/test_numpy_interop.py
 tests/test_pickle.py tests/test_public_names.py tests/test_random.py tests/test_run.py
 tests/test_safetensors.py tests/test_second_homes.py tests/test_serialization.py
 tests/test_shared.py tests/test_signatures.py tests/test_tensor.py tests/test_threads.py
+tests/torch_names/test_children.py
 """.split()
 
 
