@@ -20,6 +20,12 @@ FOREIGN = [
     ("csrc/base/a.h", "#include <Python.h>\n", "Python.h belongs to csrc/python alone"),
     (CPP, "#include <oneapi/dnnl/dnnl.h>\n", "belongs to csrc/kernels alone"),
     (CPP, '#include "t.h"\n', "include t.h by its path from csrc/"),
+    (CPP, "void f_vjp(Vjp& c) {\n  c.in(0).data<T>();\n}\n", "f_vjp takes a raw data pointer"),
+    (
+        CPP,
+        "    .run =\n        [](C c, T& o) { g(c.in[0].nd()); },\n",
+        "run takes a raw data pointer",
+    ),
     ("csrc/other/a.cpp", "\n", "csrc/other is not a layer"),
     (NN, "from clew.optim import sgd\n", "nn.a must not import optim"),
     (NN, "from ..optim import sgd\n", "nn.a must not import optim"),
@@ -32,6 +38,7 @@ FOREIGN = [
 ]
 FINE = [
     (CPP, '#include "tensor/t.h"\n#include <vector>\n'),
+    (CPP, "void f_vjp(Vjp& c) {}\nvoid f_cpu(const Call& c) {\n  g(c.in[0].nd());\n}\n"),
     ("src/clew/optim/a.py", "from clew.nn import linear\nfrom clew import nn\nimport numpy\n"),
     ("src/clew/nn/parallel/a.py", "from clew.optim import sgd\n"),
     (NN, "if TYPE_CHECKING:\n    from clew import optim\n"),

@@ -1,7 +1,8 @@
 """Check that sources include and import in one direction only and that files stay short.
 
 A file of csrc/ includes what CPP_LAYERS lists for its layer, and the folders of a layer, its
-families, do not include one another in a circle.
+families, do not include one another in a circle. In csrc/ops, rules of shapes and gradients and
+the steps of composite operations take no raw data pointers.
 
 A file of src/clew needs the files that it imports anywhere, inside functions too. It may need files
 of its own rank and of lower ones (PYTHON_RANKS), and inside functions also what LATER lists for it.
@@ -115,6 +116,11 @@ MAX_COLUMNS = 100
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 PYTHON_HEADERS = re.compile(r"^(Python|frameobject|structmember)\.h$")
+# How code takes a raw data pointer, and the names of functions and slots that must not.
+POINTER = re.compile(r"\.data<|->address\(\)|\.nd\(\)")
+FUNCTION = re.compile(r"^[A-Za-z_\[].*?(\w+)\(")
+SLOT = re.compile(r"^    \.(\w+) =")
+NO_POINTERS = re.compile(r"(^|_)(vjp|run|shape|view|rule|batch|rows|passes)$")
 
 
 def cpp_findings(root: Path) -> Iterator[str]:
@@ -169,6 +175,20 @@ def family_findings(root: Path) -> Iterator[str]:
                 own |= {family(target)} - {family(name)}
     for group in circles(needs):
         yield f"csrc: a circle of includes: {', '.join(group)}"
+
+
+def pointer_findings(root: Path) -> Iterator[str]:
+    """Raw data pointers outside of the slots that get operands with their bytes in place."""
+    for path in sorted((root / "csrc" / "ops").rglob("*.cpp")):
+        where = ""
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if slot := SLOT.match(line):
+                where = slot[1]
+            elif function := FUNCTION.match(line):
+                where = function[1]
+            if POINTER.search(line) and NO_POINTERS.search(where):
+                name = path.relative_to(root)
+                yield f"{name}:{number}: {where} takes a raw data pointer; make a private op of it"
 
 
 def rank(module: str) -> int:
@@ -336,6 +356,7 @@ def findings(root: Path = ROOT) -> list[str]:
     return [
         *cpp_findings(root),
         *family_findings(root),
+        *pointer_findings(root),
         *python_findings(root, needs),
         *circle_findings(needs),
         *length_findings(root),

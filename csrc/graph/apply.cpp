@@ -33,7 +33,7 @@ bool begins_pass(const OpDef& op, std::span<const Tensor> in, const void* attrs)
 // Whether the call of a kernel waits.
 bool general_waits(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                    OutSpecs& specs) {
-  if (op.aliases || op.draws || is_random(op)) return false;
+  if (op.aliases || op.at_once || op.draws || is_random(op)) return false;
   int64_t most = 0;
   for (int k = 0; k < specs.size(); ++k) most = std::max(most, numel_of(specs[k].sizes));
   return waits(in, most, begins_pass(op, in, attrs));
@@ -51,8 +51,19 @@ void refuse_stored(const OpDef& op, std::span<const Tensor> in) {
     if (t.defined()) refuse_stored(op, t.dtype());
 }
 
+// A call whose results' sizes depend on values.
+void find(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  if (device_of(op, in) == Device::Meta)
+    fail(spoken_name(op), ": the result's size depends on the data, which the meta device lacks");
+  settle(in);
+  const KernelFrame frame(in, is_worth_holding(in));
+  op.find(Call{op, frame.tensors(), attrs}, outs);
+  require_kept(frame, op, in);
+}
+
 void allocate_and_run(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                       Tensors& outs) {
+  if (op.find) return find(op, in, attrs, outs);
   KernelFrame frame(in, is_worth_holding(in));
   OutSpecs specs;
   refuse_stored(op, in);
@@ -440,7 +451,7 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
     for (const Tensor& o : outs) settle_before_write(o);
   }
   bool elementwise = op.kind == OpKind::Elementwise;
-  if (!elementwise && op.kind != OpKind::General) return false;
+  if ((!elementwise && op.kind != OpKind::General) || op.find) return false;
   if (elementwise && outs.size() == 1 && outs[0].is_same(in[0]) &&
       (sees_calls() ? run_small_over_traced(op, in, attrs, false) : run_small_over(op, in, attrs)))
     return true;
@@ -614,9 +625,21 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   trace.results(op, in, attrs, in.first(1));
 }
 
+// The same of a general op.
+static bool write_few(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  const Glance glance(in);
+  if ((modes.grad && glance.requires_grad) || (glance.flags & flag_batched) || modes.intercept ||
+      !is_freely_written(in[0]))
+    return false;
+  settle_before_write(in[0]);
+  if (!op.write_few(Call{op, in, attrs})) return false;
+  bump_version(in[0]);
+  return true;
+}
 // What most writes are: run_small_over() of a tensor that is no view, unrecorded. False where it is
 // another case, with nothing done.
 static bool write_small(const OpDef& op, std::span<const Tensor> in, const void* attrs) {
+  if (op.write_few) return write_few(op, in, attrs);
   if (op.kind != OpKind::Elementwise || in[0]->base || (in[0]->flags & flag_conj)) return false;
   const Glance glance(in);
   if ((modes.grad && glance.requires_grad) || (glance.flags & flag_inference)) return false;

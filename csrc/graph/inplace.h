@@ -10,6 +10,12 @@ namespace clew {
 
 // Throws when autograd forbids writing into t now.
 void check_inplace(const Tensor& t, const char* op, bool records);
+// Whether nothing forbids a write that is not recorded.
+inline bool is_freely_written(const Tensor& t) {
+  if (t->flags & (flag_inference | flag_conj)) return false;
+  return !modes.grad ||
+         !(t.requires_grad() || (t->base && Tensor::borrow(t->base).requires_grad()));
+}
 // Throws when t is the result of conj(), or a view of it: PyTorch would write through to the input,
 // which here is other memory.
 void check_no_conj(const Tensor& t, std::string_view op);

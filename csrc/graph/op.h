@@ -300,6 +300,9 @@ struct OpDef {
   // op: what run does, if nothing is recorded.
   Tensor (*quick)(const Call&) = nullptr;
   Passes (*passes)(const Call&) = nullptr;
+  // In the place of shape and cpu, where values decide the results' sizes, or which results there
+  // are: makes them and fills them. Its calls never wait, and the meta device has no values.
+  void (*find)(const Call&, Tensors& outs) = nullptr;
   // Of a random op, when calls are gathered (csrc/program): draws at once and leaves what depends
   // on the input's elements to other ops, whose calls may wait. False where it cannot.
   bool (*draw)(const Call&, Tensors& outs) = nullptr;
@@ -310,6 +313,9 @@ struct OpDef {
   // How name_(...) changes in[0] where it lies; without it, the result is made and copied there. A
   // composite's writes with recorded operations, a general one's is recorded like `cpu`.
   void (*write)(const Call&) = nullptr;
+  // The same of a general op for the commonest small inputs, where nothing is recorded. For all
+  // others, and for wrong ones, it does nothing and gives false.
+  bool (*write_few)(const Call&) = nullptr;
   Saves saves = {};
   // Whether saved Python numbers outlive a backward, which may then run again if that was all.
   bool numbers_stay = false;
@@ -333,6 +339,8 @@ struct OpDef {
   bool by_strides = false;  // the result depends on the input's strides too
   // Random numbers, without an argument that says so: vmap need not know, but its calls never wait.
   bool draws = false;
+  // Its calls never wait: a gradient would keep all that the forward saved until then.
+  bool at_once = false;
   bool takes_stored = false;   // also of dtypes that are only stored, whose elements pass unread
   bool casts = false;          // to the dtype in its attributes
   bool takes_numbers = false;  // numbers alone, which then stand for tensors without dims
@@ -385,7 +393,7 @@ consteval OpDef made(OpDef op, OpKind kind) {
 consteval OpDef elementwise(OpDef op) {
   demand(op.signature && op.doc && op.loops, "elementwise: signature, doc and loops are required");
   demand(!op.view && !op.shape && !op.cpu && !op.quick && !op.passes && !op.draw && !op.run &&
-             !op.batch,
+             !op.batch && !op.find && !op.write_few,
          "elementwise: there are fields of another kind");
   demand((op.partials[0] || op.partials[1] || op.partials[2]) + (op.vjp != nullptr) +
                  (op.no_vjp ? 1 : 0) ==
@@ -399,7 +407,7 @@ consteval OpDef view(OpDef op) {
   demand(op.signature && op.doc && op.view && op.vjp,
          "view: signature, doc, view and vjp are required");
   demand(!op.loops && !op.check_operands && !op.shape && !op.cpu && !op.quick && !op.passes &&
-             !op.draw && !op.run && !op.write && !op.inplace,
+             !op.draw && !op.run && !op.find && !op.write && !op.write_few && !op.inplace,
          "view: there are fields of another kind");
   return made(op, OpKind::View);
 }
@@ -407,17 +415,28 @@ consteval OpDef view(OpDef op) {
 consteval OpDef general(OpDef op) {
   demand(op.signature && op.doc && op.shape && op.cpu,
          "general: signature, doc, shape and cpu are required");
-  demand(!op.loops && !op.check_operands && !op.view && !op.run && !op.partials[0],
+  demand(!op.loops && !op.check_operands && !op.view && !op.run && !op.find && !op.partials[0],
          "general: there are fields of another kind");
   demand((op.vjp != nullptr) + (op.no_vjp ? 1 : 0) == 1,
          "general: give vjp, or no_vjp = no_rule(reason)");
+  return made(op, OpKind::General);
+}
+// A general op whose results' sizes depend on values. Its results are indices and counts, or
+// constants as far as gradients are concerned.
+consteval OpDef finding(OpDef op) {
+  demand(op.signature && op.doc && op.find, "finding: signature, doc and find are required");
+  demand(!op.loops && !op.check_operands && !op.view && !op.shape && !op.cpu && !op.quick &&
+             !op.passes && !op.draw && !op.run && !op.write && !op.batch && !op.partials[0] &&
+             !op.vjp && !op.no_vjp && !op.inplace,
+         "finding: there are fields of another kind");
+  op.no_vjp = no_rule("what is found is not a differentiable function of the input");
   return made(op, OpKind::General);
 }
 // Written with other ops, which record themselves; needs no rule of its own.
 consteval OpDef composite(OpDef op) {
   demand(op.signature && op.doc && op.run, "composite: signature, doc and run are required");
   demand(!op.loops && !op.check_operands && !op.view && !op.shape && !op.cpu && !op.draw &&
-             !op.vjp && !op.no_vjp,
+             !op.find && !op.write_few && !op.vjp && !op.no_vjp,
          "composite: there are fields of another kind");
   return made(op, OpKind::Composite);
 }

@@ -237,6 +237,10 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
     clew::settle(in);
     return false;
   }
+  if (op.find || op.at_once) {
+    clew::settle(in);
+    return false;
+  }
   if (op.draws || is_random(op)) {
     if (!modes.vmap && own && op.draw && op.draw(clew::Call{op, in, attrs}, outs)) return true;
     clew::settle(in);

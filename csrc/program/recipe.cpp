@@ -302,7 +302,8 @@ Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bo
     modes.intercept &= static_cast<uint8_t>(~intercept_budget);
     return nullptr;
   }
-  if (op.kind == OpKind::Composite || op.kind == OpKind::View || op.aliases) return nullptr;
+  if (op.kind == OpKind::Composite || op.kind == OpKind::View || op.aliases || op.find)
+    return nullptr;
   OwnRecipe r = note_call(op, in, attrs, writes);
   if (writes)  // users of the old contents are settled first
     if (Content* c = content_of(in[0]->storage)) contents_change(c);

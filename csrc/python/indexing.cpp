@@ -12,6 +12,7 @@
 #include "base/fits.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
+#include "ops/calls/comparison.h"
 #include "ops/calls/indexing.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
@@ -429,6 +430,13 @@ void write(const Tensor& part, const Tensor& v) {
   copy_(part, trimmed(v, part.ndim()));
 }
 
+// Whether a mask names the places of one number, and nothing is recorded.
+bool is_filled(const Tensor& x, const Tensor& mask, const Tensor& value) {
+  return mask.dtype() == DType::Bool && value.ndim() == 0 && value.dtype() == x.dtype() &&
+         x.ndim() > 0 && x.has_sizes_of(mask) && x.is_meta() == mask.is_meta() &&
+         !((x->flags | mask->flags | value->flags) & flag_batched) &&
+         !(modes.grad && (x.requires_grad() || value.requires_grad()));
+}
 void set(const Tensor& x, PyObject* key, PyObject* value) {
   Tensor v = value_tensor(value, x);
   if (key == Py_False) return;  // names no element, so any value fits
@@ -437,7 +445,7 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
     return write(select(x, 0, read_int(key, x.size(0), 0)), v);
   }
   if (x.ndim() == 0 && is_place(key)) fail_scalar();
-  if (is_tensor(key) && fill_few_(x, borrow(key), v)) return;
+  if (is_tensor(key) && is_filled(x, borrow(key), v)) return masked_fill_(x, borrow(key), v);
   if (IndexPlan plan; v.dtype() == x.dtype() && plan_few(x, key, plan))
     return put(x, plan, std::move(v));
   Key k;

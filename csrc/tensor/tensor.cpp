@@ -327,6 +327,11 @@ Tensor int64_tensor(std::span<const int64_t> values) {
     std::copy(values.begin(), values.end(), to.begin());
   });
 }
+Tensor int64_tensor(std::span<const int64_t> values, Shape* shape) {
+  Tensor t = empty_dense(shape, DType::Int64);
+  std::copy(values.begin(), values.end(), t.data<int64_t>());
+  return t;
+}
 Tensor float64_tensor(std::span<const double> values) {
   Tensor t = empty({static_cast<int64_t>(values.size())}, DType::Float64);
   std::copy(values.begin(), values.end(), t.data<double>());

@@ -215,13 +215,17 @@ Tensor over_parts(Storage* storage, Shape* shape, int64_t offset, DType dtype, u
 Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped = false);
 // How code outside of kernels passes values in and out, with item(): a vector of n numbers that
 // fill(std::span<int64_t>) writes, or of given ones; the numbers of a tensor of int64 or int32, in
-// order.
+// order; those of a contiguous tensor, which another thread may change meanwhile.
 template <class F> Tensor int64_tensor(int64_t n, F&& fill) {
   Tensor t = empty({n}, DType::Int64);
   fill(std::span<int64_t>(t.data<int64_t>(), static_cast<size_t>(n)));
   return t;
 }
 Tensor int64_tensor(std::span<const int64_t> values);
+Tensor int64_tensor(std::span<const int64_t> values, Shape* shape);  // contiguous
+template <class T> std::span<const T> values_of(const Tensor& t) {
+  return {t.data<const T>(), static_cast<size_t>(t.numel())};
+}
 Tensor float64_tensor(std::span<const double> values);
 std::vector<int64_t> int64_values(const Tensor& t);
 // Writes value into every element; not recorded.

@@ -145,7 +145,8 @@ BEHIND_FUNCTIONS = set(
 UNCOUNTED = set(
     """
     _normal bernoulli poisson multinomial sort topk kthvalue median nanmedian mode searchsorted
-    bucketize _binomial_draws _log_gamma_draws
+    bucketize _binomial_draws _log_gamma_draws nonzero argwhere _nonzero_flat _places _unique
+    _unique_dim _unique_consecutive
     """.split()
 )
 

@@ -173,6 +173,20 @@ OPS = [
         ],
     ),
     Op(
+        "_masked_fill",
+        lambda x, mask, value: np.where(mask, value, x),
+        lambda r: [
+            S(r.normal((3, 4)), r.bools((4,)), r.normal(())),
+            S(r.normal((3, 4)), r.bools((3, 4)), r.normal(())),
+            S(r.normal((0, 4)), r.bools((4,)), r.normal(())),
+        ],
+        dtypes=FLOATS + COMPLEX,
+        errors=[
+            E(S(np.ones(2), np.ones((3, 2), bool), np.ones(())), RuntimeError, "broadcast"),
+            E(S(np.ones(2), np.ones(2, bool), np.ones(2)), RuntimeError, "one number"),
+        ],
+    ),
+    Op(
         "masked_fill",
         lambda x, mask, value: np.where(mask, np.asarray(value), x).astype(x.dtype),
         lambda r: [

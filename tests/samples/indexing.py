@@ -149,6 +149,29 @@ def embedding_bag(w: Any, ids: Any, edges: Any, factors: Any, mean: bool = False
     return out
 
 
+def bag_spread(g: Any, ids: Any, edges: Any, factors: Any, rows: int, mean: bool) -> Any:
+    out = np.zeros((rows, g.shape[1]), g.dtype)
+    for b, (begin, end) in enumerate(itertools.pairwise(edges)):
+        for k in range(begin, end):
+            share = (1 if factors is None else factors[k]) / (end - begin if mean else 1)
+            out[ids[k]] += g[b] * share
+    return out
+
+
+def bag_dots(g: Any, w: Any, ids: Any, edges: Any, mean: bool) -> Any:
+    out = np.zeros(len(ids), g.dtype)
+    for b, (begin, end) in enumerate(itertools.pairwise(edges)):
+        for k in range(begin, end):
+            out[k] = g[b] @ w[ids[k]] / (end - begin if mean else 1)
+    return out
+
+
+def places(indices: Any, sizes: Any, dims: Any, shape: Any, negative: bool, name: str) -> Any:
+    index = np.broadcast_arrays(*indices, np.zeros(shape, np.int64))[:-1]
+    counted = [np.where(i < 0, i + n, i) for i, n in zip(index, sizes, strict=True)]
+    return np.ravel_multi_index(counted, sizes)
+
+
 def embedding_backward(
     g: Any, indices: Any, n: int, padding_idx: int = -1, scale: bool = False
 ) -> Any:
@@ -566,6 +589,62 @@ OPS = [
             E(S(V, ids(0), ids(0, 1), None), RuntimeError, "matrix"),
             E(S(X, ids(0), ids(0, 1), np.ones(2)), RuntimeError, "shape of indices"),
         ],
+    ),
+    Op(
+        "_embedding_bag_spread",
+        bag_spread,
+        lambda r: [
+            S(r.normal((3, 3)), ids(0, 3, 3, 1, 2), ids(0, 2, 2, 5), None, 4, False),
+            S(r.normal((3, 3)), ids(0, 3, 3, 1, 2), ids(0, 2, 2, 4), r.normal((5,)), 4, False),
+            S(r.normal((2, 3)), ids(0, 3, 3, 1, 2), ids(0, 3, 5), None, 5, True),
+            S(r.normal((1, 2)), ids(), ids(0, 0), None, 4, False),
+        ],
+        grad=False,
+        errors=[
+            E(S(X, ids(2), ids(0, 1, 1), None, 2, False), IndexError, "index 2 is out of range"),
+            E(S(X, ids(1), ids(0, 1), None, 2, False), RuntimeError, "a row for each bag"),
+            E(S(X, ids(1), ids(0, 1, 1), None, -1, False), RuntimeError, "negative"),
+        ],
+    ),
+    Op(
+        "_embedding_bag_dots",
+        bag_dots,
+        lambda r: [
+            S(r.normal((3, 3)), r.normal((4, 3)), ids(0, 3, 3, 1, 2), ids(0, 2, 2, 4), False),
+            S(r.normal((2, 3)), r.normal((4, 3)), ids(0, 3, 3, 1, 2), ids(0, 3, 5), True),
+        ],
+        grad=False,
+        errors=[
+            E(S(X, X, ids(2), ids(0, 1, 1), False), IndexError, "index 2 is out of range"),
+            E(S(X, V, ids(1), ids(0, 1, 1), False), RuntimeError, "matrix"),
+        ],
+    ),
+    Op(
+        "_places",
+        places,
+        lambda r: [
+            S([ids(0, 2, 1)], [3], [0], [3], False, "f"),
+            S([ids(0, -1, 1)], [3], [0], [3], True, "f"),
+            S([ids(-1, 0), ids([1], [-3])], [3, 4], [0, 1], [2, 2], True, "f"),
+            S([ids()], [3], [0], [0], False, "f"),
+        ],
+        grad=False,
+        why="data",
+        errors=[
+            E(S([ids(-1)], [3], [2], [1], False, "f"), IndexError, "f: index -1 .* dimension 2"),
+            E(S([ids(3)], [3], [2], [1], True, "f"), IndexError, "f: index 3 .* size 3"),
+            E(S([ids(0, 1)], [3], [0], [3], True, "f"), RuntimeError, "broadcast"),
+            E(S([ids(0)], [], [0], [1], True, "f"), RuntimeError, "for each index"),
+            E(S([V], [3], [0], [2], True, "f"), RuntimeError, "int64"),
+        ],
+    ),
+    Op(
+        "_nonzero_flat",
+        lambda x: np.flatnonzero(x),
+        lambda r: [S(r.bools((3, 4))), S(r.integers(0, 2, 9) * 0.5), S(np.array(2.0))],
+        dtypes=FLOATS,
+        grad=False,
+        why="data",
     ),
     Op(
         "_embedding_backward",

@@ -95,6 +95,40 @@ def cross_entropy_samples(r: Rng) -> list[S]:
     )
 
 
+def cross_entropy_backward(
+    g: np.ndarray,
+    x: np.ndarray,
+    target: np.ndarray,
+    weight: Any,
+    log_sum: np.ndarray,
+    total: np.ndarray,
+    ignore: int,
+    reduction: str,
+    smoothing: float,
+) -> Any:
+    dim = 1 if x.ndim > 1 else 0
+    hot, _ = parts(x.shape, target, weight, ignore)
+    shape = [1] * x.ndim
+    shape[dim] = classes = x.shape[dim]
+    w = np.ones(classes) if weight is None else weight
+    kept = np.expand_dims(target != ignore, dim)
+    mixed = (1 - smoothing) * hot + smoothing / classes * kept * w.reshape(shape)
+    p = np.exp(x - np.expand_dims(log_sum[0], dim))
+    g = np.expand_dims(g, dim) if reduction == "none" else g
+    slopes = p * mixed.sum(axis=dim, keepdims=True) - mixed
+    return slopes * g / (total if reduction == "mean" else 1)
+
+
+def cross_entropy_backward_samples(r: Rng) -> list[S]:
+    weighted = [S(*s.args, 0.2) for s in samples(r)]
+    out = []
+    for s in cross_entropy_samples(r) + weighted:
+        loss, log_sum, total = cross_entropy(*s.args)
+        x, t, w, *rest = s.args
+        out.append(S(r.normal(loss.shape), x, t, w, log_sum, total, *rest))
+    return out
+
+
 def distance(x: Any, y: Any, edge: float, half: float, line: float) -> Any:
     d = np.abs(x - y)
     return (
@@ -140,6 +174,7 @@ def two_classes(r: Rng) -> list[S]:
 
 
 X = np.zeros((2, 3))
+PAIRS = np.zeros((2, 2))
 TOTALS = [
     Op(
         name,
@@ -197,4 +232,28 @@ OPS = [
         ],
     ),
     Op("_nll_loss_backward", backward, backward_samples, dtypes=FLOATS),
+    Op(
+        "_cross_entropy_backward",
+        cross_entropy_backward,
+        cross_entropy_backward_samples,
+        rtol=5,
+        grad=False,
+        errors=[
+            E(
+                S(np.zeros(()), X, np.array([5, 1]), None, PAIRS, np.ones(()), -100, "mean", 0.0),
+                IndexError,
+                "out of bounds",
+            ),
+            E(
+                S(np.zeros(()), X, np.array([0, 1]), None, X, np.ones(()), -100, "mean", 0.0),
+                RuntimeError,
+                "must come from",
+            ),
+            E(
+                S(np.zeros(2), X, np.array([0, 1]), None, PAIRS, np.ones(()), -100, "sum", 0.0),
+                RuntimeError,
+                "losses' shape",
+            ),
+        ],
+    ),
 ]

@@ -241,7 +241,34 @@ def batch_weight_backward(g: np.ndarray, x: np.ndarray, mean: np.ndarray, rstd: 
     )
 
 
+def rms_backward_samples(r: Rng) -> list[S]:
+    out = []
+    for shape, k, w, wants in [
+        ((3, 4), 4, None, False),
+        ((2, 3, 4), 12, (3, 4), True),
+        ((6, 70), 70, 70, True),
+        ((0, 4), 4, 4, True),
+    ]:
+        x = r.normal(shape)
+        n = x.size // k
+        weight = None if w is None else r.normal(w)
+        out.append(S(r.normal(shape), x, rms_rows(x, None, n, k, 0.1)[1], weight, n, k, wants))
+    return out
+
+
+def rms_backward(
+    g: np.ndarray, x: np.ndarray, rstd: np.ndarray, w: Any, n: int, k: int, wants: bool
+) -> Any:
+    rows, flow, r = x.reshape(n, k), g.reshape(n, k), rstd[:, None]
+    dw = (flow * rows * r).sum(0) if wants else np.zeros(0)
+    if w is not None:
+        flow = flow * w.reshape(1, k)
+    dx = flow * r - rows * r**3 * (flow * rows).mean(1, keepdims=True)
+    return dx.reshape(x.shape), dw
+
+
 Z = np.zeros
+X = np.zeros((3, 4))
 OPS = [
     Op(
         "nn.functional.layer_norm",
@@ -321,7 +348,30 @@ OPS = [
         rtol=5,
         errors=[E(S(Z((3, 4)), None, None, 3, 2, 4, 1, 1e-5), RuntimeError, "does not fit")],
     ),
+    Op(
+        "_rms_norm_backward",
+        rms_backward,
+        rms_backward_samples,
+        rtol=5,
+        grad=False,
+        errors=[
+            E(S(X, X, Z(3), None, 3, 5, True), RuntimeError, "n \\* k elements"),
+            E(S(X, X, Z(2), None, 3, 4, True), RuntimeError, "for each row"),
+            E(S(X, X, Z(3), Z(3), 3, 4, True), RuntimeError, "weight"),
+        ],
+    ),
     Op("_native_norm_backward", native_backward, native_backward_samples, rtol=5),
+    Op(
+        "_native_norm_gradients",
+        lambda g, x, m, r, w, *s: (
+            native_backward(g, x, m, r, w, *s),
+            *native_weight_backward(g.reshape(s), x.reshape(s), m, r, *s),
+        ),
+        native_backward_samples,
+        rtol=5,
+        grad=False,
+        errors=[E(S(X, X, Z(3), Z(3), None, 3, 2, 4, 1), RuntimeError, "does not fit")],
+    ),
     Op(
         "_native_norm_weight_backward",
         native_weight_backward,
@@ -339,6 +389,17 @@ OPS = [
         grad=False,
     ),
     Op("_native_batch_norm_backward", batch_backward, batch_backward_samples, rtol=5),
+    Op(
+        "_native_batch_norm_gradients",
+        lambda g, x, m, r, w, training: (
+            batch_backward(g, x, m, r, w, training),
+            *batch_weight_backward(g, x, m, r),
+        ),
+        batch_backward_samples,
+        rtol=5,
+        grad=False,
+        errors=[E(S(X, Z((3, 3)), Z(3), Z(3), None, True), RuntimeError, "like input")],
+    ),
     Op(
         "_native_batch_norm_weight_backward",
         batch_weight_backward,

@@ -292,6 +292,21 @@ OPS = [
         errors=[E(S(np.zeros((2, 2)), dim=2), IndexError, "[Dd]imension")],
     ),
     Op(
+        "_bincount",
+        np.bincount,
+        lambda r: [
+            S(r.integers(0, 9, 20), None, 0),
+            S(r.integers(0, 9, 20), r.uniform(20), 12),
+            S(np.zeros(0, dtype=np.int64), None, 3),
+        ],
+        grad=False,
+        why="data",
+        errors=[
+            E(S(np.array([1, -1]), None, 0), RuntimeError, "at least 0"),
+            E(S(np.array([1]), None, -1), RuntimeError, "minlength"),
+        ],
+    ),
+    Op(
         "bincount",
         lambda x, w=None, minlength=0, weights=None: np.bincount(
             x, w if w is not None else weights, minlength

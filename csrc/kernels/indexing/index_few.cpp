@@ -88,27 +88,28 @@ bool put_few(char* dst, const char* values, bool one, const DenseBlocks& b, cons
   return true;
 }
 
-bool append_few(int64_t* out, const int64_t* index, int64_t n, int64_t size) {
+bool append_few(int64_t* out, std::span<const int64_t> index, int64_t size) {
   bool good = true;
-  for (int64_t k = 0; k < n; ++k) {
-    int64_t place = read_once(index[k]);
+  for (const int64_t& i : index) {
+    int64_t place = read_once(i);
     if (place < 0) place += size;
     good = good && within(place, size);
-    out[k] = out[k] * size + place;
+    *out = *out * size + place;
+    ++out;
   }
   return good;
 }
 
-bool all_within(const int64_t* index, int64_t n, int64_t size) {
+bool all_within(std::span<const int64_t> index, int64_t size) {
   bool good = true;
-  for (int64_t k = 0; k < n; ++k) good = good && within(index[k], size);
+  for (const int64_t place : index) good = good && within(place, size);
   return good;
 }
 
-int64_t mask_places(int64_t* out, const char* mask, int64_t n) {
+int64_t mask_places(int64_t* out, std::span<const uint8_t> mask) {
   int64_t found = 0;
-  for (int64_t k = 0; k < n; ++k) {
-    out[found] = k;
+  for (size_t k = 0; k < mask.size(); ++k) {
+    out[found] = static_cast<int64_t>(k);
     found += mask[k] != 0;
   }
   return found;

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace clew::kernels {
 
@@ -26,15 +27,15 @@ struct DenseBlocks {
                            const int64_t* places, int64_t n);
 // out[k] = out[k] * size + index[k], counted from the end where it is negative. False where one is
 // out of range.
-[[nodiscard]] bool append_few(int64_t* out, const int64_t* index, int64_t n, int64_t size);
+[[nodiscard]] bool append_few(int64_t* out, std::span<const int64_t> index, int64_t size);
 // out[o, k, i] = src[o, index[o, k, i], i], where k runs through n places. False where a place is
 // out of range; `out` is half written then.
 [[nodiscard]] bool gather_few(char* out, const char* src, const DenseBlocks& blocks,
                               const int64_t* index, int64_t n);
 // Whether all are within [0, size).
-bool all_within(const int64_t* index, int64_t n, int64_t size);
-// Writes the places of mask's n bytes that are not 0 and returns their number; `out` has room for
-// n.
-int64_t mask_places(int64_t* out, const char* mask, int64_t n);
+bool all_within(std::span<const int64_t> index, int64_t size);
+// Writes the places of mask's bytes that are not 0 and returns their number; `out` has room for
+// all.
+int64_t mask_places(int64_t* out, std::span<const uint8_t> mask);
 
 }  // namespace clew::kernels

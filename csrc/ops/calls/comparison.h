@@ -20,6 +20,8 @@ Tensor isfinite(const Tensor& input);
 
 // selection.cpp
 Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other);
+// In place: the value, one number of x's dtype, where the mask holds.
+void masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value);
 Tensor maximum(const Tensor& input, const Tensor& other);
 Tensor minimum(const Tensor& input, const Tensor& other);
 Tensor clamp(const Tensor& input, const Scalar& min, const Scalar& max);  // a bound may be None

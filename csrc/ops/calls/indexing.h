@@ -23,13 +23,13 @@ struct BasicIndex {
 };
 Tensor basic_index(const Tensor& x, const BasicIndex& part);  // a view
 
-// Which places of the indexed dimensions are meant: row-major positions in the block they span,
-// none negative.
 // The dims of the input that the places of an index count in.
 struct IndexAttrs {
   Dims dims;
   static constexpr auto members() { return std::tuple(&IndexAttrs::dims); }
 };
+// Which places of the indexed dimensions are meant: row-major positions in the block they span,
+// none negative.
 struct IndexPlan {
   Tensor places;  // int64, of the shape the index tensors broadcast to
   Dims dims;      // strictly increasing
@@ -37,6 +37,11 @@ struct IndexPlan {
 // indices[k] belongs to the next dimension of x (a mask of n dimensions to the next n); undefined
 // takes all of a dimension. Throws IndexError for what does not fit.
 IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::string_view op);
+
+// The same for a vector of int64 indices into one dimension, which comes back where none of them is
+// negative.
+Tensor places_along(const Tensor& index, int64_t size, int64_t dim, std::string_view op,
+                    bool negative);
 
 // The same for a mask, or index tensors of one shape, that are dense and short; false, with nothing
 // done, where it is another case (an error, too).
@@ -49,9 +54,6 @@ Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, co
                  bool accumulate);
 void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
                 bool accumulate);
-// x[mask] = value where all are small and dense and nothing is recorded; false, with nothing done,
-// where it is another case.
-bool fill_few_(const Tensor& x, const Tensor& mask, const Tensor& value);
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index);
 Tensor index_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source);

@@ -8,7 +8,5 @@ namespace clew {
 
 Tensor cat(std::span<const Tensor> tensors, int64_t dim = 0);
 Tensor stack(std::span<const Tensor> tensors, int64_t dim = 0);
-// Writes tensors one after the other along dim into out, which they fill. Not recorded.
-void join_into(const Tensor& out, std::span<const Tensor> tensors, int dim);
 
 }  // namespace clew

@@ -11,6 +11,7 @@
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
+#include "ops/calls/reduction.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
@@ -42,20 +43,22 @@ void where_shape(const Call& c, OutSpecs& outs) {
   if (!ordered) out.strides = ordered_strides(sizes, c.in);
 }
 
-void where_cpu(const Call& c, Tensors& outs) {
-  Tensor& out = outs[0];
+// out = input where condition holds, other elsewhere; out may be one of these.
+void choose_into(const Tensor& out, const Tensor& condition, const Tensor& input,
+                 const Tensor& other) {
   const size_t item = itemsize(out.dtype());
-  char* data[4] = {out->address(), c.in[0]->address(), c.in[1]->address(), c.in[2]->address()};
+  const Tensor* in[3] = {&condition, &input, &other};
+  char* data[4] = {out->address(), (*in[0])->address(), (*in[1])->address(), (*in[2])->address()};
   Dims steps[3];
-  for (int k = 0; k < 3; ++k) {
-    steps[k] = broadcast_strides(c.in[k].sizes(), c.in[k].strides(), out.sizes());
-  }
+  for (int k = 0; k < 3; ++k)
+    steps[k] = broadcast_strides(in[k]->sizes(), in[k]->strides(), out.sizes());
   const int64_t* strides[4] = {out.strides().data(), steps[0].data(), steps[1].data(),
                                steps[2].data()};
   size_t items[4] = {item, 1, item, item};
   kernels::run_loop(kernels::where_loop_of(item), 4, data, strides, items, out.sizes().data(),
                     out.ndim(), nullptr);
 }
+void where_cpu(const Call& c, Tensors& outs) { choose_into(outs[0], c.in[0], c.in[1], c.in[2]); }
 
 // A few dense elements of one shape, or numbers beside them.
 Tensor where_quick(const Call& c) {
@@ -162,17 +165,72 @@ tensor([1., 0.])
     .out_memory = OutMemory::aligned,
 });
 
-void masked_fill_run(const Call& c, Tensors& outs) {
-  const Tensor& x = c.in[0];
-  const Tensor& mask = c.in[1];
-  const Tensor& value = c.in[2];
+// Where x itself is filled.
+void fill_shape(const Call& c, OutSpecs& outs) {
+  const Tensor &x = c.in[0], &mask = c.in[1], &value = c.in[2];
+  require(mask.dtype() == DType::Bool &&
+              broadcast_shapes(mask.sizes(), x.sizes(), "masked_fill_") == x.sizes(),
+          c.name(), ": mask must be bool and broadcast to the shape of input; got ", mask, " for ",
+          x);
+  require(value.ndim() == 0 && value.dtype() == x.dtype(), c.name(),
+          ": value must be one number of input's dtype; got ", value, " for ", x);
+  outs.add(x.dtype(), x.sizes());
+}
+void fill_cpu(const Call& c, Tensors& outs) { choose_into(outs[0], c.in[1], c.in[2], c.in[0]); }
+void fill_write(const Call& c) { choose_into(c.in[0], c.in[1], c.in[2], c.in[0]); }
+bool fill_write_few(const Call& c) {
+  const Tensor &x = c.in[0], &mask = c.in[1], &value = c.in[2];
+  if (mask.dtype() != DType::Bool || value.ndim() != 0 || value.dtype() != x.dtype() ||
+      !x.has_sizes_of(mask) || x.numel() >= grain_default || x.numel() == 0 || x.is_meta() ||
+      mask.is_meta() || value.is_meta() || !x.is_contiguous() || !mask.is_contiguous() ||
+      x->storage == mask->storage || x->storage == value->storage)
+    return false;
+  const auto item = static_cast<int64_t>(itemsize(x.dtype()));
+  char* const data[4] = {x->address(), mask->address(), value->address(), x->address()};
+  const int64_t steps[4] = {item, 1, 0, item};
+  kernels::where_loop_of(itemsize(x.dtype()))(data, steps, x.numel(), nullptr);
+  return true;
+}
+void fill_vjp(Vjp& c) {
+  const Tensor mask = c.in(1);
+  const Tensor& g = c.grad();
+  if (c.needs(0)) c.set(0, pick(mask, zero_like(g), g));
+  if (c.needs(2)) c.set(2, sum(pick(mask, g, zero_like(g))));
+}
+void fill_batch(const Batch& b, Tensors& outs) {
+  outs.push_back(physical_at(pick(b.in[1], b.in[2], b.in[0]), b.levels, true));
+}
+constexpr OpDef fill_op = general({
+    .signature = "_masked_fill(Tensor input, Tensor mask, Tensor value) -> Tensor",
+    .doc = "masked_fill() of a value of the input's dtype.",
+    .shape = fill_shape,
+    .cpu = fill_cpu,
+    .write = fill_write,
+    .write_few = fill_write_few,
+    .saves = {.always = in(1)},
+    .vjp = fill_vjp,
+    .batch = fill_batch,
+    .takes_stored = true,
+    .flops = "0",
+});
+
+void check_fill(const Call& c) {
+  const Tensor &x = c.in[0], &mask = c.in[1], &value = c.in[2];
   if (mask.dtype() != DType::Bool) fail("masked_fill: mask must be a boolean tensor; got ", mask);
   require(value.ndim() == 0, "masked_fill: value must be a number or a 0-dimensional tensor; got ",
           value);
   require(x.is_complex() || !value.is_complex() || x.dtype() == DType::Bool,
           "masked_fill: a complex value does not fit ", x);
   require_held(c.name(), value, x.dtype());
-  outs.push_back(contiguous(pick(mask, to_dtype(value, x.dtype()), x)));
+}
+void masked_fill_run(const Call& c, Tensors& outs) {
+  check_fill(c);
+  const Tensor& x = c.in[0];
+  outs.push_back(contiguous(pick(c.in[1], to_dtype(c.in[2], x.dtype()), x)));
+}
+void masked_fill_write(const Call& c) {
+  check_fill(c);
+  masked_fill_(c.in[0], c.in[1], to_dtype(c.in[2], c.in[0].dtype()));
 }
 constexpr OpDef masked_fill_op = composite({
     .signature = "masked_fill(Tensor input, Tensor mask, Operand value) -> Tensor",
@@ -191,6 +249,7 @@ Returns:
 tensor([0., 2.])
 )",
     .run = masked_fill_run,
+    .write = masked_fill_write,
     .inplace = true,
 });
 
@@ -473,6 +532,10 @@ tensor([0., 9., 1.])
 
 }  // namespace
 
+void masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value) {
+  const Tensor in[3] = {x, mask, value};
+  apply_inplace(fill_op, in, nullptr);
+}
 Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other) {
   DType d = result_type(std::array{input, other});
   for (const Tensor& t : {input, other})
@@ -495,6 +558,7 @@ static constexpr const OpDef* selection_list[] = {
     &where_method_op,
     &pick_op,
     &masked_fill_op,
+    &fill_op,
     &maximum_op,
     &minimum_op,
     &fmax_op,

@@ -104,31 +104,94 @@ Spread gradient_rows(const Vjp& c, const Tensor& factors) {
 }
 Tensor factors_of(const Vjp& c) { return c.has_in(3) ? c.in(3) : Tensor(); }
 
+// Unrecorded gradients, in the order of the signatures grad, indices, offsets.
+void check_bag_gradient(const Call& c, const Tensor& grad, const Tensor& indices,
+                        const Tensor& offsets, int64_t columns) {
+  for (const Tensor* t : {&indices, &offsets})
+    require((t->dtype() == DType::Int64 || t->dtype() == DType::Int32) && t->ndim() == 1, c.name(),
+            ": indices and offsets must be int64 or int32 vectors; got ", *t);
+  require(grad.is_floating() && grad.ndim() == 2 && grad.size(1) == columns &&
+              grad.size(0) == offsets.numel() - 1,
+          c.name(), ": grad must have a row for each bag; got ", grad, " for offsets ", offsets);
+}
 // Adds the gradient of the table to `into`, which is dense.
-void spread(const Vjp& c, const Tensor& into) {
-  const Tensor factors = factors_of(c);
+void spread_into(const Tensor& into, const Tensor& grad_in, const Tensor& indices,
+                 const Tensor& offsets, const Tensor& factors, bool mean) {
   const DType d = into.dtype();
-  const Operands o(c.in(1), c.in(2), factors.defined() ? to_dtype(factors, d) : factors,
-                   c.as<BagAttrs>().mean, into.size(0));
-  const Tensor grad = contiguous(to_dtype(c.grad(), d));
-  const Held held{into, grad, c.in(1), c.in(2), factors};
+  const Operands o(indices, offsets, factors.defined() ? to_dtype(factors, d) : factors, mean,
+                   into.size(0));
+  const Tensor grad = contiguous(to_dtype(grad_in, d));
   kernels::bag_spread(into.nd(), grad.nd(), o.bags);
 }
+struct SpreadAttrs {
+  int64_t rows = 0;
+  bool mean = false;
+  static constexpr auto members() { return std::tuple(&SpreadAttrs::rows, &SpreadAttrs::mean); }
+};
+constexpr OpDef bag_spread_op = general({
+    .signature = "_embedding_bag_spread(Tensor grad, Tensor indices, Tensor offsets, Tensor? "
+                 "factors, int rows, bool mean) -> Tensor",
+    .doc = "Gradient of _embedding_bag()'s table of so many rows; of 16-bit floats in float32.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          const Tensor &g = c.in[0], &factors = c.in[3];
+          check_bag_gradient(c, g, c.in[1], c.in[2], g.ndim() == 2 ? g.size(1) : -1);
+          require(
+              !factors.defined() || (factors.is_floating() && factors.sizes() == c.in[1].sizes()),
+              c.name(), ": factors must have the shape of indices; got ", factors);
+          const int64_t rows = c.as<SpreadAttrs>().rows;
+          require(rows >= 0, c.name(), ": rows must not be negative; got ", rows);
+          out.add(itemsize(g.dtype()) == 2 ? DType::Float32 : g.dtype(), {rows, g.size(1)});
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          fill_(outs[0], Scalar(0));
+          spread_into(outs[0], c.in[0], c.in[1], c.in[2], c.in[3], c.as<SpreadAttrs>().mean);
+        },
+    .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+    .attrs = &attr_info<SpreadAttrs>,
+    .at_once = true,
+    .offer = Offer::function,
+    .flops = "2 * indices[0] * grad[1]",
+});
+constexpr OpDef bag_dots_op = general({
+    .signature = "_embedding_bag_dots(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, "
+                 "bool mean) -> Tensor",
+    .doc = "Gradient of _embedding_bag()'s factors.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          const Tensor &g = c.in[0], &table = c.in[1];
+          require(table.ndim() == 2 && table.dtype() == g.dtype(), c.name(),
+                  ": weight must be a matrix of grad's dtype; got ", table, " for ", g);
+          check_bag_gradient(c, g, c.in[2], c.in[3], table.size(1));
+          out.add(g.dtype(), c.in[2].sizes());
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          const Tensor grad = contiguous(c.in[0]), table = contiguous(c.in[1]);
+          const Operands o(c.in[2], c.in[3], {}, c.as<BagAttrs>().mean, table.size(0));
+          fill_(outs[0], Scalar(0));
+          kernels::bag_dots(outs[0]->address(), table.nd(), grad.nd(), o.bags);
+        },
+    .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+    .attrs = &attr_info<BagAttrs>,
+    .at_once = true,
+    .offer = Offer::function,
+    .flops = "2 * indices[0] * weight[1]",
+});
+
 void bag_vjp(Vjp& c) {
   const Tensor indices = c.in(1);
   const bool recorded = modes.grad;
   if (c.needs(0)) {
-    // 16-bit sums are kept in 32 bits.
-    const bool half = itemsize(c.dtype(0)) == 2 && !recorded;
-    Tensor table = zero_block(c.sizes(0), half ? DType::Float32 : c.dtype(0), c.grad().device());
     if (recorded) {
       const Spread s = gradient_rows(c, factors_of(c));
-      table = index_add(table, 0, s.indices, s.rows);
+      const Tensor table = zero_block(c.sizes(0), c.dtype(0), c.grad().device());
+      c.set(0, index_add(table, 0, s.indices, s.rows));
     } else {
-      table = contiguous_copy(table);
-      spread(c, table);
+      c.set(0, apply(bag_spread_op, {c.grad(), indices, c.in(2), factors_of(c)},
+                     SpreadAttrs{c.sizes(0)[0], c.as<BagAttrs>().mean}));
     }
-    c.set(0, std::move(table));
   }
   if (!c.needs(3)) return;
   if (recorded) {
@@ -136,17 +199,17 @@ void bag_vjp(Vjp& c) {
     const Tensor inside = sum(s.rows * index_select(c.in(0), 0, s.indices), Dims{1});
     return c.set(3, constant_pad(inside, {s.before, s.after}));
   }
-  const Tensor table = contiguous(c.in(0)), grad = contiguous(c.grad());
-  const Operands o(indices, c.in(2), {}, c.as<BagAttrs>().mean, table.size(0));
-  Tensor slope = empty(indices.sizes(), grad.dtype());
-  fill_(slope, Scalar(0));
-  kernels::bag_dots(slope->address(), table.nd(), grad.nd(), o.bags);
-  c.set(3, std::move(slope));
+  c.set(3, apply(bag_dots_op, {c.grad(), c.in(0), indices, c.in(2)}, c.as<BagAttrs>()));
 }
 void bag_accumulate(Vjp& c, const Tensor& into) {
-  if (itemsize(into.dtype()) > 2) return spread(c, into);
-  Tensor table = contiguous_copy(zero_block(into.sizes(), DType::Float32, into.device()));
-  spread(c, table);
+  const Tensor factors = factors_of(c);
+  const bool mean = c.as<BagAttrs>().mean;
+  if (itemsize(into.dtype()) > 2) {
+    const Held held{into, c.grad(), c.in(1), c.in(2), factors};
+    return spread_into(into, c.grad(), c.in(1), c.in(2), factors, mean);
+  }
+  const Tensor table =
+      apply(bag_spread_op, {c.grad(), c.in(1), c.in(2), factors}, SpreadAttrs{into.size(0), mean});
   copy_into(into, add(into, to_dtype(table, into.dtype())));
 }
 constexpr OpDef bag_op = general({
@@ -164,7 +227,7 @@ constexpr OpDef bag_op = general({
     .flops = "2 * indices[0] * weight[1]",
 });
 
-constexpr const OpDef* embedding_bag_list[] = {&bag_op};
+constexpr const OpDef* embedding_bag_list[] = {&bag_op, &bag_spread_op, &bag_dots_op};
 
 }  // namespace
 

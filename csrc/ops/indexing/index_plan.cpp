@@ -117,8 +117,6 @@ constexpr OpDef basic_op = view({
     .offer = Offer::function,
 });
 
-constexpr const OpDef* index_plan_list[] = {&basic_op, &basic_backward_op};
-
 // ---- index tensors ------------------------------------------------------------------------------
 
 bool is_mask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == DType::UInt8; }
@@ -131,11 +129,74 @@ Tensor index_values(const Tensor& t) {
   return wide;
 }
 
-[[noreturn]] void fail_bad_index(const kernels::BadIndex& bad, int64_t dim, int64_t size,
-                                 std::string_view op) {
-  fail_index(op, ": index ", bad.value, " is out of bounds for dimension ", dim, " with size ",
-             size);
+// Indices into dims of these sizes, which broadcast to `shape`; `name` of what asks.
+struct PlacesAttrs {
+  Dims sizes, dims, shape;
+  bool negative = false;
+  Str name;
+  static constexpr auto members() {
+    return std::tuple(&PlacesAttrs::sizes, &PlacesAttrs::dims, &PlacesAttrs::shape,
+                      &PlacesAttrs::negative, &PlacesAttrs::name);
+  }
+};
+void find_places(const Call& c, Tensors& outs) {
+  const auto& a = c.as<PlacesAttrs>();
+  const int n = static_cast<int>(c.in.size());
+  Checked span{1};
+  for (int64_t size : a.sizes) span = span * size;
+  require(n > 0 && a.sizes.size() == n && a.dims.size() == n && span.fits, c.name(),
+          ": there must be a size and a dimension for each index; got ", a.sizes, " and ", a.dims);
+  auto refuse = [&](int64_t index, int k) {
+    fail_index(std::string_view(a.name), ": index ", index, " is out of bounds for dimension ",
+               a.dims[k], " with size ", a.sizes[k]);
+  };
+  for (const Tensor& t : c.in)
+    require(t.dtype() == DType::Int64 && broadcast_shapes(t.sizes(), a.shape, "_places") == a.shape,
+            c.name(), ": indices must be int64 and broadcast to ", a.shape, "; got ", t);
+  if (n == 1 && c.in[0].sizes() == a.shape) {
+    const Tensor& index = c.in[0];
+    const int64_t bad = kernels::find_bad_index(index.nd(), a.sizes[0], false);
+    if (bad < 0) return outs.push_back(index);
+    if (!a.negative) refuse(kernels::index_value(index.nd(), bad), 0);
+  }
+  const Tensor places = empty(a.shape, DType::Int64);
+  fill_(places, Scalar(0));
+  int64_t weight = 1;
+  for (int k = n; k-- > 0;) {
+    const Tensor& t = c.in[static_cast<size_t>(k)];
+    const Tensor wide = alias(t, a.shape, broadcast_strides(t.sizes(), t.strides(), a.shape));
+    if (const auto bad =
+            kernels::add_offsets(places.data<int64_t>(), wide.nd(), a.sizes[k], weight))
+      refuse(bad.value, k);
+    weight *= a.sizes[k];
+  }
+  outs.push_back(places);
 }
+constexpr OpDef places_op = finding({
+    .signature = "_places(Tensor[] indices, int[] sizes, int[] dims, int[] shape, bool negative, "
+                 "str name) -> Tensor",
+    .doc = "Row-major positions, in a block of these sizes, that indices name which broadcast to "
+           "shape; the index itself where it is that. Negative ones count from the end where they "
+           "are allowed.",
+    .find = find_places,
+    .attrs = &attr_info<PlacesAttrs>,
+    .offer = Offer::function,
+});
+void find_nonzero_flat(const Call& c, Tensors& outs) {
+  const Tensor& x = c.in[0];
+  const kernels::NonzeroCounts counts = kernels::count_nonzero(x.nd());
+  outs.push_back(empty({counts.back()}, DType::Int64));
+  if (counts.back()) kernels::nonzero_flat(x.nd(), counts, outs[0].data<int64_t>());
+}
+constexpr OpDef nonzero_flat_op = finding({
+    .signature = "_nonzero_flat(Tensor input) -> Tensor",
+    .doc = "Row-major positions of the elements that are not zero.",
+    .find = find_nonzero_flat,
+    .offer = Offer::function,
+});
+
+constexpr const OpDef* index_plan_list[] = {&basic_op, &basic_backward_op, &places_op,
+                                            &nonzero_flat_op};
 
 }  // namespace
 
@@ -147,12 +208,8 @@ Tensor basic_index(const Tensor& x, const BasicIndex& part) { return apply(basic
 Tensor nonzero_flat(const Tensor& input, std::string_view op) {
   require(!input.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
-  const Tensor x = alias(input);
-  const Held held{x};
-  kernels::NonzeroCounts counts = kernels::count_nonzero(x.nd());
-  Tensor out = empty({counts.back()}, DType::Int64);
-  if (out.numel()) kernels::nonzero_flat(x.nd(), counts, out.data<int64_t>());
-  return out;
+  require_elements(input, "a mask");
+  return apply(nonzero_flat_op, {input});
 }
 
 bool plan_few(const Tensor& x, std::span<const Tensor> indices, IndexPlan& plan) {
@@ -179,25 +236,34 @@ bool plan_few(const Tensor& x, std::span<const Tensor> indices, IndexPlan& plan)
   const int64_t n = first->numel();
   if (first->dtype() == DType::Bool) {
     int64_t places[kernels::few_places];
-    const int64_t found = kernels::mask_places(places, (*first)->address(), n);
-    plan.places = empty({found}, DType::Int64);
-    std::copy_n(places, found, plan.places.data<int64_t>());
+    const int64_t found = kernels::mask_places(places, values_of<uint8_t>(*first));
+    plan.places = int64_tensor({places, static_cast<size_t>(found)});
     return true;
   }
   if (count == 1 &&
-      kernels::all_within(first->data<int64_t>(), n, x.size(static_cast<int>(plan.dims[0])))) {
+      kernels::all_within(values_of<int64_t>(*first), x.size(static_cast<int>(plan.dims[0])))) {
     plan.places = *first;
     return true;
   }
-  plan.places = empty_dense_like(*first, DType::Int64);
-  auto* places = plan.places.data<int64_t>();
+  int64_t places[kernels::few_places];
   std::fill_n(places, n, 0);
   int at = 0;
   for (const Tensor& t : indices)
-    if (t.defined() && !kernels::append_few(places, t.data<int64_t>(), n,
+    if (t.defined() && !kernels::append_few(places, values_of<int64_t>(t),
                                             x.size(static_cast<int>(plan.dims[at++]))))
       return false;
+  plan.places = int64_tensor({places, static_cast<size_t>(n)}, (*first)->shape);
   return true;
+}
+
+Tensor places_along(const Tensor& index, int64_t size, int64_t dim, std::string_view op,
+                    bool negative) {
+  if (index.is_meta()) return index;
+  require_elements(index, "an index");
+  if (index.is_contiguous() && index.numel() <= kernels::few_places &&
+      kernels::all_within(values_of<int64_t>(index), size))
+    return index;
+  return apply(places_op, {index}, PlacesAttrs{{size}, {dim}, index.sizes(), negative, op});
 }
 
 IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::string_view op) {
@@ -241,14 +307,8 @@ IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::stri
   require(!entries.empty(), op, ": at least one index tensor is required");
 
   if (entries.size() == 1) {
-    Entry& e = entries[0];
-    plan.places = e.index;
-    if (e.ready || e.index.is_meta() || kernels::find_bad_index(e.index.nd(), e.size, false) < 0)
-      return plan;
-    plan.places = empty(e.index.sizes(), DType::Int64);
-    fill_(plan.places, Scalar(0));
-    if (const auto bad = kernels::add_offsets(plan.places.data<int64_t>(), e.index.nd(), e.size, 1))
-      fail_bad_index(bad, e.dim, e.size, op);
+    const Entry& e = entries[0];
+    plan.places = e.ready ? e.index : places_along(e.index, e.size, e.dim, op, true);
     return plan;
   }
   Dims shape;
@@ -272,19 +332,19 @@ IndexPlan plan_index(const Tensor& x, std::span<const Tensor> indices, std::stri
     }
     shape = joined;
   }
-  plan.places = empty(shape, DType::Int64, meta ? Device::Meta : Device::CPU);
-  if (meta) return plan;
-  fill_(plan.places, Scalar(0));
-  int64_t weight = 1;
-  for (size_t k = entries.size(); k-- > 0;) {
-    Entry& e = entries[k];
-    Tensor wide =
-        alias(e.index, shape, broadcast_strides(e.index.sizes(), e.index.strides(), shape));
-    if (const auto bad =
-            kernels::add_offsets(plan.places.data<int64_t>(), wide.nd(), e.size, weight))
-      fail_bad_index(bad, e.dim, e.size, op);
-    weight *= e.size;
+  if (meta) {
+    plan.places = empty(shape, DType::Int64, Device::Meta);
+    return plan;
   }
+  std::vector<Tensor> operands;
+  PlacesAttrs a{.shape = shape, .negative = true, .name = op};
+  for (const Entry& e : entries) {
+    require_elements(e.index, "an index");
+    operands.push_back(e.index);
+    a.sizes.push_back(e.size);
+    a.dims.push_back(e.dim);
+  }
+  plan.places = apply_one(places_op, operands, &a);
   return plan;
 }
 

@@ -7,7 +7,6 @@
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "graph/modes.h"
-#include "kernels/indexing/index.h"
 #include "ops/attributes.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
@@ -35,19 +34,7 @@ Tensor index_vector(const Tensor& index, int64_t size, int dim, std::string_view
     copy_into(wide, v);
     v = wide;
   }
-  auto refuse = [&](int64_t index) {
-    fail_index(op, ": index ", index, " is out of bounds for dimension ", dim, " with size ", size);
-  };
-  if (negative) {
-    Tensor counted = empty(v.sizes(), DType::Int64);
-    fill_(counted, Scalar(0));
-    if (const auto bad = kernels::add_offsets(counted.data<int64_t>(), v.nd(), size, 1))
-      refuse(bad.value);
-    return counted;
-  }
-  int64_t bad = kernels::find_bad_index(v.nd(), size, false);
-  if (bad >= 0) refuse(kernels::index_value(v.nd(), bad));
-  return v;
+  return places_along(v, size, dim, op, negative);
 }
 
 Tensor select_by(const Tensor& x, int64_t dim, const Tensor& index, std::string_view op) {
@@ -242,15 +229,8 @@ Returns: a new tensor.
 Tensor flat_places(const Tensor& x, const Tensor& index, bool kept, std::string_view op) {
   require(index.dtype() == DType::Int64, op, ": index must be int64; got ", index);
   if (index.is_meta()) return index;
-  if (!kept && index.is_contiguous() && kernels::find_bad_index(index.nd(), x.numel(), false) < 0)
-    return index;
-  Tensor places = empty(index.sizes(), DType::Int64);
-  fill_(places, Scalar(0));
-  if (const auto bad = kernels::add_offsets(places.data<int64_t>(), index.nd(), x.numel(), 1)) {
-    fail_index(op, ": index ", bad.value, " is out of bounds for an input of ", x.numel(),
-               " elements");
-  }
-  return places;
+  const Tensor places = places_along(index, x.numel(), 0, op, true);
+  return kept && places->storage == index->storage ? contiguous_copy(places) : places;
 }
 void take_run(const Call& c, Tensors& outs) {
   const Tensor& x = c.in[0];

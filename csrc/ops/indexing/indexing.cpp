@@ -294,6 +294,31 @@ void index_put_cpu(const Call& c, Tensors& outs) {
 void index_put_write(const Call& c) {
   put_into(c.in[0], c.in[1], c.in[2], c.as<IndexPutAttrs>(), "index_put_");
 }
+// Where the values are one element or as many as the places name.
+bool index_put_write_few(const Call& c) {
+  const Tensor &x = c.in[0], &values = c.in[1], &places = c.in[2];
+  const auto& a = c.as<IndexPutAttrs>();
+  kernels::DenseBlocks b;
+  const int64_t n = places.numel();
+  if (a.accumulate || places.dtype() != DType::Int64 || !is_dense(places) || !is_dense(values) ||
+      values.dtype() != x.dtype() || values->storage == x->storage ||
+      places->storage == x->storage || !find_blocks(b, x, a.dims, n))
+    return false;
+  const bool one = values.ndim() == 0;
+  if (!one) {
+    // The sizes of what is indexed, from the last on.
+    int at = values.ndim();
+    auto next = [&](int64_t size) { return at > 0 && values.size(--at) == size; };
+    for (int d = x.ndim() - 1; d > a.dims.back(); --d)
+      if (!next(x.size(d))) return false;
+    for (int d = places.ndim() - 1; d >= 0; --d)
+      if (!next(places.size(d))) return false;
+    for (int d = static_cast<int>(a.dims[0]) - 1; d >= 0; --d)
+      if (!next(x.size(d))) return false;
+    if (at != 0) return false;
+  }
+  return kernels::put_few(x->address(), values->address(), one, b, places.data<int64_t>(), n);
+}
 void index_put_vjp(Vjp& c) {
   const auto& a = c.as<IndexPutAttrs>();
   const Tensor& g = c.grad();
@@ -343,6 +368,7 @@ constexpr OpDef index_put_op = general({
     .shape = index_put_shape,
     .cpu = index_put_cpu,
     .write = index_put_write,
+    .write_few = index_put_write_few,
     .saves = {.always = in(2)},
     .vjp = index_put_vjp,
     .batch = index_put_batch,
@@ -380,63 +406,14 @@ Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, co
                  bool accumulate) {
   return apply(index_put_op, {x, values, beside(places, x)}, IndexPutAttrs{dims, accumulate});
 }
-// Unrecorded, where the values are one element or as many as the places name.
-static bool put_few_(const Tensor& x, const Tensor& values, const Tensor& places,
-                     const Dims& dims) {
-  kernels::DenseBlocks b;
-  const int64_t n = places.numel();
-  if (places.dtype() != DType::Int64 || !is_dense(places) || !is_dense(values) ||
-      values.dtype() != x.dtype() || values->storage == x->storage ||
-      places->storage == x->storage || !find_blocks(b, x, dims, n))
-    return false;
-  const bool one = values.ndim() == 0;
-  if (!one) {
-    // The sizes of what is indexed, from the last on.
-    int at = values.ndim();
-    auto next = [&](int64_t size) { return at > 0 && values.size(--at) == size; };
-    for (int d = x.ndim() - 1; d > dims.back(); --d)
-      if (!next(x.size(d))) return false;
-    for (int d = places.ndim() - 1; d >= 0; --d)
-      if (!next(places.size(d))) return false;
-    for (int d = static_cast<int>(dims[0]) - 1; d >= 0; --d)
-      if (!next(x.size(d))) return false;
-    if (at != 0) return false;
-  }
-  check_inplace(x, "index_put_", false);
-  settle_before_write(x);
-  if (!kernels::put_few(x->address(), values->address(), one, b, places.data<int64_t>(), n))
-    return false;
-  bump_version(x);
-  return true;
-}
-
-bool fill_few_(const Tensor& x, const Tensor& mask, const Tensor& value) {
-  if (mask.dtype() != DType::Bool || value.ndim() != 0 || value.dtype() != x.dtype() ||
-      x.ndim() == 0 || !x.has_sizes_of(mask) || x.numel() > few_elements || x.numel() == 0 ||
-      !is_dense(x) || !is_dense(mask) || value.is_meta() || x->storage == mask->storage ||
-      x->storage == value->storage || ((x->flags | mask->flags | value->flags) & flag_batched) ||
-      (modes.grad && (x.requires_grad() || value.requires_grad())))
-    return false;
-  check_inplace(x, "index_put_", false);
-  settle_before_write(x);
-  const auto item = static_cast<int64_t>(itemsize(x.dtype()));
-  char* const data[4] = {x->address(), mask->address(), value->address(), x->address()};
-  const int64_t steps[4] = {item, 1, 0, item};
-  kernels::where_loop_of(itemsize(x.dtype()))(data, steps, x.numel(), nullptr);
-  bump_version(x);
-  return true;
-}
-
 void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
                 bool accumulate) {
   const Tensor args[3] = {x, values, beside(places, x)};
-  const bool records = modes.grad && any_requires_grad(args);
-  if (!records && !modes.intercept && !accumulate && !levels_of(args) &&
-      put_few_(x, values, places, dims))
-    return;
   // Places are looked up while values are read, so that even equal tensors disturb.
-  const Overlap shared = levels_of(args) ? Overlap::none : overlap(x, values);
-  if (shared == Overlap::partly || shared == Overlap::whole) fail_overlap("index_put_");
+  if (x->storage == values->storage && !levels_of(args))
+    if (const Overlap shared = overlap(x, values);
+        shared == Overlap::partly || shared == Overlap::whole)
+      fail_overlap("index_put_");
   const IndexPutAttrs a{dims, accumulate};
   apply_inplace(index_put_op, args, &a);
 }

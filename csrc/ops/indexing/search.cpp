@@ -8,7 +8,6 @@
 #include "ops/calls/indexing.h"
 #include "ops/calls/shape.h"
 #include "ops/widened.h"
-#include "tensor/kernel_frame.h"
 
 namespace clew {
 
@@ -17,22 +16,16 @@ namespace {
 constexpr NoRule indices_only = no_rule("indices are not a differentiable function of the input");
 
 // Coordinates of the nonzero elements, a row each.
-Tensor coordinates(const Tensor& input, std::string_view op) {
-  require(!input.is_meta(), op,
-          ": the shape of the result depends on values, which a meta tensor does not have");
-  const Tensor x = alias(for_zeros(input));
-  const Held held{x};
+Tensor coordinates(const Tensor& input) {
+  const Tensor x = for_zeros(input);
   kernels::NonzeroCounts counts = kernels::count_nonzero(x.nd());
   Tensor out = empty({counts.back(), x.ndim()}, DType::Int64);
   if (out.numel()) kernels::nonzero(x.nd(), counts, out.data<int64_t>(), x.ndim(), 1);
   return out;
 }
-void coordinates_by_dim(const Tensor& input, std::string_view op, Tensors& outs) {
-  require(!input.is_meta(), op,
-          ": the shape of the result depends on values, which a meta tensor does not have");
+void coordinates_by_dim(const Tensor& input, Tensors& outs) {
   const Tensor x = for_zeros(input);
-  const Tensor at = x.ndim() ? alias(x) : alias(x, {1}, {1});
-  const Held held{at};
+  const Tensor at = x.ndim() ? x : alias(x, {1}, {1});
   kernels::NonzeroCounts counts = kernels::count_nonzero(at.nd());
   int64_t count = counts.back();
   Tensor columns = empty({at.ndim(), count}, DType::Int64);
@@ -53,42 +46,42 @@ Returns: int64, a row of indices for each nonzero element in order; or a tuple o
 >>> clew.nonzero(clew.tensor([[0, 5], [6, 0]])).tolist()
 [[0, 1], [1, 0]]
 )";
-void nonzero_run(const Call& c, Tensors& outs) { outs.push_back(coordinates(c.in[0], c.name())); }
-constexpr OpDef nonzero_op = composite({
+void find_nonzero(const Call& c, Tensors& outs) { outs.push_back(coordinates(c.in[0])); }
+constexpr OpDef nonzero_op = finding({
     .signature = "nonzero(Tensor input) -> Tensor",
     .doc = nonzero_doc,
-    .run = nonzero_run,
+    .find = find_nonzero,
     .out_memory = OutMemory::apart,
 });
-void nonzero_tuple_run(const Call& c, Tensors& outs) {
-  if (!c.as<TupleAttrs>().as_tuple) return outs.push_back(coordinates(c.in[0], c.name()));
-  coordinates_by_dim(c.in[0], c.name(), outs);
+void find_nonzero_tuple(const Call& c, Tensors& outs) {
+  if (!c.as<TupleAttrs>().as_tuple) return find_nonzero(c, outs);
+  coordinates_by_dim(c.in[0], outs);
 }
-constexpr OpDef nonzero_tuple_op = composite({
+constexpr OpDef nonzero_tuple_op = finding({
     .signature = "nonzero(Tensor input, *, bool as_tuple) -> Tensor[]",
     .doc = nonzero_doc,
-    .run = nonzero_tuple_run,
+    .find = find_nonzero_tuple,
     .attrs = &attr_info<TupleAttrs>,
     .out_memory = OutMemory::apart,
 });
-constexpr OpDef argwhere_op = composite({
+constexpr OpDef argwhere_op = finding({
     .signature = "argwhere(Tensor input) -> Tensor",
     .doc = R"(Where the elements are not zero; the same as `nonzero`.
 
 >>> clew.argwhere(clew.tensor([0, 5, 6])).tolist()
 [[1], [2]]
 )",
-    .run = nonzero_run,
+    .find = find_nonzero,
 });
-void where_run(const Call& c, Tensors& outs) { coordinates_by_dim(c.in[0], c.name(), outs); }
-constexpr OpDef where_op = composite({
+void find_where(const Call& c, Tensors& outs) { coordinates_by_dim(c.in[0], outs); }
+constexpr OpDef where_op = finding({
     .signature = "where(Tensor condition) -> Tensor[]",
     .doc = R"(Where a condition holds: the same as `nonzero(condition, as_tuple=True)`.
 
 >>> [i.tolist() for i in clew.where(clew.tensor([False, True, True]))]
 [[1, 2]]
 )",
-    .run = where_run,
+    .find = find_where,
     .offer = Offer::function,
     .out_memory = OutMemory::aligned,
 });

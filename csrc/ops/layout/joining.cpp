@@ -485,11 +485,6 @@ Tensor cat(std::span<const Tensor> tensors, int64_t dim) {
   // Skipped empty vectors still take part in type promotion.
   return kept.size() == tensors.size() ? out : to_dtype(out, promoted(tensors));
 }
-void join_into(const Tensor& out, std::span<const Tensor> tensors, int dim) {
-  SmallVec<int64_t, 8> lengths;
-  for (const Tensor& t : tensors) lengths.push_back(t.size(dim));
-  join(out, tensors, dim, lengths.data());
-}
 Tensor stack(std::span<const Tensor> tensors, int64_t dim) {
   const DimAttrs a{dim};
   return apply_one(stack_op, tensors, &a);

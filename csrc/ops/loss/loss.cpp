@@ -13,7 +13,6 @@
 #include "ops/calls/softmax.h"
 #include "ops/calls/unary.h"
 #include "ops/normalization/normalization_common.h"
-#include "tensor/kernel_frame.h"
 
 namespace clew {
 namespace {
@@ -298,32 +297,60 @@ Tensor beside_classes(const Tensor& w, int ndim) {
   return reshape(w, sizes);
 }
 
+constexpr OpDef cross_entropy_backward_op = general({
+    .signature = "_cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor? "
+                 "weight, Tensor log_sum, Tensor total_weight, int ignore_index, str reduction, "
+                 "float label_smoothing) -> Tensor",
+    .doc = "Gradient of the scores of _cross_entropy(), which gave log_sum and total_weight.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          const auto& a = c.as<CrossEntropyAttrs>();
+          const Tensor &g = c.in[0], &x = c.in[1], &target = c.in[2];
+          check(c, x.sizes(), target, c.in[3], a.reduction);
+          const DType d = norm_dtype(x.dtype());
+          require(x.is_floating() && g.is_floating() &&
+                      g.numel() == (a.reduction == "none" ? target.numel() : 1),
+                  c.name(),
+                  ": grad and input must be floating point and of the losses' shape; got ", g,
+                  " and ", x);
+          require(c.in[4].dtype() == d && c.in[4].numel() == 2 * target.numel() &&
+                      c.in[5].is_floating() && c.in[5].numel() == 1,
+                  c.name(), ": log_sum and total_weight must come from _cross_entropy(); got ",
+                  c.in[4], " and ", c.in[5]);
+          out.add(x.dtype(), x.sizes());
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<CrossEntropyAttrs>();
+          const DType d = norm_dtype(c.in[1].dtype());
+          StagedOut dx(outs[0], d);
+          const Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), w = staged(c.in[3], d),
+                       log_sum = staged(c.in[4], d);
+          const kernels::CrossEntropy of = cross_shape(x.sizes(), a);
+          const Tensor t = own_targets(c.in[2], of.shape);
+          const double scale = a.reduction == "mean" ? 1 / item(c.in[5]).to_double() : 1.0;
+          with_norm_type(d, [&]<class T>() {
+            kernels::cross_entropy_backward(
+                dx.data<T>(), x.data<const T>(), log_sum.data<const T>(), g.data<const T>(),
+                !(a.reduction == "none"), scale, t.data<const int64_t>(), data_or_null<T>(w), of);
+          });
+        },
+    .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+    .attrs = &attr_info<CrossEntropyAttrs>,
+    .at_once = true,
+    .offer = Offer::function,
+    .flops = "3 * numel(input)",
+});
+
 void cross_entropy_vjp(Vjp& c) {
   const auto& a = c.as<CrossEntropyAttrs>();
   Tensor x = c.in(0), target = c.in(1), w = c.has_in(2) ? c.in(2) : Tensor(), g = c.grad(0);
   if (!c.needs(0)) return;
   Tensor log_sum = c.out(1), total = c.out(2);
-  bool mean = a.reduction == "mean", scalar = !(a.reduction == "none");
-  bool plain = !modes.grad && g.defined() && !c.grad(1).defined() && !x.is_meta() &&
-               !levels_of(std::initializer_list<Tensor>{x, target, w, g});
-  if (plain) {
-    DType d = norm_dtype(x.dtype());
-    Tensor out = empty(x.sizes(), x.dtype());
-    {
-      StagedOut dx(out, d);
-      Tensor from = staged(x, d), weight = staged(w, d), grad = staged(g, d);
-      const Tensor t = own_targets(target, nll_shape(x.sizes(), a.ignore_index));
-      double scale = mean ? 1 / item(total).to_double() : 1.0;
-      const Held held{out, from, log_sum, grad, t, weight};
-      with_norm_type(d, [&]<class T>() {
-        kernels::cross_entropy_backward(dx.data<T>(), from.data<const T>(), log_sum.data<const T>(),
-                                        grad.data<const T>(), scalar, scale,
-                                        t.data<const int64_t>(), data_or_null<T>(weight),
-                                        cross_shape(x.sizes(), a));
-      });
-    }
-    return c.set(0, out);
-  }
+  const bool mean = a.reduction == "mean";
+  if (!modes.grad && g.defined() && !c.grad(1).defined() &&
+      !levels_of(std::initializer_list<Tensor>{x, target, w, g}))
+    return c.set(0, apply(cross_entropy_backward_op, {g, x, target, w, log_sum, total}, a));
   // Recorded: the gradient of log_softmax, of what flows into the log-probabilities.
   int dim = class_dim(x.ndim());
   Tensor p = softmax(x, dim, std::nullopt), into;
@@ -425,7 +452,8 @@ constexpr OpDef cross_entropy_op = general({
     .backward_flops = "3 * numel(input)",
 });
 
-constexpr const OpDef* loss_list[] = {&nll_op, &nll_backward_op, &cross_entropy_op};
+constexpr const OpDef* loss_list[] = {&nll_op, &nll_backward_op, &cross_entropy_op,
+                                      &cross_entropy_backward_op};
 
 }  // namespace
 

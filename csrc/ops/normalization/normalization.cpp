@@ -13,7 +13,6 @@
 #include "ops/calls/unary.h"
 #include "ops/normalization/normalization_common.h"
 #include "ops/widened.h"
-#include "tensor/kernel_frame.h"
 #include "tensor/layout.h"
 
 namespace clew {
@@ -75,6 +74,14 @@ void check_like(const Call& c, int i, int64_t numel, DType d) {
           " has the wrong size; got ", t);
   require(d == DType::Bool || t.dtype() == d, c.name(), ": operand ", i,
           " has the wrong dtype; got ", t);
+}
+// Of the gradients, whose first operands are grad, input, mean and rstd.
+void check_gradient(const Call& c, const NormShapeAttrs& a) {
+  check(c, a);
+  const DType d = norm_dtype(c.in[1].dtype());
+  check_like(c, 1, c.in[0].numel(), DType::Bool);
+  check_like(c, 2, a.n * a.g, d);
+  check_like(c, 3, a.n * a.g, d);
 }
 
 // ---- vmap: samples are folded into n ------------------------------------------------------------
@@ -159,11 +166,7 @@ constexpr OpDef norm_backward_op = general({
     .shape =
         [](const Call& c, OutSpecs& out) {
           const auto& a = c.as<NormShapeAttrs>();
-          check(c, a);
-          DType d = norm_dtype(c.in[1].dtype());
-          check_like(c, 1, c.in[0].numel(), DType::Bool);
-          check_like(c, 2, a.n * a.g, d);
-          check_like(c, 3, a.n * a.g, d);
+          check_gradient(c, a);
           check_like(c, 4, a.g * a.k, DType::Bool);
           out.add(c.in[1].dtype(), c.in[1].sizes()).strides = group_strides(c.in[1], a.s);
         },
@@ -197,11 +200,8 @@ constexpr OpDef norm_weight_backward_op = general({
     .shape =
         [](const Call& c, OutSpecs& out) {
           const auto& a = c.as<NormShapeAttrs>();
-          check(c, a);
+          check_gradient(c, a);
           DType d = norm_dtype(c.in[1].dtype());
-          check_like(c, 1, c.in[0].numel(), DType::Bool);
-          check_like(c, 2, a.n * a.g, d);
-          check_like(c, 3, a.n * a.g, d);
           out.add(d, Dims{a.g * a.k});
           out.add(d, Dims{a.g * a.k});
         },
@@ -225,33 +225,45 @@ constexpr OpDef norm_weight_backward_op = general({
     .flops = "5 * numel(input)",
 });
 
+// Both in one pass over the rows.
+constexpr OpDef norm_gradients_op = general({
+    .signature = "_native_norm_gradients(Tensor grad, Tensor input, Tensor mean, Tensor rstd, "
+                 "Tensor? weight, int n, int g, int k, int s) -> "
+                 "(Tensor dinput, Tensor dweight, Tensor dbias)",
+    .doc = "Gradients of a normalisation's input, weight and bias.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          const auto& a = c.as<NormShapeAttrs>();
+          check_gradient(c, a);
+          check_like(c, 4, a.g * a.k, DType::Bool);
+          const DType d = norm_dtype(c.in[1].dtype());
+          out.add(c.in[1].dtype(), c.in[1].sizes()).strides = group_strides(c.in[1], a.s);
+          out.add(d, Dims{a.g * a.k});
+          out.add(d, Dims{a.g * a.k});
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          const DType d = norm_dtype(c.in[1].dtype());
+          StagedOut dx(outs[0], d), dw(outs[1], d), db(outs[2], d);
+          const Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d),
+                       rstd = staged(c.in[3], d), w = staged(c.in[4], d);
+          with_norm_type(d, [&]<class T>() {
+            kernels::group_norm_backward(dx.data<T>(), dw.data<T>(), db.data<T>(),
+                                         g.data<const T>(), x.data<const T>(), mean.data<const T>(),
+                                         rstd.data<const T>(), data_or_null<T>(w),
+                                         group_shape(c.as<NormShapeAttrs>()));
+          });
+        },
+    .no_vjp = no_rule("gradients that are recorded are made by one operation each"),
+    .attrs = &attr_info<NormShapeAttrs>,
+    .at_once = true,
+    .offer = Offer::function,
+    .flops = "(14 + given(weight)) * numel(input)",
+});
+
 // ---- the op itself
 // ----------------------------------------------------------------------------------
 
-// Where backward is not recorded: all gradients in one pass over the rows.
-void norm_backward_at_once(Vjp& c, const kernels::GroupShape& sh, const Tensor& grad,
-                           const Tensor& input, const Tensor& mean, const Tensor& rstd,
-                           const Tensor& weight) {
-  DType d = norm_dtype(input.dtype());
-  const std::optional<Dims> strides = group_strides(input, sh.s);
-  settle({&grad, 1});  // calls that wait may free what they read before more is taken
-  Tensor out = empty_strided(input.sizes(), strides.value_or(contiguous_strides(input.sizes())),
-                             input.dtype());
-  Tensor dw = empty(Dims{sh.g * sh.k}, d), db = empty(Dims{sh.g * sh.k}, d);
-  {
-    StagedOut dx(out, d);
-    Tensor g = staged(grad, d), x = staged(input, d), w = staged(weight, d);
-    const Held held{out, dw, db, g, x, mean, rstd, w};
-    with_norm_type(d, [&]<class T>() {
-      kernels::group_norm_backward(dx.data<T>(), dw.data<T>(), db.data<T>(), g.data<const T>(),
-                                   x.data<const T>(), mean.data<const T>(), rstd.data<const T>(),
-                                   data_or_null<T>(w), sh);
-    });
-  }
-  c.set(0, out);
-  if (c.needs(1)) c.set(1, reshape(dw, c.sizes(1)));
-  if (c.inputs() > 2 && c.needs(2)) c.set(2, reshape(db, c.sizes(2)));
-}
 void norm_vjp(Vjp& c) {
   const auto& a = c.as<NormAttrs>();
   NormShapeAttrs shape{a.n, a.g, a.k, a.s};
@@ -259,8 +271,14 @@ void norm_vjp(Vjp& c) {
   bool affine = (c.inputs() > 1 && c.needs(1)) || (c.inputs() > 2 && c.needs(2));
   Tensor weight = c.has_in(1) ? c.in(1) : Tensor();
   if (c.needs(0) && affine && g.defined() && !c.grad(1).defined() && !c.grad(2).defined() &&
-      !modes.grad && !x.is_meta() && !levels_of(std::initializer_list<Tensor>{g, x, weight})) {
-    return norm_backward_at_once(c, group_shape(a), g, x, mean, rstd, weight);
+      !modes.grad && !levels_of(std::initializer_list<Tensor>{g, x, weight})) {
+    const Tensor in[] = {g, x, mean, rstd, weight};
+    Tensors grads;
+    apply(norm_gradients_op, in, &shape, grads);
+    c.set(0, grads[0]);
+    if (c.needs(1)) c.set(1, reshape(grads[1], c.sizes(1)));
+    if (c.inputs() > 2 && c.needs(2)) c.set(2, reshape(grads[2], c.sizes(2)));
+    return;
   }
   if (c.needs(0)) {
     Tensor dx;
@@ -448,8 +466,9 @@ tensor([[-1.,  1., -1.,  1.]])
     .offer = Offer::function,
 });
 
-constexpr const OpDef* normalization_list[] = {&layer_norm_op, &group_norm_op, &norm_op,
-                                               &norm_backward_op, &norm_weight_backward_op};
+constexpr const OpDef* normalization_list[] = {
+    &layer_norm_op,    &group_norm_op,           &norm_op,
+    &norm_backward_op, &norm_weight_backward_op, &norm_gradients_op};
 
 }  // namespace
 

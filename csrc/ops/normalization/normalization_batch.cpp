@@ -12,7 +12,6 @@
 #include "ops/batch_rules.h"
 #include "ops/calls/shape.h"
 #include "ops/normalization/normalization_common.h"
-#include "tensor/kernel_frame.h"
 
 namespace clew {
 namespace {
@@ -124,7 +123,6 @@ void backward_into(const Tensor& dx_out, const Tensor& dw_out, const Tensor& db_
   Layout layout(input);
   Tensor g = staged(grad, d, layout.strides), x = staged(input, d, layout.strides);
   Tensor mean = staged(mean_in, d), rstd = staged(rstd_in, d), w = staged(weight, d);
-  const Held held{dx_out, dw_out, db_out, g, x, mean, rstd, w};
   kernels::ChannelShape sh = layout.shape(x.sizes());
   std::vector<double> s1(static_cast<size_t>(sh.c)), s2(static_cast<size_t>(sh.c));
   std::optional<StagedOut> dx;
@@ -196,6 +194,33 @@ constexpr OpDef batch_norm_weight_backward_op = general({
     .flops = "5 * numel(input)",
 });
 
+// Both at once, which share their sums.
+constexpr OpDef batch_norm_gradients_op = general({
+    .signature = "_native_batch_norm_gradients(Tensor grad, Tensor input, Tensor mean, Tensor "
+                 "rstd, Tensor? weight, bool training) -> "
+                 "(Tensor dinput, Tensor dweight, Tensor dbias)",
+    .doc = "Gradients of batch_norm's input, weight and bias.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          check_backward(c);
+          check_channels(c, c.in[4], c.in[1], "weight");
+          add_like(out, c.in[1]);
+          const DType d = norm_dtype(c.in[1].dtype());
+          out.add(d, Dims{c.in[1].sizes()[1]});
+          out.add(d, Dims{c.in[1].sizes()[1]});
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          backward_into(outs[0], outs[1], outs[2], c.in[0], c.in[1], c.in[2], c.in[3], c.in[4],
+                        c.as<BackwardAttrs>().training);
+        },
+    .no_vjp = no_rule("gradients that are recorded are made by one operation each"),
+    .attrs = &attr_info<BackwardAttrs>,
+    .at_once = true,
+    .offer = Offer::function,
+    .flops = "(14 + given(weight)) * numel(input)",
+});
+
 // ---- the op itself
 // ----------------------------------------------------------------------------------
 
@@ -205,17 +230,15 @@ void batch_norm_vjp(Vjp& c) {
   bool affine = c.needs(1) || c.needs(2);
   Tensor w = c.has_in(1) ? c.in(1) : Tensor();
   bool statistics = training && (c.grad(1).defined() || c.grad(2).defined());
-  if (c.needs(0) && affine && g.defined() && !statistics && !modes.grad && !x.is_meta() &&
+  if (c.needs(0) && affine && g.defined() && !statistics && !modes.grad &&
       !levels_of(std::initializer_list<Tensor>{g, x, w})) {
-    // Not recorded: all gradients at once, which share their sums.
-    Layout layout(x);
-    settle({&g, 1});  // calls that wait may free what they read before more is taken
-    Tensor dx = empty_strided(x.sizes(), layout.strides, x.dtype());
-    Tensor dw = empty(mean.sizes(), mean.dtype()), db = empty(mean.sizes(), mean.dtype());
-    backward_into(dx, dw, db, g, x, mean, rstd, w, training);
-    c.set(0, dx);
-    if (c.needs(1)) c.set(1, dw);
-    if (c.needs(2)) c.set(2, db);
+    const Tensor in[] = {g, x, mean, rstd, w};
+    const BackwardAttrs attrs{training};
+    Tensors grads;
+    apply(batch_norm_gradients_op, in, &attrs, grads);
+    c.set(0, grads[0]);
+    if (c.needs(1)) c.set(1, grads[1]);
+    if (c.needs(2)) c.set(2, grads[2]);
     return;
   }
   if (c.needs(0)) {
@@ -387,7 +410,8 @@ tensor([[-1.],
 });
 
 constexpr const OpDef* normalization_batch_list[] = {
-    &batch_norm_op, &native_batch_norm_op, &batch_norm_backward_op, &batch_norm_weight_backward_op};
+    &batch_norm_op, &native_batch_norm_op, &batch_norm_backward_op, &batch_norm_weight_backward_op,
+    &batch_norm_gradients_op};
 
 }  // namespace
 

@@ -15,7 +15,6 @@
 #include "ops/normalization/normalization_common.h"
 #include "ops/ops.h"
 #include "ops/widened.h"
-#include "tensor/kernel_frame.h"
 #include "tensor/layout.h"
 
 namespace clew {
@@ -30,35 +29,75 @@ struct RowsAttrs {
   }
 };
 
-// Where backward is not recorded: both gradients in one pass over the rows.
-void rms_norm_backward_at_once(Vjp& c, const RowsAttrs& a, const Tensor& grad, const Tensor& input,
-                               const Tensor& rstd, const Tensor& weight) {
-  const DType d = norm_dtype(input.dtype());
-  const bool wants_weight = c.inputs() > 1 && c.needs(1);
-  settle({&grad, 1});  // calls that wait may free what they read before more is taken
-  Tensor out = empty(input.sizes(), input.dtype()), dw;
-  if (wants_weight) dw = empty(Dims{a.k}, d);
-  {
-    StagedOut dx(out, d);
-    Tensor g = staged(grad, d), x = staged(input, d), w = staged(weight, d);
-    const Held held{out, dw, g, x, rstd, w};
-    with_norm_type(d, [&]<class T>() {
-      kernels::rms_norm_backward(dx.data<T>(), wants_weight ? dw.data<T>() : nullptr,
-                                 g.data<const T>(), x.data<const T>(), rstd.data<const T>(),
-                                 data_or_null<T>(w), a.n, a.k);
-    });
+// Its result seen as rows, and whether the weight's gradient is wanted.
+struct RowsBackwardAttrs {
+  int64_t n = 0, k = 0;
+  bool weight = false;
+  static constexpr auto members() {
+    return std::tuple(&RowsBackwardAttrs::n, &RowsBackwardAttrs::k, &RowsBackwardAttrs::weight);
   }
-  if (c.needs(0)) c.set(0, out);
-  if (wants_weight) c.set(1, reshape(dw, c.sizes(1)));
+};
+// That x is [n, k], and a weight has k elements.
+void check_rows(const Call& c, const Tensor& x, const Tensor& w, int64_t n, int64_t k) {
+  const Checked total = Checked(n) * k;
+  const bool fits = n >= 0 && k >= 0 && total.fits && total.value == x.numel();
+  require(x.is_floating() && fits, c.name(),
+          ": input must be floating point and have n * k elements; got ", x);
+  require(!w.defined() || (w.is_floating() && w.numel() == k), c.name(),
+          ": weight must be floating point and have k elements; got ", w);
 }
+constexpr OpDef rows_backward_op = general({
+    .signature = "_rms_norm_backward(Tensor grad, Tensor input, Tensor rstd, Tensor? weight, int "
+                 "n, int k, bool wants_weight) -> (Tensor dinput, Tensor dweight)",
+    .doc = "Gradients of _rms_norm()'s input and weight in one pass over the rows; dweight is "
+           "empty where it is not wanted.",
+    .shape =
+        [](const Call& c, OutSpecs& out) {
+          const auto& a = c.as<RowsBackwardAttrs>();
+          const Tensor &g = c.in[0], &x = c.in[1], &rstd = c.in[2];
+          check_rows(c, x, c.in[3], a.n, a.k);
+          const DType d = norm_dtype(x.dtype());
+          require(
+              g.is_floating() && g.numel() == x.numel() && rstd.dtype() == d && rstd.numel() == a.n,
+              c.name(), ": grad must be like input, rstd have one number of ", d,
+              " for each row; got ", g, " and ", rstd, " for ", x);
+          out.add(x.dtype(), x.sizes());
+          out.add(d, Dims{a.weight ? a.k : 0});
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<RowsBackwardAttrs>();
+          const DType d = norm_dtype(c.in[1].dtype());
+          StagedOut dx(outs[0], d);
+          const Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), rstd = staged(c.in[2], d),
+                       w = staged(c.in[3], d);
+          with_norm_type(d, [&]<class T>() {
+            kernels::rms_norm_backward(dx.data<T>(), a.weight ? outs[1].data<T>() : nullptr,
+                                       g.data<const T>(), x.data<const T>(), rstd.data<const T>(),
+                                       data_or_null<T>(w), a.n, a.k);
+          });
+        },
+    .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+    .attrs = &attr_info<RowsBackwardAttrs>,
+    .at_once = true,
+    .offer = Offer::function,
+    .flops = "(7 + 3 * given(weight)) * numel(input)",
+});
 
 void rms_norm_vjp(Vjp& c) {
   const auto& a = c.as<RowsAttrs>();
   Tensor g = c.grad(0), x = c.in(0), rstd = c.out(1);
   Tensor weight = c.has_in(1) ? c.in(1) : Tensor();
-  if (g.defined() && !c.grad(1).defined() && !modes.grad && !x.is_meta() &&
-      !levels_of(std::initializer_list<Tensor>{g, x, weight}))
-    return rms_norm_backward_at_once(c, a, g, x, rstd, weight);
+  if (g.defined() && !c.grad(1).defined() && !modes.grad &&
+      !levels_of(std::initializer_list<Tensor>{g, x, weight})) {
+    const RowsBackwardAttrs attrs{a.n, a.k, c.inputs() > 1 && c.needs(1)};
+    const Tensor in[] = {g, x, rstd, weight};
+    Tensors grads;
+    apply(rows_backward_op, in, &attrs, grads);
+    if (c.needs(0)) c.set(0, grads[0]);
+    if (attrs.weight) c.set(1, reshape(grads[1], c.sizes(1)));
+    return;
+  }
   const DType d = norm_dtype(x.dtype());
   const Dims rows{a.n, a.k}, column{a.n, 1};
   Tensor r = reshape(rstd, column), wide = reshape(to_dtype(x, d), rows), dx;
@@ -111,12 +150,7 @@ constexpr OpDef rows_op = general({
         [](const Call& c, OutSpecs& out) {
           const auto& a = c.as<RowsAttrs>();
           const Tensor &x = c.in[0], &w = c.in[1];
-          const Checked total = Checked(a.n) * a.k;
-          const bool fits = a.n >= 0 && a.k >= 0 && total.fits && total.value == x.numel();
-          require(x.is_floating() && fits, c.name(),
-                  ": input must be floating point and have n * k elements; got ", x);
-          require(!w.defined() || (w.is_floating() && w.numel() == a.k), c.name(),
-                  ": weight must be floating point and have k elements; got ", w);
+          check_rows(c, x, w, a.n, a.k);
           out.add(x.dtype(), x.sizes()).strides = format_strides(x, x.sizes());
           out.add(norm_dtype(x.dtype()), Dims{a.n});
         },
@@ -209,7 +243,7 @@ tensor([1., 1.])
     .offer = Offer::function,
 });
 
-constexpr const OpDef* list[] = {&rows_op, &rms_norm_op};
+constexpr const OpDef* list[] = {&rows_op, &rows_backward_op, &rms_norm_op};
 
 }  // namespace
 

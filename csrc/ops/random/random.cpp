@@ -38,6 +38,14 @@ constexpr OpDef overwrite_op = general({
     .takes_stored = true,
 });
 
+// What every draw into a tensor goes through: as apply() does for a kernel.
+template <class F> void draw_into(const Tensor& x, F&& fill) {
+  if (x.is_meta() || x.numel() == 0) return;
+  settle_before_write(x);
+  const Held held{x};
+  fill(x.nd());
+}
+
 // `alike`: all elements get the same value, so elements may share memory.
 template <bool random = true, bool alike = false, class F>
 void overwrite(const Tensor& x, const char* name, F&& fill) {
@@ -58,11 +66,7 @@ void overwrite(const Tensor& x, const char* name, F&& fill) {
   const Tensor in[1] = {x};
   const InplaceWrite write(x, name, in);
   if (!alike) refuse_self_overlap(x, name);
-  if (!x.is_meta() && x.numel() > 0) {
-    settle_before_write(x);
-    const Held held{x};
-    fill(x.nd());
-  }
+  draw_into(x, fill);
   write.written();
   write.record_as(overwrite_op, in, nullptr);
 }
@@ -224,11 +228,9 @@ void fill_recorded_(const Tensor& x, const Scalar& value) {
 void fill_randint(const Tensor& fresh, int64_t low, int64_t high, Generator* g) {
   need_real(fresh, "randint");
   check_bounds("randint", fresh.dtype(), low, high);
-  if (fresh.is_meta() || fresh.numel() == 0) return;
-  uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  const Held held{fresh};
-  kernels::random_integers(fresh.nd(), low, range, range == 0 || range >= wide_range,
-                           or_default(g));
+  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  const bool wide = range == 0 || range >= wide_range;
+  draw_into(fresh, [&](auto v) { kernels::random_integers(v, low, range, wide, or_default(g)); });
 }
 
 Tensor randperm(int64_t n, DType dtype, Device device, Generator* g) {
@@ -238,9 +240,7 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* g) {
   }
   require(n - 1 <= largest_exact(dtype), "randperm: n = ", n, " is too large for ", dtype);
   Tensor out = empty({n}, dtype, device);
-  if (out.is_meta()) return out;
-  const Held held{out};
-  kernels::random_permutation(out.nd(), or_default(g));
+  draw_into(out, [&](auto v) { kernels::random_permutation(v, or_default(g)); });
   return out;
 }
 

@@ -1,8 +1,9 @@
 // Distinct elements and counts of integers: results whose size depends on the data.
 // May include: ops, graph, tensor, kernels.
-// Invariant: these run at once, outside the graph; the meta device, which has no data, is refused.
+// Invariant: what is read twice is read from a copy that nobody else can write to.
 #include <vector>
 
+#include "base/long_work.h"
 #include "base/read_once.h"
 #include "graph/modes.h"
 #include "kernels/reduce/reduce.h"
@@ -11,7 +12,6 @@
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/reduction/reduction_dims.h"
-#include "tensor/kernel_frame.h"
 
 namespace clew {
 namespace {
@@ -45,11 +45,8 @@ struct ConsecutiveAttrs {
   }
 };
 
-void require_data(const Call& c) {
-  const Tensor& x = c.in[0];
-  require(!x.is_complex(), c.name(), ": complex input is not supported; got ", x);
-  require(!x.is_meta(), c.name(),
-          ": the result's size depends on the data, which the meta device lacks; got ", x);
+void require_order(const Call& c) {
+  require(!c.in[0].is_complex(), c.name(), ": complex input is not supported; got ", c.in[0]);
 }
 Tensor own_copy(const Tensor& t) {
   Tensor c = empty(t.sizes(), t.dtype());
@@ -66,13 +63,12 @@ Tensor contiguous_copy(const Tensor& t, DType d) {
 // The distinct elements of x in ascending order or, if only neighbours are compared, in their given
 // order.
 void unique_elements(const Call& c, Tensors& outs, bool sorted, bool inverse, bool counts) {
-  require_data(c);
+  require_order(c);
   // Elements that are compared twice must not change in between, so they are copied. (Sorting
   // copies the elements itself.)
   const Tensor flat = sorted ? contiguous_copy(c.in[0], c.in[0].dtype()) : own_copy(c.in[0]);
   const int64_t n = flat.numel();
   const Tensor elements = alias(flat, {n}, {1});
-  const Held held{elements};
   const kernels::NdView view = elements.nd();
   int64_t found = 0;
   std::unique_ptr<kernels::DistinctElements> distinct;
@@ -98,9 +94,9 @@ void unique_elements(const Call& c, Tensors& outs, bool sorted, bool inverse, bo
 }
 
 // The distinct rows of x along dim, by content or, next to each other, in order of appearance.
-void unique_rows(const Call& c, Tensors& outs, int64_t dim, bool sorted, bool inverse,
-                 bool counts) {
-  require_data(c);
+void unique_slices(const Call& c, Tensors& outs, int64_t dim, bool sorted, bool inverse,
+                   bool counts) {
+  require_order(c);
   const Tensor& x = c.in[0];
   int axis = axis_of(dim, x.ndim(), c.name());
   bool whole = x.ndim() == 0;
@@ -129,7 +125,6 @@ void unique_rows(const Call& c, Tensors& outs, int64_t dim, bool sorted, bool in
   // Always a copy: sorting relies on elements that do not change in between.
   const Tensor rows = empty(sizes, x.dtype());
   copy_into(rows, alias(x, sizes, strides));
-  const Held held{rows};
   int64_t flat_sizes[] = {n, m}, flat_strides[] = {m, 1};
   std::vector<int64_t> order(static_cast<size_t>(n)), starts;
   if (n > 0) {
@@ -170,14 +165,14 @@ void unique_rows(const Call& c, Tensors& outs, int64_t dim, bool sorted, bool in
   outs.push_back(times);
 }
 
-constexpr OpDef unique_op = composite({
+constexpr OpDef unique_op = finding({
     .signature = "_unique(Tensor input, bool sorted=True, bool return_inverse=False, bool "
                  "return_counts=False) -> "
                  "(Tensor output, Tensor inverse, Tensor counts)",
     .doc = "The distinct elements in rising order, where each element went, and how often each "
            "stands; the last two are "
            "empty unless asked for.",
-    .run =
+    .find =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<UniqueAttrs>();
           unique_elements(c, outs, true, a.return_inverse, a.return_counts);
@@ -185,30 +180,30 @@ constexpr OpDef unique_op = composite({
     .attrs = &attr_info<UniqueAttrs>,
     .offer = Offer::function,
 });
-constexpr OpDef unique_dim_op = composite({
+constexpr OpDef unique_dim_op = finding({
     .signature = "_unique_dim(Tensor input, int dim, bool sorted=True, bool return_inverse=False, "
                  "bool return_counts=False) -> (Tensor output, Tensor inverse, Tensor counts)",
     .doc = "The distinct slices along an axis in lexicographic order, where each went, and how "
            "often each stands.",
-    .run =
+    .find =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<UniqueDimAttrs>();
-          unique_rows(c, outs, a.dim, true, a.return_inverse, a.return_counts);
+          unique_slices(c, outs, a.dim, true, a.return_inverse, a.return_counts);
         },
     .attrs = &attr_info<UniqueDimAttrs>,
     .offer = Offer::function,
 });
-constexpr OpDef unique_consecutive_op = composite({
+constexpr OpDef unique_consecutive_op = finding({
     .signature =
         "_unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, "
         "int? dim=None) -> (Tensor output, Tensor inverse, Tensor counts)",
     .doc = "The first element (or slice along dim) of every run of equal ones, where each went, "
            "and the runs' lengths.",
-    .run =
+    .find =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<ConsecutiveAttrs>();
           if (a.dim)
-            unique_rows(c, outs, *a.dim, false, a.return_inverse, a.return_counts);
+            unique_slices(c, outs, *a.dim, false, a.return_inverse, a.return_counts);
           else
             unique_elements(c, outs, false, a.return_inverse, a.return_counts);
         },
@@ -223,6 +218,64 @@ struct BincountAttrs {
   int64_t minlength = 0;
   static constexpr auto members() { return std::tuple(&BincountAttrs::minlength); }
 };
+void find_counts(const Call& c, Tensors& outs) {
+  const Tensor &x = c.in[0], &w = c.in[1];
+  const Tensor values = contiguous_copy(x, DType::Int64);
+  const int64_t n = x.numel();
+  int64_t smallest = 0, largest = -1;
+  if (n > 0) {
+    const int64_t all[] = {1}, dense[] = {1};
+    kernels::reduce_amin({reinterpret_cast<char*>(&smallest), all, dense, 1, DType::Int64},
+                         values.nd());
+    kernels::reduce_amax({reinterpret_cast<char*>(&largest), all, dense, 1, DType::Int64},
+                         values.nd());
+  }
+  require(smallest >= 0, c.name(), ": input must be at least 0; got ", smallest);
+  require(largest < INT64_MAX, c.name(), ": input is too large; got ", largest);
+  const int64_t size = std::max(c.as<BincountAttrs>().minlength, largest + 1);
+  const bool single = w.defined() && w.dtype() == DType::Float32;
+  const Tensor out = empty(Dims{size}, !w.defined() ? DType::Int64
+                                       : single     ? DType::Float32
+                                                    : DType::Float64);
+  outs.push_back(out);
+  const int64_t* p = values.data<const int64_t>();
+  if (!w.defined()) return kernels::count_values(out.data<int64_t>(), size, p, n);
+  fill_(out, 0);
+  // Another thread may write larger numbers meanwhile.
+  auto add = [&]<class T>(T* to, const T* each) {
+    const auto last = static_cast<uint64_t>(size - 1);
+    for (int64_t i = 0; i < n; ++i)
+      to[std::min(static_cast<uint64_t>(read_once(p[i])), last)] += each[i];
+  };
+  const Tensor weights = contiguous_copy(w, out.dtype());
+  const LongWork work(n);
+  if (single)
+    add(out.data<float>(), weights.data<const float>());
+  else
+    add(out.data<double>(), weights.data<const double>());
+}
+void check_counted(const Call& c) {
+  const int64_t least = c.as<BincountAttrs>().minlength;
+  const Tensor &x = c.in[0], &w = c.in[1];
+  if (!is_integral(x.dtype()) || x.dtype() == DType::Bool)
+    fail(ErrorKind::NotImplemented, c.name(), ": input must be integers; got ", x);
+  require(x.ndim() == 1, c.name(), ": input must be a vector; got ", x);
+  require(least >= 0, c.name(), ": minlength must be at least 0; got ", least);
+  require(!w.defined() || w.sizes() == x.sizes(), c.name(),
+          ": weights must have the input's shape; got ", w, " for ", x);
+}
+constexpr OpDef counts_op = finding({
+    .signature = "_bincount(Tensor input, Tensor? weights, int minlength) -> Tensor",
+    .doc = "bincount() of weights that get no gradient.",
+    .find =
+        [](const Call& c, Tensors& outs) {
+          check_counted(c);
+          find_counts(c, outs);
+        },
+    .attrs = &attr_info<BincountAttrs>,
+    .offer = Offer::function,
+    .flops = "numel(input)",
+});
 constexpr OpDef bincount_op = composite({
     .signature = "bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor",
     .doc =
@@ -242,66 +295,21 @@ tensor([0, 2, 0, 1])
 )",
     .run =
         [](const Call& c, Tensors& outs) {
-          int64_t least = c.as<BincountAttrs>().minlength;
+          const auto& a = c.as<BincountAttrs>();
           const Tensor &x = c.in[0], &w = c.in[1];
-          if (!is_integral(x.dtype()) || x.dtype() == DType::Bool) {
-            fail(ErrorKind::NotImplemented, c.name(), ": input must be integers; got ", x);
-          }
-          require(x.ndim() == 1, c.name(), ": input must be a vector; got ", x);
-          require(least >= 0, c.name(), ": minlength must be at least 0; got ", least);
-          require(!x.is_meta() && !(w.defined() && w.is_meta()), c.name(),
-                  ": the result depends on the data, which the meta device lacks; got ", x,
-                  w.defined() ? " and " : "", w);
-          require(!w.defined() || w.sizes() == x.sizes(), c.name(),
-                  ": weights must have the input's shape; got ", w, " for ", x);
-          Tensor values = contiguous_copy(x, DType::Int64);
-          const Held held{values};
-          const int64_t* p = values.data<const int64_t>();
-          const int64_t n = x.numel();
-          int64_t smallest = 0, largest = -1;
-          if (n > 0) {
-            const int64_t all[] = {1}, dense[] = {1};
-            kernels::reduce_amin({reinterpret_cast<char*>(&smallest), all, dense, 1, DType::Int64},
-                                 values.nd());
-            kernels::reduce_amax({reinterpret_cast<char*>(&largest), all, dense, 1, DType::Int64},
-                                 values.nd());
-          }
-          require(smallest >= 0, c.name(), ": input must be at least 0; got ", smallest);
-          require(largest < INT64_MAX, c.name(), ": input is too large; got ", largest);
-          int64_t size = std::max(least, largest + 1);
-          bool single = w.defined() && w.dtype() == DType::Float32;
-          if (w.defined() && modes.grad && w.requires_grad()) {
-            const DType d = single ? DType::Float32 : DType::Float64;
-            return outs.push_back(
-                index_add(zero_block({size}, d, Device::CPU), 0, values, to_dtype(w, d)));
-          }
-          Tensor out = empty(Dims{size}, !w.defined() ? DType::Int64
-                                         : single     ? DType::Float32
-                                                      : DType::Float64);
-          if (!w.defined()) {
-            kernels::count_values(out.data<int64_t>(), size, p, n);
-            return outs.push_back(out);
-          }
-          fill_(out, 0);
-          auto add = [&]<class T>(T* to, const T* each) {
-            const auto last = static_cast<uint64_t>(size - 1);
-            for (int64_t i = 0; i < n; ++i)
-              to[std::min(static_cast<uint64_t>(read_once(p[i])), last)] += each[i];
-          };
-          const Tensor weights = contiguous_copy(w, out.dtype());
-          const Held written{weights, out};
-          const LongWork work(n);
-          if (single)
-            add(out.data<float>(), weights.data<const float>());
-          else
-            add(out.data<double>(), weights.data<const double>());
-          outs.push_back(out);
+          const bool records = w.defined() && modes.grad && w.requires_grad();
+          if (records) check_counted(c);
+          const Tensor counts = apply(counts_op, {x, records ? Tensor() : w}, a);
+          if (!records) return outs.push_back(counts);
+          const DType d = w.dtype() == DType::Float32 ? DType::Float32 : DType::Float64;
+          outs.push_back(index_add(zero_block(counts.sizes(), d, Device::CPU), 0,
+                                   to_dtype(x, DType::Int64), to_dtype(w, d)));
         },
     .attrs = &attr_info<BincountAttrs>,
 });
 
 constexpr const OpDef* sorting_unique_list[] = {&unique_op, &unique_dim_op, &unique_consecutive_op,
-                                                &bincount_op};
+                                                &counts_op, &bincount_op};
 
 }  // namespace
 

@@ -58,7 +58,7 @@ void dots_shape(const Call& c, OutSpecs& outs) {
 }
 
 // Calls f(out, input, index, third) with pointers of the element type.
-template <class F> void run(const Call& c, Tensors& outs, F&& f) {
+template <class F> void with_elements(const Call& c, Tensors& outs, F&& f) {
   const Tensor x = contiguous(c.in[0]), index = contiguous(c.in[1]), third = contiguous(c.in[2]);
   auto typed = [&]<class T>() {
     f(outs[0].data<T>(), x.data<T>(), index.data<int64_t>(), third.data<T>());
@@ -70,14 +70,14 @@ template <class F> void run(const Call& c, Tensors& outs, F&& f) {
 }
 void gather_cpu(const Call& c, Tensors& outs) {
   const Tensor &x = c.in[0], &index = c.in[1];
-  run(c, outs, [&]<class T>(T* out, const T* from, const int64_t* at, const T* weight) {
+  with_elements(c, outs, [&]<class T>(T* out, const T* from, const int64_t* at, const T* weight) {
     kernels::gather_weighted(out, from, at, weight,
                              {x.size(0), x.size(1), x.size(2), index.size(1), index.size(2)});
   });
 }
 void scatter_cpu(const Call& c, Tensors& outs) {
   const Tensor &x = c.in[0], &index = c.in[1];
-  run(c, outs, [&]<class T>(T* out, const T* points, const int64_t* at, const T* weight) {
+  with_elements(c, outs, [&]<class T>(T* out, const T* points, const int64_t* at, const T* weight) {
     kernels::scatter_weighted(
         out, points, at, weight,
         {x.size(0), x.size(1), c.as<LengthAttrs>().size, index.size(1), index.size(2)});
@@ -85,7 +85,7 @@ void scatter_cpu(const Call& c, Tensors& outs) {
 }
 void dots_cpu(const Call& c, Tensors& outs) {
   const Tensor &x = c.in[0], &index = c.in[1];
-  run(c, outs, [&]<class T>(T* out, const T* from, const int64_t* at, const T* points) {
+  with_elements(c, outs, [&]<class T>(T* out, const T* from, const int64_t* at, const T* points) {
     kernels::gather_dots(out, from, at, points,
                          {x.size(0), x.size(1), x.size(2), index.size(1), index.size(2)});
   });

@@ -2,9 +2,6 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: the gradients of all parts are joined by one cat or stack, with zeros for missing
 // ones.
-#include <cstring>
-
-#include "graph/deferral.h"
 #include "ops/attributes.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/joining.h"
@@ -88,51 +85,9 @@ Returns: a tuple of views of the input.
     .attrs = &attr_info<DimAttrs>,
 });
 
-// Whether they may be joined without an operation: one dtype, not under vmap, not on meta.
-bool alike(const Tensors& grads) {
-  for (const Tensor& g : grads)
-    if (g.dtype() != grads[0].dtype() || (g->flags & flag_batched) || g.is_meta()) return false;
-  return true;
-}
-// The gradient of a small input whose parts follow one another in memory, as the parts of one row
-// do: their gradients are copied into it in order. Undefined in other cases.
-Tensor joined_in_order(const Vjp& c, int64_t dim) {
-  const Dims& sizes = c.sizes(0);
-  const int d = wrapped(dim, sizes.size(), "split");
-  if (modes.grad || modes.intercept || !c.grad(0).defined()) return {};
-  for (int i = 0; i < d; ++i)
-    if (sizes[i] != 1) return {};
-  const DType dtype = c.grad(0).dtype();
-  int64_t elements = 0;
-  for (int k = 0; k < c.outputs(); ++k) {
-    const Tensor& g = c.grad(k);
-    if (!g.defined() || g.dtype() != dtype || !g.is_contiguous() || g.is_meta() ||
-        (g->flags & flag_batched))
-      return {};
-    elements += g.numel();
-  }
-  if (elements >= grain_default) return {};
-  Tensor joined = c.empty_like_input(0, dtype);
-  char* to = joined.data<char>();
-  for (int k = 0; k < c.outputs(); ++k) {
-    const auto bytes = static_cast<size_t>(c.grad(k).numel()) * itemsize(dtype);
-    if (bytes) std::memcpy(to, c.grad(k)->address(), bytes);
-    to += bytes;
-  }
-  return joined;
-}
 void split_gradient(Vjp& c, int64_t dim) {
-  if (Tensor joined = joined_in_order(c, dim)) return c.set(0, std::move(joined));
-  int only = only_grad(c);
-  if (only < 0) {
-    Tensors grads = all_grads(c);
-    if (modes.grad || modes.intercept || !alike(grads)) return c.set(0, cat(grads, dim));
-    const Dims& sizes = c.sizes(0);
-    settle(grads);  // calls that wait may free what they read before more is taken
-    Tensor joined = empty(sizes, grads[0].dtype());
-    join_into(joined, grads, wrapped(dim, sizes.size(), "split"));
-    return c.set(0, std::move(joined));
-  }
+  const int only = only_grad(c);
+  if (only < 0) return c.set(0, cat(all_grads(c), dim));
   int d = wrapped(dim, c.sizes(0).size(), "split");
   int64_t start = 0;
   for (int k = 0; k < only; ++k) start += c.out_sizes(k)[d];
