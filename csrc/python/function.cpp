@@ -256,22 +256,39 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
   return wrap(largest ? amax(x, dims, keep) : amin(x, dims, keep));
 }
 
-// The most frequent form of call: nothing but tensors, by position. Null when it is another one.
+// The arguments of a call, where they are nothing but tensors, by position.
+class TensorArguments {
+  static constexpr int most = 8;
+  TensorObj* in_[most] = {};  // a Tensor is one pointer: the arguments are lent, not counted
+  Py_ssize_t count_ = 0;
+
+ public:
+  TensorArguments(PyObject* const* args, Py_ssize_t nargs) {
+    if (nargs > most) return;
+    for (Py_ssize_t i = 0; i < nargs; ++i) {
+      if (!is_tensor(args[i])) return;
+      in_[i] = reinterpret_cast<TensorObj*>(args[i]);
+    }
+    count_ = nargs;
+  }
+  explicit operator bool() const { return count_ > 0; }
+  // Whether the overload takes so many.
+  bool fit(const Overload& o, bool method) const {
+    return count_ >= o.fewest && count_ <= o.most && !(method && o.op->offer == Offer::function);
+  }
+  std::span<const Tensor> of(const Overload& o) const {
+    return {reinterpret_cast<const Tensor*>(in_), static_cast<size_t>(o.tensors)};
+  }
+};
+
+// The most frequent form of call: nothing but tensors. Null when it is another one.
 PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObject* const* args,
                             Py_ssize_t nargs) {
-  constexpr int most = 8;
-  if (nargs == 0 || nargs > most) return nullptr;
-  TensorObj* in[most] = {};  // a Tensor is one pointer: the arguments are lent, not counted
-  for (Py_ssize_t i = 0; i < nargs; ++i) {
-    if (!is_tensor(args[i])) return nullptr;
-    in[i] = reinterpret_cast<TensorObj*>(args[i]);
-  }
+  const TensorArguments given(args, nargs);
+  if (!given) return nullptr;
   for (auto& o : e.overloads) {
-    if (nargs < o->fewest || nargs > o->most || (inplace && !o->op->inplace) ||
-        (method && o->op->offer == Offer::function))
-      continue;
-    std::span<const Tensor> tensors{reinterpret_cast<const Tensor*>(in),
-                                    static_cast<size_t>(o->tensors)};
+    if (!given.fit(*o, method) || (inplace && !o->op->inplace)) continue;
+    const std::span<const Tensor> tensors = given.of(*o);
     if (inplace) {
       apply_inplace(*o->op, tensors, o->defaults);
       return Py_NewRef(args[0]);
@@ -280,6 +297,32 @@ PyObject* call_with_tensors(FunctionEntry& e, bool method, bool inplace, PyObjec
     Tensors outs;
     apply(*o->op, tensors, o->defaults, outs);
     return wrap_outputs(e, *o, outs);
+  }
+  return nullptr;
+}
+
+// The same of an elementwise operation into out=, which fits. Null, and nothing done, where it is
+// another case.
+PyObject* call_into(FunctionEntry& e, bool method, PyObject* const* args, Py_ssize_t nargs,
+                    PyObject* kwnames) {
+  static PyObject* name = PyUnicode_InternFromString("out");
+  if (PyTuple_GET_SIZE(kwnames) != 1 || PyTuple_GET_ITEM(kwnames, 0) != name ||
+      !is_tensor(args[nargs]))
+    return nullptr;
+  const TensorArguments given(args, nargs);
+  if (!given) return nullptr;
+  const Tensor out = borrow(args[nargs]);
+  for (auto& o : e.overloads) {
+    if (!given.fit(*o, method)) continue;
+    const OpDef& op = *o->op;
+    const std::span<const Tensor> in = given.of(*o);
+    const bool chooses = op.out_dtype > OutDtype::converted;  // the dtype that it computes in
+    if (op.kind != OpKind::Elementwise || chooses || (out->flags & flag_conj) ||
+        (modes.grad && (any_requires_grad(in) || out.requires_grad())))
+      return nullptr;
+    check_out_memory(op, in, out);
+    AutocastMode off(false);
+    return apply_into(op, in, o->defaults, {&out, 1}) ? Py_NewRef(args[nargs]) : nullptr;
   }
   return nullptr;
 }
@@ -330,6 +373,8 @@ PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyOb
     if (PyObject* result = call_with_tensors(e, method, inplace, args, nargs)) return result;
   }
   if (PyObject* result = call_at_once(e, method, inplace, args, nargs, kwnames)) return result;
+  if (kwnames && !inplace)
+    if (PyObject* result = call_into(e, method, args, nargs, kwnames)) return result;
   if (method && kwnames) {
     if (PyObject* found = numpy_extremum(e, args, nargs, kwnames)) return found;
   }

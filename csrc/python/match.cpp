@@ -189,12 +189,13 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
     Py_ssize_t at = -1;
     for (Py_ssize_t i = 0; i < n && at < 0; ++i)
       if (o.params[static_cast<size_t>(i)].key == key) at = i;
-    for (Py_ssize_t i = 0; i < n && at < 0; ++i)
+    const bool out = at < 0 && PyUnicode_CompareWithASCIIString(key, "out") == 0;
+    for (Py_ssize_t i = 0; i < n && at < 0 && !out; ++i)
       if (PyUnicode_Compare(o.params[static_cast<size_t>(i)].key, key) == 0 ||
           is_numpy_name(o.params[static_cast<size_t>(i)].name, key))
         at = i;
     if (at < 0) {
-      if (PyUnicode_CompareWithASCIIString(key, "out") == 0) {
+      if (out) {
         b.out = args[nargs + k] == Py_None ? nullptr : args[nargs + k];
         b.out_given = true;
         continue;

@@ -15,6 +15,15 @@ bool within(int64_t place, int64_t total) {
   return static_cast<uint64_t>(place) < static_cast<uint64_t>(total);
 }
 
+// The n places of an index; false where one is out of range.
+bool own_places(int64_t* own, const DenseBlocks& b, const int64_t* index, int64_t n) {
+  for (int64_t k = 0; k < n; ++k) {
+    own[k] = read_once(index[k]);
+    if (!within(own[k], b.total)) return false;
+  }
+  return true;
+}
+
 // A row's bytes, where their number is known when this is compiled.
 template <size_t bytes> struct Fixed {
   static void copy(char* to, const char* from, size_t) { std::memcpy(to, from, bytes); }
@@ -69,10 +78,7 @@ bool gather_few(char* out, const char* src, const DenseBlocks& b, const int64_t*
 bool put_few(char* dst, const char* values, bool one, const DenseBlocks& b, const int64_t* places,
              int64_t n) {
   int64_t own[few_places];
-  for (int64_t k = 0; k < n; ++k) {
-    own[k] = read_once(places[k]);
-    if (!within(own[k], b.total)) return false;
-  }
+  if (!own_places(own, b, places, n)) return false;
   const int64_t inner = one ? b.inner : 1;  // the one value is as long as an element
   const size_t row = static_cast<size_t>(b.inner) * b.item, part = one ? b.item : row;
   with_row(part, [&]<class Row>() {
@@ -86,6 +92,78 @@ bool put_few(char* dst, const char* values, bool one, const DenseBlocks& b, cons
     }
   });
   return true;
+}
+
+namespace {
+
+// Calls f.operator()<T>() where sums of the dtype are made in it; false for others.
+template <class F> bool with_sum_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::Float32: return f.template operator()<float>();
+    case DType::Float64: return f.template operator()<double>();
+    // Sums wrap around.
+    case DType::Int32: return f.template operator()<uint32_t>();
+    case DType::Int64: return f.template operator()<uint64_t>();
+    default: return false;
+  }
+}
+
+// put(place in dst, place in values) for each element of an index.
+template <class F>
+void each_scattered(const DenseBlocks& b, const int64_t* own, int64_t n, F&& put) {
+  int64_t from = 0;
+  for (int64_t o = 0; o < b.outer; ++o)
+    for (int64_t k = 0; k < n; ++k)
+      for (int64_t i = 0; i < b.inner; ++i, ++from)
+        put((o * b.total + own[from]) * b.inner + i, from);
+}
+
+}  // namespace
+
+bool add_few(DType dtype, char* dst, const char* values, bool one, const DenseBlocks& b,
+             const int64_t* places, int64_t n) {
+  int64_t own[few_places];
+  return with_sum_type(dtype, [&]<class T>() {
+    if (!own_places(own, b, places, n)) return false;
+    auto* to = reinterpret_cast<T*>(dst);
+    const auto* from = reinterpret_cast<const T*>(values);
+    for (int64_t o = 0; o < b.outer; ++o, to += b.total * b.inner)
+      for (int64_t k = 0; k < n; ++k) {
+        T* row = to + own[k] * b.inner;
+        if (one) {
+          for (int64_t i = 0; i < b.inner; ++i) row[i] += *from;
+        } else {
+          for (int64_t i = 0; i < b.inner; ++i) row[i] += from[i];
+          from += b.inner;
+        }
+      }
+    return true;
+  });
+}
+
+bool scatter_few(char* dst, const char* values, const DenseBlocks& b, const int64_t* index,
+                 int64_t n) {
+  int64_t own[few_places];
+  if (!own_places(own, b, index, b.outer * n * b.inner)) return false;
+  return with_row(b.item, [&]<class Item>() {
+    each_scattered(b, own, n, [&](int64_t to, int64_t from) {
+      Item::copy(dst + static_cast<size_t>(to) * b.item,
+                 values + static_cast<size_t>(from) * b.item, b.item);
+    });
+    return true;
+  });
+}
+
+bool scatter_add_few(DType dtype, char* dst, const char* values, const DenseBlocks& b,
+                     const int64_t* index, int64_t n) {
+  int64_t own[few_places];
+  return with_sum_type(dtype, [&]<class T>() {
+    if (!own_places(own, b, index, b.outer * n * b.inner)) return false;
+    each_scattered(b, own, n, [&](int64_t to, int64_t from) {
+      reinterpret_cast<T*>(dst)[to] += reinterpret_cast<const T*>(values)[from];
+    });
+    return true;
+  });
 }
 
 bool append_few(int64_t* out, std::span<const int64_t> index, int64_t size) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/dtype.h"
+
 namespace clew::kernels {
 
 // The most places.
@@ -25,6 +27,15 @@ struct DenseBlocks {
 // where a place is out of range.
 [[nodiscard]] bool put_few(char* dst, const char* values, bool one, const DenseBlocks& blocks,
                            const int64_t* places, int64_t n);
+// dst[o, places[k], i] += values[o, k, i], or always the one value; place by place. False, and
+// nothing written, also for dtypes whose sums are kept in another one, or are rare.
+[[nodiscard]] bool add_few(DType dtype, char* dst, const char* values, bool one,
+                           const DenseBlocks& blocks, const int64_t* places, int64_t n);
+// dst[o, index[o, k, i], i] = values[o, k, i], or +=, as put_few() and add_few() do.
+[[nodiscard]] bool scatter_few(char* dst, const char* values, const DenseBlocks& blocks,
+                               const int64_t* index, int64_t n);
+[[nodiscard]] bool scatter_add_few(DType dtype, char* dst, const char* values,
+                                   const DenseBlocks& blocks, const int64_t* index, int64_t n);
 // out[k] = out[k] * size + index[k], counted from the end where it is negative. False where one is
 // out of range.
 [[nodiscard]] bool append_few(int64_t* out, std::span<const int64_t> index, int64_t size);

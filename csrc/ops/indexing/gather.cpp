@@ -61,25 +61,32 @@ void gather_cpu(const Call& c, Tensors& outs) {
   check_range(places, x, dim, c.name());
   fail_changed(c.name());
 }
-// A few dense elements, of as many lines as the input has.
-Tensor gather_quick(const Call& c) {
-  const auto& a = c.as<GatherAttrs>();
-  const Tensor &x = c.in[0], &index = c.in[1];
+// The blocks of x along a dim, where it is dense and the index, too, which has few elements and as
+// many lines as x; returns the dim, or -1 in other cases.
+int find_lines(kernels::DenseBlocks& b, const Tensor& x, int64_t given, const Tensor& index) {
   const int ndim = x.ndim();
-  const int64_t at = a.dim < 0 ? a.dim + ndim : a.dim;
-  if (a.sparse_grad || at < 0 || at >= ndim || index.ndim() != ndim ||
-      index.dtype() != DType::Int64 || x.is_meta() || index.is_meta() || !x.is_contiguous() ||
-      !index.is_contiguous() || index.numel() == 0 || index.numel() > kernels::few_places)
-    return {};
+  const int64_t at = given < 0 ? given + ndim : given;
+  if (at < 0 || at >= ndim || index.ndim() != ndim || index.dtype() != DType::Int64 ||
+      x.is_meta() || index.is_meta() || !x.is_contiguous() || !index.is_contiguous() ||
+      index.numel() == 0 || index.numel() > kernels::few_places)
+    return -1;
   const auto dim = static_cast<int>(at);
-  kernels::DenseBlocks b;
   b.item = itemsize(x.dtype());
   b.total = x.size(dim);
   for (int d = 0; d < ndim; ++d) {
     if (d == dim) continue;
-    if (index.size(d) != x.size(d)) return {};
+    if (index.size(d) != x.size(d)) return -1;
     (d < dim ? b.outer : b.inner) *= x.size(d);
   }
+  return dim;
+}
+// A few dense elements, of as many lines as the input has.
+Tensor gather_quick(const Call& c) {
+  const auto& a = c.as<GatherAttrs>();
+  const Tensor &x = c.in[0], &index = c.in[1];
+  kernels::DenseBlocks b;
+  const int dim = a.sparse_grad ? -1 : find_lines(b, x, a.dim, index);
+  if (dim < 0) return {};
   Tensor out = empty_dense_like(index, x.dtype());
   if (!kernels::gather_few(out->address(), x->address(), b, index.data<const int64_t>(),
                            index.size(dim)))
@@ -223,6 +230,19 @@ void scatter_add_cpu(const Call& c, Tensors& outs) { scatter_by(c, outs[0], Comb
 void scatter_write(const Call& c) { scatter_by(c, c.in[0], Combine::Assign); }
 void scatter_add_write(const Call& c) { scatter_by(c, c.in[0], Combine::Add); }
 
+template <bool add> bool scatter_write_few(const Call& c) {
+  const Tensor &x = c.in[0], &index = c.in[1], &src = c.in[2];
+  kernels::DenseBlocks b;
+  const int dim = find_lines(b, x, c.as<DimAttrs>().dim, index);
+  if (dim < 0 || src.dtype() != x.dtype() || src.is_meta() || !src.is_contiguous() ||
+      !src.has_sizes_of(index) || src->storage == x->storage || index->storage == x->storage)
+    return false;
+  const auto* at = index.data<const int64_t>();
+  const int64_t n = index.size(dim);
+  return add ? kernels::scatter_add_few(x.dtype(), x->address(), src->address(), b, at, n)
+             : kernels::scatter_few(x->address(), src->address(), b, at, n);
+}
+
 void scatter_vjp(Vjp& c) {
   int64_t dim = c.as<DimAttrs>().dim;
   if (c.needs(0)) c.set(0, zeroed(c.grad(), dim, c.in(1)));
@@ -254,6 +274,7 @@ constexpr OpDef scatter_op = general({
     .shape = scatter_shape,
     .cpu = scatter_cpu,
     .write = scatter_write,
+    .write_few = scatter_write_few<false>,
     .saves = {.always = in(1)},
     .vjp = scatter_vjp,
     .batch = batch_dims,
@@ -351,6 +372,7 @@ Returns: a new tensor.
     .cpu = scatter_add_cpu,
     .passes = scatter_add_passes,
     .write = scatter_add_write,
+    .write_few = scatter_write_few<true>,
     .saves = {.always = in(1)},
     .vjp = scatter_add_vjp,
     .batch = batch_dims,

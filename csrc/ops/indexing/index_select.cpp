@@ -27,7 +27,7 @@ Tensor index_vector(const Tensor& index, int64_t size, int dim, std::string_view
     fail_index(op, ": index must be int64 or int32; got ", index);
   }
   if (index.ndim() > 1) fail_index(op, ": index must have at most one dimension; got ", index);
-  Tensor v = alias(index, {index.numel()}, {index.ndim() ? index.stride(0) : 1});
+  Tensor v = index.ndim() == 1 ? index : alias(index, {1}, {1});
   if (v.is_meta()) return empty(v.sizes(), DType::Int64, Device::Meta);
   if (v.dtype() != DType::Int64 || !v.is_contiguous()) {
     Tensor wide = empty(v.sizes(), DType::Int64);
@@ -91,8 +91,9 @@ Tensor put_along(const Tensor& input, int64_t dim, const Tensor& index, const Te
   if (nowhere) s = narrow(s, d, 0, 0);
   Tensor places = index_vector(nowhere ? alias(index, {0}, {1}) : index, x.size(d), d, op);
   if (here) {
-    check_written(input, concat(op, "_"),
-                  modes.grad && (input.requires_grad() || source.requires_grad()));
+    if (!is_freely_written(input) || overlaps_itself(input))
+      check_written(input, concat(op, "_"),
+                    modes.grad && (input.requires_grad() || source.requires_grad()));
     index_put_(x, s, places, {d}, accumulate);
     return input;
   }

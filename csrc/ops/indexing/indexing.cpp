@@ -300,7 +300,7 @@ bool index_put_write_few(const Call& c) {
   const auto& a = c.as<IndexPutAttrs>();
   kernels::DenseBlocks b;
   const int64_t n = places.numel();
-  if (a.accumulate || places.dtype() != DType::Int64 || !is_dense(places) || !is_dense(values) ||
+  if (places.dtype() != DType::Int64 || !is_dense(places) || !is_dense(values) ||
       values.dtype() != x.dtype() || values->storage == x->storage ||
       places->storage == x->storage || !find_blocks(b, x, a.dims, n))
     return false;
@@ -317,7 +317,9 @@ bool index_put_write_few(const Call& c) {
       if (!next(x.size(d))) return false;
     if (at != 0) return false;
   }
-  return kernels::put_few(x->address(), values->address(), one, b, places.data<int64_t>(), n);
+  const auto* at = places.data<int64_t>();
+  return a.accumulate ? kernels::add_few(x.dtype(), x->address(), values->address(), one, b, at, n)
+                      : kernels::put_few(x->address(), values->address(), one, b, at, n);
 }
 void index_put_vjp(Vjp& c) {
   const auto& a = c.as<IndexPutAttrs>();

@@ -372,6 +372,33 @@ struct LayerNormAttrs {
     return std::tuple(&LayerNormAttrs::normalized_shape, &LayerNormAttrs::eps);
   }
 };
+// Of a few rows, without the statistics that backward wants.
+Tensor layer_norm_quick(const Call& c) {
+  constexpr int64_t most_rows = 128;
+  const auto& a = c.as<LayerNormAttrs>();
+  const Tensor& x = c.in[0];
+  const int dims = a.normalized_shape.size(), lead = x.ndim() - dims;
+  if (x.dtype() != DType::Float32 || x.is_meta() || !x.is_contiguous() || dims == 0 || lead < 0 ||
+      x.numel() == 0 || x.numel() >= grain_default)
+    return {};
+  int64_t k = 1;
+  for (int d = 0; d < dims; ++d) {
+    if (x.size(lead + d) != a.normalized_shape[d]) return {};
+    k *= a.normalized_shape[d];
+  }
+  for (const Tensor& t : c.in.subspan(1))
+    if (t.defined() && (t.dtype() != DType::Float32 || t.is_meta() || !t.is_contiguous() ||
+                        t.sizes() != a.normalized_shape))
+      return {};
+  const int64_t n = x.numel() / k;
+  if (n > most_rows) return {};
+  float mean[most_rows], rstd[most_rows];
+  const Tensor out = empty_dense_like(x, DType::Float32);
+  kernels::group_norm(out.data<float>(), mean, rstd, x.data<const float>(),
+                      data_or_null<float>(c.in[1]), data_or_null<float>(c.in[2]), {n, 1, k, 1},
+                      a.eps);
+  return out;
+}
 constexpr OpDef layer_norm_op = composite({
     .signature =
         "nn.functional.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, "
@@ -392,6 +419,7 @@ Returns:
 >>> clew.nn.functional.layer_norm(clew.tensor([1., 3.]), [2], eps=0.)
 tensor([-1.,  1.])
 )",
+    .quick = layer_norm_quick,
     .run =
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<LayerNormAttrs>();
