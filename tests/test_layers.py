@@ -27,6 +27,12 @@ FOREIGN = [
         "run takes a raw data pointer",
     ),
     ("csrc/other/a.cpp", "\n", "csrc/other is not a layer"),
+    (
+        CPP,
+        "namespace {\nint known(const T& x,\n          int n = 0) {\n",
+        "known(const T&, int) stands in a.cpp",
+    ),
+    (CPP, "namespace {\nstruct Known {\n", "Known stands in a.cpp, too"),
     (NN, "from clew.optim import sgd\n", "nn.a must not import optim"),
     (NN, "from ..optim import sgd\n", "nn.a must not import optim"),
     ("src/clew/nn/__init__.py", "from .. import optim\n", "nn must not import optim"),
@@ -38,6 +44,10 @@ FOREIGN = [
 ]
 FINE = [
     (CPP, '#include "tensor/t.h"\n#include <vector>\n'),
+    (
+        CPP,
+        "namespace {\nint known(const T& x) {\n}  // namespace\nint known(const T& y, int m) {\n",
+    ),
     (CPP, "void f_vjp(Vjp& c) {}\nvoid f_cpu(const Call& c) {\n  g(c.in[0].nd());\n}\n"),
     ("src/clew/optim/a.py", "from clew.nn import linear\nfrom clew import nn\nimport numpy\n"),
     ("src/clew/nn/parallel/a.py", "from clew.optim import sgd\n"),
@@ -64,6 +74,8 @@ def write(root: Path, name: str, text: str) -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     write(tmp_path, "csrc/tensor/t.h", "")
+    own = "namespace {\nint known(const T& y, int m) {\n}\nstruct Known {\n};\n}  // namespace\n"
+    write(tmp_path, "csrc/ops/known.cpp", own)
     for name in ("nn/__init__", "nn/linear", "optim/__init__", "optim/sgd"):
         write(tmp_path, f"src/clew/{name}.py", "")
     return tmp_path

@@ -2,7 +2,8 @@
 
 A file of csrc/ includes what CPP_LAYERS lists for its layer, and the folders of a layer, its
 families, do not include one another in a circle. In csrc/ops, rules of shapes and gradients and
-the steps of composite operations take no raw data pointers.
+the steps of composite operations take no raw data pointers. Files of a folder are compiled together
+in releases, so no name that they define for themselves stands in two of them.
 
 A file of src/clew needs the files that it imports anywhere, inside functions too. It may need files
 of its own rank and of lower ones (PYTHON_RANKS), and inside functions also what LATER lists for it.
@@ -121,6 +122,10 @@ POINTER = re.compile(r"\.data<|->address\(\)|\.nd\(\)")
 FUNCTION = re.compile(r"^[A-Za-z_\[].*?(\w+)\(")
 SLOT = re.compile(r"^    \.(\w+) =")
 NO_POINTERS = re.compile(r"(^|_)(vjp|run|shape|view|rule|batch|rows|passes)$")
+# What a file defines for itself: a type, or a function up to its parameters.
+OWN_TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)(?: final)?(?: :.*)? \{")
+OWN_FUNCTION = re.compile(r"^(?! |using |namespace |template )[\w:<>,&*\[\]\" ]+?[ &*](\w+)\((.*)")
+OWN_VALUE = re.compile(r"^(?:static |constexpr |const )+[\w:<>,&* ]+?[ &*](\w+)(?:\[.*\])? [={]")
 
 
 def cpp_findings(root: Path) -> Iterator[str]:
@@ -189,6 +194,49 @@ def pointer_findings(root: Path) -> Iterator[str]:
             if POINTER.search(line) and NO_POINTERS.search(where):
                 name = path.relative_to(root)
                 yield f"{name}:{number}: {where} takes a raw data pointer; make a private op of it"
+
+
+def parameters(text: str) -> str:
+    """The types of a function's parameters, from the text behind its opening bracket."""
+    depth, parts = 1, [""]
+    for c in text:
+        depth += (c in "(<[{") - (c in ")>]}")
+        if depth == 0:
+            break
+        if c == "," and depth == 1:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return ", ".join(re.sub(r"([\s&*])\w+$", r"\1", p.split("=")[0].strip()).strip() for p in parts)
+
+
+def own_names(text: str) -> Iterator[str]:
+    """What a file defines in its unnamed namespace, or as static; functions with parameters."""
+    inside = False
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if line in ("namespace {", "}  // namespace"):
+            inside = line == "namespace {"
+        if not (inside or line.startswith("static ")):
+            continue
+        if found := OWN_TYPE.match(line) or OWN_VALUE.match(line):
+            yield found[1]
+        elif found := OWN_FUNCTION.match(line):
+            whole = " ".join([found[2], *map(str.strip, lines[number + 1 : number + 8])])
+            yield f"{found[1]}({parameters(whole)})"
+
+
+def name_findings(root: Path) -> Iterator[str]:
+    """Names of one file that another file of its folder has, too."""
+    for folder in sorted({path.parent for path in (root / "csrc").rglob("*.cpp")}):
+        if folder.relative_to(root / "csrc").parts[:1] == ("kernels",):
+            continue
+        owners: dict[str, str] = {}
+        for path in sorted(folder.glob("*.cpp")):
+            for name in dict.fromkeys(own_names(path.read_text(encoding="utf-8"))):
+                other = owners.setdefault(name, path.name)
+                if other != path.name:
+                    yield f"{path.relative_to(root)}: {name} stands in {other}, too; rename one"
 
 
 def rank(module: str) -> int:
@@ -357,6 +405,7 @@ def findings(root: Path = ROOT) -> list[str]:
         *cpp_findings(root),
         *family_findings(root),
         *pointer_findings(root),
+        *name_findings(root),
         *python_findings(root, needs),
         *circle_findings(needs),
         *length_findings(root),

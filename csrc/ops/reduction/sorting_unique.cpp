@@ -45,7 +45,7 @@ struct ConsecutiveAttrs {
   }
 };
 
-void require_order(const Call& c) {
+void refuse_complex(const Call& c) {
   require(!c.in[0].is_complex(), c.name(), ": complex input is not supported; got ", c.in[0]);
 }
 Tensor own_copy(const Tensor& t) {
@@ -63,7 +63,7 @@ Tensor contiguous_copy(const Tensor& t, DType d) {
 // The distinct elements of x in ascending order or, if only neighbours are compared, in their given
 // order.
 void unique_elements(const Call& c, Tensors& outs, bool sorted, bool inverse, bool counts) {
-  require_order(c);
+  refuse_complex(c);
   // Elements that are compared twice must not change in between, so they are copied. (Sorting
   // copies the elements itself.)
   const Tensor flat = sorted ? contiguous_copy(c.in[0], c.in[0].dtype()) : own_copy(c.in[0]);
@@ -96,7 +96,7 @@ void unique_elements(const Call& c, Tensors& outs, bool sorted, bool inverse, bo
 // The distinct rows of x along dim, by content or, next to each other, in order of appearance.
 void unique_slices(const Call& c, Tensors& outs, int64_t dim, bool sorted, bool inverse,
                    bool counts) {
-  require_order(c);
+  refuse_complex(c);
   const Tensor& x = c.in[0];
   int axis = axis_of(dim, x.ndim(), c.name());
   bool whole = x.ndim() == 0;
