@@ -23,6 +23,7 @@ void init_activations() {
   binary(table::sigmoid_backward, F{}, []<class T>(T g, T y) { return T(g * (T(1) - y) * y); });
 
   unary(table::gelu, F{}, []<class T>(T x) { return vm::gelu(x); });
+  unary(table::gelu, TypeList<bf16>{}, [](float x) { return vm::gelu_short(x); });
   binary(table::gelu_backward, F{}, []<class T>(T g, T x) { return T(g * vm::gelu_slope(x)); });
   unary(table::gelu_tanh, F{}, []<class T>(T x) { return vm::gelu_tanh(x); });
   binary(table::gelu_tanh_backward, F{},
