@@ -20,7 +20,7 @@ FOREIGN = [
     ("csrc/base/a.h", "#include <Python.h>\n", "Python.h belongs to csrc/python alone"),
     (CPP, "#include <oneapi/dnnl/dnnl.h>\n", "belongs to csrc/kernels alone"),
     (CPP, '#include "t.h"\n', "include t.h by its path from csrc/"),
-    (CPP, "void f_vjp(Vjp& c) {\n  c.in(0).data<T>();\n}\n", "f_vjp takes a raw data pointer"),
+    (CPP, "void f(Vjp& c) {\n  g<T>(c.in(0).data<T>());\n}\n    .vjp = f,\n", "f takes a raw data"),
     (
         CPP,
         "    .run =\n        [](C c, T& o) { g(c.in[0].nd()); },\n",
@@ -48,7 +48,7 @@ FINE = [
         CPP,
         "namespace {\nint known(const T& x) {\n}  // namespace\nint known(const T& y, int m) {\n",
     ),
-    (CPP, "void f_vjp(Vjp& c) {}\nvoid f_cpu(const Call& c) {\n  g(c.in[0].nd());\n}\n"),
+    (CPP, "void f_rows(Vjp& c) {\n  g(c.in[0].nd());\n}\n    .cpu = f_rows,\n    .vjp = g,\n"),
     ("src/clew/optim/a.py", "from clew.nn import linear\nfrom clew import nn\nimport numpy\n"),
     ("src/clew/nn/parallel/a.py", "from clew.optim import sgd\n"),
     (NN, "if TYPE_CHECKING:\n    from clew import optim\n"),

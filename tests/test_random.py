@@ -1,6 +1,8 @@
 """Random numbers: known streams, distributions, seeding, generators, in-place fills."""
 
 import math
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -548,3 +550,45 @@ def test_bernoulli_wants_chances_that_hold_numbers() -> None:
     assert clew.ones(3, 4, device="meta").bernoulli_(chances).is_meta
     with pytest.raises((RuntimeError, NotImplementedError, TypeError)):
         clew.ones(3, 4).bernoulli_(clew.ones(3, 4).to_sparse())
+
+
+def test_bernoulli_of_batched_probabilities():
+    p = clew.tensor([[0.0] * 4, [1.0] * 4])
+    for randomness in ("same", "different"):
+        draw = clew.func.vmap(lambda q: clew.zeros_like(q).bernoulli_(q), randomness=randomness)
+        assert draw(p).tolist() == p.tolist()
+    even = clew.full((1000,), 0.5)
+    rows = clew.func.vmap(lambda q: clew.zeros_like(q).bernoulli_(even), randomness="different")(
+        clew.zeros(2, 1000)
+    )
+    assert not clew.equal(rows[0], rows[1]) and 400 < rows[0].sum() < 600
+    with pytest.raises(RuntimeError, match="shared by all samples"):
+        clew.func.vmap(lambda q: clew.empty(4).bernoulli_(q), randomness="same")(p)
+
+
+def test_probabilities_live_as_long_as_they_are_read():
+    n, kept = 5_000_000, []
+    for _ in range(3):
+        p, x = clew.zeros(n), clew.empty(n)
+
+        def other(p=p):
+            time.sleep(0.004)
+            p.data = clew.zeros(1)
+            kept.append(clew.ones(n))
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        x.bernoulli_(p)
+        thread.join()
+        assert x.sum().item() == 0
+
+
+def test_a_clone_of_a_generator_in_use():
+    g = clew.Generator().manual_seed(3)
+    before = g.get_state()
+    thread = threading.Thread(target=lambda: clew.empty(5_000_000).uniform_(generator=g))
+    thread.start()
+    clone = g.clone_state()
+    thread.join()
+    states = [before.tolist(), g.get_state().tolist()]
+    assert clone.get_state().tolist() in states

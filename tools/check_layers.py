@@ -121,7 +121,8 @@ PYTHON_HEADERS = re.compile(r"^(Python|frameobject|structmember)\.h$")
 POINTER = re.compile(r"\.data<|->address\(\)|\.nd\(\)")
 FUNCTION = re.compile(r"^[A-Za-z_\[].*?(\w+)\(")
 SLOT = re.compile(r"^    \.(\w+) =")
-NO_POINTERS = re.compile(r"(^|_)(vjp|run|shape|view|rule|batch|rows|passes)$")
+NO_POINTERS = {"vjp", "run", "shape", "view", "batch", "rows", "passes"}  # slots
+SLOT_FUNCTION = re.compile(r"\.(\w+) =\s*&?(\w+)")
 # What a file defines for itself: a type, or a function up to its parameters.
 OWN_TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)(?: final)?(?: :.*)? \{")
 OWN_FUNCTION = re.compile(r"^(?! |using |namespace |template )[\w:<>,&*\[\]\" ]+?[ &*](\w+)\((.*)")
@@ -185,13 +186,14 @@ def family_findings(root: Path) -> Iterator[str]:
 def pointer_findings(root: Path) -> Iterator[str]:
     """Raw data pointers outside of the slots that get operands with their bytes in place."""
     for path in sorted((root / "csrc" / "ops").rglob("*.cpp")):
-        where = ""
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        text, where = path.read_text(encoding="utf-8"), ""
+        functions = {f for slot, f in SLOT_FUNCTION.findall(text) if slot in NO_POINTERS}
+        for number, line in enumerate(text.splitlines(), 1):
             if slot := SLOT.match(line):
                 where = slot[1]
             elif function := FUNCTION.match(line):
                 where = function[1]
-            if POINTER.search(line) and NO_POINTERS.search(where):
+            if POINTER.search(line) and where in functions | NO_POINTERS:
                 name = path.relative_to(root)
                 yield f"{name}:{number}: {where} takes a raw data pointer; make a private op of it"
 

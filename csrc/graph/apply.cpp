@@ -53,6 +53,7 @@ void refuse_stored(const OpDef& op, std::span<const Tensor> in) {
 
 // A call whose results' sizes depend on values.
 void find(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
+  refuse_stored(op, in);
   if (device_of(op, in) == Device::Meta)
     fail(spoken_name(op), ": the result's size depends on the data, which the meta device lacks");
   settle(in);

@@ -106,7 +106,10 @@ PyObject* clone_state(PyObject* self, PyObject*) {
   return guarded([&] {
     Ref fresh(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generator_type))));
     uint8_t bytes[Generator::state_bytes];
-    generator_in(self).save(bytes);
+    {
+      std::lock_guard<std::mutex> lock(generator_in(self).mutex);
+      generator_in(self).save(bytes);
+    }
     generator_in(fresh.get()).load(bytes, Generator::state_bytes);
     return fresh.release();
   });

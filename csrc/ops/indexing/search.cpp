@@ -51,6 +51,7 @@ constexpr OpDef nonzero_op = finding({
     .signature = "nonzero(Tensor input) -> Tensor",
     .doc = nonzero_doc,
     .find = find_nonzero,
+    .takes_stored = true,
     .out_memory = OutMemory::apart,
 });
 void find_nonzero_tuple(const Call& c, Tensors& outs) {
@@ -62,6 +63,7 @@ constexpr OpDef nonzero_tuple_op = finding({
     .doc = nonzero_doc,
     .find = find_nonzero_tuple,
     .attrs = &attr_info<TupleAttrs>,
+    .takes_stored = true,
     .out_memory = OutMemory::apart,
 });
 constexpr OpDef argwhere_op = finding({
@@ -72,6 +74,7 @@ constexpr OpDef argwhere_op = finding({
 [[1], [2]]
 )",
     .find = find_nonzero,
+    .takes_stored = true,
 });
 void find_where(const Call& c, Tensors& outs) { coordinates_by_dim(c.in[0], outs); }
 constexpr OpDef where_op = finding({
@@ -82,6 +85,7 @@ constexpr OpDef where_op = finding({
 [[1, 2]]
 )",
     .find = find_where,
+    .takes_stored = true,
     .offer = Offer::function,
     .out_memory = OutMemory::aligned,
 });

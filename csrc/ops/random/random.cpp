@@ -11,6 +11,7 @@
 #include "graph/inplace.h"
 #include "kernels/random/random.h"
 #include "ops/calls/shape.h"
+#include "ops/calls/unary.h"
 #include "ops/ops.h"
 #include "tensor/kernel_frame.h"
 #include "tensor/layout.h"
@@ -139,6 +140,43 @@ void check_bounds(const char* name, DType d, int64_t low, int64_t high) {
           ": the numbers from ", low, " to ", high - 1, " must fit into ", d);
 }
 
+struct GeneratorAttrs {
+  Generator* generator = nullptr;
+  static constexpr auto members() { return std::tuple(&GeneratorAttrs::generator); }
+};
+constexpr OpDef bernoulli_op = general({
+    .signature = "bernoulli(Tensor input, *, Generator? generator=None) -> Tensor",
+    .doc = R"(Draws 1 with the probability that each element states, else 0.
+
+out[i] ~ Bernoulli(input[i])
+
+Args:
+    input: probabilities, each in [0, 1].
+    p: one probability for all elements, instead of those of input.
+    generator: where the random numbers come from.
+
+Returns:
+    A tensor of input's shape and dtype.
+
+Example:
+    >>> clew.bernoulli(clew.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+)",
+    .shape =
+        [](const Call& c, OutSpecs& outs) {
+          need_floating(c.in[0], "bernoulli");
+          same_shape(c, outs);
+        },
+    .cpu =
+        [](const Call& c, Tensors& outs) {
+          kernels::random_bernoulli(outs[0].nd(), c.in[0].nd(),
+                                    or_default(c.as<GeneratorAttrs>().generator));
+        },
+    .vjp = zero_vjp,
+    .attrs = &attr_info<GeneratorAttrs>,
+    .out_dtype = OutDtype::converted,
+});
+
 }  // namespace
 
 void uniform_(const Tensor& x, double from, double to, Generator* g) {
@@ -166,11 +204,20 @@ void bernoulli_(const Tensor& x, const Tensor& p, Generator* g) {
   require(!p.is_meta() || x.is_meta(),
           "bernoulli_: p must hold numbers, on the device of the tensor; got ", p, " for ", x);
   need_floating(p, "bernoulli_");
-  Dims strides = broadcast_strides(p.sizes(), p.strides(), x.sizes());
   need_real(x, "bernoulli_");
+  const Tensor both[2] = {x, p};
+  if (const uint32_t levels = levels_of(both)) {
+    require_room(x, levels, "bernoulli_");
+    const Tensor chances[1] = {expand(p, x.sizes())};
+    const GeneratorAttrs attrs{g};
+    copy_(x, apply_one(bernoulli_op, chances, &attrs));
+    return;
+  }
+  const Dims strides = broadcast_strides(p.sizes(), p.strides(), x.sizes());
   // Drawn in the probabilities' dtype, then converted.
   Tensor drawn = x.dtype() == p.dtype() ? x : empty_strided(x.sizes(), dense_strides(x), p.dtype());
   overwrite(x, "bernoulli_", [&](kernels::NdView v) {
+    const Held held{p, drawn};
     kernels::NdView chances{p->address(), v.sizes, strides.data(), v.ndim, p.dtype()};
     kernels::random_bernoulli(drawn.nd(), chances, or_default(g));
     if (!drawn.is_same(x)) kernels::copy(v, drawn.nd());
@@ -246,10 +293,6 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* g) {
 
 namespace {
 
-struct GeneratorAttrs {
-  Generator* generator = nullptr;
-  static constexpr auto members() { return std::tuple(&GeneratorAttrs::generator); }
-};
 struct BernoulliAttrs {
   double p = 0;
   Generator* generator = nullptr;
@@ -257,39 +300,6 @@ struct BernoulliAttrs {
     return std::tuple(&BernoulliAttrs::p, &BernoulliAttrs::generator);
   }
 };
-
-constexpr OpDef bernoulli_op = general({
-    .signature = "bernoulli(Tensor input, *, Generator? generator=None) -> Tensor",
-    .doc = R"(Draws 1 with the probability that each element states, else 0.
-
-out[i] ~ Bernoulli(input[i])
-
-Args:
-    input: probabilities, each in [0, 1].
-    p: one probability for all elements, instead of those of input.
-    generator: where the random numbers come from.
-
-Returns:
-    A tensor of input's shape and dtype.
-
-Example:
-    >>> clew.bernoulli(clew.tensor([0.0, 1.0]))
-    tensor([0., 1.])
-)",
-    .shape =
-        [](const Call& c, OutSpecs& outs) {
-          need_floating(c.in[0], "bernoulli");
-          same_shape(c, outs);
-        },
-    .cpu =
-        [](const Call& c, Tensors& outs) {
-          kernels::random_bernoulli(outs[0].nd(), c.in[0].nd(),
-                                    or_default(c.as<GeneratorAttrs>().generator));
-        },
-    .vjp = zero_vjp,
-    .attrs = &attr_info<GeneratorAttrs>,
-    .out_dtype = OutDtype::converted,
-});
 
 constexpr OpDef bernoulli_p_op = general({
     .signature = "bernoulli(Tensor input, float p, *, Generator? generator=None) -> Tensor",
