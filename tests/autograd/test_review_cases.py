@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -223,6 +226,16 @@ def test_a_failed_backward_leaves_nothing_to_a_multi_grad_hook():
     assert not every
     (a * 2).sum().backward()
     assert [g if g is None else g.item() for g in every[0]] == [2.0, None]
+
+
+def test_a_multi_grad_hook_does_not_keep_the_graph_of_its_tensors():
+    a = leaf([1.0]) * 2
+    b = a * 3
+    clew.autograd.graph.register_multi_grad_hook([a, b], lambda grads: None)
+    kept = weakref.ref(a), weakref.ref(b)
+    del a, b
+    gc.collect()
+    assert [t() for t in kept] == [None, None]
 
 
 def test_more_outputs_than_sixteen_bits_count():

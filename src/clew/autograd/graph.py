@@ -240,7 +240,8 @@ def register_multi_grad_hook(
             f"register_multi_grad_hook: expects mode to be one of ('all', 'any') but got {mode}"
         )
     _ends.watch()
-    wanted = [i for i, t in enumerate(tensors) if t.requires_grad]
+    # Hooks name no tensor: one that is held by its own graph's hook would not be freed.
+    count, wanted = len(tensors), [i for i, t in enumerate(tensors) if t.requires_grad]
     # By the backward's number; what waits for its end owns the value, so a failed one leaves none.
     running: WeakValueDictionary[int, _GradientsOfOneBackward] = WeakValueDictionary()
 
@@ -249,7 +250,7 @@ def register_multi_grad_hook(
             number = _ends.running()
             call = running.get(number)
             if call is None:
-                call = running[number] = _GradientsOfOneBackward(len(tensors), len(wanted))
+                call = running[number] = _GradientsOfOneBackward(count, len(wanted))
                 _ends.at_end(functools.partial(finish, call), own=True)
             call.got[index] = grad
             call.left -= 1
