@@ -11,6 +11,7 @@ from torch.distributed.tensor import (
     distribute_tensor,
     init_device_mesh,
 )
+from torch.utils.checkpoint import checkpoint
 
 dist.init_process_group("mpi")
 r, n = dist.get_rank(), dist.get_world_size()
@@ -64,6 +65,82 @@ for way in (Replicate(), Shard(0), Shard(1), Partial()):
     check(x.grad, whole * 7, way)
     x.grad = None
     assert x.grad is None
+
+# What runs within backward is of distributed tensors, too: hooks, Functions, what is run again.
+
+
+def want_of(step):
+    """The gradient of the step on a whole that every rank has."""
+    x = torch.arange(15.0).reshape(5, 3).div(10).requires_grad_()
+    step(x)
+    return x.grad.numpy()
+
+
+class Scaled(torch.autograd.Function):
+    """x times the sum of w."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w.sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad * w.sum(), torch.ones_like(w) * (grad * x).sum()
+
+
+def checkpointed(reentrant, nested):
+    def part(x):
+        return (x * x.sum()).tanh()
+
+    def whole(x):
+        return checkpoint(part, part(x) * x.mean(), use_reentrant=reentrant)
+
+    return lambda x: (
+        checkpoint(whole if nested else part, x, use_reentrant=reentrant).sum().backward()
+    )
+
+
+def hooked(x):
+    y = x * 2
+    y.register_hook(lambda g: g * g.sum())
+    (y * y).sum().backward()
+
+
+def accumulated(x):
+    x.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(p.grad.sum().item()))
+    (x * x).sum().backward()
+
+
+def in_hooks(x):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t.clone()):
+        y = Scaled.apply(x, x.exp())
+    y.square().sum().backward()
+
+
+steps = {
+    **{f"checkpoint {k}, {n}": checkpointed(k, n) for k in (False, True) for n in (False, True)},
+    "hook": hooked,
+    "post-accumulate hook": accumulated,
+    "Function": lambda x: Scaled.apply(x, x.exp()).square().sum().backward(),
+    "Function within hooks": in_hooks,
+    "inputs": lambda x: [(x * x.sum()).sum().backward(inputs=[x]) for _ in range(2)],
+}
+for way in (Replicate(), Shard(0), Shard(1)):
+    for name, step in steps.items():
+        x = distribute_tensor(torch.arange(15.0).reshape(5, 3) / 10, mesh, [way]).requires_grad_()
+        step(x)
+        got = x.grad.full_tensor().numpy()
+        assert np.allclose(got, want_of(step), rtol=1e-4), (name, way, got, want_of(step))
+one_each = distribute_tensor(torch.arange(float(n)), mesh, [Shard(0)]).requires_grad_()
+if n > 1:
+    try:
+        (one_each * 2).backward()
+    except RuntimeError as error:
+        assert "scalar outputs" in str(error), error
+    else:
+        raise AssertionError("a gradient to start with was not asked for")
 
 dist.barrier()
 print(f"rank {r} is through")

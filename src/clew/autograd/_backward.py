@@ -57,8 +57,8 @@ def _seeds(
         raise RuntimeError(f"{what}: got {len(outputs)} tensors and {len(grads)} gradients")
     seeds = []
     for i, (out, g) in enumerate(zip(outputs, grads)):
+        of_part = getattr(type(out), "_gradient_part", None)  # a distributed tensor's
         if isinstance(g, Tensor):
-            of_part = getattr(type(out), "_gradient_part", None)  # a distributed tensor's
             seeds.append(g if of_part is None else of_part(out, g))
         elif g is None:
             if not out.requires_grad and not allow_unused_roots:
@@ -78,7 +78,8 @@ def _seeds(
                     f"{what}: grad can be implicitly created only for real scalar outputs but "
                     f"got {out.dtype}"
                 )
-            seeds.append(ones_like(out))
+            one = ones_like(out)
+            seeds.append(one if of_part is None else of_part(out, one))
         else:
             raise TypeError(
                 f"{what}: gradients can be either Tensors or None, but got {type(g).__name__}"
@@ -173,6 +174,7 @@ def backward(
         for t, g in zip(wanted, found):
             if g is None or not t.is_leaf:  # what is no leaf has kept its gradient
                 continue
+            g = _as_gradient(t, g)
             if t.grad is None:
                 t.grad = g if create_graph else g.clone()
             elif create_graph or t.grad.requires_grad:
@@ -267,11 +269,12 @@ def grad(
             zeros_like(t, requires_grad=create_graph) if g is None else g
             for t, g in zip(wanted, found)
         )
-    # Of a distributed tensor the graph knows this process's part.
-    return tuple(
-        t._as_gradient(g) if type(g) is Tensor and hasattr(type(t), "_as_gradient") else g
-        for t, g in zip(wanted, found)
-    )
+    return tuple(_as_gradient(t, g) for t, g in zip(wanted, found))
+
+
+def _as_gradient(t: Any, g: Any) -> Any:
+    """t's gradient: of a distributed tensor the graph knows this process's part."""
+    return t._as_gradient(g) if type(g) is Tensor and hasattr(type(t), "_as_gradient") else g
 
 
 def own_input(t: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clew import _C
 from clew._C import Tensor, zeros
 from clew.autograd._of_tasks import note_leaf
+from clew.autograd._outlines import Outlines, outlines_of
 from clew.autograd.grad_mode import no_grad
 
 __all__ = ["Function", "FunctionCtx", "NestedIOFunction", "once_differentiable"]
@@ -37,6 +38,7 @@ class FunctionCtx(_C.Node):
     _function: type[Function]
     needs_input_grad: tuple[bool, ...] = ()
     _no_tensors: tuple[int, ...] = ()
+    _outlines: Outlines | None = None  # where distributed tensors take part
 
     if TYPE_CHECKING:  # forward leaves what it likes for backward: ctx.dim = dim
 
@@ -60,7 +62,8 @@ class FunctionCtx(_C.Node):
             return self._to_save_forward or self._to_save
         if self._replayed is not None:
             return self._replayed
-        return _C.Node.saved_tensors.__get__(self)
+        found: tuple[Tensor, ...] = _C.Node.saved_tensors.__get__(self)
+        return found if self._outlines is None else self._outlines.saved(found)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors for backward, where they are ``ctx.saved_tensors``.
@@ -120,6 +123,8 @@ class FunctionCtx(_C.Node):
 
     def _run_backward(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         function = self._function
+        if self._outlines is not None:
+            grads = self._outlines.gradients(grads)
         if function.vjp is not Function.vjp:
             if function.backward is not Function.backward:
                 raise RuntimeError(
@@ -142,7 +147,7 @@ class FunctionCtx(_C.Node):
                     f"{function.__name__}: backward returned a gradient at position {i + 1}, but "
                     "the argument of forward there is no tensor; return None for it"
                 )
-        return got
+        return got if self._outlines is None else self._outlines.parts(got)
 
 
 class _Metaclass(type):
@@ -258,6 +263,7 @@ class Function(metaclass=_Metaclass):
         outputs = output if isinstance(output, tuple) else (output,)
         if recording:
             _refuse_structured(cls, args, outputs, ctx)
+            ctx._outlines = outlines_of(args, outputs, ctx._to_save)
         for o in outputs:
             if not isinstance(o, Tensor) and o is not None and not isinstance(output, tuple):
                 raise TypeError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import clew
 from clew._base.overriding import DisableTorchFunctionSubclass
@@ -262,6 +262,13 @@ class DTensor(Tensor):
         """The gradient of which this is the process's part, which is all that a graph knows."""
         return wrap(own, self._mesh, self._gradient_placements(), self._sizes)
 
+    def _outline(self) -> DTensor:
+        """A tensor that lies alike, without elements."""
+        return self._with_part(clew.empty(0, dtype=self.dtype))
+
+    def _with_part(self, part: Tensor) -> DTensor:
+        return wrap(part, self._mesh, self._placements, self._sizes)
+
     def _gradient_part(self, value: Any) -> Any:
         """This process's part of a gradient that may lie in another way than the tensor."""
         if not isinstance(value, DTensor):
@@ -277,7 +284,7 @@ class DTensor(Tensor):
         Returns:
             A handle, whose remove() takes the hook out.
         """
-        whole = cast(DTensor, self.detach())  # not self: its hooks would keep it
+        whole = self._outline()  # not self: its hooks would keep it
 
         def with_part(grad: Tensor) -> Any:
             return whole._gradient_part(hook(whole._as_gradient(grad)))

@@ -13,6 +13,7 @@ from typing import Any
 
 import clew
 from clew._base.overriding import DisableTorchFunctionSubclass
+from clew.autograd._backward import _tensor_backward
 from clew.distributed.tensor import _random, _shapes
 from clew.distributed.tensor._api import DTensor, part_of, rules
 from clew.distributed.tensor._call import Call, name_of
@@ -406,7 +407,7 @@ def _stride(c: Call) -> Any:
 
 _PLAIN = set(
     """
-    backward requires_grad_ register_hook register_post_accumulate_grad_hook retain_grad dim
+    requires_grad_ register_hook register_post_accumulate_grad_hook retain_grad dim
     is_floating_point is_complex is_inference data_ptr element_size grad grad_fn requires_grad
     is_leaf dtype device ndim layout itemsize hash names untyped_storage storage_offset _version
     is_contiguous get_device is_sparse is_meta
@@ -468,9 +469,14 @@ _ANY_CUT = {
 }  # fmt: skip
 
 
-def call(func: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+def call(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """The result of a function of distributed tensors."""
     name = name_of(func)
+    # Hooks, Functions and second runs within them are of distributed tensors again.
+    if func.__name__ == "backward":
+        return _tensor_backward(*args, **kwargs)
+    if func.__name__ == "grad":  # the function; the attribute's is __get__
+        return func.__wrapped__(*args, **kwargs)
     if name in _PLAIN:
         with DisableTorchFunctionSubclass():
             return func(*args, **kwargs)
