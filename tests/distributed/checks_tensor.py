@@ -290,6 +290,12 @@ assert math.isfinite(divided.weight.full_tensor().sum().item())
 out = parallelize_module(nn.Identity(), mesh, PrepareModuleOutput(
     output_layouts=Shard(0), desired_output_layouts=Replicate()))(torch.ones(2, 3) * r)  # fmt: skip
 assert out.shape == (2 * n, 3) and out[:, 0].tolist() == [float(i) for i in range(n) for _ in "ab"]
+torch.manual_seed(4)
+two = nn.Sequential(nn.Linear(6, 2 * n), nn.Linear(2 * n, 6)).double()
+want = two(x).detach()
+plan = {"": PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Replicate()),
+        "0": ColwiseParallel(), "1": RowwiseParallel()}  # fmt: skip
+same(parallelize_module(two, mesh, plan)(x), want)  # an empty name is the module's own
 
 
 # Files of each process's own part: with the mesh that is there, and with one that is made anew.

@@ -57,10 +57,8 @@ def parallelize_module(
         )
     tied = _tied(module)
     for path, style in parallelize_plan.items():
-        if not path:
-            raise ValueError("parallelize_module: the plan has an empty name; give the style alone")
-        found = [module]
-        for name in path.split("."):
+        found = [module]  # an empty path is the module itself
+        for name in path.split(".") if path else ():
             found = [
                 part
                 for one in found
