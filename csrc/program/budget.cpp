@@ -218,10 +218,10 @@ void make_room(size_t nbytes) {
   }
   const int64_t needed = a.stats.live_bytes + more;
   if (needed <= b.limit) return;
-  b.refusal = {.needed = needed,
-               .more = more,
-               .in_backward = modes.running || makes_again(),
-               .recomputed = makes_again()};
+  last_refusal() = {.needed = needed,
+                    .more = more,
+                    .in_backward = modes.running || makes_again(),
+                    .recomputed = makes_again()};
   // What would do is said behind it (clew._program.enough).
   fail(ErrorKind::OutOfMemory, "memory_budget: ", more, " bytes more are needed, but ",
        a.stats.live_bytes, " of the budget's ", b.limit,
@@ -234,6 +234,11 @@ void make_room(size_t nbytes) {
 Budget& budget() {
   static auto& the_budget = *new Budget();
   return the_budget;
+}
+
+Refusal& last_refusal() {
+  static thread_local Refusal last;
+  return last;
 }
 
 SpillFile::~SpillFile() { close(fd); }

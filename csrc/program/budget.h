@@ -47,14 +47,17 @@ struct Budget {
   int64_t first_left = 0, first_least = 0;
   BudgetCounts counts;
   int64_t widest = 0;  // bytes of activations that one noted call read and made, at most
-  // Of the last refusal: bytes that would have had to be live, those asked for, whether a gradient
-  // rule asked, and whether something was recomputed: with more room less would have been missing.
-  struct Refusal {
-    int64_t needed = 0, more = 0;
-    bool in_backward = false, recomputed = false;
-  } refusal;
 };
 Budget& budget();
+
+// Of this thread's last refusal: bytes that would have had to be live, those asked for, whether a
+// gradient rule asked, and whether something was recomputed: with more room less would have been
+// missing.
+struct Refusal {
+  int64_t needed = 0, more = 0;
+  bool in_backward = false, recomputed = false;
+};
+Refusal& last_refusal();
 
 // From now on; calls of all threads are noted once so many bytes are live (0: at once), and the
 // first ones, up to `note_first` bytes of results and some hundred calls. With regions around it

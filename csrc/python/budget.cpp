@@ -67,16 +67,17 @@ PyObject* counts(PyObject*, PyObject*) {
                        static_cast<long long>(c.noted), static_cast<long long>(c.unmade));
 }
 
-// _budget_refusal() -> (bytes that would have had to be live when a call was refused last, those it
-// asked for, whether a gradient rule asked, the limit, what one call read and made at most,
-// whether there is a directory, whether something was recomputed).
+// _budget_refusal() -> (bytes that would have had to be live when this thread's last call was
+// refused, those it asked for, whether a gradient rule asked, the limit, what one call read and
+// made at most, whether there is a directory, whether something was recomputed).
 PyObject* refusal(PyObject*, PyObject*) {
   const program::Budget& b = program::budget();
-  return Py_BuildValue("(LLOLLOO)", static_cast<long long>(b.refusal.needed),
-                       static_cast<long long>(b.refusal.more),
-                       b.refusal.in_backward ? Py_True : Py_False, static_cast<long long>(b.limit),
+  const program::Refusal& last = program::last_refusal();
+  return Py_BuildValue("(LLOLLOO)", static_cast<long long>(last.needed),
+                       static_cast<long long>(last.more),
+                       last.in_backward ? Py_True : Py_False, static_cast<long long>(b.limit),
                        static_cast<long long>(b.widest), b.file ? Py_True : Py_False,
-                       b.refusal.recomputed ? Py_True : Py_False);
+                       last.recomputed ? Py_True : Py_False);
 }
 
 PyMethodDef budget_functions[] = {{"_begin_budget", begin, METH_VARARGS, nullptr},

@@ -591,7 +591,7 @@ static Reserve reserve;
 
 // Who holds the memory, as clew.debug.memory() has it; empty where that cannot be told.
 static std::string holders_now(const char* what = "holders_text") {
-  static bool asking = false;  // may itself run out of memory
+  static thread_local bool asking = false;  // may itself run out of memory
   if (asking) return {};
   asking = true;
   reserve.give();

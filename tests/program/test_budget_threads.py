@@ -150,3 +150,25 @@ def test_regions_that_end_out_of_order_report_their_own_peaks():
     inner.__exit__(None, None, None)
     assert base + 2_000_000 <= inner.report().peak < base + 2_100_000
     assert base + 4_000_000 <= outer.report().peak < base + 4_100_000
+
+
+def test_refusals_in_several_threads_at_once_each_say_what_would_do():
+    models = [deep(6) for _ in range(3)]
+    x, meet = clew.randn(512, 64), threading.Barrier(3)
+    said = []
+
+    def train(model):
+        meet.wait()
+        try:
+            model(x).square().sum().backward()
+        except clew.OutOfMemoryError as error:
+            said.append(str(error))
+
+    for _ in range(5):
+        with clew.memory_budget(live() + 3 * x.numel() * 4):
+            threads = [threading.Thread(target=train, args=(m,)) for m in models]
+            [t.start() for t in threads]
+            [t.join() for t in threads]
+    assert said
+    for text in said:
+        assert "a budget of" in text and "what holds memory now" in text, text
