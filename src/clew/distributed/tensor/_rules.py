@@ -452,7 +452,11 @@ RULES: dict[str, Callable[[Call], Any]] = {
                     "scatter_add scatter_reduce searchsorted softmin split_with_sizes std_mean "
                     "take take_along_dim tensordot tile trace unfold unique unique_consecutive "
                     "var_mean vdot view_as_complex view_as_real vsplit vstack meshgrid cdist "
-                    "quantile nanquantile rmatmul".split(),
+                    "quantile nanquantile rmatmul grid_sample constant_pad fft_c2c fft_r2c fft_c2r "
+                    # The rules that clew.linalg's functions end in.
+                    "Cholesky CholeskyInverse CholeskySolve Det Eig Eigh Eigvals Eigvalsh Inverse "
+                    "LdlFactor LdlSolve LuFactor MatrixExp Permutation Pinv Qr Slogdet Solve "
+                    "SolveTriangular Svd Svdvals".split(),
                     replicated),
     **dict.fromkeys("bernoulli multinomial poisson rand_like randn_like randint_like".split(),
                     _drawn),
