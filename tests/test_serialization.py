@@ -431,3 +431,30 @@ def test_streams_that_cannot_seek():
             return out
 
     assert load(Stream(file.getvalue()))[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("trusted", [True, False])
+def test_objects_that_stand_one_after_the_other_in_a_file(tmp_path, zipped, trusted):
+    objects = [clew.ones(3), {"a": clew.arange(2)}, clew.zeros(2, 2)]
+    path = tmp_path / "several"
+    with open(path, "wb") as file:
+        file.write(b"a line before\n")
+        for x in objects:
+            clew.save(x, file, _use_new_zipfile_serialization=zipped)
+    with open(path, "rb") as file:
+        assert file.readline() == b"a line before\n"
+        first, second, third = (clew.load(file, weights_only=not trusted) for _ in objects)
+        assert file.read() == b""
+    assert first.tolist() == [1.0, 1.0, 1.0]
+    assert second["a"].tolist() == [0, 1]
+    assert third.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_row_of_pickles_leaves_the_file_behind_itself():
+    file = io.BytesIO()
+    clew.save(clew.ones(3), file, _use_new_zipfile_serialization=False)
+    file.write(b"more")
+    file.seek(0)
+    clew.load(file)
+    assert file.read() == b"more"

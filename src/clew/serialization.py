@@ -161,7 +161,8 @@ def load(
     1.6, and a tar archive, of before 0.1.10.
 
     Args:
-        f: a path, or a file open for binary reading that can seek.
+        f: a path, or a file open for binary reading that can seek. It is read from where it
+            stands, or from its beginning if it stands at its end, and left behind what was read.
         map_location: where tensors go: a device, a dict from the file's devices to others, or a
             function of (storage, location); None for the device in the file.
         pickle_module: only None or Python's own `pickle`.
@@ -209,6 +210,26 @@ def load(
 
 
 def _load(file: Any, map_location: Any, path: str | None, trusted: bool, encoding: str) -> Any:
+    from clew._files import archive
+    from clew._files.stretch import Stretch
+
+    start, size = file.tell(), archive.file_size(file)
+    try:
+        if not 0 < start < size:  # at its end, as save leaves it, too
+            return _load_from(file, size, map_location, path, trusted, encoding)[0]
+        part = Stretch(file, start, size - start)
+        found, end = _load_from(part, size - start, map_location, path, trusted, encoding)
+        file.seek(start + end)
+        return found
+    except BaseException:
+        file.seek(start)
+        raise
+
+
+def _load_from(
+    file: Any, size: int, map_location: Any, path: str | None, trusted: bool, encoding: str
+) -> tuple[Any, int]:
+    """What stands at the file's beginning, and where that ends; the file is left there."""
     from clew._files import archive, legacy, safetensors, whole
     from clew._files.places import placement
 
@@ -217,12 +238,11 @@ def _load(file: Any, map_location: Any, path: str | None, trusted: bool, encodin
     if not isinstance(head, bytes):
         raise TypeError("load: the file must be open for binary reading")
     place = placement(map_location)
-    size = archive.file_size(file)
     reader: Any
     if archive.is_archive(head):
         reader = archive.Reader(file, place, path, encoding)
     elif safetensors.is_safetensors(head[:16], size):
-        return safetensors.read(file, place, path)
+        return safetensors.read(file, place, path), size
     elif not head:
         raise EOFError("load: the file is empty")
     elif legacy.is_tar(head) or head[:1] == b"\x80":
@@ -235,9 +255,9 @@ def _load(file: Any, map_location: Any, path: str | None, trusted: bool, encodin
         reader = kind(file, size, place, encoding)
     else:
         raise RuntimeError("load: the file is neither one made by save nor safetensors")
-    if trusted and not reader.is_data():
-        return whole.load(reader)
-    return reader.load()
+    found = whole.load(reader) if trusted and not reader.is_data() else reader.load()
+    file.seek(reader.end)  # where what was saved after it begins
+    return found, reader.end
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
@@ -325,7 +345,11 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     from clew._files.places import placement
 
     with _opened(f) as file:
-        return sorted(set(Reader(file, placement("cpu")).unknown_names()))
+        at = file.tell()
+        try:
+            return sorted(set(Reader(file, placement("cpu")).unknown_names()))
+        finally:
+            file.seek(at)  # so that it can be loaded then
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from clew import Tensor
 
 from .decode import Decoder, PickleReader
 from .limits import shown
+from .stretch import Stretch
 from .tensors import buffer_of
 
 _ALIGNMENT = 64
@@ -79,10 +80,14 @@ class Reader(PickleReader):
         self.path = path
         self._loaded: dict[str, Tensor] = {}
         file.seek(0, io.SEEK_END)
-        self.length = file.tell()
+        self.end = self.length = file.tell()
         file.seek(0)
         try:
             members = zipfile.ZipFile(file).infolist()
+            # The last of several archives is found first.
+            while members and (begin := min(info.header_offset for info in members)) > 0:
+                self.end = self.length = begin
+                members = zipfile.ZipFile(Stretch(file, 0, begin)).infolist()
         except (
             zipfile.BadZipFile,
             struct.error,

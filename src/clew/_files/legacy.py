@@ -230,6 +230,7 @@ class RowReader(PickleReader):
             inventory = _Inventory(self._structure, encoding)
             inventory.load()
             self._find_storages(part, [str(key) for key in keys], inventory.sizes)
+        self.end = part.at
 
     def _find_storages(self, part: _Part, keys: list[str], sizes: dict[str, int]) -> None:
         for key in keys:
@@ -302,7 +303,7 @@ class TarReader(PickleReader):
         place: Callable[[Tensor, str], Tensor],
         encoding: str = "utf-8",
     ) -> None:
-        self.file = file
+        self.file, self.end = file, size
         self.place = place
         self.encoding = encoding
         self._parts: dict[str, _Part] = {}
