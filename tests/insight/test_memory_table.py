@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import re
+import threading
 
 import pytest
 
@@ -255,6 +257,32 @@ def test_what_no_variable_leads_to_is_told_by_who_holds_it():
     table = [h.name for h in clew.debug.memory() if h.kind == "unknown"]
     closure = next(name for name in table if "[1000, 3]" in name)
     assert "with_closure.<locals>.<lambda> at " in closure and "test_memory_table.py" in closure
+
+
+def test_what_only_an_iterator_or_a_partial_function_holds():
+    held = [iter([clew.ones(1000, 11)]), functools.partial(print, clew.ones(1000, 13))]
+    table = {h.bytes: h.name for h in clew.debug.memory() if h.kind == "unknown"}
+    assert "held by a list_iterator that no variable leads to" in table[44_000]
+    assert "held by a partial that no variable leads to" in table[52_000]
+    del held
+
+
+def test_variables_of_other_threads_are_named():
+    kept = [clew.ones(1000, 17)]
+    limit, told = clew.memory_stats()["live_bytes"] + 100, []
+
+    def ask():
+        told.append(clew.debug.memory())
+        with pytest.raises(clew.OutOfMemoryError) as refused, clew.memory_budget(limit):
+            clew.ones(1000)
+        told.append(str(refused.value))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert next(h for h in told[0] if h.bytes == 68_000).name == "kept[0]"
+    assert "variables: kept[0]" in told[1]
+    del kept
 
 
 def test_a_dict_that_grows_is_one_row():

@@ -312,8 +312,22 @@ def held_by(tensor: Tensor, besides: list[Any], depth: int = _DEPTH) -> str:
         besides: lists that hold it, too, and are left out.
         depth: of lists in lists.
     """
-    found = _held_by(tensor, "", depth, {id(each) for each in besides})
+    ours = {id(each) for each in besides}
+    found = _held_by(tensor, "", depth, ours) or _kind_of_owner(tensor, depth, ours)
     return found or "outside of Python's objects, as by a NumPy array"
+
+
+def _kind_of_owner(held: Any, depth: int, ours: set[int]) -> str:
+    """What holds it in Python, where that has no name."""
+    found = gc.get_referrers(held)
+    ours.add(id(found))
+    for owner in found:
+        if id(owner) in ours or isinstance(owner, FrameType):
+            continue
+        inside = depth and isinstance(owner, (list, tuple, set, frozenset, dict, deque))
+        above = _kind_of_owner(owner, depth - 1, ours) if inside else ""
+        return above or f"by a {type(owner).__name__} that no variable leads to"
+    return ""
 
 
 def _held_by(held: Any, part: str, depth: int, ours: set[int]) -> str:

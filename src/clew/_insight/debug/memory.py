@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import sys
+import threading
 from collections import deque
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -201,6 +202,14 @@ def variables_of(frame: FrameType | None) -> Iterator[tuple[str, Tensor]]:
                     yield from _tensors_in(part, f"{name}.{field}", _DEPTH - 1)
 
 
+def _of_other_threads() -> Iterator[tuple[str, Tensor]]:
+    """The variables of functions that other threads run."""
+    own = threading.get_ident()
+    for thread, frame in sys._current_frames().items():
+        if thread != own:
+            yield from variables_of(frame)
+
+
 def _count_kept(count: Count, alive: list[Tensor]) -> None:
     """What stays from step to step: parameters, gradients, the state of optimizers, buffers."""
     models = _C._called_roots()
@@ -238,7 +247,7 @@ def count_of(frame: FrameType | None, earlier: Count | None = None) -> Count:
         count.add_block(
             key, nbytes, "saved", node.removesuffix("0").removesuffix("Backward"), place
         )
-    for name, t in variables_of(frame):
+    for name, t in (*variables_of(frame), *_of_other_threads()):
         if _has_bytes(t):
             count.add(t, "variables", name, _made_at(t))
     for t in alive:
