@@ -50,9 +50,10 @@ class Outlines:
             )
 
 
-def outlines_of(*tensors: Iterable[Any]) -> Outlines | None:
+def outlines_of(*tensors: tuple[Any, ...]) -> Outlines | None:
     """The outlines of a call's arguments, outputs and kept tensors; None where all are plain."""
-    every = (t for given in tensors for t in given)
-    if all(type(t) is Tensor or not hasattr(type(t), "_outline") for t in every):
-        return None
-    return Outlines(*tensors)
+    for given in tensors:
+        for t in given:
+            if type(t) is not Tensor and hasattr(type(t), "_outline"):
+                return Outlines(*tensors)
+    return None
