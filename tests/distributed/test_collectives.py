@@ -12,3 +12,10 @@ def test_collectives(n):
     assert done.returncode == 0, done.stdout + done.stderr
     for r in range(n):
         assert f"rank {r} is through" in done.stdout
+
+
+def test_ways_to_combine_are_shown_by_name():
+    from clew.distributed import ReduceOp
+
+    assert str(ReduceOp.SUM) == f"{ReduceOp.SUM}" == "RedOpType.SUM"
+    assert f"{ReduceOp.MAX:>14}" == " RedOpType.MAX"

@@ -64,6 +64,12 @@ class ReduceOp(IntEnum):
     BXOR = 7
     PREMUL_SUM = 8
 
+    def __str__(self) -> str:
+        return f"RedOpType.{self.name}"  # not the number, as PyTorch
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
 
 reduce_op = ReduceOp
 ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]
