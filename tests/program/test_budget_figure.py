@@ -115,6 +115,45 @@ def test_the_figure_is_enough_after_at_most_three_rounds(make, start):
     assert len(rounds) <= 3 and limit <= 1.15 * high, rounds
 
 
+def test_what_refused_steps_left_in_cycles_is_not_counted_again():
+    class Holder:
+        pass
+
+    x = clew.randn(512, 64)
+
+    def step():
+        h = x
+        for layer in model:
+            holder = Holder()
+            h = holder.h = layer(h)
+            holder.itself = holder  # so that only the garbage collector frees h
+        h.sum().backward()
+
+    def told(limit):
+        try:
+            with clew.memory_budget(limit):
+                step()
+        except clew.OutOfMemoryError as error:
+            return str(error)
+        finally:
+            model.zero_grad()
+
+    model = nn.Sequential(*[m for _ in range(8) for m in (nn.Linear(64, 64), nn.Tanh())])
+    _, floor, peak = peak_of(step)
+    model.zero_grad()
+    gc.collect()
+    gc.disable()
+    try:
+        limit, rounds = int(floor + 0.3 * (peak - floor)), 0
+        while text := told(limit):
+            limit = int(re.search(r"a budget of (?:about )?(\d+) bytes", text)[1])
+            rounds += 1
+            assert rounds < 6, (rounds, limit, peak)
+    finally:
+        gc.enable()
+    assert limit < 1.1 * peak, (limit, peak)
+
+
 def test_only_the_bytes_at_the_refused_call_are_called_a_lower_bound():
     """Of one wide layer the room for gradients is guessed too large; the plain peak is enough."""
     model = nn.Sequential(nn.Linear(64, 128), nn.BatchNorm1d(128), nn.ReLU(), nn.Linear(128, 64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import sys
 import weakref
@@ -157,6 +158,9 @@ class memory_budget:
         note_from = min(max(limit // 2, here.peak), limit) if late else 0
         note_first = limit // 2 if note_from > limit // 4 * 3 else 0
         self._known = self._enough.setdefault((code, line), Enough())
+        if self._known.left_garbage:
+            self._known.left_garbage = False
+            gc.collect()
         self._region = _C._begin_budget(limit, fd, note_from, note_first)
         open_lines.append(self._known)
 

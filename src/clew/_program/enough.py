@@ -22,6 +22,7 @@ class Enough:
 
     def __init__(self) -> None:
         self.sufficed: int | None = None  # the least bytes that were enough for a whole region
+        self.left_garbage = False  # a refused region may have: its error holds what ran
 
     def ended(self, limit: int | None, peak: int, given_up: int) -> None:
         """A region went through."""
@@ -30,6 +31,7 @@ class Enough:
 
     def refused(self, limit: int) -> None:
         """A region with this limit did not; what less sufficed for is over."""
+        self.left_garbage = True
         if self.sufficed is not None and self.sufficed <= limit:
             self.sufficed = None
 
