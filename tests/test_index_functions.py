@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 import warnings
 
@@ -144,6 +145,18 @@ def test_nonzero_as_tuple():
     assert [t.tolist() for t in clew.tensor([0, 3]).nonzero(as_tuple=True)] == [[1]]
     assert [t.tolist() for t in clew.where(x > 0)] == [[0, 1], [1, 0]]
     assert x.nonzero().shape == (2, 2)
+    assert clew.nonzero(x, as_tuple=False).tolist() == [[0, 1], [1, 0]]
+    assert clew.nonzero(input=x, as_tuple=False).tolist() == [[0, 1], [1, 0]]
+    assert [t.tolist() for t in clew.nonzero(x, as_tuple=True)] == [[0, 1], [1, 0]]
+    with pytest.raises(RuntimeError, match=r"nonzero: out goes with as_tuple=False"):
+        clew.nonzero(x, as_tuple=True, out=clew.empty(0, dtype=clew.int64))
+
+
+def test_no_native_function_hides_one_written_in_python():
+    from clew._base.names import FUNCTIONS, by_name
+
+    for name, module in by_name(FUNCTIONS).items():
+        assert getattr(clew, name) is getattr(importlib.import_module(module), name), name
 
 
 def test_index_put():

@@ -67,10 +67,18 @@ __version__ = "0.1.0"
 newaxis = None
 __array_api_version__ = "2024.12"
 
-# Every public op under its own name; dotted ones (nn.functional.gelu) belong to their modules.
-globals().update({name: f for name, f in _C.functions.items() if "." not in name})
-
 from clew import _namespace
+
+# Every public op under its own name; dotted ones (nn.functional.gelu) belong to their modules, and
+# nonzero() is written in Python around the op.
+globals().update(
+    {
+        name: f
+        for name, f in _C.functions.items()
+        if "." not in name and name not in _namespace._LAZY_NAMES
+    }
+)
+
 from clew._ops import installer as _installer
 
 _installer.fill(globals())

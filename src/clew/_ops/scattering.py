@@ -33,7 +33,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 
     Args:
         input: any tensor.
-        out: receives the result.
+        out: receives the result, which must not be a tuple then.
         as_tuple: give one vector of indices for each dimension instead of one row for each element.
 
     Returns: int64, one row for each nonzero element in row-major order; or a tuple of vectors.
@@ -42,6 +42,8 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     [[1], [2]]
     """
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero: out goes with as_tuple=False; got as_tuple=True")
         return _ops.nonzero(input, as_tuple=True)
     return _ops.nonzero(input) if out is None else _ops.nonzero(input, out=out)
 
