@@ -290,3 +290,15 @@ def test_elements_of_equal_places_get_their_gradient_once():
         assert x.to_dense().tolist() == [[0.0] * 4, [2.0, 0.0, 0.0, 0.0]]
         with pytest.raises(RuntimeError, match="cannot get other places"):
             x.add_(clew.sparse_coo_tensor([[1], [1]], [2.0], (2, 4)))
+
+
+def test_copy_of_other_places_is_recorded():
+    dense = clew.tensor([[1.0, 0.0], [2.0, 3.0]], requires_grad=True)
+    for layout in (clew.sparse_coo, clew.sparse_csr):
+        copy = clew.zeros_like(dense.detach().to_sparse(layout=layout))
+        copy.copy_(dense.to_sparse(layout=layout))
+        (grad,) = clew.autograd.grad(copy.to_dense().square().sum(), dense)
+        assert grad.to_dense().tolist() == [[2, 0], [4, 6]]
+        with clew.no_grad():
+            copy = clew.zeros_like(dense.detach().to_sparse(layout=layout))
+            assert not copy.copy_(dense.to_sparse(layout=layout)).requires_grad

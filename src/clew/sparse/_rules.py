@@ -228,7 +228,7 @@ def div_(x: Any, y: Any) -> Any:
 
 
 def copy_(x: Any, source: Any, non_blocking: bool = False) -> Any:
-    """The places of the source are copied, too, as in PyTorch."""
+    """The places of the source are copied, too, as in PyTorch; its gradient gets what x's gets."""
     if not (isinstance(x, _Sparse) and isinstance(source, _Sparse)):
         raise RuntimeError(
             f"copy_: a dense tensor and a sparse one cannot be copied into each other; got "
@@ -246,8 +246,8 @@ def copy_(x: Any, source: Any, non_blocking: bool = False) -> Any:
         raise RuntimeError(
             "copy_: a sparse tensor that requires grad gets other places under no_grad only"
         )
-    values = source._elements.detach().to(x.dtype, copy=True)
-    x._elements = values.requires_grad_(x.requires_grad)
+    values = source._elements.to(x.dtype, copy=True)
+    x._elements = values.requires_grad_() if x.requires_grad else values
     if isinstance(x, Coo) and isinstance(source, Coo):
         x._ind, x._coalesced, x._pattern = source._ind.clone(), source._coalesced, None
     elif isinstance(x, Compressed) and isinstance(source, Compressed):
