@@ -302,3 +302,31 @@ def test_copy_of_other_places_is_recorded():
         with clew.no_grad():
             copy = clew.zeros_like(dense.detach().to_sparse(layout=layout))
             assert not copy.copy_(dense.to_sparse(layout=layout)).requires_grad
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr", "bsc"])
+@pytest.mark.parametrize("batch", [(3,), (2, 3), (0,)])
+def test_products_with_batches_of_dense_matrices(layout, batch):
+    r = np.random.default_rng(3)
+    a = clew.tensor(r.normal(size=(4, 6)) * (r.random((4, 6)) < 0.5), requires_grad=True)
+    left = clew.tensor(r.normal(size=(*batch, 5, 4)), requires_grad=True)
+    right = clew.tensor(r.normal(size=(*batch, 6, 2)), requires_grad=True)
+    bias = clew.tensor(r.normal(size=6), requires_grad=True)
+
+    def run(m, turned):
+        made = left @ m, m @ right, F.linear(left, turned, bias), F.linear(left, turned)
+        loss = sum(t.square().sum() for t in made)
+        grads = clew.autograd.grad(loss, (left, right, bias, a))
+        there = clew.where(a.detach() != 0, grads[3].to_dense(), 0)
+        return made, (*grads[:3], there)
+
+    def sparse(t):
+        name = "to_sparse" if layout == "coo" else f"to_sparse_{layout}"
+        return getattr(t, name)(*([(2, 2)] if layout.startswith("b") else []))
+
+    for got, want in zip(run(sparse(a), sparse(a.t())), run(a, a.t())):
+        for g, w in zip(got, want):
+            assert g.shape == w.shape and g.layout is clew.strided
+            np.testing.assert_allclose(g.detach(), w.detach(), atol=1e-12)
+    one = clew.tensor(r.normal(size=4))
+    np.testing.assert_allclose(F.linear(one, sparse(a.t())).detach(), (one @ a).detach())

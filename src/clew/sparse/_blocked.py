@@ -8,7 +8,7 @@ from typing import Any
 import clew
 from clew._base import dtypes as _dtypes
 from clew._C import Tensor
-from clew.sparse._products import in_region, need_matrices, scaled
+from clew.sparse._products import in_region, need_matrices, of_batch, scaled
 from clew.sparse._tensor import (
     Coo,
     Pattern,
@@ -225,10 +225,12 @@ def _to_blocks(x: Any, blocksize: Any, by_rows: bool) -> Any:
 
 
 def matmul(x: Any, y: Any) -> Any:
-    """The product with a dense vector or matrix."""
+    """The product with a dense vector, matrix or batch of matrices."""
     if not isinstance(y, Blocked) and isinstance(x, Blocked) and not isinstance(y, _Sparse):
-        if y.dim() not in (1, 2) or x.dense_dim():
+        if not y.dim() or x.dense_dim():
             return NotImplemented
+        if y.dim() > 2:
+            return of_batch(matmul, x, y)
         if y.shape[0] != x.shape[1]:
             raise RuntimeError(
                 f"matmul: shapes do not fit; got {list(x.shape)} and {list(y.shape)}"
@@ -243,6 +245,8 @@ def matmul(x: Any, y: Any) -> Any:
     if isinstance(y, Blocked) and not isinstance(x, _Sparse) and not y.dense_dim():
         if x.dim() == 1:
             return matmul(transpose(y), x)
+        if x.dim() > 2:
+            return of_batch(matmul, x, y)
         return matmul(transpose(y), x.t()).t() if x.dim() == 2 else NotImplemented
     return NotImplemented
 
@@ -264,8 +268,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         return out if bias is None else out + in_region(bias)[0]
     if isinstance(input, _Sparse) or not isinstance(weight, Blocked):
         return NotImplemented
-    flat = matmul(weight, input.reshape(-1, input.shape[-1]).t()).t()
-    out = flat.reshape(*input.shape[:-1], weight.shape[0])
+    out = matmul(input, transpose(weight))
     return out if bias is None else out + in_region(bias)[0]
 
 

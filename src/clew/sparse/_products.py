@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ __all__ = [
     "mm",
     "need_matrices",
     "need_tensors",
+    "of_batch",
     "sampled_addmm",
     "scaled",
     "smm",
@@ -106,9 +109,32 @@ def _sparse_sparse(name: str, x: Any, y: Any) -> Any:
     return made
 
 
+def of_batch(product: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """The product of a sparse matrix and a dense tensor of more than two dims, on either side, as
+    one product of matrices.
+    """
+    if isinstance(x, _Sparse):
+        *batch, m, n = y.shape
+        made = product(x, y.movedim(-2, 0).reshape(m, math.prod(batch) * n))
+        return made.reshape(x.shape[0], *batch, n).movedim(0, -2)
+    *batch, m = x.shape
+    made = product(x.reshape(math.prod(batch), m), y)
+    return made.reshape(*batch, y.shape[1])
+
+
+def _is_matrix(x: Any) -> bool:
+    return isinstance(x, _Sparse) and x.dim() == 2
+
+
+def _is_many(x: Any) -> bool:
+    return not isinstance(x, _Sparse) and x.dim() > 2
+
+
 def matmul(x: Any, y: Any) -> Any:
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
         return NotImplemented
+    if (_is_matrix(x) and _is_many(y)) or (_is_many(x) and _is_matrix(y)):
+        return of_batch(matmul, x, y)
     if x.dim() > 2 or y.dim() > 2 or not x.dim() or not y.dim():
         return NotImplemented
     if (isinstance(x, _Sparse) and x.dim() == 1) or (isinstance(y, _Sparse) and y.dim() == 1):
@@ -396,7 +422,7 @@ def _mv(x: Any, y: Any) -> Any:
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
-    if input.dim() != 2 or weight.dim() != 2:
+    if weight.dim() != 2:
         return NotImplemented
     product = matmul(input, weight.t())
     if product is NotImplemented or isinstance(product, _Sparse):
