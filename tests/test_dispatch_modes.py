@@ -41,6 +41,19 @@ W, BIAS, KERNEL, TARGET = T(3, 6), T(3), T(4, 3, 3, 3), clew.tensor([1, 0, 5, 2]
 Q, TWO_DIMS = T(2, 2, 4, 8), T(3, 5, 2)
 
 # What is called, and what PyTorch's TorchDispatchMode prints of it.
+IN_PLACE = {
+    nn.ReLU6(True): "hardtanh_",
+    nn.Hardtanh(-0.5, 0.5, True): "hardtanh_",
+    nn.Threshold(0.1, 0.2, True): "threshold_",
+    nn.SELU(True): "elu_",
+    nn.ELU(0.5, True): "elu_",
+    nn.CELU(0.5, True): "celu_",
+    nn.LeakyReLU(0.1, True): "leaky_relu_",
+    nn.SiLU(True): "silu_",
+    nn.Mish(True): "mish_",
+    nn.Hardswish(True): "hardswish_",
+    nn.Hardsigmoid(True): "hardsigmoid_",
+}
 CALLS = {
     "linear": (lambda: F.linear(X, W, BIAS), "t addmm"),
     "linear of three dims": (lambda: F.linear(X3, W, BIAS), "view t addmm view"),
@@ -67,6 +80,10 @@ CALLS = {
     "layer norm": (lambda: F.layer_norm(X3, (6,)), "native_layer_norm"),
     "group norm": (lambda: F.group_norm(IMAGE, 3), "native_group_norm"),
     "relu6": (lambda: F.relu6(X), "hardtanh"),
+    "hardtanh": (lambda: F.hardtanh(X, -0.5, 0.5), "hardtanh"),
+    "threshold": (lambda: F.threshold(X, 0.1, 0.2), "threshold"),
+    "selu": (lambda: F.selu(X), "elu"),
+    "celu": (lambda: F.celu(X, 0.5), "celu"),
     "gelu": (lambda: F.gelu(X), "gelu"),
     "softmax": (lambda: F.softmax(X, -1), "_softmax"),
     "cross entropy": (lambda: F.cross_entropy(X, TARGET), "_log_softmax nll_loss_forward"),
@@ -129,6 +146,16 @@ CALLS = {
     ),
     "dropout, evaluating": (lambda: F.dropout(X, 0.5, False), ""),
 }
+
+
+@pytest.mark.parametrize("module", IN_PLACE, ids=str)
+def test_activations_in_place(module):
+    want = module(X.clone())
+    with Names() as mode:
+        x = X.clone()
+        assert module(x) is x
+    assert mode.seen == ["clone", IN_PLACE[module]]
+    assert clew.equal(x, want)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -12,7 +12,7 @@ import clew
 from clew import Tensor
 from clew.nn import functional as F
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "SELU"]
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -148,8 +148,24 @@ def _vector_norm(
     return clew.linalg.vector_norm(self, ord, dim, keepdim, dtype=dtype)
 
 
-def _hardtanh(self: Tensor, min_val: float = -1, max_val: float = 1) -> Tensor:
-    return F.hardtanh(self, min_val, max_val)
+# The slope at the left and the scale of selu(), which the dispatcher shows as an elu().
+SELU = (1.6732632423543772, 1.0507009873554805)
+
+
+def _elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
+    if (alpha, scale, input_scale) == (*SELU, 1):
+        return F.selu(self)
+    made = F.elu(self if input_scale == 1 else self * input_scale, alpha)
+    return made if scale == 1 else made * scale
+
+
+def _elu_(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
+    if (alpha, scale, input_scale) == (*SELU, 1):
+        return F.selu(self, inplace=True)
+    if input_scale != 1:
+        self.mul_(input_scale)
+    made = F.elu(self, alpha, inplace=True)
+    return made if scale == 1 else made.mul_(scale)
 
 
 def _embedding(
@@ -172,6 +188,10 @@ def _same(name: str) -> Callable[..., Any]:
     return lambda *args, **kwargs: getattr(F, name)(*args, **kwargs)
 
 
+def _inplace(name: str) -> Callable[..., Any]:
+    return lambda *args: getattr(F, name)(*args, inplace=True)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_adaptive_avg_pool2d": _same("adaptive_avg_pool2d"),
     "_adaptive_avg_pool3d": _same("adaptive_avg_pool3d"),
@@ -192,7 +212,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     ),
     "constant_pad_nd": _constant_pad,
     "embedding": _embedding,
-    "hardtanh": _hardtanh,
+    "elu": _elu,
+    "elu_": _elu_,
     "huber_loss": _loss("huber_loss", ("delta",)),
     "lift_fresh": lambda self: self,
     "linalg_vector_norm": _vector_norm,
@@ -210,7 +231,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "replication_pad3d": _replication,
     "smooth_l1_loss": _loss("smooth_l1_loss", ("beta",)),
 }
-FUNCTIONS |= {
-    name: _same(name)
-    for name in "leaky_relu gelu silu glu elu hardswish hardsigmoid mish softplus".split()
-}
+FUNCTIONS |= {name: _same(name) for name in "gelu glu softplus".split()}
+for _name in "leaky_relu silu hardswish hardsigmoid mish hardtanh".split():
+    FUNCTIONS |= {_name: _same(_name), _name + "_": _inplace(_name)}

@@ -8,6 +8,7 @@ from typing import Any
 
 import clew
 from clew import Tensor
+from clew._torch._aten import SELU
 from clew._torch._lowering_shapes import contiguous, many, reshaped, same_layout
 
 __all__ = ["RULES"]
@@ -301,6 +302,10 @@ def _no_inplace(name: str) -> Callable[..., Any]:
     return rule
 
 
+def _selu(send: Send, input: Tensor, inplace: bool = False) -> Tensor:
+    return send("elu_" if inplace else "elu", "default", input, *SELU)
+
+
 def _norm(send: Send, x: Tensor, p: Any = "fro", dim: Any = None, *a: Any, **kwargs: Any) -> Tensor:
     if p not in ("fro", 2, 2.0, None) or a or kwargs:
         return send("norm", "default", x, p, dim, *a, **kwargs)
@@ -354,7 +359,8 @@ RULES: dict[str, Callable[..., Any]] = {
     "logsigmoid": lambda send, x: send("log_sigmoid_forward", "default", x)[0],
     "silu": _no_inplace("silu"), "elu": _no_inplace("elu"), "mish": _no_inplace("mish"),
     "hardswish": _no_inplace("hardswish"), "leaky_relu": _no_inplace("leaky_relu"),
-    "hardsigmoid": _no_inplace("hardsigmoid"),
+    "hardsigmoid": _no_inplace("hardsigmoid"), "hardtanh": _no_inplace("hardtanh"),
+    "threshold": _no_inplace("threshold"), "celu": _no_inplace("celu"), "selu": _selu,
     "norm": _norm, "_smooth_l1_loss": _smooth, "_huber_loss": _huber,
     "_binary_cross_entropy_with_logits": lambda send, x, y: send(
         "binary_cross_entropy_with_logits", "default", x, y, None, None, 0
