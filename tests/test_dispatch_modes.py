@@ -148,6 +148,29 @@ CALLS = {
 }
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: X.flatten(2),
+        lambda: X.flatten(1, 0),
+        lambda: V[0].flatten(1),
+        lambda: X.movedim(2, 0),
+        lambda: X.movedim((0, 1), (0,)),
+        lambda: X.movedim((0, 0), (0, 1)),
+        lambda: X.unflatten(2, (1,)),
+        lambda: V[0].chunk(2),
+        lambda: X.chunk(2, 2),
+        lambda: clew.outer(X, X),
+    ],
+)
+def test_wrong_arguments_raise_as_without_a_mode(call):
+    with pytest.raises((IndexError, RuntimeError)) as plain:
+        call()
+    with Names(), pytest.raises(plain.type) as seen:
+        call()
+    assert str(seen.value).split(";")[0] == str(plain.value).split(";")[0]
+
+
 @pytest.mark.parametrize("module", IN_PLACE, ids=str)
 def test_activations_in_place(module):
     want = module(X.clone())

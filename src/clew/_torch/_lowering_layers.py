@@ -69,6 +69,11 @@ def _matmul(send: Send, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _outer(send: Send, x: Tensor, y: Tensor) -> Tensor:
+    if len(x.shape) != 1 or len(y.shape) != 1:
+        raise RuntimeError(
+            f"outer: both operands must have 1 dimension; got shapes {list(x.shape)} and "
+            f"{list(y.shape)}"
+        )
     column = send("view", "default", x, [x.shape[0], 1])
     return send("mul", "Tensor", column, y)
 

@@ -75,11 +75,25 @@ def _inferred(send: Send, x: Tensor, size: list[int]) -> Tensor:
     return reshaped(send, x, size)
 
 
+def _axis(name: str, dim: int, n: int) -> int:
+    """A dim counted from the front, or the error of the operation itself."""
+    n = max(n, 1)
+    if not -n <= dim < n:
+        raise IndexError(
+            f"{name}: dim must be in [{-n}, {n - 1}]; got {dim} (Dimension out of range)"
+        )
+    return dim % n
+
+
 def _flatten(send: Send, x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     n = len(x.shape)
+    first, last = _axis("flatten", start_dim, n), _axis("flatten", end_dim, n)
     if not n:
         return reshaped(send, x, [1])
-    first, last = start_dim % n, end_dim % n
+    if first > last:
+        raise RuntimeError(
+            f"flatten: start_dim must not come after end_dim; got {start_dim} and {end_dim}"
+        )
     if first == last:
         return x
     size = [*x.shape[:first], prod(x.shape[first : last + 1]), *x.shape[last + 1 :]]
@@ -98,7 +112,9 @@ def _listed(name: str) -> Callable[..., Any]:
 
 
 def _chunk(send: Send, x: Tensor, chunks: int, dim: int = 0) -> Any:
-    size = x.shape[dim]
+    if not len(x.shape):
+        raise RuntimeError("chunk: input must have at least one dimension")
+    size = x.shape[_axis("chunk", dim, len(x.shape))]
     each = -(-size // chunks)
     if not each:
         return send("chunk", "default", x, chunks, dim)
@@ -160,7 +176,7 @@ def _stacked(dim: int) -> Callable[..., Any]:
 
 
 def _unflatten(send: Send, x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    at = dim % len(x.shape)
+    at = _axis("unflatten", dim, len(x.shape))
     return send("view", "default", x, [*x.shape[:at], *sizes, *x.shape[at + 1 :]])
 
 
@@ -178,8 +194,15 @@ def _turned(send: Send, x: Tensor) -> Tensor:
 
 def _movedim(send: Send, x: Tensor, source: Any, destination: Any) -> Tensor:
     n = len(x.shape)
-    pairs = zip(many(source, 1), many(destination, 1))
-    at = {to % n: start % n for start, to in pairs}
+    starts, ends = list(many(source, 1)), list(many(destination, 1))
+    if len(starts) != len(ends):
+        raise RuntimeError(
+            "movedim: source and destination must name equally many dimensions; got "
+            f"{starts} and {ends}"
+        )
+    at = {_axis("movedim", to, n): _axis("movedim", start, n) for start, to in zip(starts, ends)}
+    if len({*at.values()}) < len(starts):
+        raise RuntimeError(f"movedim: dimensions must not repeat; got {starts} and {ends}")
     rest = iter([d for d in range(n) if d not in at.values()])
     return send("permute", "default", x, [at[d] if d in at else next(rest) for d in range(n)])
 
