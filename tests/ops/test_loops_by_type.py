@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -159,6 +161,20 @@ def test_sums_of_what_is_there(shape: tuple[int, ...], dim: int, dtype: str) -> 
     a[R.random(shape) < 0.2] = np.nan
     want = np.nansum(a.astype("float64"), dim)
     np.testing.assert_allclose(clew.tensor(a).nansum(dim).numpy(), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("source", [clew.float16, clew.bfloat16, clew.float32, clew.float64])
+def test_sums_of_what_is_there_as_another_dtype(source: clew.dtype) -> None:
+    x = clew.tensor([[1.5, math.nan], [1.75, 300], [math.nan, math.nan]], dtype=source)
+    for dtype in (clew.int64, clew.int32, clew.uint8, clew.bool, clew.float64):
+        there = x.nan_to_num(0).to(dtype)
+        for view in (x, x.t(), x[::2], x.expand(2, 3, 2)):
+            want = view.nan_to_num(0).to(dtype).sum(0, dtype=dtype)
+            assert view.nansum(0, dtype=dtype).tolist() == want.tolist()
+        assert x.nansum(dtype=dtype).item() == there.sum(dtype=dtype).item()
+    for shape in ((3, 2), (0,)):
+        with pytest.raises(RuntimeError, match="nansum: dtype must be real; got complex64"):
+            clew.ones(shape, dtype=source).nansum(dtype=clew.complex64)
 
 
 @pytest.mark.parametrize("n", [1, 17, 4096, 4097, 300_000, 3_000_001])

@@ -4,6 +4,7 @@
 // complement does.
 #include <cmath>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/long_work.h"
@@ -271,10 +272,24 @@ void reduce_sum(const NdView& dst, const NdView& src) {
   });
 }
 
+// Integers have no NaN, which is 0 before it is converted.
+static void sum_present_as_integers(const NdView& dst, const NdView& src) {
+  const auto n = static_cast<size_t>(src.numel());
+  const Dims strides = strides_in_order(src);
+  const std::unique_ptr<char[]> room(new char[std::max<size_t>(1, n * itemsize(src.dtype))]);
+  const NdView present{room.get(), src.sizes, strides.data(), src.ndim, src.dtype};
+  copy(present, src);
+  dispatch(src.dtype, FloatTypes{}, [&]<class T>() {
+    for (T& v : std::span(reinterpret_cast<T*>(room.get()), n))
+      if (std::isnan(static_cast<double>(v))) v = T(0);
+  });
+  reduce_sum(dst, present);
+}
+
 void reduce_nansum(const NdView& dst, const NdView& src) {
   if (is_integral(src.dtype)) return reduce_sum(dst, src);
+  if (is_integral(dst.dtype)) return sum_present_as_integers(dst, src);
   with_natural(dst, src, [](const NdView& d, const NdView& s) {
-    if (is_integral(s.dtype)) return reduce_sum(d, s);
     dispatch(s.dtype, FloatTypes{}, [&]<class T>() { reduce_with(Sum<T, true>{}, d, s); });
   });
 }

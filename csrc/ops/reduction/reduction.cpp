@@ -162,8 +162,11 @@ tensor(3.)
 )",
     .shape =
         [](const Call& c, OutSpecs& out) {
+          const std::optional<DType> d = c.as<SumAttrs>().dtype;
           require(!c.in[0].is_complex(), c.name(), ": complex input is not supported; got ",
                   c.in[0]);
+          require(!d || !is_complex(*d), c.name(), ": dtype must be real; got ",
+                  d.value_or(c.in[0].dtype()));
           sum_shape(c, out);
         },
     .cpu = sum_cpu<kernels::reduce_nansum>,
