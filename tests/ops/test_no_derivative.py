@@ -48,5 +48,7 @@ def test_weights_of_bincount_have_a_gradient():
     assert counts.tolist() == [0, 2, 0, 2, 0] and counts.dtype is clew.float32
     (grad,) = clew.autograd.grad((counts * clew.arange(5.0)).sum(), X)
     assert grad.tolist() == [1, 3, 1]
+    with pytest.raises(RuntimeError, match=r"bincount: input and weights must be on one device"):
+        clew.bincount(at, clew.ones(3, device="meta", requires_grad=True))
     half = X.detach().half().requires_grad_()
     assert clew.bincount(at, half).dtype is clew.bincount(at, half.detach()).dtype

@@ -263,6 +263,8 @@ void check_counted(const Call& c) {
   require(least >= 0, c.name(), ": minlength must be at least 0; got ", least);
   require(!w.defined() || w.sizes() == x.sizes(), c.name(),
           ": weights must have the input's shape; got ", w, " for ", x);
+  require(!w.defined() || w.device() == x.device(), c.name(),
+          ": input and weights must be on one device; got ", x, " and ", w);
 }
 constexpr OpDef counts_op = finding({
     .signature = "_bincount(Tensor input, Tensor? weights, int minlength) -> Tensor",
