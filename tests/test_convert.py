@@ -242,6 +242,9 @@ def test_number_protocols():
     assert int(clew.tensor(1e30, dtype=clew.float64)) == int(1e30)
     assert complex(clew.tensor(1 - 2j)) == 1 - 2j
     assert complex(clew.tensor(2)) == 2
+    for many in (clew.ones(2), clew.ones(0)):
+        with pytest.raises(ValueError, match="only one element"):
+            complex(many)
     assert bool(clew.tensor([0.5])) and not bool(clew.tensor(0))
     assert bool(clew.tensor(1j)) and bool(clew.tensor(math.nan))
     assert operator.index(clew.tensor(3)) == 3

@@ -447,13 +447,6 @@ PyObject* method_array_wrap(PyObject*, PyObject* args) {
     return wrap(tensor_from(array, {}, Device::CPU));
   });
 }
-PyObject* method_complex(PyObject* self, PyObject*) {
-  return guarded([&] {
-    c128 v = item(borrow(self)).to<c128>();
-    return PyComplex_FromDoubles(v.real(), v.imag());
-  });
-}
-
 PyObject* scalar_int(const Scalar& s) {
   return s.is_big() ? PyLong_FromUnsignedLongLong(s.u) : PyLong_FromLongLong(s.i);
 }
@@ -463,6 +456,12 @@ Scalar only_item(PyObject* self) {
   if (t.numel() != 1)
     fail_value("only one element tensors can be converted to Python scalars; got ", t);
   return item(t);
+}
+PyObject* method_complex(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const c128 v = only_item(self).to<c128>();
+    return PyComplex_FromDoubles(v.real(), v.imag());
+  });
 }
 
 }  // namespace
