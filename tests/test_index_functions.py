@@ -174,6 +174,13 @@ def test_index_put():
     assert clew.index_put(
         clew.zeros(2), (clew.tensor([True, False]),), clew.tensor(1.0)
     ).tolist() == [1, 0]
+    assert clew.zeros(2).index_put_((clew.tensor([True, False]),), clew.ones(1, 1)).tolist() == [
+        1,
+        0,
+    ]
+    for name in ("index_put", "index_put_"):
+        with pytest.raises(IndexError, match=rf"^{name}: index 7"):
+            getattr(clew.zeros(2), name)((clew.tensor([7]),), clew.tensor(1.0))
     with pytest.raises(TypeError, match="tuple"):
         x.index_put(i, v)
     with pytest.raises(RuntimeError, match="dtypes"):

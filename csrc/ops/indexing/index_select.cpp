@@ -374,17 +374,17 @@ struct Widened {
     }
   }
 };
-// A mask alone takes one number of any dtype, as masked_fill does.
+// A mask alone takes one number of any dtype and number of dims, as masked_fill does.
 Tensor put_values(const Call& c) {
   const bool mask = c.in.size() == 3 && c.in[2].defined() && c.in[2].dtype() == DType::Bool;
   const bool adds = c.as<AccumulateAttrs>().accumulate;
   if (!mask || adds || c.in[1].numel() != 1) return c.in[1];
   require_held(c.name(), c.in[1], c.in[0].dtype());
-  return to_dtype(c.in[1], c.in[0].dtype());
+  return reshape(to_dtype(c.in[1], c.in[0].dtype()), {});
 }
 void index_put_at_run(const Call& c, Tensors& outs) {
   const Widened w(c.in[0], c.in.subspan(2));
-  IndexPlan plan = plan_index(w.x, w.indices, c.name());
+  IndexPlan plan = plan_index(w.x, w.indices, "index_put");
   Tensor y =
       index_put(w.x, put_values(c), plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
   outs.push_back(y.ndim() == c.in[0].ndim() ? y : reshape(y, c.in[0].sizes()));
@@ -401,7 +401,7 @@ constexpr OpDef index_put_at_op = composite({
 void index_put_into_run(const Call& c, Tensors& outs) {
   if (uint32_t levels = levels_of(c.in)) require_room(c.in[0], levels, "index_put_");
   const Widened w(c.in[0], c.in.subspan(2));
-  IndexPlan plan = plan_index(w.x, w.indices, c.name());
+  IndexPlan plan = plan_index(w.x, w.indices, "index_put_");
   index_put_(w.x, put_values(c), plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
   outs.push_back(c.in[0]);
 }
