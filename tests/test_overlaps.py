@@ -88,6 +88,50 @@ def test_writes_of_a_part_of_the_tensor_itself(name: str):
     WRITES[name](base[:5], base[:5].clone())
 
 
+def test_one_value_of_the_tensor_itself_is_read_first():
+    start = clew.arange(6.0).reshape(2, 3)
+
+    def written(write):
+        x = start.clone()
+        write(x)
+        leaf = start.clone().requires_grad_()
+        y = leaf * 1
+        write(y)
+        with clew.autobatch():
+            gathered = start * 1
+            write(gathered)
+        assert clew.equal(x, y) and clew.equal(x, gathered)
+        (grad,) = clew.autograd.grad((y * clew.tensor([[1.0], [10.0]])).sum(), leaf)
+        return x.tolist(), grad.tolist()
+
+    masked = [[0, 1, 5], [5, 5, 5]], [[1, 1, 0], [0, 0, 31]]
+    for write in (
+        lambda x: x.__setitem__(x > 1, x[1, 2]),
+        lambda x: x.__setitem__(x > 1, x[1:, 2]),
+        lambda x: x.__setitem__(x > 1, x[1:, 2:]),
+        lambda x: x.masked_fill_(x > 1, x[1, 2]),
+        lambda x: x.index_put_((x > 1,), x[1, 2]),
+        lambda x: x.index_put_((x > 1,), x[1:, 2:]),
+    ):
+        assert written(write) == masked
+    for write in (
+        lambda x: x.fill_(x[1, 2]),
+        lambda x: x.__setitem__(..., x[1, 2]),
+        lambda x: x.__setitem__(slice(None), x[1:, 2:]),
+    ):
+        assert written(write) == ([[5, 5, 5]] * 2, [[0, 0, 0], [0, 0, 33]])
+    assert written(lambda x: x.__setitem__(slice(None), x[0])) == (
+        [[0, 1, 2]] * 2,
+        [[11, 11, 11], [0, 0, 0]],
+    )
+    square = clew.arange(9.0).reshape(3, 3)
+    square.t()[:] = square[0]
+    assert square.tolist() == [[0, 0, 0], [1, 1, 1], [2, 2, 2]]
+    large = clew.arange(40_000.0).reshape(200, 200)
+    large[large > 1] = large[1, 1]
+    assert large.flatten()[2:].unique().tolist() == [201]
+
+
 def test_empty_vectors_join_along_any_dim():
     e = clew.zeros(0)
     for dim in (-3, -2, -1, 0, 1, 2):

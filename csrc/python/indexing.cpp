@@ -12,6 +12,7 @@
 #include "base/fits.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
+#include "ops/calls/apart.h"
 #include "ops/calls/comparison.h"
 #include "ops/calls/indexing.h"
 #include "ops/calls/shape.h"
@@ -427,7 +428,7 @@ void put(const Tensor& x, const IndexPlan& plan, Tensor v) {
 
 void write(const Tensor& part, const Tensor& v) {
   refuse_self_overlap(part, "indexing");
-  copy_(part, trimmed(v, part.ndim()));
+  copy_(part, trimmed(v.numel() < part.numel() ? apart_from(v, part) : v, part.ndim()));
 }
 
 // Whether a mask names the places of one number, and nothing is recorded.

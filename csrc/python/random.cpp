@@ -4,6 +4,7 @@
 #include "kernels/random/random.h"
 #include "graph/batch.h"
 #include "graph/inplace.h"
+#include "ops/calls/apart.h"
 #include "ops/calls/random.h"
 #include "ops/calls/shape.h"
 #include "python/arguments.h"
@@ -258,7 +259,7 @@ PyObject* method_fill(PyObject* self, Args args, Py_ssize_t nargs, PyObject* nam
       require(value.ndim() == 0,
               "fill_: fill_ only supports 0-dimension value tensor but got tensor with ",
               value.ndim(), " dimensions.");
-      copy_(borrow(self), value);
+      copy_(borrow(self), apart_from(value, borrow(self)));
     } else {
       fill_recorded_(borrow(self), a.number(0, "value"));
     }

@@ -9,6 +9,7 @@
 #include "graph/warning.h"
 #include "kernels/core/loop_tables.h"
 #include "ops/batch_rules.h"
+#include "ops/calls/apart.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
 #include "ops/calls/reduction.h"
@@ -533,7 +534,7 @@ tensor([0., 9., 1.])
 }  // namespace
 
 void masked_fill_(const Tensor& x, const Tensor& mask, const Tensor& value) {
-  const Tensor in[3] = {x, mask, value};
+  const Tensor in[3] = {x, mask, apart_from(value, x)};
   apply_inplace(fill_op, in, nullptr);
 }
 Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other) {

@@ -12,6 +12,7 @@
 #include "kernels/indexing/index.h"
 #include "kernels/indexing/index_few.h"
 #include "ops/batch_rules.h"
+#include "ops/calls/apart.h"
 #include "ops/calls/shape.h"
 #include "tensor/kernel_frame.h"
 
@@ -410,10 +411,11 @@ Tensor index_put(const Tensor& x, const Tensor& values, const Tensor& places, co
 }
 void index_put_(const Tensor& x, const Tensor& values, const Tensor& places, const Dims& dims,
                 bool accumulate) {
-  const Tensor args[3] = {x, values, beside(places, x)};
+  const Tensor args[3] = {x, values.numel() == 1 ? apart_from(values, x) : values,
+                          beside(places, x)};
   // Places are looked up while values are read, so that even equal tensors disturb.
-  if (x->storage == values->storage && !levels_of(args))
-    if (const Overlap shared = overlap(x, values);
+  if (x->storage == args[1]->storage && !levels_of(args))
+    if (const Overlap shared = overlap(x, args[1]);
         shared == Overlap::partly || shared == Overlap::whole)
       fail_overlap("index_put_");
   const IndexPutAttrs a{dims, accumulate};
