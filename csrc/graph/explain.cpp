@@ -112,7 +112,7 @@ std::string describe_tensor(const Tensor& told, const Node* maker) {
 
 void fail_written(const Node& saver, const Tensor& t, uint32_t version, bool is_output,
                   const Node* maker, uint32_t nr) {
-  const uint32_t now = version_of(*t.get());
+  const uint32_t now = t->storage->version;
   const uint32_t writes = now - version;
   const Alive<Origin> last(t->storage->writer);
   const Alive<Node> by(&saver), from(maker);

@@ -169,11 +169,6 @@ AutogradExtra& extra_of(const Tensor& t) {
   return *t->extra;
 }
 
-void set_version(const Tensor& t, uint32_t version) {
-  const uint32_t shift = version - t->storage->version;
-  if (shift != 0 || t->extra) extra_of(t).version_shift = shift;
-}
-
 AccumulateGrad::AccumulateGrad(const Tensor& t) : Node(false), variable(t) {
   is_accumulator = true;
   sequence = UINT64_MAX;  // runs as soon as it is ready

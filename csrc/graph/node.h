@@ -238,16 +238,8 @@ struct AutogradExtra {
   // may be gone.
   Origin* used = nullptr;
   uint64_t used_by = 0;
-  // What the storage's version lacks to the tensor's, which goes on counting when it is given
-  // another storage (.data =, set_()).
-  uint32_t version_shift = 0;
 };
 AutogradExtra& extra_of(const Tensor& t);
-inline uint32_t version_of(const TensorObj& t) {
-  return t.storage->version + (t.extra ? t.extra->version_shift : 0);
-}
-// After the tensor was given another storage.
-void set_version(const Tensor& t, uint32_t version);
 
 // Gathers gradients into a leaf's .grad.
 struct AccumulateGrad final : Node {

@@ -141,7 +141,6 @@ void Saved::save(const Tensor& t, bool output, bool as_object) {
   const bool may_go = keeps_recipes() && !t->dict && !t->weakrefs && output_nr_is_told(t, output);
   if ((as_object && !may_go) || !parts_tell_all(t)) [[unlikely]] {
     tensor = output ? alias(t).release() : Tensor(t).release();
-    version = version_of(*tensor);
     kind = Kind::object;
     if (as_object) return;
     shape = t->shape;
@@ -191,7 +190,7 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr)
     return t;
   }
   Tensor t = Tensor::borrow(tensor);
-  if (version_of(*t.get()) != version) fail_written(node, t, version, is_output, fn, nr);
+  if (t->storage->version != version) fail_written(node, t, version, is_output, fn, nr);
   // Rules rely on what the forward pass checked.
   const bool as_saved =
       !shape || (t->shape == shape && t.dtype() == dtype && t.is_meta() == was_meta);

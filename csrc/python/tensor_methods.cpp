@@ -275,7 +275,6 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
     if (!(self->flags & flag_conj)) check_inplace(self, "set_", self.requires_grad());
     require(self.dtype() == src.dtype(), "set_: source must have dtype ", self.dtype(), "; got ",
             src.dtype());
-    const uint32_t version = version_of(*self.get());
     if (!size) {
       set_storage(self, src->storage, src->offset, src.sizes(), src.strides());
     } else {
@@ -292,8 +291,7 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
       set_storage(self, src->storage, first.value, sizes, strides);
     }
     self->flags |= src->flags & flag_conj;
-    // Nothing was written: what the graph saved of the source is as it was.
-    set_version(self, version + 1);
+    bump_version(self);
     Py_INCREF(o);
     return o;
   });

@@ -347,10 +347,8 @@ int set_data(PyObject* o, PyObject* value, void*) {
     if (self->extra && (self.dtype() != source.dtype() || self.sizes() != source.sizes()))
       self->extra->accumulator = nullptr;
     Storage* s = source->storage;
-    const uint32_t version = version_of(*self.get());
     self->dtype = source.dtype();
     set_storage(self, s, source->offset, source.sizes(), source.strides());
-    set_version(self, version);
   });
 }
 PyObject* get_version(PyObject* o, void*) {
@@ -360,7 +358,7 @@ PyObject* get_version(PyObject* o, void*) {
           "_version: inference tensors do not track version counters; clone() gives a tensor that "
           "does");
     });
-  return PyLong_FromUnsignedLong(version_of(*obj(o)));
+  return PyLong_FromUnsignedLong(obj(o)->storage->version);
 }
 PyObject* get_base(PyObject* o, void*) {
   bool view = obj(o)->base && !(obj(o)->flags & flag_batched);
