@@ -1,6 +1,7 @@
 """Dispatch modes: the operations that PyTorch's dispatcher shows of the same calls, as written
 down from PyTorch 2.13, and results that a mode does not change."""
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -530,3 +531,10 @@ def test_moving_to_another_device_is_seen():
     with Names() as mode:
         assert X.to("meta").is_meta and X.to("cpu") is X
     assert mode.seen == ["_to_copy"]
+
+
+def test_elu_scales_what_is_not_positive_alone():
+    x = clew.tensor([-1.0, 0.0, 2.0])
+    want = [2 * 1.5 * (math.exp(-3) - 1), 0.0, 4.0]
+    assert clew.ops.aten.elu(x, 1.5, 2.0, 3.0).tolist() == pytest.approx(want)
+    assert clew.ops.aten.elu_(x, 1.5, 2.0, 3.0) is x and x.tolist() == pytest.approx(want)

@@ -106,3 +106,14 @@ def test_out_of_elementwise_operations():
     whole = clew.arange(4.0)
     with pytest.raises(RuntimeError, match="memory"):
         clew.exp(whole[:3], out=whole[1:])
+
+
+def test_errors_name_the_function_that_was_called():
+    part, source = clew.zeros(4).chunk(2)[0], clew.ones(1, requires_grad=True)
+    for name in ("index_add_", "index_copy_"):
+        with pytest.raises(RuntimeError, match=f"^{name}: output 0"):
+            getattr(part, name)(0, clew.tensor([0]), source)
+    mask, value = clew.tensor([True, False, True]), clew.tensor([1j])
+    for name in ("index_put", "index_put_"):
+        with pytest.raises(RuntimeError, match=f"^{name}: "):
+            getattr(clew.zeros(3), name)((mask,), value)

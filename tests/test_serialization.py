@@ -7,6 +7,7 @@ import pickle
 import struct
 import zipfile
 import zlib
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -458,3 +459,16 @@ def test_a_row_of_pickles_leaves_the_file_behind_itself():
     file.seek(0)
     clew.load(file)
     assert file.read() == b"more"
+
+
+def test_what_stands_behind_an_archive_can_be_read():
+    file = io.BytesIO()
+    clew.save([1], file)
+    pickle.dump({"a": 1}, file)
+    clew.save([Fraction(1, 2)], file)
+    file.seek(0)
+    assert clew.load(file) == [1] and pickle.load(file) == {"a": 1}
+    at = file.tell()
+    unsafe = clew.serialization.get_unsafe_globals_in_checkpoint(file)
+    assert unsafe == ["fractions.Fraction"] and file.tell() == at
+    assert clew.load(file, weights_only=False) == [Fraction(1, 2)]

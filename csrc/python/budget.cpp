@@ -74,10 +74,9 @@ PyObject* refusal(PyObject*, PyObject*) {
   const program::Budget& b = program::budget();
   const program::Refusal& last = program::last_refusal();
   return Py_BuildValue("(LLOLLOO)", static_cast<long long>(last.needed),
-                       static_cast<long long>(last.more),
-                       last.in_backward ? Py_True : Py_False, static_cast<long long>(b.limit),
-                       static_cast<long long>(b.widest), b.file ? Py_True : Py_False,
-                       last.recomputed ? Py_True : Py_False);
+                       static_cast<long long>(last.more), last.in_backward ? Py_True : Py_False,
+                       static_cast<long long>(b.limit), static_cast<long long>(b.widest),
+                       b.file ? Py_True : Py_False, last.recomputed ? Py_True : Py_False);
 }
 
 PyMethodDef budget_functions[] = {{"_begin_budget", begin, METH_VARARGS, nullptr},

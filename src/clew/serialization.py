@@ -341,13 +341,16 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         >>> get_unsafe_globals_in_checkpoint(file)
         []
     """
-    from clew._files.archive import Reader
+    from clew._files import archive
     from clew._files.places import placement
+    from clew._files.stretch import Stretch
 
     with _opened(f) as file:
-        at = file.tell()
+        at, size = file.tell(), archive.file_size(file)
+        # From where load would read it.
+        part = Stretch(file, at, size - at) if 0 < at < size else file
         try:
-            return sorted(set(Reader(file, placement("cpu")).unknown_names()))
+            return sorted(set(archive.Reader(part, placement("cpu")).unknown_names()))
         finally:
             file.seek(at)  # so that it can be loaded then
 

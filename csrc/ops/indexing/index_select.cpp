@@ -91,9 +91,9 @@ Tensor put_along(const Tensor& input, int64_t dim, const Tensor& index, const Te
   if (nowhere) s = narrow(s, d, 0, 0);
   Tensor places = index_vector(nowhere ? alias(index, {0}, {1}) : index, x.size(d), d, op);
   if (here) {
-    if (!is_freely_written(input) || overlaps_itself(input))
-      check_written(input, concat(op, "_"),
-                    modes.grad && (input.requires_grad() || source.requires_grad()));
+    const bool records = modes.grad && (input.requires_grad() || source.requires_grad());
+    if (records || !is_freely_written(input) || overlaps_itself(input))
+      check_written(input, concat(op, "_"), records);
     index_put_(x, s, places, {d}, accumulate);
     return input;
   }
@@ -375,18 +375,18 @@ struct Widened {
   }
 };
 // A mask alone takes one number of any dtype and number of dims, as masked_fill does.
-Tensor put_values(const Call& c) {
+Tensor put_values(const Call& c, std::string_view op) {
   const bool mask = c.in.size() == 3 && c.in[2].defined() && c.in[2].dtype() == DType::Bool;
   const bool adds = c.as<AccumulateAttrs>().accumulate;
   if (!mask || adds || c.in[1].numel() != 1) return c.in[1];
-  require_held(c.name(), c.in[1], c.in[0].dtype());
+  require_held(op, c.in[1], c.in[0].dtype());
   return reshape(to_dtype(c.in[1], c.in[0].dtype()), {});
 }
 void index_put_at_run(const Call& c, Tensors& outs) {
   const Widened w(c.in[0], c.in.subspan(2));
   IndexPlan plan = plan_index(w.x, w.indices, "index_put");
-  Tensor y =
-      index_put(w.x, put_values(c), plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
+  Tensor y = index_put(w.x, put_values(c, "index_put"), plan.places, plan.dims,
+                       c.as<AccumulateAttrs>().accumulate);
   outs.push_back(y.ndim() == c.in[0].ndim() ? y : reshape(y, c.in[0].sizes()));
 }
 constexpr OpDef index_put_at_op = composite({
@@ -402,7 +402,8 @@ void index_put_into_run(const Call& c, Tensors& outs) {
   if (uint32_t levels = levels_of(c.in)) require_room(c.in[0], levels, "index_put_");
   const Widened w(c.in[0], c.in.subspan(2));
   IndexPlan plan = plan_index(w.x, w.indices, "index_put_");
-  index_put_(w.x, put_values(c), plan.places, plan.dims, c.as<AccumulateAttrs>().accumulate);
+  index_put_(w.x, put_values(c, "index_put_"), plan.places, plan.dims,
+             c.as<AccumulateAttrs>().accumulate);
   outs.push_back(c.in[0]);
 }
 constexpr OpDef index_put_into_op = composite({

@@ -57,6 +57,21 @@ def _put(archive: zipfile.ZipFile, name: str, data: Any) -> None:
         member.write(data)
 
 
+def _end_of(file: Any, directory: int, length: int) -> int:
+    """Where the archive ends whose directory of members begins there."""
+    file.seek(directory)
+    at, window = directory, b""
+    while piece := file.read(_READ_PIECE):
+        window += piece
+        found = window.find(b"PK\x05\x06")
+        if found >= 0 and len(window) >= found + 22:
+            comment = int.from_bytes(window[found + 20 : found + 22], "little")
+            return min(at + found + 22 + comment, length)
+        kept = window[found:] if found >= 0 else window[-3:]
+        at, window = at + len(window) - len(kept), kept
+    return length
+
+
 class Reader(PickleReader):
     """Reads a container.
 
@@ -80,14 +95,16 @@ class Reader(PickleReader):
         self.path = path
         self._loaded: dict[str, Tensor] = {}
         file.seek(0, io.SEEK_END)
-        self.end = self.length = file.tell()
+        self.length = file.tell()
         file.seek(0)
         try:
-            members = zipfile.ZipFile(file).infolist()
+            found = zipfile.ZipFile(file)
             # The last of several archives is found first.
-            while members and (begin := min(info.header_offset for info in members)) > 0:
-                self.end = self.length = begin
-                members = zipfile.ZipFile(Stretch(file, 0, begin)).infolist()
+            while begin := min((info.header_offset for info in found.infolist()), default=0):
+                self.length = begin
+                found = zipfile.ZipFile(Stretch(file, 0, begin))
+            members = found.infolist()
+            self.end = _end_of(file, found.start_dir, self.length)
         except (
             zipfile.BadZipFile,
             struct.error,

@@ -155,7 +155,10 @@ SELU = (1.6732632423543772, 1.0507009873554805)
 def _elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
     if (alpha, scale, input_scale) == (*SELU, 1):
         return F.selu(self)
-    made = F.elu(self if input_scale == 1 else self * input_scale, alpha)
+    if input_scale == 1:
+        made = F.elu(self, alpha)
+    else:  # of what is not positive
+        made = clew.where(self > 0, self, F.elu(self.clamp(max=0) * input_scale, alpha))
     return made if scale == 1 else made * scale
 
 
@@ -163,7 +166,7 @@ def _elu_(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: float =
     if (alpha, scale, input_scale) == (*SELU, 1):
         return F.selu(self, inplace=True)
     if input_scale != 1:
-        self.mul_(input_scale)
+        return self.copy_(_elu(self, alpha, scale, input_scale))
     made = F.elu(self, alpha, inplace=True)
     return made if scale == 1 else made.mul_(scale)
 

@@ -67,8 +67,11 @@ class ReduceOp(IntEnum):
     def __str__(self) -> str:
         return f"RedOpType.{self.name}"  # not the number, as PyTorch
 
+    def __repr__(self) -> str:
+        return f"<{self}: {self.value}>"
+
     def __format__(self, spec: str) -> str:
-        return format(str(self), spec)
+        return format(self.value if spec[-1:] in "bcdoxXneEfFgG%" and spec else str(self), spec)
 
 
 reduce_op = ReduceOp
