@@ -11,8 +11,9 @@
 #include "graph/deferral.h"
 #include "graph/gil.h"
 #include "kernels/core/instruction_set.h"
+#include "kernels/core/lapack.h"
 #include "kernels/core/loop_tables.h"
-#include "kernels/linalg/lapack.h"
+#include "kernels/matmul/library_gemm.h"
 #include "python/bridge.h"
 #include "python/convert.h"
 #include "python/overrides.h"
@@ -57,6 +58,7 @@ PyObject* stop_ageing_(PyObject*, PyObject*) { return stop_ageing(), done(); }
 PyObject* set_default_dtype_(PyObject*, PyObject* dtype) {
   return python::guarded([&] { return set_default_dtype(python::dtype_from(dtype)), done(); });
 }
+PyObject* has_onednn(PyObject*, PyObject*) { return PyBool_FromLong(kernels::library::is_onednn); }
 PyObject* load_lapack(PyObject*, PyObject* path) {
   const char* library = PyUnicode_AsUTF8(path);
   return library ? PyBool_FromLong(kernels::lapack::load(library)) : nullptr;
@@ -146,6 +148,8 @@ clew.float32
     {"_signature_parts", python::signature_parts, METH_O, nullptr},
     {"_interpreter_ends", interpreter_ends_, METH_NOARGS, nullptr},
     {"_stop_ageing", stop_ageing_, METH_NOARGS, nullptr},
+    {"_has_onednn", has_onednn, METH_NOARGS,
+     "Whether this build multiplies and convolves with oneDNN; without it, OpenBLAS multiplies."},
     {"_load_lapack", load_lapack, METH_O,
      "Looks LAPACK's routines up in a shared library and what it depends on."},
     {"_usable_processors", usable_processors_, METH_VARARGS, nullptr},

@@ -71,6 +71,10 @@ def _lines() -> Iterator[tuple[str, str]]:
     yield "loops", clew._C._cpu_capability()
     yield "threads", f"{clew.get_num_threads()} of {os.cpu_count()} processors"
     yield "oneDNN", _onednn()
+    if not clew._C._has_onednn():
+        from clew._base.lapack import load
+
+        yield "products", "OpenBLAS" if load() else "clew's own kernels"
     folder = os.path.dirname(clew.__file__)
     yield "installed in", folder
     native = os.path.dirname(clew._C.__file__)

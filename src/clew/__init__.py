@@ -95,6 +95,11 @@ from clew.autograd.grad_mode import (
 __getattr__ = _namespace.module_getattr(__name__, globals())
 __dir__ = _namespace.top_dir(globals())
 
+if not _C._has_onednn():
+    from clew._base.lapack import load as _load_lapack
+
+    _load_lapack()
+
 from clew._tensor.sending import await_multiprocessing as _await_multiprocessing
 
 _await_multiprocessing()

@@ -1,11 +1,11 @@
 // Linear algebra of batches of matrices: small ones in loops of our own, others by LAPACK.
-// May include: base, kernels/linalg/lapack.h.
+// May include: base, kernels/core/lapack.h.
 // Invariant: inputs and outputs do not overlap; matrices of a batch lie one behind the other, each
 // in rows unless it is said that it lies in columns.
 #pragma once
 #include <cstdint>
 
-#include "kernels/linalg/lapack.h"
+#include "kernels/core/lapack.h"
 
 namespace clew::kernels {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/scratch.h"
-#include "kernels/linalg/lapack.h"
+#include "kernels/core/lapack.h"
 #include "kernels/linalg/reflections.h"
 
 namespace clew::kernels {

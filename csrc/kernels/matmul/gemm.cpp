@@ -1,4 +1,4 @@
-// How a matrix product runs: the blocked kernel, or oneDNN where the processor has better units.
+// How a matrix product runs: the blocked kernel, or a library where that is faster.
 // May include: base, kernels.
 // Invariant: the choice depends on dtype, shape and strides only, so equal calls give equal bits.
 #include "kernels/matmul/gemm.h"
@@ -7,7 +7,7 @@
 
 #include "kernels/core/instruction_set.h"
 #include "kernels/matmul/gemm_isa.h"
-#include "kernels/matmul/onednn_gemm.h"
+#include "kernels/matmul/library_gemm.h"
 
 namespace clew::kernels {
 
@@ -20,34 +20,28 @@ struct Kernels {
 };
 const Kernels chosen = {CLEW_CHOSEN(gemm_blocked), CLEW_CHOSEN(gemm_small), CLEW_CHOSEN(gemm_row)};
 
-// Multiply-adds from which oneDNN's overhead is negligible. For float32 the overhead is the
-// generation of its kernels during the first call (60 ms); below the limit the blocked kernel takes
-// at most a tenth longer, which is 50 microseconds.
-constexpr int64_t onednn_work = 1 << 20, onednn_work_float32 = 1 << 26;
 // Rows of A that make up for packing B: where its rows are contiguous, and where its columns are.
 constexpr int64_t few_rows = 48, many_rows = 512;
 // Rows up to which sums along the depth, which need no packing, are faster.
 constexpr int64_t rows_of_dots = 8;
 
-// Whether oneDNN is faster: it uses instructions that the blocked kernel does not, or packs B
-// faster. As measured, for float32 that is so with AVX-512 if B's rows are contiguous, and with
-// AVX2 if A's rows are contiguous and few, but enough to make packing B worthwhile. For many rows
-// both run at the processor's peak rate, and the blocked kernel adds the bias as well.
-bool onednn_is_faster(const Gemm& g) {
-  if (g.dtype != DType::Float32) return onednn::has_units_for(g.dtype);
-  switch (instruction_set()) {
-    case InstructionSet::avx512: return g.b_cs == 1;
-    case InstructionSet::avx2:
-      if (g.b_cs != 1 && g.b_rs == 1 && g.m <= rows_of_dots) return false;
-      return g.a_cs == 1 && g.m < (g.b_cs == 1 ? few_rows : many_rows);
-    case InstructionSet::baseline: break;
-  }
-  return true;
+// Whether the library is faster: it uses instructions that the blocked kernel does not, or packs B
+// faster. As measured with oneDNN, for float32 that is so with AVX-512 if B's rows are contiguous,
+// and with AVX2 if A's rows are contiguous and few, but enough to make packing B worthwhile. For
+// many rows both run at the processor's peak rate, and the blocked kernel adds the bias as well.
+bool library_is_faster(const Gemm& g) {
+  if (itemsize(g.dtype) == 2) return library::has_units_for(g.dtype);
+  const InstructionSet own = instruction_set();
+  if (own == InstructionSet::baseline) return true;
+  if (g.dtype != DType::Float32) return false;
+  if (own == InstructionSet::avx512) return g.b_cs == 1;
+  if (g.b_cs != 1 && g.b_rs == 1 && g.m <= rows_of_dots) return false;
+  return g.a_cs == 1 && g.m < (g.b_cs == 1 ? few_rows : many_rows);
 }
 
-bool goes_to_onednn(const Gemm& g) {
-  const int64_t least = g.dtype == DType::Float32 ? onednn_work_float32 : onednn_work;
-  return g.m > 1 && g.n > 1 && g.k > 0 && g.m * g.n >= least / g.k && onednn_is_faster(g);
+bool goes_to_library(const Gemm& g) {
+  return g.m > 1 && g.n > 1 && g.k > 0 && g.m * g.n >= library::least_work(g.dtype) / g.k &&
+         library_is_faster(g) && library::takes(g);
 }
 
 template <class T> void scale_c(const Gemm& g) {
@@ -130,7 +124,7 @@ struct Blocks {
   static constexpr double packing = 16;  // of a row or column costs as much as so many products
 };
 
-void run_by_onednn(const Gemm& g) {
+void run_by_library(const Gemm& g) {
   const Blocks blocks(g);
   const auto item = static_cast<int64_t>(itemsize(g.dtype));
   parallel_for(blocks.down * blocks.across, 1, [&](int64_t begin, int64_t end) {
@@ -143,14 +137,14 @@ void run_by_onednn(const Gemm& g) {
       some.b += j * g.b_cs * item;
       some.c += (i * g.c_rs + j) * item;
       if (g.bias) {
-        // oneDNN adds to C: the bias is there first.
+        // The library adds to C: the bias is there first.
         for (int64_t row = 0; row < some.m; ++row)
           std::memcpy(some.c + row * g.c_rs * item, static_cast<const char*>(g.bias) + j * item,
                       static_cast<size_t>(some.n * item));
         some.bias = nullptr;
         some.beta = Scalar(1);
       }
-      if (!onednn::gemm(some)) run_blocked(some);
+      if (!library::gemm(some)) run_blocked(some);
     }
   });
 }
@@ -181,7 +175,7 @@ void gemm(const Gemm& g) {
     return;
   }
   const LongWork work(g.m * g.n * std::max<int64_t>(1, g.k / 16));
-  if (goes_to_onednn(g) && onednn::takes(g)) return run_by_onednn(g);
+  if (goes_to_library(g)) return run_by_library(g);
   run_blocked(g);
 }
 

@@ -1,7 +1,7 @@
 // Matrix products through oneDNN: sgemm for float32, matmul primitives for 16-bit floats.
 // May include: base, kernels; oneapi/dnnl/dnnl.h (only onednn_* files do).
 // Invariant: any failure of oneDNN ends in `false`, so the caller's own kernel takes over.
-#include "kernels/matmul/onednn_gemm.h"
+#include "kernels/matmul/library_gemm.h"
 
 #include <oneapi/dnnl/dnnl.h>
 
@@ -49,20 +49,6 @@ Attr attributes(float alpha, float beta) {
 
 namespace {
 
-// The leading dimension of a matrix that is row-major ('N') or column-major ('T'); 0 when it is
-// neither.
-int64_t leading(int64_t rows, int64_t cols, int64_t rs, int64_t cs, char& layout) {
-  if ((cs == 1 || cols == 1) && (rs >= std::max<int64_t>(1, cols) || rows == 1)) {
-    layout = 'N';
-    return rows == 1 ? std::max<int64_t>(1, cols) : rs;
-  }
-  if ((rs == 1 || rows == 1) && (cs >= std::max<int64_t>(1, rows) || cols == 1)) {
-    layout = 'T';
-    return cols == 1 ? std::max<int64_t>(1, rows) : cs;
-  }
-  return 0;
-}
-
 struct MatmulKey {
   int32_t dtype, transposed;  // bits: a, b
   uint32_t alpha, beta;       // bits of floats: keys are compared and hashed as bytes
@@ -93,8 +79,17 @@ Primitive make_matmul(const MatmulKey& key) {
 
 }  // namespace
 
-// Multiply-adds of one call.
-constexpr int64_t call_work = int64_t{1} << 33;
+}  // namespace clew::kernels::onednn
+
+namespace clew::kernels::library {
+
+using namespace onednn;
+
+const bool is_onednn = true;
+
+// For float32 the overhead is the generation of its kernels during the first call (60 ms); below
+// the limit the blocked kernel takes at most a tenth longer, which is 50 microseconds.
+int64_t least_work(DType d) { return d == DType::Float32 ? 1 << 26 : 1 << 20; }
 
 bool has_units_for(DType d) {
   static const unsigned isa = dnnl_get_effective_cpu_isa();
@@ -123,15 +118,14 @@ bool takes(const Gemm& g) {
 
 bool gemm(const Gemm& g) {
   if (!takes(g)) return false;
-  char ta, tb;
+  char ta = 'N', tb = 'N';
   const int64_t lda = leading(g.m, g.k, g.a_rs, g.a_cs, ta);
   const int64_t ldb = leading(g.k, g.n, g.b_rs, g.b_cs, tb);
   const OneThread here;
   if (g.dtype == DType::Float32) {
     const auto *a = reinterpret_cast<const float*>(g.a), *b = reinterpret_cast<const float*>(g.b);
     auto* c = reinterpret_cast<float*>(g.c);
-    // A call cannot be interrupted: large products are as many as take some tenths of a second.
-    const int64_t rows = std::max<int64_t>(256, call_work / (g.n * g.k) / 16 * 16);
+    const int64_t rows = rows_of_call(g);
     for (int64_t i = 0; i < g.m && !stopped(); i += rows) {
       // Some of the library's loops keep data where a signal's frame would be put.
       const WithoutSignals during;
@@ -165,4 +159,4 @@ bool gemm(const Gemm& g) {
   }
 }
 
-}  // namespace clew::kernels::onednn
+}  // namespace clew::kernels::library

@@ -10,21 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from clew import _C
+from clew._base.lapack import load
 from clew._C import Tensor
 
 from ._common import LinAlgError, batch_index
 
-
-def _load() -> bool:
-    try:
-        from numpy.linalg import _umath_linalg
-    except ImportError:
-        return False
-    return _C._load_lapack(_umath_linalg.__file__)
-
-
-loaded = _load()
+loaded = load()
 
 
 def native(function: Callable[..., Any]) -> Callable[..., Any] | None:

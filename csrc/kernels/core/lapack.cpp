@@ -1,7 +1,7 @@
 // LAPACK's routines: where they are found, how they are called.
 // May include: base; <dlfcn.h>, <unistd.h>, <ctime>.
 // Invariant: nothing is called before all routines have been found.
-#include "kernels/linalg/lapack.h"
+#include "kernels/core/lapack.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -46,16 +46,17 @@ enum Routine : uint8_t {
   r_gelsy,
   r_gelsd,
   r_gelss,
+  r_gemm,
   routines
 };
 constexpr const char* real_names[routines] = {"getrf", "getri", "potrf", "potri", "trsm",  "geqrf",
                                               "orgqr", "ormqr", "syevd", "sytrd", "stedc", "gebrd",
                                               "bdsdc", "geev",  "gesdd", "sytrf", "sytrf", "sytrs",
-                                              "sytrs", "gels",  "gelsy", "gelsd", "gelss"};
+                                              "sytrs", "gels",  "gelsy", "gelsd", "gelss", "gemm"};
 constexpr const char* complex_names[routines] = {
     "getrf", "getri", "potrf", "potri", "trsm",  "geqrf", "ungqr", "unmqr",
     "heevd", "hetrd", "stedc", "gebrd", "bdsqr", "geev",  "gesdd", "sytrf",
-    "hetrf", "sytrs", "hetrs", "gels",  "gelsy", "gelsd", "gelss"};
+    "hetrf", "sytrs", "hetrs", "gels",  "gelsy", "gelsd", "gelss", "gemm"};
 
 struct Library {
   std::array<std::array<void*, routines>, 4> found = {};
@@ -198,6 +199,7 @@ bool load(const char* path) {
   return false;
 }
 bool loaded() { return library.loaded; }
+bool multiplies() { return library.loaded && library.set_threads && library.threads; }
 
 void trim_scratch() {
   for (const LocalScratch* s : {&scratch, &scratch_real, &scratch_integers, &scratch_pivots})
@@ -258,6 +260,11 @@ void trsm(bool upper, char op, bool unit, int64_t m, int64_t n, const T* a, T* b
   const T one = 1;
   Int lda = std::max<Int>(n, 1), ldb = std::max<Int>(m, 1);
   call<T>(r_trsm, "R", upper ? "U" : "L", &op, unit ? "U" : "N", &m, &n, &one, a, &lda, b, &ldb);
+}
+template <class T>
+void gemm(char opa, char opb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
+          const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
+  call<T>(r_gemm, &opa, &opb, &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc);
 }
 template <class T> int geqrf(int64_t m, int64_t n, T* a, T* tau) {
   Int info = 0, lda = std::max<Int>(m, 1);
@@ -464,18 +471,20 @@ int least_squares(Driver driver, int64_t m, int64_t n, int64_t columns, T* a, T*
   return narrowed(info);
 }
 
-#define CLEW_INSTANTIATE(T)                                                                \
-  template int getrf(int64_t, int64_t, T*, int32_t*);                                      \
-  template int getri(int64_t, T*, const int32_t*);                                         \
-  template int potrf(bool, int64_t, T*);                                                   \
-  template int potri(bool, int64_t, T*);                                                   \
-  template void trsm(bool, char, bool, int64_t, int64_t, const T*, T*);                    \
-  template int syevd(bool, bool, int64_t, T*, Real<T>*);                                   \
-  template int geev(int64_t, T*, Complex<T>*, Complex<T>*);                                \
-  template int gesdd(char, int64_t, int64_t, T*, Real<T>*, T*, T*);                        \
-  template int sytrf(bool, int64_t, T*, int32_t*);                                         \
-  template int sytrs(bool, int64_t, int64_t, const T*, const int32_t*, T*);                \
-  template int least_squares(Driver, int64_t, int64_t, int64_t, T*, T*, Real<T>, Real<T>*, \
+#define CLEW_INSTANTIATE(T)                                                                 \
+  template int getrf(int64_t, int64_t, T*, int32_t*);                                       \
+  template int getri(int64_t, T*, const int32_t*);                                          \
+  template int potrf(bool, int64_t, T*);                                                    \
+  template int potri(bool, int64_t, T*);                                                    \
+  template void trsm(bool, char, bool, int64_t, int64_t, const T*, T*);                     \
+  template void gemm(char, char, int64_t, int64_t, int64_t, T, const T*, int64_t, const T*, \
+                     int64_t, T, T*, int64_t);                                              \
+  template int syevd(bool, bool, int64_t, T*, Real<T>*);                                    \
+  template int geev(int64_t, T*, Complex<T>*, Complex<T>*);                                 \
+  template int gesdd(char, int64_t, int64_t, T*, Real<T>*, T*, T*);                         \
+  template int sytrf(bool, int64_t, T*, int32_t*);                                          \
+  template int sytrs(bool, int64_t, int64_t, const T*, const int32_t*, T*);                 \
+  template int least_squares(Driver, int64_t, int64_t, int64_t, T*, T*, Real<T>, Real<T>*,  \
                              int64_t*);
 CLEW_INSTANTIATE(float)
 CLEW_INSTANTIATE(double)

@@ -16,6 +16,8 @@ template <class T> using Complex = std::complex<Real<T>>;
 // Looks the routines up in a shared library and what it depends on; false when one is missing.
 bool load(const char* library);
 bool loaded();
+// Whether its matrix products are worth calling: it is OpenBLAS, not the reference's plain loops.
+bool multiplies();
 
 // Gives back what this thread keeps of a large workspace.
 void trim_scratch();
@@ -43,6 +45,10 @@ template <class T> int potri(bool upper, int64_t n, T* a);
 // b (m, n) becomes b op(a)^-1; op: 'N', 'T' or 'C'.
 template <class T>
 void trsm(bool upper, char op, bool unit, int64_t m, int64_t n, const T* a, T* b);
+// c (m, n) becomes alpha op(a) op(b) + beta c; ops: 'N' or 'T'.
+template <class T>
+void gemm(char opa, char opb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
+          const T* b, int64_t ldb, T beta, T* c, int64_t ldc);
 // Reflections of complex A = Q R below the diagonal, R above (of real ones: reflections.h).
 template <class T> int geqrf(int64_t m, int64_t n, T* a, T* tau);
 // The first n columns of the product of k reflections in place of them.
