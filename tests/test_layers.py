@@ -26,6 +26,8 @@ FOREIGN = [
         "    .run =\n        [](C c, T& o) { g(c.in[0].nd()); },\n",
         "run takes a raw data pointer",
     ),
+    ("csrc/graph/a.cpp", "char* f(T t) { return t->address(); }\n", "takes raw data pointers"),
+    ("csrc/python/convert.cpp", "void f() {}\n", "is named but takes no pointer"),
     ("csrc/other/a.cpp", "\n", "csrc/other is not a layer"),
     (
         CPP,

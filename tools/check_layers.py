@@ -122,6 +122,16 @@ POINTER = re.compile(r"\.data<|->address\(\)|\.nd\(\)")
 FUNCTION = re.compile(r"^[A-Za-z_\[].*?(\w+)\(")
 SLOT = re.compile(r"^    \.(\w+) =")
 NO_POINTERS = {"vjp", "run", "shape", "view", "batch", "rows", "passes"}  # slots
+# Outside of csrc/kernels, csrc/tensor and csrc/ops, the files that take pointers: they run slots,
+# make tensors, or stand between Python and tensors. ARCHITECTURE says what each does.
+POINTER_FILES = {
+    "graph": {"apply.cpp", "elementwise.cpp", "engine.cpp"},
+    "program": {"gather_rows.cpp", "grouping.cpp"},
+    "python": {
+        "arguments.h", "convert.cpp", "creation.cpp", "creation_range.cpp", "dlpack.cpp",
+        "generator.cpp", "indexing.cpp", "random.cpp", "sequence.cpp", "tensor_methods.cpp",
+    },
+}  # fmt: skip
 SLOT_FUNCTION = re.compile(r"\.(\w+) =\s*&?(\w+)")
 # What a file defines for itself: a type, or a function up to its parameters.
 OWN_TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)(?: final)?(?: :.*)? \{")
@@ -196,6 +206,12 @@ def pointer_findings(root: Path) -> Iterator[str]:
             if POINTER.search(line) and where in functions | NO_POINTERS:
                 name = path.relative_to(root)
                 yield f"{name}:{number}: {where} takes a raw data pointer; make a private op of it"
+    for layer, known in POINTER_FILES.items():
+        for path in sorted((root / "csrc" / layer).glob("*.*")):
+            takes = bool(POINTER.search(path.read_text(encoding="utf-8")))
+            if takes != (path.name in known):
+                verb = "takes raw data pointers" if takes else "is named but takes no pointer"
+                yield f"csrc/{layer}/{path.name}: {verb}; see POINTER_FILES"
 
 
 def parameters(text: str) -> str:

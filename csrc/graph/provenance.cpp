@@ -10,6 +10,7 @@
 #include "graph/frames.h"
 #include "graph/node.h"
 #include "graph/trace.h"
+#include "tensor/bits.h"
 
 namespace clew {
 
@@ -258,13 +259,9 @@ static bool holds(const TensorObj* t, const Leaving& l) {
   if (!l.where || l.count != 1 || l.value == 0 || l.value == std::trunc(l.value) || count == 0)
     return false;
   if (t->dtype != DType::Float32 && t->dtype != DType::Float64) return false;
-  auto at = [&](int64_t i) {
-    const char* p = t->storage->at(t->offset) + i * static_cast<int64_t>(itemsize(t->dtype));
-    return t->dtype == DType::Float32 ? double{*reinterpret_cast<const float*>(p)}
-                                      : *reinterpret_cast<const double*>(p);
-  };
   auto equal = [&](double v) { return v == l.value || v == double{static_cast<float>(l.value)}; };
-  return t->shape->contiguous && t->storage->is_ready() && (equal(at(0)) || equal(at(count - 1)));
+  return t->shape->contiguous && t->storage->is_ready() &&
+         (equal(end_of(t, false)) || equal(end_of(t, true)));
 }
 
 void mark_made(TensorObj* t) {

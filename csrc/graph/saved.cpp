@@ -1,39 +1,16 @@
 // Saved tensors: keeping them for backward, bringing them back, saved-tensor hooks.
 // May include: graph.
 // Invariant: a gradient rule gets what the forward pass saved, in shape, dtype, device and layout.
-#include <cstring>
 #include <memory>
 
 #include "graph/batch.h"
 #include "graph/explain.h"
 #include "graph/node.h"
+#include "tensor/bits.h"
 
 namespace clew {
 
-// Tells the elements of a tensor of integers or truth values from others.
-static uint64_t fingerprint_of(const Tensor& t) {
-  Tensor dense = t;
-  if (!t.is_contiguous()) {
-    dense = empty(t.sizes(), t.dtype());
-    copy_into(dense, t);
-  }
-  const char* at = dense->address();
-  auto bytes = static_cast<size_t>(t.numel()) * itemsize(t.dtype());
-  uint64_t h = 0x9E3779B97F4A7C15u;
-  auto mix = [&](uint64_t word) {
-    h = (h ^ word) * 0xD6E8FEB86659FD93u;
-    h ^= h >> 32;
-  };
-  for (; bytes >= 8; at += 8, bytes -= 8) {
-    uint64_t word;
-    std::memcpy(&word, at, 8);
-    mix(word);
-  }
-  uint64_t rest = 0;
-  if (bytes > 0) std::memcpy(&rest, at, bytes);
-  mix(rest ^ uint64_t{bytes} << 60);
-  return h;
-}
+// Where elements say which others are used: of integers and truth values.
 static bool has_fingerprint(const Tensor& t) {
   return !is_inexact(t.dtype()) && !t.is_meta() && !(t->flags & flag_batched);
 }

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <unordered_map>
 
 #include "graph/batch.h"
+#include "tensor/bits.h"
 
 namespace clew {
 
@@ -18,40 +18,10 @@ namespace {
 
 constexpr uint8_t watching = intercept_watch | intercept_anomaly;
 
-// Small tensors, without the way to the kernels: x * 0 is 0 where x is finite and NaN elsewhere.
-template <class T> bool is_finite(const Tensor& t) {
-  using Lanes [[gnu::vector_size(16)]] = T;
-  constexpr int64_t width = sizeof(Lanes) / sizeof(T);
-  const auto* x = reinterpret_cast<const T*>(t->address());
-  const int64_t n = t->shape->numel;
-  const auto zeros = [x](int64_t at) {
-    Lanes some;  // rows of a tensor begin anywhere
-    std::memcpy(&some, x + at, sizeof some);
-    return some * T{0};
-  };
-  Lanes sum = {}, others[3] = {};  // four, since each addition waits for the one before
-  int64_t i = 0;
-  for (; i + 4 * width <= n; i += 4 * width) {
-    sum += zeros(i);
-    for (int k = 0; k < 3; ++k) others[k] += zeros(i + (k + 1) * width);
-  }
-  sum += others[0] + (others[1] + others[2]);
-  for (; i + width <= n; i += width) sum += zeros(i);
-  T total = 0;
-  for (int64_t k = 0; k < width; ++k) total += sum[k];
-  for (; i < n; ++i) total += x[i] * T{0};
-  return total == 0;
-}
 bool is_plain(const Tensor& t, int64_t most) {
   return t->shape->contiguous && t->shape->numel <= most && t->storage->is_ready() &&
          !(t->flags & flag_batched);
 }
-bool is_small_and_finite(const Tensor& t) {
-  if (!is_plain(t, 1024)) return false;
-  return (t->dtype == DType::Float32 && is_finite<float>(t)) ||
-         (t->dtype == DType::Float64 && is_finite<double>(t));
-}
-
 NonFinite look(const Tensor& t) {
   if (!t.defined() || !is_inexact(t.dtype()) || t.numel() == 0) return NonFinite::none;
   if (is_small_and_finite(t)) return NonFinite::none;
@@ -303,13 +273,13 @@ bool watch_sum(const Tensor& sum) {
 
 bool SmallGradient::keep(std::span<const Tensor> grads) {
   if (grads.size() != 1 || !grads[0] || !is_plain(grads[0], sizeof bytes_ / 8)) return false;
-  std::memcpy(bytes_, grads[0]->address(),
-              static_cast<size_t>(grads[0].numel()) * itemsize(grads[0].dtype()));
+  std::ranges::copy(bytes_of(grads[0]), bytes_);
   return true;
 }
 Tensor SmallGradient::restored(const Tensor& like) const {
   Tensor t = empty(like.sizes(), like.dtype());
-  std::memcpy(t->address(), bytes_, static_cast<size_t>(t.numel()) * itemsize(t.dtype()));
+  const std::span<std::byte> to = bytes_of(t);
+  std::copy_n(bytes_, to.size(), to.data());
   return t;
 }
 

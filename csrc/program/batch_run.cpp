@@ -5,12 +5,12 @@
 #include "program/batch_run.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "graph/explain.h"
 #include "graph/watch.h"
 #include "program/gather_rows.h"
+#include "tensor/bits.h"
 
 namespace clew::program {
 
@@ -39,8 +39,7 @@ bool has_batched_form(const OpDef& op) {
 bool same_place(const Tensor& a, const Tensor& b) {
   if (a.is_same(b)) return true;
   if (a.is_wrapped_number() && b.is_wrapped_number())
-    return a.dtype() == b.dtype() &&
-           std::memcmp(a->address(), b->address(), itemsize(a.dtype())) == 0;
+    return a.dtype() == b.dtype() && bits_of_first(a) == bits_of_first(b);
   return a->storage == b->storage && a->offset == b->offset && a.dtype() == b.dtype() &&
          a.sizes() == b.sizes() && a.strides() == b.strides() && history_of(a) == history_of(b);
 }

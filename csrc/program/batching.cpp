@@ -5,7 +5,6 @@
 
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 #include "base/long_work.h"
@@ -15,6 +14,7 @@
 #include "graph/explain.h"
 #include "graph/inplace.h"
 #include "program/batch_run.h"
+#include "tensor/bits.h"
 
 namespace clew::program {
 
@@ -153,8 +153,7 @@ void Batching::keep(const OpDef& op, std::span<const Tensor> in, const void* att
     g.recorded = t.requires_grad();
     c.kind = mixed(mixed(c.kind, 2 + g.recorded), hash_of_shape(t.dtype(), t->shape));
     if (t.is_wrapped_number()) {
-      uint64_t bits[2] = {};
-      std::memcpy(bits, t->address(), itemsize(t.dtype()));
+      const auto bits = bits_of_first(t);
       c.kind = mixed(mixed(c.kind, bits[0]), bits[1]);
     }
     // Copies bytes that other code may write unseen (NumPy, DLPack). A leaf is not copied.

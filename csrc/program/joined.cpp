@@ -3,9 +3,8 @@
 // Invariant: as joined.h.
 #include "program/joined.h"
 
-#include <cstring>
-
 #include "program/batch_run.h"
+#include "tensor/bits.h"
 
 namespace clew::program {
 
@@ -15,8 +14,7 @@ namespace {
 constexpr int64_t most_elements = int64_t{1} << 16;
 
 uint64_t hash_of_number(const Tensor& t) {
-  uint64_t bits[2] = {};
-  std::memcpy(bits, t->address(), itemsize(t.dtype()));
+  const auto bits = bits_of_first(t);
   return mixed(bits[0], bits[1]);
 }
 

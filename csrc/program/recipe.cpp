@@ -12,6 +12,7 @@
 #include "graph/budget.h"
 #include "program/budget.h"
 #include "program/making.h"
+#include "tensor/bits.h"
 
 namespace clew::program {
 
@@ -218,7 +219,7 @@ bool note_input(Recipe& r, const Tensor& t) {
     // Its storage would stay as long as the recipe.
     if (t->storage->is_pending()) settle_storage(t->storage);
     in.is_number = true;
-    std::memcpy(in.number, t->address(), itemsize(t.dtype()));
+    std::memcpy(in.number, bits_of_first(t).data(), sizeof in.number);
   } else {
     Content* v = content_for(t->storage);
     if (!v) return false;

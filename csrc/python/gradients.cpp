@@ -1,39 +1,25 @@
 // Norms, clipping and unscaling of all gradients of a model, each in one parallel pass.
 // May include: everything below python/.
-// Invariant: a call does all of its gradients or none of them; sums do not depend on the number of
-// threads.
-#include "kernels/train/gradients.h"
-
+// Invariant: a call does all of its gradients or none of them.
 #include <cmath>
 #include <unordered_set>
 #include <vector>
 
-#include "base/parallel.h"
 #include "graph/inplace.h"
+#include "ops/calls/lists.h"
 #include "python/bridge.h"
-#include "tensor/kernel_frame.h"
 
 namespace clew::python {
 
 namespace {
 
-constexpr int64_t chunk = 8192;
-
-// A tensor's elements, whatever order they lie in.
-struct Block {
-  char* data;
-  int64_t n;
-  size_t width;
-  const kernels::GradientLoops* loops;
-};
-
-class Blocks {
-  std::vector<Block> blocks_;
-  std::vector<Tensor> held_;  // other threads may release them while the loops run
-  std::vector<int64_t> first_{0};
+// The tensors of a list, if all are dense and none needs an operation's care: its dtype, graph or
+// history. They are held: other threads may release them while the loops run.
+class Gradients {
+  std::vector<Tensor> tensors_;
 
  public:
-  // False when one of them needs an operation's care: its layout, dtype, graph or history.
+  // False when one of them does.
   bool gather(PyObject* list, bool written) {
     std::unordered_set<const void*> shared;
     Py_ssize_t count = PyList_GET_SIZE(list);
@@ -51,34 +37,15 @@ class Blocks {
         // that its parameter, the list and `t` hold is here once.
         bool again = t->storage->refs > 1 || Py_REFCNT(o) > 3;
         if (again && !shared.insert(t->storage).second) return false;
+        settle_before_write(t);
       }
-      if (written) settle_before_write(t);
-      blocks_.push_back(
-          {t->address(), t.numel(), itemsize(t.dtype()), &kernels::gradient_loops(t.dtype())});
-      first_.push_back(first_.back() + (t.numel() + chunk - 1) / chunk);
-      held_.push_back(std::move(t));
+      tensors_.push_back(std::move(t));
     }
     return true;
   }
-  int64_t chunks() const { return first_.back(); }
-
-  // f(block, data, count, number of the chunk), in parallel.
-  template <class F> void each(F&& f) const {
-    const Held held(held_);
-    parallel_for(chunks(), std::max<int64_t>(grain_default / chunk, 1), [&](int64_t b, int64_t e) {
-      size_t k = static_cast<size_t>(std::upper_bound(first_.begin(), first_.end(), b) -
-                                     first_.begin() - 1);
-      for (int64_t piece = b; piece < e; ++piece) {
-        while (piece >= first_[k + 1]) ++k;
-        const Block& block = blocks_[k];
-        int64_t at = (piece - first_[k]) * chunk;
-        f(block, block.data + at * static_cast<int64_t>(block.width), std::min(chunk, block.n - at),
-          piece);
-      }
-    });
-  }
+  std::span<const Tensor> all() const { return tensors_; }
   void written() const {
-    for (const Tensor& t : held_) bump_version(t);
+    for (const Tensor& t : tensors_) bump_version(t);
   }
 };
 
@@ -110,48 +77,31 @@ PyObject* norm(PyObject*, PyObject* args) {
     double order;
     if (!PyArg_ParseTuple(args, "O!d:_norm_of_gradients", &PyList_Type, &list, &order))
       return nullptr;
-    Blocks blocks;
-    if ((order != 1 && order != 2 && order != HUGE_VAL) || !blocks.gather(list, false))
+    Gradients grads;
+    if ((order != 1 && order != 2 && order != HUGE_VAL) || !grads.gather(list, false))
       Py_RETURN_NONE;
-    std::vector<double> part(static_cast<size_t>(blocks.chunks()));
-    blocks.each([&](const Block& b, const char* data, int64_t n, int64_t k) {
-      auto f = order == 2   ? b.loops->sum_squares
-               : order == 1 ? b.loops->sum_sizes
-                            : b.loops->greatest;
-      part[static_cast<size_t>(k)] = f(data, n);
-    });
-    double all = 0;
-    for (double p : part)
-      if (order != HUGE_VAL)
-        all += p;
-      else if (p > all || p != p)
-        all = p != p || all != all ? NAN : p;
-    return PyFloat_FromDouble(order == 2 ? std::sqrt(all) : all);
+    return PyFloat_FromDouble(norm_of_all(grads.all(), order));
   });
 }
 
 // (list, number): whether it was done.
-template <class F> PyObject* change(PyObject* args, const char* format, F&& f) {
+PyObject* change(PyObject* args, const char* format, void (*f)(std::span<const Tensor>, double)) {
   return guarded([&]() -> PyObject* {
     PyObject* list;
     double number;
     if (!PyArg_ParseTuple(args, format, &PyList_Type, &list, &number)) return nullptr;
-    Blocks blocks;
-    if (!blocks.gather(list, true)) Py_RETURN_FALSE;
-    blocks.each([&](const Block& b, char* data, int64_t n, int64_t) { f(b, data, n, number); });
-    blocks.written();
+    Gradients grads;
+    if (!grads.gather(list, true)) Py_RETURN_FALSE;
+    f(grads.all(), number);
+    grads.written();
     Py_RETURN_TRUE;
   });
 }
 PyObject* scale(PyObject*, PyObject* args) {
-  return change(args, "O!d:_scale_gradients", [](const Block& b, char* data, int64_t n, double x) {
-    b.loops->scale(data, n, x);
-  });
+  return change(args, "O!d:_scale_gradients", scale_all);
 }
 PyObject* clamp(PyObject*, PyObject* args) {
-  return change(args, "O!d:_clamp_gradients", [](const Block& b, char* data, int64_t n, double x) {
-    b.loops->clamp(data, n, x);
-  });
+  return change(args, "O!d:_clamp_gradients", clamp_all);
 }
 
 // (list, factor): whether all were finite before they were multiplied by it; None when they need
@@ -162,16 +112,11 @@ PyObject* unscale(PyObject*, PyObject* args) {
     double factor;
     if (!PyArg_ParseTuple(args, "O!d:_unscale_gradients", &PyList_Type, &list, &factor))
       return nullptr;
-    Blocks blocks;
-    if (!blocks.gather(list, true)) Py_RETURN_NONE;
-    std::vector<char> finite(static_cast<size_t>(blocks.chunks()), 1);
-    blocks.each([&](const Block& b, char* data, int64_t n, int64_t k) {
-      finite[static_cast<size_t>(k)] = b.loops->unscale(data, n, factor);
-    });
-    blocks.written();
-    bool all = true;
-    for (char f : finite) all = all && f;
-    return PyBool_FromLong(all);
+    Gradients grads;
+    if (!grads.gather(list, true)) Py_RETURN_NONE;
+    const bool finite = unscale_all(grads.all(), factor);
+    grads.written();
+    return PyBool_FromLong(finite);
   });
 }
 

@@ -1,39 +1,29 @@
 // The fused steps of optimizers: all parameters of a group in one pass over memory.
 // May include: everything below python/.
 // Invariant: a parameter is updated whole or left alone and reported; nothing is recorded.
-#include "kernels/train/optimize.h"
-
 #include <cmath>
 #include <unordered_set>
 #include <vector>
 
-#include "base/parallel.h"
 #include "graph/inplace.h"
 #include "graph/trace.h"
+#include "ops/calls/lists.h"
 #include "python/bridge.h"
+#include "tensor/bits.h"
 
 namespace clew::python {
 
 namespace {
 
-constexpr int64_t piece_size = 8192;
-using kernels::most_optimizer_arrays;
-constexpr int most_states = most_optimizer_arrays - 2;
+constexpr int most_states = kernels::most_optimizer_arrays - 2;
+
+StepArrays::Part part_of(const TensorObj* t) { return {t->storage, t->offset}; }
 
 // The keys of the states, made once: looking them up compares pointers.
 struct Keys {
   PyObject *step, *exp_avg, *exp_avg_sq, *max_exp_avg_sq, *momentum_buffer, *square_avg, *grad_avg,
       *sum, *mu_product, *exp_inf, *acc_delta;
 } keys;
-
-// One parameter's arrays, each with the same number of elements in the same order.
-struct Job {
-  void* array[most_optimizer_arrays] = {};
-  int64_t n = 0;
-  int64_t width = 0;
-  kernels::Update update = nullptr;
-  int rule = 0;  // index into the rules of the call
-};
 
 // Whether t can be one of the arrays: of the parameter's shape, dtype and layout.
 bool fits(PyObject* o, TensorObj* param) {
@@ -52,10 +42,16 @@ template <class F> bool change_number(PyObject* o, F&& f) {
   Tensor t = borrow(o);
   if (t.numel() != 1 || t.is_meta() || t->grad_fn || (t->flags & flag_batched)) return false;
   settle_before_write(t);
+  auto change = [&]<class T>(T x) {
+    const std::span<std::byte> bytes = bytes_of(t);
+    std::memcpy(&x, bytes.data(), sizeof x);
+    f(x);
+    std::memcpy(bytes.data(), &x, sizeof x);
+  };
   if (t.dtype() == DType::Float32)
-    f(*t.data<float>());
+    change(float{});
   else if (t.dtype() == DType::Float64)
-    f(*t.data<double>());
+    change(double{});
   else
     return false;
   if (!(t->flags & flag_own_version)) ++t->storage->version;  // not attributed to a line
@@ -67,7 +63,7 @@ template <class F> bool change_number(PyObject* o, F&& f) {
 template <class Rule> class Group {
   PyObject *params_, *states_;
   std::vector<Rule> rules_;
-  std::vector<Job> jobs_;
+  std::vector<StepArrays> jobs_;
   // Keeps the storages alive: other threads, or code run while states are looked up, may replace or
   // resize the tensors before the loops run.
   std::vector<Storage*> held_;  // owned
@@ -90,7 +86,7 @@ template <class Rule> class Group {
     Ref index(checked(PyLong_FromSsize_t(i)));
     if (PyList_Append(left_, index.get()) < 0) throw PythonError();
   }
-  bool parameter(PyObject* o, Job& job) {
+  bool parameter(PyObject* o, StepArrays& job) {
     auto* param = reinterpret_cast<TensorObj*>(o);
     if (!is_floating(param->dtype) || !fits(o, param) || param->base ||
         !fits(reinterpret_cast<PyObject*>(param->grad), param))
@@ -99,11 +95,10 @@ template <class Rule> class Group {
         !is_non_overlapping_and_dense(param->shape->sizes, param->shape->strides))
       return false;
     if (!first_in(param->storage)) return false;
-    job.array[0] = param->address();
-    job.array[1] = param->grad->address();
+    job.part[0] = part_of(param);
+    job.part[1] = part_of(param->grad);
     job.n = param->shape->numel;
-    job.width = static_cast<int64_t>(itemsize(param->dtype));
-    job.update = kernels::optimizer_update(Rule::kind, param->dtype);
+    job.dtype = param->dtype;
     return true;
   }
   void count_write(const Tensor& t) {
@@ -115,7 +110,7 @@ template <class Rule> class Group {
     held_.push_back(s);
     s->incref();
   }
-  void take(PyObject* o, const Job& job, const Ref (&arrays)[most_states]) {
+  void take(PyObject* o, const StepArrays& job, const Ref (&arrays)[most_states]) {
     auto* param = reinterpret_cast<TensorObj*>(o);
     hold(param->storage);
     hold(param->grad->storage);
@@ -132,30 +127,6 @@ template <class Rule> class Group {
     PyObject* value = PyDict_GetItemWithError(dict, key);
     if (!value && PyErr_Occurred()) throw PythonError();
     return Ref(Py_XNewRef(value));
-  }
-  void run() {
-    if (jobs_.empty()) return;
-    std::vector<int64_t> first{0};
-    for (const Job& j : jobs_) {
-      first.push_back(first.back() + (j.n + piece_size - 1) / piece_size);
-    }
-    auto some = [&](int64_t b, int64_t e) {
-      size_t k =
-          static_cast<size_t>(std::upper_bound(first.begin(), first.end(), b) - first.begin() - 1);
-      for (int64_t piece = b; piece < e; ++piece) {
-        while (piece >= first[k + 1]) ++k;
-        const Job& j = jobs_[k];
-        int64_t at = (piece - first[k]) * piece_size;
-        void* arrays[most_optimizer_arrays];
-        for (int i = 0; i < most_optimizer_arrays; ++i)
-          arrays[i] = j.array[i] ? static_cast<char*>(j.array[i]) + at * j.width : nullptr;
-        j.update(&rules_[static_cast<size_t>(j.rule)], std::min(piece_size, j.n - at), arrays);
-      }
-    };
-    // Ctrl-C waits for the end: half a step would leave states and parameters at odds.
-    const WithPauses pauses;
-    const LongWork work(first.back() * piece_size / 2);
-    split_for(first.back(), std::max<int64_t>(2 * grain_default / piece_size, 1), some);
   }
 
  public:
@@ -192,12 +163,14 @@ template <class Rule> class Group {
         if (PyObject* name = names[static_cast<size_t>(k)]; name && state)
           arrays[k] = found(state.get(), name);
       const Ref count(ok && counts && state ? found(state.get(), keys.step) : Ref());
-      Job job;
+      StepArrays job;
       ok = ok && parameter(o, job);
       for (int k = 0; ok && k < most_states; ++k) {
         if (!names[static_cast<size_t>(k)]) continue;
         ok = fits(arrays[k].get(), reinterpret_cast<TensorObj*>(o));
-        if (ok) job.array[k + 2] = reinterpret_cast<TensorObj*>(arrays[k].get())->address();
+        if (ok)
+          job.part[static_cast<size_t>(k) + 2] =
+              part_of(reinterpret_cast<TensorObj*>(arrays[k].get()));
       }
       double step = 0;
       ok = ok && (!counts || change_number(count.get(), [&](auto& x) { step = (x += 1); }));
@@ -212,7 +185,7 @@ template <class Rule> class Group {
       }
       jobs_.back().rule = static_cast<int>(rules_.size()) - 1;
     }
-    run();
+    optimizer_step(Rule::kind, jobs_, rules_.data(), sizeof(Rule));
     if (!left_) Py_RETURN_NONE;
     return std::exchange(left_, nullptr);
   }
