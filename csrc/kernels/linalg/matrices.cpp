@@ -11,6 +11,7 @@
 #include "kernels/core/instruction_set.h"
 #include "kernels/linalg/decompositions.h"
 #include "kernels/linalg/reflections.h"
+#include "kernels/linalg/side_by_side.h"
 #include "kernels/linalg/spectra.h"
 
 namespace clew::kernels {
@@ -80,6 +81,15 @@ template <class T> const T* in_rows(const Stack<T>& a, int64_t i, LocalScratch& 
 }
 template <class T> bool small(const Stack<T>& a) { return a.m == a.n && a.n <= small_matrix; }
 
+// Whether matrices are factored side by side; they are the range's.
+template <class T> bool tiny(const Stack<T>& a) {
+  return !is_complex_v<T> && a.m == a.n && a.n > 0 &&
+         a.n <= (a.count < enough_side_by_side ? tiny_matrix : most_side_by_side);
+}
+template <class T> TinyStack<T> tiny_stack(Range of, const Stack<T>& a) {
+  return {a[of.begin], a.n, of.end - of.begin, a.columns};
+}
+
 template <class T> T nan_of() { return T(std::numeric_limits<Real<T>>::quiet_NaN()); }
 
 // The factors of one square matrix: in rows when small, else in columns.
@@ -109,6 +119,11 @@ template <class T> void solve_with(int64_t n, int64_t k, const T* lu, const int3
 template <class T>
 void lu_factor(Range of, const Stack<T>& a, T* lu, int32_t* pivots, int32_t* info) {
   const int64_t size = a.m * a.n, k = std::min(a.m, a.n);
+  if constexpr (!is_complex_v<T>) {
+    if (tiny(a))
+      return side_by_side<T>().factor(tiny_stack(of, a), lu + of.begin * size,
+                                      pivots + of.begin * k, info + of.begin);
+  }
   for (int64_t i = of.begin; i < of.end; ++i) {
     if (small(a)) {
       T* made = matrix_scratch.of<T>(size);
@@ -123,6 +138,11 @@ void lu_factor(Range of, const Stack<T>& a, T* lu, int32_t* pivots, int32_t* inf
 template <class T>
 void solve(Range of, const Stack<T>& a, const T* b, int64_t k, T* x, int32_t* info) {
   const int64_t n = a.n;
+  if constexpr (!is_complex_v<T>) {
+    if (tiny(a))
+      return side_by_side<T>().solve(tiny_stack(of, a), k, b + of.begin * n * k,
+                                     x + of.begin * n * k, info + of.begin);
+  }
   for (int64_t i = of.begin; i < of.end; ++i) {
     T *lu = matrix_scratch.of<T>(n * n), *to = x + i * n * k;
     int32_t* pivots = pivot_scratch.of<int32_t>(n);
@@ -137,6 +157,11 @@ void solve(Range of, const Stack<T>& a, const T* b, int64_t k, T* x, int32_t* in
 }
 template <class T> void inverse(Range of, const Stack<T>& a, T* x, int32_t* info) {
   const int64_t n = a.n;
+  if constexpr (!is_complex_v<T>) {
+    if (tiny(a))
+      return side_by_side<T>().solve(tiny_stack(of, a), n, nullptr, x + of.begin * n * n,
+                                     info + of.begin);
+  }
   for (int64_t i = of.begin; i < of.end; ++i) {
     T* to = x + i * n * n;
     int32_t* pivots = pivot_scratch.of<int32_t>(n);
@@ -157,50 +182,59 @@ template <class T> void inverse(Range of, const Stack<T>& a, T* x, int32_t* info
 
 namespace {
 
-// f(pivot) of each, in order; whether an odd number of rows was exchanged.
-template <class T, class F> bool for_pivots(const Stack<T>& a, int64_t i, F&& f) {
+// f(number of the matrix, its pivots, their distance, whether an odd number of rows was exchanged).
+template <class T, class F> void each_diagonal(Range of, const Stack<T>& a, F&& f) {
   const int64_t n = a.n;
-  T* lu = matrix_scratch.of<T>(n * n);
-  int32_t* pivots = pivot_scratch.of<int32_t>(n);
-  if (small(a)) {
-    matrix_loops<T>().lu(n, in_rows(a, i, second_scratch), lu, pivots);
-  } else {
-    load_columns(a, i, lu);
-    lapack::getrf(n, n, lu, pivots);
+  if constexpr (!is_complex_v<T>) {
+    if (tiny(a)) {
+      T* pivots = matrix_scratch.of<T>((of.end - of.begin) * n);
+      side_by_side<T>().pivots(tiny_stack(of, a), pivots);
+      for (int64_t i = of.begin; i < of.end; ++i) f(i, pivots + (i - of.begin) * n, 1, false);
+      return;
+    }
   }
-  bool odd = false;
-  for (int64_t j = 0; j < n; ++j) {
-    odd ^= pivots[j] != j + 1;
-    f(lu[j * n + j]);
+  for (int64_t i = of.begin; i < of.end; ++i) {
+    T* lu = matrix_scratch.of<T>(n * n);
+    int32_t* pivots = pivot_scratch.of<int32_t>(n);
+    if (small(a)) {
+      matrix_loops<T>().lu(n, in_rows(a, i, second_scratch), lu, pivots);
+    } else {
+      load_columns(a, i, lu);
+      lapack::getrf(n, n, lu, pivots);
+    }
+    bool odd = false;
+    for (int64_t j = 0; j < n; ++j) odd ^= pivots[j] != j + 1;
+    f(i, lu, n + 1, odd);
   }
-  return odd;
 }
 
 }  // namespace
 
 template <class T> void determinant(Range of, const Stack<T>& a, T* det) {
-  for (int64_t i = of.begin; i < of.end; ++i) {
+  each_diagonal(of, a, [&](int64_t i, const T* pivots, int64_t step, bool odd) {
     T product(1);
-    const bool odd = for_pivots(a, i, [&](T p) { product *= p; });
+    for (int64_t j = 0; j < a.n; ++j) product *= pivots[j * step];
     det[i] = odd ? -product : product;
-  }
+  });
 }
 template <class T> void log_determinant(Range of, const Stack<T>& a, T* sign, Real<T>* log) {
-  for (int64_t i = of.begin; i < of.end; ++i) {
+  each_diagonal(of, a, [&](int64_t i, const T* pivots, int64_t step, bool odd) {
     T phase(1);
     Real<T> sum(0);
-    const bool odd = for_pivots(a, i, [&](T p) {
+    for (int64_t j = 0; j < a.n; ++j) {
+      const T p = pivots[j * step];
       const Real<T> size = std::abs(p);
       if constexpr (is_complex_v<T>)
         phase *= size == 0 ? T(0) : p / size;
       else
         phase *= p > 0 ? T(1) : p < 0 ? T(-1) : T(0);
       sum += std::log(size);
-    });
+    }
     sign[i] = odd ? -phase : phase;
     log[i] = sum;
-  }
+  });
 }
+
 namespace {
 
 // A triangular system with few right hand sides, for which BLAS takes as long as for many; false

@@ -39,7 +39,7 @@ template <class T> struct MatrixLoops {
 // A batch: matrices of m rows and n columns, in rows or in columns.
 template <class T> struct Stack {
   const T* data;
-  int64_t m, n;
+  int64_t count, m, n;
   bool columns;
   const T* operator[](int64_t i) const { return data + i * m * n; }
 };

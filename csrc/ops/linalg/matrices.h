@@ -23,7 +23,7 @@ struct MatrixBatch {
   Tensor tensor;
   bool columns;
   int64_t count, m, n;
-  template <class T> Stack<T> of() const { return {tensor.data<const T>(), m, n, columns}; }
+  template <class T> Stack<T> of() const { return {tensor.data<const T>(), count, m, n, columns}; }
 };
 inline int64_t count_of(const Tensor& x, int core) {
   int64_t count = 1;
