@@ -20,7 +20,6 @@ namespace clew::program {
 
 namespace {
 
-constexpr int64_t first_calls = 512;       // of a region that notes late, at most
 constexpr double file_bytes_per_ns = 0.5;  // written and read back
 constinit thread_local int regions = 0;    // budgets that this thread has open
 constinit bool notes_late = false;
@@ -221,7 +220,8 @@ void make_room(size_t nbytes) {
   last_refusal() = {.needed = needed,
                     .more = more,
                     .in_backward = modes.running || makes_again(),
-                    .recomputed = makes_again()};
+                    .recomputed = makes_again(),
+                    .late = b.missed};
   // What would do is said behind it (clew._program.enough).
   fail(ErrorKind::OutOfMemory, "memory_budget: ", more, " bytes more are needed, but ",
        a.stats.live_bytes, " of the budget's ", b.limit,
@@ -368,7 +368,9 @@ uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t
   the_allocator.tell = hear;
   the_allocator.room_limit = noting ? limit_now : std::min(note_from, limit_now);
   budget().first_left = noting ? 0 : note_first;
-  budget().first_least = note_first / first_calls;
+  budget().first_least = note_first / Budget::first_calls + 1;  // they suffice
+  budget().early_calls = budget().early_bytes = 0;
+  budget().missed = !noting && note_first == 0;
   tell_threads();
   if (noting || note_first > 0) note_calls();
   return last_region;
@@ -387,6 +389,7 @@ void noted_first(int64_t nbytes) {
   int64_t& left = budget().first_left;
   left = std::max<int64_t>(left - std::max(nbytes, budget().first_least), 0);
   if (left > 0) return;
+  budget().missed = true;
   note_no_calls();
   tell_threads();
 }

@@ -45,6 +45,10 @@ struct Budget {
   SpillFile* file = nullptr;
   // Where notes begin late: bytes of results that are still noted, and what a call takes at least.
   int64_t first_left = 0, first_least = 0;
+  // Of any region: how many of its first calls were noted, and the bytes of their results.
+  static constexpr int64_t first_calls = 512;
+  int64_t early_calls = 0, early_bytes = 0;
+  bool missed = false;  // calls of the region that began last were not noted
   BudgetCounts counts;
   int64_t widest = 0;  // bytes of activations that one noted call read and made, at most
 };
@@ -52,10 +56,10 @@ Budget& budget();
 
 // Of this thread's last refusal: bytes that would have had to be live, those asked for, whether a
 // gradient rule asked, and whether something was recomputed: with more room less would have been
-// missing.
+// missing; whether calls were noted late, so that less than usual could be given up.
 struct Refusal {
   int64_t needed = 0, more = 0;
-  bool in_backward = false, recomputed = false;
+  bool in_backward = false, recomputed = false, late = false;
 };
 Refusal& last_refusal();
 

@@ -312,18 +312,22 @@ Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bo
   return r.release();
 }
 
+void note_early(std::span<const Tensor> results) {
+  int64_t nbytes = 0;
+  for (const Tensor& t : results)
+    if (t.defined()) nbytes += static_cast<int64_t>(t->storage->nbytes);
+  ++budget().early_calls;
+  budget().early_bytes += nbytes;
+  if (budget().first_left > 0) noted_first(nbytes);
+}
+
 void finish(Recipe* r, std::span<const Tensor> results) {
   ++budget().counts.noted;
   r->cost = since(r->began);
   spent_ns += r->cost;
   bool any = false;
   int64_t wide = 0;
-  if (budget().first_left > 0) {
-    int64_t nbytes = 0;
-    for (const Tensor& t : results)
-      if (t.defined()) nbytes += static_cast<int64_t>(t->storage->nbytes);
-    noted_first(nbytes);
-  }
+  if (budget().early_calls < Budget::first_calls) note_early(results);
   for (const Tensor& t : results) {
     Recipe::Output out;
     Storage* s = t.defined() ? t->storage : nullptr;

@@ -55,28 +55,32 @@ PyObject* note_again(PyObject*, PyObject* on) {
 }
 
 // _budget_counts() -> (limit, given up, their bytes, made again, nanoseconds that took, written,
-// their bytes, read, calls noted, calls that cannot be made again), since the process began.
+// their bytes, read, calls noted, calls that cannot be made again), since the process began; bytes
+// of the results of the first calls of the region that began last.
 PyObject* counts(PyObject*, PyObject*) {
   const program::Budget& b = program::budget();
   const program::BudgetCounts& c = b.counts;
-  return Py_BuildValue("(LLLLLLLLLL)", static_cast<long long>(b.limit),
+  return Py_BuildValue("(LLLLLLLLLLL)", static_cast<long long>(b.limit),
                        static_cast<long long>(c.given_up), static_cast<long long>(c.given_up_bytes),
                        static_cast<long long>(c.made_again),
                        static_cast<long long>(c.made_again_ns), static_cast<long long>(c.written),
                        static_cast<long long>(c.written_bytes), static_cast<long long>(c.read),
-                       static_cast<long long>(c.noted), static_cast<long long>(c.unmade));
+                       static_cast<long long>(c.noted), static_cast<long long>(c.unmade),
+                       static_cast<long long>(b.early_bytes));
 }
 
 // _budget_refusal() -> (bytes that would have had to be live when this thread's last call was
 // refused, those it asked for, whether a gradient rule asked, the limit, what one call read and
-// made at most, whether there is a directory, whether something was recomputed).
+// made at most, whether there is a directory, whether something was recomputed, whether calls were
+// noted late).
 PyObject* refusal(PyObject*, PyObject*) {
   const program::Budget& b = program::budget();
   const program::Refusal& last = program::last_refusal();
-  return Py_BuildValue("(LLOLLOO)", static_cast<long long>(last.needed),
+  return Py_BuildValue("(LLOLLOOO)", static_cast<long long>(last.needed),
                        static_cast<long long>(last.more), last.in_backward ? Py_True : Py_False,
                        static_cast<long long>(b.limit), static_cast<long long>(b.widest),
-                       b.file ? Py_True : Py_False, last.recomputed ? Py_True : Py_False);
+                       b.file ? Py_True : Py_False, last.recomputed ? Py_True : Py_False,
+                       last.late ? Py_True : Py_False);
 }
 
 PyMethodDef budget_functions[] = {{"_begin_budget", begin, METH_VARARGS, nullptr},

@@ -282,6 +282,47 @@ def test_a_budget_that_is_never_reached_gives_nothing_up():
         assert budget.report().given_up == 0
 
 
+def many_small_calls(large=None):
+    w, x = clew.randn(16, 16, requires_grad=True), clew.randn(16, 16)
+
+    def step(with_large=False):
+        w.grad = None
+        h = x
+        for _ in range(4000):
+            h = clew.tanh(h @ w)
+        (h.sum() + large.sum() if with_large else h.sum()).backward()
+
+    return step
+
+
+@pytest.mark.parametrize("share", [0.99, 0.97, 0.95])
+def test_a_budget_just_below_what_many_small_calls_take(share):
+    step = many_small_calls()
+    _, floor, peak = peak_of(step)
+    for _ in range(4):  # the second step knows that the first one needed little of its limit
+        gc.collect()
+        with clew.memory_budget(int(floor + share * (peak - floor))) as budget:
+            step()
+        assert budget.report().given_up > 0
+
+
+def test_a_step_that_first_needs_the_limit_is_told_to_run_again():
+    large = clew.ones(200_000, requires_grad=True)
+    step = many_small_calls(large)
+    limit = peak_of(step)[2] + 100_000
+    for k, with_large in enumerate([False, False, True, True, False, True]):
+        gc.collect()
+        large.grad = None
+        with clew.memory_budget(limit):
+            if k == 2:
+                with pytest.raises(clew.OutOfMemoryError, match="run the step again") as refused:
+                    step(with_large)
+                assert "should be enough" not in str(refused.value)
+                del refused
+            else:
+                step(with_large)
+
+
 @pytest.mark.parametrize("limit", [10**30, 1 << 63, "99999999 TB"])
 def test_limits_that_no_machine_has(limit):
     with clew.memory_budget(limit) as budget:

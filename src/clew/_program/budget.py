@@ -73,7 +73,7 @@ class _Line:
     """What the regions of one line of a program were like."""
 
     full_peak: int = 0  # without a limit
-    reached: bool = True  # whether the last one needed its limit, but for a little
+    reached: bool | None = None  # whether one needed its limit, but for a little; None: not known
     peak: int = 0  # about that of the last ones
 
 
@@ -152,9 +152,9 @@ class memory_budget:
         fd = -1 if self._file is None else self._file.fileno()
         if limit is None:
             limit = _NO_LIMIT
-        # A line that did not need its limit pays nothing until more bytes are live than before.
+        # A line that never needed its limit pays nothing until more bytes are live than before.
         # Where that is near the limit, what is made first can go should more be needed now.
-        late = self._now is None or not here.reached
+        late = self._now is None or here.reached is False
         note_from = min(max(limit // 2, here.peak), limit) if late else 0
         note_first = limit // 2 if note_from > limit // 4 * 3 else 0
         self._known = self._enough.setdefault((code, line), Enough())
@@ -184,14 +184,16 @@ class memory_budget:
         if error is None:
             self._known.ended(self._now, self._report.peak, self._report.given_up)
         report, limit = self._report, self._now or _NO_LIMIT
-        here.reached = report.given_up_bytes > limit // 20 or error is not None
+        # What the first calls alone could have given up.
+        little = min(limit // 20, _C._budget_counts()[-1] // 4)
+        here.reached = bool(here.reached) or report.given_up_bytes > little or error is not None
         here.peak = max(report.peak, here.peak * 15 // 16)
         if self._now is None and error is None:
             here.full_peak = max(here.full_peak, self._report.peak)
 
     def _count(self) -> BudgetReport:
         counts = [b - a for a, b in zip(self._before, _C._budget_counts(), strict=True)]
-        _, given_up, given_bytes, made, ns, written, written_bytes, _, _, unmade = counts
+        _, given_up, given_bytes, made, ns, written, written_bytes, _, _, unmade, _ = counts
         peak = _C._budget_peak(self._region)
         return BudgetReport(
             self._now, peak, given_up, given_bytes, made, ns / 1e9, written, written_bytes, unmade

@@ -75,7 +75,14 @@ def advice(optimizers: Iterable[Any], alive: Iterable[Tensor]) -> str:
     """
     from clew.nn import Parameter
 
-    needed, more, in_backward, limit, widest, offloads, recomputed = _C._budget_refusal()
+    needed, more, in_backward, limit, widest, offloads, recomputed, late = _C._budget_refusal()
+    if late:
+        for line in open_lines:
+            line.refused(limit)
+        return (
+            "\n  steps before this one did not need the limit, so only its first calls were noted "
+            "and can be made again; from now on all are: run the step again"
+        )
     optimizers = [o for o in optimizers if not hasattr(o, "_stored")]  # their state is in a file
     params = {id(p): p for o in optimizers for g in o.param_groups for p in g["params"]}
     params |= {id(t): t for t in alive if isinstance(t, Parameter)}
