@@ -155,10 +155,10 @@ void topk(const NdView& values, const NdView& indices, const NdView& src, int di
                         if (n / k >= many_for_each) {
                           items = smallest_few<T, It>(room, keys, n, k);
                         } else {
-                          items = room.of<It>(n);
+                          items = room.of<It>(std::max(n, 2 * std::min(n, tiny_selection)));
                           select_items<T>(items, keys, n, k - 1);
                         }
-                        if (sorted) std::sort(items, items + k);
+                        if (sorted && n > tiny_selection) std::sort(items, items + k);
                         for (int64_t i = 0; i < k; ++i) {
                           auto at = static_cast<int64_t>(items[i].index);
                           to[i * l.step[0]] = from[at * l.step[2]];
@@ -190,7 +190,7 @@ int64_t picked(Scratch& room, const T* from, int64_t step, int64_t n, Pick what,
   }
   Keys<T> keys{from, step, false};
   if (what != Pick::mode) {
-    It* items = room.of<It>(n);
+    It* items = room.of<It>(std::max(n, 2 * std::min(n, tiny_selection)));
     select_items<T>(items, keys, n, k);
     return static_cast<int64_t>(items[k].index);
   }

@@ -6,6 +6,8 @@
 namespace clew::kernels {
 namespace {
 
+// Below this many, counting bytes costs more than comparing items.
+template <class It> constexpr int64_t few_items = 12 * sizeof(typename It::Key);
 // By bytes from the lowest, counted together, skipping those in which all keys agree.
 template <class It> It* sort_short(It* from, It* to, int64_t n) {
   constexpr int digits = sizeof(typename It::Key);
@@ -144,7 +146,11 @@ const It* sort_on(It* from, It* to, int64_t n, int64_t pieces, Digits digits, in
 
 template <class It> const It* sort_items(It* room, int64_t n, typename It::Key most) {
   It *from = room, *to = room + n;
-  if (n < 256) {
+  if (n <= tiny_line) {
+    sort_tiny(from, to, n);
+    return to;
+  }
+  if (n < few_items<It>) {
     std::sort(from, from + n);
     return from;
   }

@@ -88,6 +88,7 @@ inline int64_t pieces_of(int64_t n) {
 }
 // Calls f(piece, begin, end) for equal pieces of [0, n), each on a thread of its own.
 template <class F> void for_pieces(int64_t n, int64_t pieces, F&& f) {
+  if (pieces == 1 && n < long_line) return f(0, int64_t{0}, n);
   parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
     for (int64_t p = first; p < last; ++p) {
       if (n >= long_line) stop_point();
@@ -98,6 +99,25 @@ template <class F> void for_pieces(int64_t n, int64_t pieces, F&& f) {
 
 // Lines below this are sorted on one thread, by bytes: their tables stay small.
 constexpr int64_t short_line = 16384;
+
+// Lines up to this long, and those of which a part is asked for up to the second length, are sorted
+// by counting how many items go before each, without branches.
+constexpr int64_t tiny_line = 48, tiny_selection = 24;
+// n items in order of position to `to`, sorted.
+template <class It> void sort_tiny(const It* from, It* to, int64_t n) {
+  uint8_t before[tiny_line] = {};
+  for (int64_t i = 1; i < n; ++i) {
+    const auto key = from[i].key;
+    int count = 0;
+    for (int64_t j = 0; j < i; ++j) {
+      const int stays = from[j].key <= key;
+      count += stays;
+      before[j] = static_cast<uint8_t>(before[j] + 1 - stays);
+    }
+    before[i] = static_cast<uint8_t>(count);
+  }
+  for (int64_t i = 0; i < n; ++i) to[before[i]] = from[i];
+}
 
 // Sorts the n items at `room`, which stand in order of position and whose keys are at most `most`;
 // there is room for n more after them, and the result is in one of the two places. Long lines are
@@ -168,10 +188,14 @@ void with_sorted(Keys<T> keys, int64_t n, void* room, Each&& each) {
 }
 
 // The k-th smallest item (k from 0) goes to items[k] and the smaller ones, in no order, before it.
-// Room for n items. Long lines are counted by their keys' leading bits first: only those in the
-// k-th one's bucket are then compared.
+// Room for n items, and for n more where the line is tiny, which is sorted. Long lines are counted
+// by their keys' leading bits first: only those in the k-th one's bucket are then compared.
 template <class T, class It> void select_items(It* items, Keys<T> keys, int64_t n, int64_t k) {
   using U = key_t<T>;
+  if (n <= tiny_selection) {
+    load_items(items + n, keys, n, key_t<T>(0));
+    return sort_tiny(items + n, items, n);
+  }
   if (n < 4096) {
     load_items(items, keys, n, key_t<T>(0));
     std::nth_element(items, items + k, items + n);
