@@ -441,3 +441,35 @@ def test_each_way_of_a_large_product_reads_each_layout(m: int, k: int, n: int):
                 bias = clew.tensor(row.astype(dtype))
                 got = clew.nn.functional.linear(x, w.t(), bias).numpy()
                 assert (np.abs(got - expected - row) <= scale).all(), (layout_a, layout_b)
+
+
+def arranged(values: np.ndarray, how: int) -> clew.Tensor:
+    """The values in rows, in columns, with gaps, or with one matrix for the whole batch."""
+    t = clew.tensor(values)
+    if how == 1:
+        return clew.tensor(np.ascontiguousarray(values.swapaxes(-1, -2))).mT
+    if how == 2:
+        return clew.stack([t, t], -1)[..., 0]
+    return t
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("batch", [(1,), (7,), (3, 5), (2, 1, 4), (0,)])
+def test_batches_of_rows_and_columns(batch: tuple[int, ...], dtype: str) -> None:
+    random = np.random.default_rng(0)
+    for m, n in ((1, 1), (1, 5), (1, 40), (2, 1), (17, 1), (33, 1)):
+        for k in (1, 2, 3, 7, 8, 9, 31, 100, 200):
+            a = (5 * random.standard_normal((*batch, m, k))).astype(dtype)
+            b = (5 * random.standard_normal((*batch, k, n))).astype(dtype)
+            want = a.astype("float64") @ b
+            bound = 1e-12 if dtype == "float64" else 3e-5
+            for how in range(9):
+                x, y = arranged(a, how // 3), arranged(b, how % 3)
+                got = (x @ y).numpy()
+                assert got.shape == want.shape and got.dtype == dtype
+                assert (abs(got - want) <= bound * (abs(a).astype("float64") @ abs(b))).all()
+                if m == n == 1:
+                    assert (clew.einsum("...ij,...ji->...", x, y).numpy() == got[..., 0, 0]).all()
+            shared = clew.tensor(a[:1]).expand(a.shape) if batch[0] else clew.tensor(a)
+            want = np.broadcast_to(a[:1], a.shape).astype("float64") @ b
+            assert np.allclose((shared @ clew.tensor(b)).numpy(), want, rtol=1e-4, atol=1e-3)

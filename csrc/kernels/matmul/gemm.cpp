@@ -17,8 +17,10 @@ struct Kernels {
   void (*blocked)(const GemmTask&);
   void (*small)(const SmallGemm&);
   void (*row)(const SmallGemm&);
+  void (*thin)(const ThinBatch&);
 };
-const Kernels chosen = {CLEW_CHOSEN(gemm_blocked), CLEW_CHOSEN(gemm_small), CLEW_CHOSEN(gemm_row)};
+const Kernels chosen = {CLEW_CHOSEN(gemm_blocked), CLEW_CHOSEN(gemm_small), CLEW_CHOSEN(gemm_row),
+                        CLEW_CHOSEN(gemm_thin)};
 
 // Rows of A that make up for packing B: where its rows are contiguous, and where its columns are.
 constexpr int64_t few_rows = 48, many_rows = 512;
@@ -179,7 +181,43 @@ void gemm(const Gemm& g) {
   run_blocked(g);
 }
 
-void gemm_batched(const Gemm& first, const GemmBatch& batch) {
+namespace {
+
+void drop_dim(GemmBatch& b, int at) {
+  for (Dims* dims : {&b.sizes, &b.a, &b.b, &b.c}) dims->erase(at);
+}
+// One dim instead of two where each operand's indices go on from one to the other.
+void join_dims(GemmBatch& b) {
+  for (int d = b.sizes.size() - 1; d >= 0; --d)
+    if (b.sizes[d] == 1) drop_dim(b, d);
+  for (int d = b.sizes.size() - 2; d >= 0; --d) {
+    const int64_t size = b.sizes[d + 1];
+    if (b.a[d] != b.a[d + 1] * size || b.b[d] != b.b[d + 1] * size || b.c[d] != b.c[d + 1] * size)
+      continue;
+    b.sizes[d + 1] *= b.sizes[d];
+    drop_dim(b, d);
+  }
+}
+
+Gemm transposed(const Gemm& g) {
+  Gemm t = g;
+  t.m = g.n, t.n = g.m;
+  t.a = g.b, t.a_rs = g.b_cs, t.a_cs = g.b_rs;
+  t.b = g.a, t.b_rs = g.a_cs, t.b_cs = g.a_rs;
+  t.c_rs = g.c_cs, t.c_cs = g.c_rs;
+  return t;
+}
+bool is_thin(const Gemm& g) {
+  return g.n == 1 && (g.dtype == DType::Float32 || g.dtype == DType::Float64) && g.k > 0 &&
+         g.m <= thin_work / g.k && !g.bias && g.alpha.equals(1) && g.beta.equals(0) &&
+         (g.m == 1 || g.a_rs == 1 || (g.a_cs == 1 && g.b_rs == 1));
+}
+
+}  // namespace
+
+void gemm_batched(const Gemm& first, const GemmBatch& given) {
+  GemmBatch batch = given;
+  join_dims(batch);
   int64_t count = 1;
   for (int64_t s : batch.sizes) count *= s;
   if (count == 0) return;
@@ -202,6 +240,20 @@ void gemm_batched(const Gemm& first, const GemmBatch& batch) {
   };
   const int64_t work = std::max<int64_t>(1, first.m * first.n) * std::max<int64_t>(1, first.k);
   const LongWork all(count * work / 16);
+  if (dims == 1) {
+    // C^T = B^T A^T: a row times a matrix is a matrix times a column.
+    const bool turned = first.m == 1 && first.n > 1;
+    const Gemm g = turned ? transposed(first) : first;
+    const int64_t a = (turned ? batch.b : batch.a)[0], b = (turned ? batch.a : batch.b)[0];
+    if (is_thin(g)) {
+      parallel_for(count, (1 << 18) / (work + 4), [&](int64_t begin, int64_t end) {
+        chosen.thin({g.dtype, end - begin, g.m, g.k, g.a + begin * a * size, a, g.a_rs, g.a_cs,
+                     g.b + begin * b * size, b, g.b_rs, g.c + begin * batch.c[0] * size, batch.c[0],
+                     g.c_rs});
+      });
+      return end_if_stopped();
+    }
+  }
   // Few large products: threads inside each one; otherwise threads over the batch.
   if (count < num_threads() && work > (1 << 20))
     run(0, count);

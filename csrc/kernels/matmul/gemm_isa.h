@@ -46,7 +46,21 @@ struct SmallGemm {
   const char* bias;
 };
 
+// `count` products of float32 or float64 with one column each, of at most so many multiply-adds;
+// steps go from one product to the next.
+constexpr int64_t thin_work = 4096;
+struct ThinBatch {
+  DType dtype;
+  int64_t count, m, k;
+  const char* a;
+  int64_t a_step, a_rs, a_cs;
+  const char* b;
+  int64_t b_step, b_rs;
+  char* c;
+  int64_t c_step, c_rs;
+};
+
 CLEW_IN_EACH_SET(void gemm_blocked(const GemmTask& t); void gemm_small(const SmallGemm& g);
-                 void gemm_row(const SmallGemm& g);)
+                 void gemm_row(const SmallGemm& g); void gemm_thin(const ThinBatch& g);)
 
 }  // namespace clew::kernels
