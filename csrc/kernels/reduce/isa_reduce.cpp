@@ -276,6 +276,41 @@ template <class Op, class T, class B> int64_t long_row(const T* p, int64_t n, B&
   return row_places * length;
 }
 
+// Elements at the end of a row, fewer than a vector has, that are not joined one by one.
+constexpr int64_t few_left = 4;
+template <class C, int... I>
+[[gnu::always_inline]] inline auto from_place(int64_t n, std::integer_sequence<int, I...>) {
+  using U = std::conditional_t<sizeof(C) == 2, int16_t,
+                               std::conditional_t<sizeof(C) == 4, int32_t, int64_t>>;
+  const Lanes_t<U> places = {I...};
+  return places >= spread(static_cast<U>(n));
+}
+// Whether fewer elements than a vector has can be loaded.
+template <class T>
+constexpr bool has_masks =
+#if defined(__AVX512F__)
+    std::is_same_v<T, float> || std::is_same_v<T, double>;
+#else
+    false;
+#endif
+// The last n of a row's elements, from p on, and `none` in other lanes.
+template <class R, class T, class V>
+[[gnu::always_inline]] inline V last_lanes(const T* p, int64_t n, V none) {
+  using C = typename R::C;
+  constexpr int N = lane_count<C>;
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>)
+    return reinterpret_cast<V>(_mm512_mask_loadu_ps(reinterpret_cast<__m512>(none),
+                                                    static_cast<__mmask16>((1u << n) - 1u), p));
+  else if constexpr (std::is_same_v<T, double>)
+    return reinterpret_cast<V>(_mm512_mask_loadu_pd(reinterpret_cast<__m512d>(none),
+                                                    static_cast<__mmask8>((1u << n) - 1u), p));
+#endif
+  // Some of those before them are read again.
+  const V v = R::lanes(p + n - N);
+  return from_place<C>(N - n, std::make_integer_sequence<int, N>()) ? v : none;
+}
+
 template <class Op, class T, class B> void row(const T* p, int64_t n, B& total) {
   using R = typename Op::template Source<T>;
   using C = typename R::C;
@@ -295,7 +330,16 @@ template <class Op, class T, class B> void row(const T* p, int64_t n, B& total) 
       for (int u = 0; u < 4; ++u) acc[u] = Op::join(acc[u], Op::term(R::lanes(p + i + u * N)));
     }
     for (; i + N <= end; i += N) acc[0] = Op::join(acc[0], Op::term(R::lanes(p + i)));
+    if (end == n && n - i >= few_left) {
+      acc[1] = Op::join(acc[1], Op::term(last_lanes<R>(p + i, n - i, none)));
+      i = n;
+    }
     join_all<Op, C>(acc, total);
+  }
+  if (has_masks<T> && n - i >= few_left) {
+    const Lanes_t<C> v = last_lanes<R>(p + i, n - i, none);
+    total = Op::join(total, join_lanes_of<Op, B, C>(Op::term(v)));
+    return;
   }
   for (; i < n; ++i) total = Op::join(total, static_cast<B>(Op::term(R::one(p + i))));
 }
