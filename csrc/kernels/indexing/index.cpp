@@ -44,9 +44,10 @@ struct Other {
         at = static_cast<T>(static_cast<compute_t<T>>(at) * static_cast<compute_t<T>>(v));
     } else if constexpr (is_float_v<T>) {
       const auto a = static_cast<compute_t<T>>(at), b = static_cast<compute_t<T>>(v);
-      if ((combine == Combine::Max ? b > a : b < a) || b != b) at = v;
-    } else if constexpr (!is_complex_v<T>) {
       // Chosen and always written: which is greater, no processor predicts.
+      const bool better = combine == Combine::Max ? b > a : b < a;
+      at = better | (b != b) ? v : at;
+    } else if constexpr (!is_complex_v<T>) {
       at = combine == Combine::Max ? std::max(at, v) : std::min(at, v);
     }
   }
@@ -154,25 +155,25 @@ void divide_by(const NdView& dst, const NdView& src) {
   });
 }
 
-void divide_by_counts(const NdView& x, const int64_t* counts) {
-  int64_t n = x.numel();
+void divide_by_counts(const NdView& x, const int64_t* counts, int64_t size, int64_t each) {
+  const int64_t blocks = x.numel() / std::max<int64_t>(each, 1);
   dispatch(x.dtype, AllTypes{}, [&]<class T>() {
     T* p = x.ptr<T>();
-    for (int64_t i = 0; i < n; ++i) {
-      int64_t by = counts[i];
+    for (int64_t b = 0; b < blocks; ++b, p += each) {
+      const int64_t by = counts[b % size];
       if (by <= 1) continue;
-      if constexpr (std::is_same_v<T, bool>) {
-        p[i] = false;
-      } else if constexpr (std::is_integral_v<T>) {
-        if constexpr (std::is_unsigned_v<T>) {
+      for (int64_t i = 0; i < each; ++i) {
+        if constexpr (std::is_same_v<T, bool>) {
+          p[i] = false;
+        } else if constexpr (std::is_unsigned_v<T>) {
           p[i] = static_cast<T>(p[i] / static_cast<uint64_t>(by));
-          continue;
+        } else if constexpr (std::is_integral_v<T>) {
+          auto v = static_cast<int64_t>(p[i]);
+          p[i] = static_cast<T>(v / by - (v % by < 0));
+        } else {
+          using C = compute_t<T>;
+          p[i] = static_cast<T>(static_cast<C>(p[i]) / convert<C>(by));
         }
-        auto v = static_cast<int64_t>(p[i]);
-        p[i] = static_cast<T>(v / by - (v % by < 0));
-      } else {
-        using C = compute_t<T>;
-        p[i] = static_cast<T>(static_cast<C>(p[i]) / convert<C>(by));
       }
     }
   });

@@ -15,8 +15,9 @@ namespace clew::kernels {
 void accumulate(const NdView& dst, const NdView& src);
 // dst[...] /= src[...], equal sizes and dtypes, inexact.
 void divide_by(const NdView& dst, const NdView& src);
-// x[k] /= counts[k], both contiguous; integers round down, elements with count 0 stay.
-void divide_by_counts(const NdView& x, const int64_t* counts);
+// Of contiguous x, `each` elements at a time are divided by a count, after the last of `size` by
+// the first again; integers round down, elements with count 0 stay.
+void divide_by_counts(const NdView& x, const int64_t* counts, int64_t size, int64_t each);
 
 // Every row of `out` is made of bytes[k] bytes from the rows of src[k], one after another; those
 // lie steps[k] bytes apart.

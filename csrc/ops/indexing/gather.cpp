@@ -191,23 +191,7 @@ void scatter_shape(const Call& c, OutSpecs& out) {
 }
 void scatter_by(const Call& c, const Tensor& out, Combine combine) {
   int dim = wrapped(c.as<DimAttrs>().dim, c.in[0].ndim(), c.name());
-  const Tensor &x = c.in[0], &src = c.in[2];
-  if (combine == Combine::Add && !is_widened(x.dtype(), combine) && src.ndim() == x.ndim()) {
-    if (const Tensor line = repeated_line(c.in[1], dim)) {
-      check_range(line, x, dim, c.name());
-      if (!out.is_same(x)) copy_into(out, x);
-      const Dims& sizes = c.in[1].sizes();
-      bool ok = true;
-      {
-        ok = kernels::put_at(
-            {out->address(), sizes.data(), out.strides().data(), out.ndim(), out.dtype()},
-            {src->address(), sizes.data(), src.strides().data(), src.ndim(), src.dtype()}, dim,
-            line.data<int64_t>(), out.stride(dim), out.size(dim), combine);
-      }
-      if (!ok) fail_changed(c.name());
-      return;
-    }
-  }
+  const Tensor& x = c.in[0];
   Tensor index = as_int64(c.in[1]);
   bool fused = !out.is_same(x) && is_fresh(out) && !is_widened(x.dtype(), combine) && index.numel();
   if (!fused) check_range(index, x, dim, c.name());

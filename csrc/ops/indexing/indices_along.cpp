@@ -47,10 +47,16 @@ void check_index(const Call& c, int which, int dim) {
 }
 void check_range(const Tensor& index, const Tensor& x, int dim, std::string_view op) {
   int64_t size = x.ndim() ? x.size(dim) : 1;
-  int64_t bad = kernels::find_bad_index(index.nd(), size, false);
+  // Of an index that is expanded over other dims each one is looked at once.
+  Dims once = index.sizes();
+  for (int d = 0; d < index.ndim(); ++d)
+    if (index.stride(d) == 0 && once[d] > 1) once[d] = 1;
+  NdView seen = index.nd();
+  seen.sizes = once.data();
+  int64_t bad = kernels::find_bad_index(seen, size, false);
   if (bad < 0) return;
-  fail(op, ": index ", kernels::index_value(index.nd(), bad), " is out of bounds for dimension ",
-       dim, " with size ", size);
+  fail(op, ": index ", kernels::index_value(seen, bad), " is out of bounds for dimension ", dim,
+       " with size ", size);
 }
 
 Tensor repeated_line(const Tensor& index, int dim) {
@@ -99,20 +105,23 @@ void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor&
     from = alias(from, at.sizes(), from.strides());
   }
   Tensor to = with_dim(out);
+  auto run = [&](const Tensor& into, const Tensor& values) {
+    if (const Tensor line = base ? Tensor() : repeated_line(at, dim))
+      return kernels::put_at(
+          {into->address(), at.sizes().data(), into.strides().data(), at.ndim(), into.dtype()},
+          values.nd(), dim, line.data<int64_t>(), into.stride(dim), into.size(dim), combine);
+    return kernels::scatter(into.nd(), values.nd(), at.nd(), dim, combine, base);
+  };
   if (is_widened(out.dtype(), combine)) {
     Tensor wide = empty(to.sizes(), DType::Float32);
     copy_into(wide, to);
     Tensor values = empty(from.sizes(), DType::Float32);
     copy_into(values, from);
-    bool ok = true;
-    { ok = kernels::scatter(wide.nd(), values.nd(), at.nd(), dim, combine, nullptr); }
-    if (!ok) fail_changed(op);
+    if (!run(wide, values)) fail_changed(op);
     copy_into(to, wide);
     return;
   }
-  bool ok = true;
-  { ok = kernels::scatter(to.nd(), from.nd(), at.nd(), dim, combine, base); }
-  if (ok) return;
+  if (run(to, from)) return;
   check_range(index, out, dim, op);
   fail_changed(op);
 }

@@ -63,6 +63,25 @@ Scalar neutral(const Str& reduce, DType dtype) {
   });
   return s;
 }
+// Divides sums by how many terms they have.
+void divide_by_counts(const Tensor& out, int dim, const Tensor& index, bool include_self,
+                      std::string_view op) {
+  // An index that is the same for whole rows counts rows: one count for `each` elements.
+  Dims whole = out.sizes();
+  if (out.ndim()) whole[dim] = index.size(dim);
+  const Tensor line = index.sizes() == whole ? repeated_line(index, dim) : Tensor();
+  int64_t each = 1;
+  for (int d = dim + 1; line && d < out.ndim(); ++d) each *= out.size(d);
+  const Tensor counts = empty(line ? Dims{out.size(dim)} : out.sizes(), DType::Int64);
+  auto put = [&](int64_t number, Combine how) {
+    scatter_into(counts, line ? 0 : dim, line ? line : index,
+                 scalar_tensor(Scalar(number), DType::Int64, true), how, op);
+  };
+  fill_(counts, Scalar(1));
+  if (!include_self) put(0, Combine::Assign);
+  put(1, Combine::Add);
+  kernels::divide_by_counts(out.nd(), counts.data<int64_t>(), counts.numel(), each);
+}
 void reduce_into(const Call& c, const Tensor& out) {
   const auto& a = c.as<ScatterReduceAttrs>();
   const Tensor& x = c.in[0];
@@ -79,15 +98,7 @@ void reduce_into(const Call& c, const Tensor& out) {
                 : a.reduce == "amin" ? Combine::Min
                                      : Combine::Add;
   scatter_into(out, dim, index, c.in[2], how, c.name());
-  if (!(a.reduce == "mean")) return;
-  Tensor counts = empty(out.sizes(), DType::Int64);
-  fill_(counts, Scalar(1));
-  Tensor one = scalar_tensor(Scalar(1), DType::Int64, true);
-  if (!a.include_self)
-    scatter_into(counts, dim, index, scalar_tensor(Scalar(0), DType::Int64, true), Combine::Assign,
-                 c.name());
-  scatter_into(counts, dim, index, one, Combine::Add, c.name());
-  kernels::divide_by_counts(out.nd(), counts.data<int64_t>());
+  if (a.reduce == "mean") divide_by_counts(out, dim, index, a.include_self, c.name());
 }
 void scatter_reduce_cpu(const Call& c, Tensors& outs) { reduce_into(c, outs[0]); }
 void scatter_reduce_write(const Call& c) {
