@@ -1,4 +1,4 @@
-"""Scatters whose index is one vector for whole rows, as message passing has it, beside plain loops."""
+"""Scatters whose index is one vector for whole rows, as message passing has it."""
 
 from __future__ import annotations
 
