@@ -1,7 +1,10 @@
 """Saving and loading: what comes back, what is refused, and that nothing is executed."""
 
+import bz2
 import collections
+import gzip
 import io
+import lzma
 import os
 import pickle
 import struct
@@ -293,8 +296,9 @@ def test_bad_arguments(tmp_path):
         load(file, mmap=True)
     with pytest.raises(TypeError, match="path"):
         load(3)
-    with pytest.raises(TypeError, match="path"):
-        save(1, 3)
+    for options in ({}, {"_use_new_zipfile_serialization": False}):
+        with pytest.raises(TypeError, match="path"):
+            save(1, 3, **options)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "absent")
     (tmp_path / "text").write_text("abc")
@@ -432,6 +436,56 @@ def test_streams_that_cannot_seek():
             return out
 
     assert load(Stream(file.getvalue()))[0].tolist() == [1, 1]
+
+
+class Written:
+    """A file that only writes, a few bytes at a time, and says how many."""
+
+    def __init__(self):
+        self.content = io.BytesIO()
+
+    def write(self, data):
+        return self.content.write(bytes(data[:5]))
+
+
+class Unsought(io.BytesIO):
+    """A file that says that it can seek, and fails."""
+
+    def seek(self, *args):
+        raise ValueError("negative seek")
+
+
+@pytest.mark.parametrize("kind", [Written, Unsought])
+def test_streams_that_can_only_be_written(kind):
+    file = kind()
+    save({"a": clew.arange(3), "b": [1.5]}, file)
+    data = (file.content if kind is Written else file).getvalue()
+    assert loads(data)["a"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+def test_compressed_files(tmp_path, module, zipped):
+    path = tmp_path / "compressed"
+    value = {"a": clew.arange(1000), "b": "x"}
+    with module.open(path, "wb") as file:
+        save(value, file, _use_new_zipfile_serialization=zipped)
+        save([clew.ones(2)], file, _use_new_zipfile_serialization=zipped)
+    assert path.stat().st_size < 5000
+    with module.open(path, "rb") as file:
+        assert clew.equal(load(file)["a"], value["a"])
+        assert load(file, weights_only=False)[0].tolist() == [1.0, 1.0]
+        assert file.read() == b""
+
+
+def test_a_file_that_appends(tmp_path):
+    path = tmp_path / "appended"
+    path.write_bytes(b"a line before\n")
+    with open(path, "ab") as file:
+        save([clew.ones(2)], file)
+    with open(path, "rb") as file:
+        file.readline()
+        assert load(file)[0].tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("zipped", [True, False])

@@ -85,6 +85,11 @@ def save(
             f"save: pickle_protocol must be from 2 to {pickle.HIGHEST_PROTOCOL}; got "
             f"{pickle_protocol!r}"
         )
+    path = isinstance(f, (str, os.PathLike))
+    if not path and not hasattr(f, "write"):
+        raise TypeError(
+            f"save: f must be a path or a file open for binary writing; got {type(f).__name__}"
+        )
     if not _use_new_zipfile_serialization:
         _write_row(obj, f)
         return
@@ -92,7 +97,7 @@ def save(
         raise ValueError("save: the byte order is always recorded")
     from clew._files import archive, safetensors
 
-    if isinstance(f, (str, os.PathLike)):
+    if path:
         if safetensors.has_suffix(f):
             _write_safetensors(obj, f)
             return
@@ -100,10 +105,6 @@ def save(
         with replacing(f) as file:
             archive.write_encoded(*encoded, file)
         return
-    if not hasattr(f, "write"):
-        raise TypeError(
-            f"save: f must be a path or a file open for binary writing; got {type(f).__name__}"
-        )
     archive.write_encoded(*_encoded(obj), f)
 
 
