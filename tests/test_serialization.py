@@ -526,3 +526,95 @@ def test_what_stands_behind_an_archive_can_be_read():
     unsafe = clew.serialization.get_unsafe_globals_in_checkpoint(file)
     assert unsafe == ["fractions.Fraction"] and file.tell() == at
     assert clew.load(file, weights_only=False) == [Fraction(1, 2)]
+
+
+def noted(tensor, **attributes):
+    for name, value in {"note": 1, "_mark": "m", **attributes}.items():
+        setattr(tensor, name, value)
+    return tensor
+
+
+NOTED = {
+    "tensor": lambda: noted(clew.arange(3.0)),
+    "leaf": lambda: noted(clew.arange(3.0).requires_grad_()),
+    "view": lambda: noted(clew.arange(6).view(2, 3)[:, 1:]),
+    "unsigned": lambda: noted(clew.arange(3, dtype=clew.uint16)),
+    "meta": lambda: noted(clew.empty(3, device="meta")),
+    "parameter": lambda: noted(nn.Parameter(clew.arange(3.0))),
+    "buffer": lambda: noted(nn.Buffer(clew.arange(3.0), persistent=False)),
+    "sparse": lambda: noted(clew.eye(2).to_sparse()),
+    "compressed": lambda: noted(clew.eye(2).to_sparse_csr()),
+}
+
+
+@pytest.mark.parametrize("name", NOTED)
+def test_attributes_of_tensors_are_kept(name):
+    given = NOTED[name]()
+    value = {"a": given, "b": [given, clew.ones(2)]}
+    file = io.BytesIO()
+    save(value, file, _use_new_zipfile_serialization=False)
+    for loaded in (
+        trip(value),
+        trip(value, weights_only=False),
+        load(io.BytesIO(file.getvalue())),
+    ):
+        got = loaded["a"]
+        assert type(got) is type(given) and got is loaded["b"][0] and got.note == 1
+        assert got.shape == given.shape and got.requires_grad == given.requires_grad
+        sparse = name in ("sparse", "compressed")  # whose own parts have such names
+        assert hasattr(got, "_mark") is not sparse
+        if name == "buffer":
+            assert got.persistent is False
+        if name != "meta":
+            assert clew.equal(got.to_dense(), given.to_dense())
+        assert not loaded["b"][1].__dict__
+
+
+def test_attributes_may_be_any_data_and_are_refused_like_it():
+    x = noted(clew.ones(2), other=clew.zeros(3), sizes=[(1, 2)], kind=clew.float64)
+    x.again = [x.other]
+    got = trip(x)
+    assert got.other.tolist() == [0, 0, 0] and got.again[0] is got.other
+    assert got.sizes == [(1, 2)] and got.kind is clew.float64
+    x.odd = Fraction(1, 2)
+    with pytest.raises(pickle.UnpicklingError, match="Fraction"):
+        trip(x)
+    assert trip(x, weights_only=False).odd == Fraction(1, 2)
+    with serialization.safe_globals([Fraction]):
+        assert trip(x).odd == Fraction(1, 2)
+    del x.odd
+    x.self = x
+    for options in ({}, {"weights_only": False}):
+        got = trip(x, **options)
+        assert got.self is got
+
+
+def from_type(state, times=1):
+    """Tensors with attributes as PyTorch writes them; the state is written once."""
+    name = lambda text: pickle.GLOBAL + text.encode()
+    part = (
+        name("torch._tensor\n_rebuild_from_type_v2\n")
+        + pickle.MARK
+        + name("torch._utils\n_rebuild_meta_tensor_no_storage\n")
+        + name("torch\nTensor\n")
+        + pickle.MARK
+        + name("torch\nfloat32\n")
+        + pickle.EMPTY_TUPLE * 2
+        + pickle.NEWFALSE
+        + pickle.TUPLE
+    )
+    made = pickle.PROTO + b"\x02" + pickle.dumps(state, 2)[2:-1] + pickle.BINPUT + b"\xff"
+    made += pickle.POP + pickle.MARK
+    for _ in range(times):
+        made += part + pickle.BINGET + b"\xff" + pickle.TUPLE + pickle.REDUCE
+    return container(made + pickle.LIST + pickle.STOP)
+
+
+def test_attributes_in_damaged_files():
+    assert loads(from_type({"note": 2}))[0].note == 2
+    for state in ([1], {1: 2}, ({"a": 1}, {"b": 2}), "text"):
+        with pytest.raises(pickle.UnpicklingError, match="attributes of a tensor"):
+            loads(from_type(state))
+    many = {f"name {i}": i for i in range(10_000)}
+    with pytest.raises(pickle.UnpicklingError, match="copies of the same values"):
+        loads(from_type(many, 20_000))

@@ -52,8 +52,9 @@ def save(
     A path that ends in `.safetensors` gets that format, which holds a dict of tensors. Any other
     file gets the container, which PyTorch reads too: tensors, parameters, numbers, strings, bytes,
     None, dtypes, devices, sizes, NumPy arrays of numbers, and lists, tuples, dicts and sets of
-    such. Tensors that share memory share it again when loaded. Other objects, such as whole
-    modules, are written by Python's pickle, and only `load(..., weights_only=False)` reads them.
+    such. Tensors that share memory share it again when loaded, and keep the attributes that the
+    program has set on them. Other objects, such as whole modules, are written by Python's pickle,
+    and only `load(..., weights_only=False)` reads them.
 
     A path gets the new content as a whole: it is written beside an existing file, reaches the disk,
     and takes that file's place, its permissions, and the target of a symbolic link. Until then, and
