@@ -361,10 +361,10 @@ class Encoder:
     def _attributes(self, value: Tensor) -> dict[str, Any]:
         """What the program has set on a tensor."""
         kind = type(value)
-        own = value.__dict__
         if hasattr(kind, "_saved_parts"):  # whose parts are attributes, too
-            return {name: v for name, v in own.items() if not name.startswith("_")}
-        return {**own, "_is_buffer": True} if kind is clew.nn.Buffer else dict(own)
+            own: dict[str, Any] = cast(Any, value)._own_attributes()
+            return own
+        return {**value.__dict__, **({"_is_buffer": True} if kind is clew.nn.Buffer else {})}
 
     def _tensor(self, value: Tensor) -> None:
         kind = type(value)

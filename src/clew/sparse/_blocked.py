@@ -94,7 +94,7 @@ class Blocked(_Sparse):
         parts = (self._pattern.crow, self._pattern.col)
         return self._text([*zip(names, parts), ("values", self._elements)])
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def _reduced(self) -> Any:
         p, values = self._pattern, self._elements
         args = (p.crow, p.col, values.detach(), tuple(self.shape), self._by_rows)
         return _rebuild, (*args, values.requires_grad)
