@@ -159,13 +159,39 @@ CALLS = {
         lambda: X.movedim((0, 1), (0,)),
         lambda: X.movedim((0, 0), (0, 1)),
         lambda: X.unflatten(2, (1,)),
+        lambda: X.unflatten(0, (-1, 3)),
+        lambda: X.unflatten(0, ()),
+        lambda: X.unflatten(0, 4),
+        lambda: V[0].unflatten(0, (1, 1)),
         lambda: V[0].chunk(2),
         lambda: X.chunk(2, 2),
+        lambda: X.chunk(0),
+        lambda: X.chunk(-1),
+        lambda: X.split(0),
+        lambda: X.split([]),
+        lambda: X.split([-1, 5]),
+        lambda: X.tensor_split(0),
+        lambda: X.hsplit(5),
+        lambda: X.reshape(5),
+        lambda: X.reshape_as(V),
+        lambda: V[0].permute(),
+        lambda: V[0].repeat(),
+        lambda: V[0].narrow(0, 0, 1),
+        lambda: X.narrow(2, 0, 1),
+        lambda: X.narrow(0, 3, 2),
+        lambda: X.narrow(0, clew.tensor(True), 1),
+        lambda: clew.hstack([V, X]),
         lambda: clew.outer(X, X),
+        lambda: F.conv1d(X3, X3, stride=2, padding="same"),
+        lambda: F.conv1d(X3, X),
+        lambda: F.group_norm(V, 1),
+        lambda: F.prelu(X, V[:5]),
+        lambda: F.prelu(X, X[:1, :1]),
+        lambda: F.prelu(V[0], V),
     ],
 )
 def test_wrong_arguments_raise_as_without_a_mode(call):
-    with pytest.raises((IndexError, RuntimeError)) as plain:
+    with pytest.raises((IndexError, RuntimeError, TypeError)) as plain:
         call()
     with Names(), pytest.raises(plain.type) as seen:
         call()

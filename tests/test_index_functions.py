@@ -510,3 +510,19 @@ def test_refused_writes_name_the_operation_that_was_called(name, arguments):
         getattr(clew.zeros(3, requires_grad=True), name)(*arguments)
     with pytest.raises(RuntimeError, match=rf"^{name}: .*more than one element"):
         getattr(clew.zeros(1).expand(3), name)(*arguments)
+
+
+@pytest.mark.parametrize("dtype", [clew.int8, clew.uint8, clew.int32, clew.int64])
+def test_index_add_to_integers_takes_the_whole_part_of_alpha(dtype):
+    x, places, ones = clew.ones(3, dtype=dtype), clew.tensor([0, 1, 0]), clew.ones(3, dtype=dtype)
+    for alpha, want in ((2.0, [5, 3, 1]), (2.5, [5, 3, 1]), (0.5, [1, 1, 1]), (True, [3, 2, 1])):
+        assert x.index_add(0, places, ones, alpha=alpha).tolist() == want
+        assert x.clone().index_add_(0, places, ones, alpha=alpha).tolist() == want
+    for alpha in (1e20, float("nan"), float("inf"), 2j):
+        with pytest.raises(RuntimeError, match="without overflow|complex value"):
+            x.index_add(0, places, ones, alpha=alpha)
+    if dtype in (clew.int8, clew.uint8):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            x.index_add_(0, places, ones, alpha=300)
+    told = clew.zeros(2, dtype=clew.bool).index_add(0, places[:1], ones[:1].bool(), alpha=0.5)
+    assert told.tolist() == [True, False]

@@ -211,3 +211,78 @@ def test_several_outputs_that_require_grad_are_refused(call):
         call(x, out)
     with clew.no_grad():
         assert call(x, out)[0] is out[0]
+
+
+def unrecorded_view() -> clew.Tensor:
+    """A part of a leaf that requires grad, taken where nothing is recorded."""
+    leaf = clew.zeros(4, requires_grad=True)
+    with clew.no_grad():
+        return leaf[:3]
+
+
+def made_for_inference() -> clew.Tensor:
+    with clew.inference_mode():
+        return clew.zeros(3)
+
+
+X = clew.tensor([1.0, 2.0, 3.0])
+WRITERS = {
+    "elementwise": lambda o: clew.add(X, X, out=o),
+    "converted": lambda o: clew.add(X, X.double(), out=o),
+    "named arguments": lambda o: clew.add(X, X, alpha=2, out=o),
+    "composite": lambda o: clew.cat([X[:1], X[1:]], out=o),
+    "reduction": lambda o: clew.sum(X.view(1, 3), 0, out=o),
+    "product": lambda o: clew.mv(clew.eye(3), X, out=o),
+    "several": lambda o: clew.sort(X, out=(o, clew.empty(3, dtype=clew.int64))),
+    "made": lambda o: clew.ones(3, out=o),
+    "drawn": lambda o: clew.rand(3, out=o),
+    "Python": lambda o: clew.linalg.multi_dot([clew.eye(3), clew.eye(3), X], out=o),
+    "special": lambda o: clew.special.zeta(X + 1, X, out=o),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_part_of_a_leaf_is_not_written_where_gradients_are_recorded(name):
+    out = unrecorded_view()
+    with pytest.raises(RuntimeError, match=r"out=... arguments don't support.*requires? grad"):
+        WRITERS[name](out)
+    assert out.tolist() == [0, 0, 0] and out._version == 0
+    with clew.no_grad():
+        WRITERS[name](out)
+    assert out._base.tolist() == [*out.tolist(), 0] and 0 not in out.tolist()
+    assert out._version > 0
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_inference_tensors_are_written_in_inference_mode_alone(name):
+    out = made_for_inference()
+    for mode in (clew.enable_grad(), clew.no_grad()):
+        with mode, pytest.raises(RuntimeError, match="inference tensor outside InferenceMode"):
+            WRITERS[name](out)
+    assert out.tolist() == [0, 0, 0]
+    with clew.inference_mode():
+        WRITERS[name](out)
+    assert 0 not in out.tolist() and out.is_inference()
+
+
+def test_an_inference_tensor_that_is_refused_keeps_its_size():
+    with clew.inference_mode():
+        out = clew.zeros(3, dtype=clew.complex64)
+    with pytest.raises(RuntimeError, match="InferenceMode"):
+        clew.complex(clew.ones(5), clew.ones(5), out=out)
+    assert out.shape == (3,)
+
+
+def test_results_without_a_derivative_may_be_of_inputs_that_require_grad():
+    w = X.clone().requires_grad_()
+    mask, place = clew.empty(3, dtype=clew.bool), clew.empty((), dtype=clew.int64)
+    assert clew.gt(w, 1, out=mask) is mask and mask.tolist() == [False, True, True]
+    assert clew.eq(w, X, out=mask).all()
+    assert clew.argmax(w, 0, out=place).item() == 2
+    for call in (
+        lambda: clew.gt(w, 1, out=clew.empty(3)),
+        lambda: clew.complex(w, w, out=clew.empty(3, dtype=clew.complex64)),
+        lambda: clew.polar(w, w, out=clew.empty(3, dtype=clew.complex64)),
+    ):
+        with pytest.raises(RuntimeError, match="one of the arguments requires grad"):
+            call()

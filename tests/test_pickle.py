@@ -161,3 +161,23 @@ def test_deepcopy_keeps_the_gradient_of_a_frozen_tensor():
     x.requires_grad_(False)
     twin, grad = copy.deepcopy((x, x.grad))
     assert twin.grad is grad and grad is not x.grad and grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: clew.eye(2).to_sparse(),
+        lambda: clew.eye(2).to_sparse_csr(),
+        lambda: clew.eye(2).to_sparse_bsr((1, 1)),
+        lambda: clew.nested.nested_tensor([clew.ones(2), clew.ones(3)], layout=clew.jagged),
+        lambda: clew.nested.nested_tensor([clew.ones(2), clew.ones(3)]),
+        lambda: clew.masked.masked_tensor(clew.ones(2), clew.tensor([True, False])),
+    ],
+)
+def test_tensors_of_parts_keep_their_attributes(make):
+    x = make()
+    x.note, x.values_seen = [1], 3
+    for again in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
+        assert type(again) is type(x) and again.note == [1] and again.values_seen == 3
+    assert copy.deepcopy(x).note is not x.note
+    assert not hasattr(pickle.loads(pickle.dumps(make())), "note")

@@ -331,6 +331,21 @@ def test_wrong_arguments(call):
 # ---- in-place fills and the graph ----
 
 
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+def test_probabilities_get_a_gradient_of_zero(dtype):
+    p = clew.tensor([1.0, 0.0, 1.0], dtype=dtype, requires_grad=True)
+    w = clew.ones(2, 3, requires_grad=True)
+    for drawn in (clew.zeros(2, 3).bernoulli_(p), (w * 2).bernoulli_(p)):
+        assert drawn.requires_grad and drawn.tolist() == [[1, 0, 1]] * 2
+        (drawn * 3).sum().backward()
+    assert p.grad.tolist() == [0, 0, 0] and w.grad.tolist() == [[0] * 3] * 2
+    assert not clew.zeros(3, dtype=clew.int64).bernoulli_(p).requires_grad
+    with clew.no_grad():
+        assert not clew.zeros(3).bernoulli_(p).requires_grad
+    with pytest.raises(RuntimeError, match="leaf"):
+        w.bernoulli_(p)
+
+
 @pytest.mark.parametrize(
     "fill",
     [

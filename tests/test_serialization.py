@@ -1,7 +1,10 @@
 """Saving and loading: what comes back, what is refused, and that nothing is executed."""
 
+import bz2
 import collections
+import gzip
 import io
+import lzma
 import os
 import pickle
 import struct
@@ -293,8 +296,9 @@ def test_bad_arguments(tmp_path):
         load(file, mmap=True)
     with pytest.raises(TypeError, match="path"):
         load(3)
-    with pytest.raises(TypeError, match="path"):
-        save(1, 3)
+    for options in ({}, {"_use_new_zipfile_serialization": False}):
+        with pytest.raises(TypeError, match="path"):
+            save(1, 3, **options)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "absent")
     (tmp_path / "text").write_text("abc")
@@ -434,6 +438,56 @@ def test_streams_that_cannot_seek():
     assert load(Stream(file.getvalue()))[0].tolist() == [1, 1]
 
 
+class Written:
+    """A file that only writes, a few bytes at a time, and says how many."""
+
+    def __init__(self):
+        self.content = io.BytesIO()
+
+    def write(self, data):
+        return self.content.write(bytes(data[:5]))
+
+
+class Unsought(io.BytesIO):
+    """A file that says that it can seek, and fails."""
+
+    def seek(self, *args):
+        raise ValueError("negative seek")
+
+
+@pytest.mark.parametrize("kind", [Written, Unsought])
+def test_streams_that_can_only_be_written(kind):
+    file = kind()
+    save({"a": clew.arange(3), "b": [1.5]}, file)
+    data = (file.content if kind is Written else file).getvalue()
+    assert loads(data)["a"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+def test_compressed_files(tmp_path, module, zipped):
+    path = tmp_path / "compressed"
+    value = {"a": clew.arange(1000), "b": "x"}
+    with module.open(path, "wb") as file:
+        save(value, file, _use_new_zipfile_serialization=zipped)
+        save([clew.ones(2)], file, _use_new_zipfile_serialization=zipped)
+    assert path.stat().st_size < 5000
+    with module.open(path, "rb") as file:
+        assert clew.equal(load(file)["a"], value["a"])
+        assert load(file, weights_only=False)[0].tolist() == [1.0, 1.0]
+        assert file.read() == b""
+
+
+def test_a_file_that_appends(tmp_path):
+    path = tmp_path / "appended"
+    path.write_bytes(b"a line before\n")
+    with open(path, "ab") as file:
+        save([clew.ones(2)], file)
+    with open(path, "rb") as file:
+        file.readline()
+        assert load(file)[0].tolist() == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("zipped", [True, False])
 @pytest.mark.parametrize("trusted", [True, False])
 def test_objects_that_stand_one_after_the_other_in_a_file(tmp_path, zipped, trusted):
@@ -472,3 +526,95 @@ def test_what_stands_behind_an_archive_can_be_read():
     unsafe = clew.serialization.get_unsafe_globals_in_checkpoint(file)
     assert unsafe == ["fractions.Fraction"] and file.tell() == at
     assert clew.load(file, weights_only=False) == [Fraction(1, 2)]
+
+
+def noted(tensor, **attributes):
+    for name, value in {"note": 1, "_mark": "m", **attributes}.items():
+        setattr(tensor, name, value)
+    return tensor
+
+
+NOTED = {
+    "tensor": lambda: noted(clew.arange(3.0)),
+    "leaf": lambda: noted(clew.arange(3.0).requires_grad_()),
+    "view": lambda: noted(clew.arange(6).view(2, 3)[:, 1:]),
+    "unsigned": lambda: noted(clew.arange(3, dtype=clew.uint16)),
+    "meta": lambda: noted(clew.empty(3, device="meta")),
+    "parameter": lambda: noted(nn.Parameter(clew.arange(3.0))),
+    "buffer": lambda: noted(nn.Buffer(clew.arange(3.0), persistent=False)),
+    "sparse": lambda: noted(clew.eye(2).to_sparse()),
+    "compressed": lambda: noted(clew.eye(2).to_sparse_csr()),
+}
+
+
+@pytest.mark.parametrize("name", NOTED)
+def test_attributes_of_tensors_are_kept(name):
+    given = NOTED[name]()
+    value = {"a": given, "b": [given, clew.ones(2)]}
+    file = io.BytesIO()
+    save(value, file, _use_new_zipfile_serialization=False)
+    for loaded in (
+        trip(value),
+        trip(value, weights_only=False),
+        load(io.BytesIO(file.getvalue())),
+    ):
+        got = loaded["a"]
+        assert type(got) is type(given) and got is loaded["b"][0] and got.note == 1
+        assert got.shape == given.shape and got.requires_grad == given.requires_grad
+        sparse = name in ("sparse", "compressed")  # whose own parts have such names
+        assert hasattr(got, "_mark") is not sparse
+        if name == "buffer":
+            assert got.persistent is False
+        if name != "meta":
+            assert clew.equal(got.to_dense(), given.to_dense())
+        assert not loaded["b"][1].__dict__
+
+
+def test_attributes_may_be_any_data_and_are_refused_like_it():
+    x = noted(clew.ones(2), other=clew.zeros(3), sizes=[(1, 2)], kind=clew.float64)
+    x.again = [x.other]
+    got = trip(x)
+    assert got.other.tolist() == [0, 0, 0] and got.again[0] is got.other
+    assert got.sizes == [(1, 2)] and got.kind is clew.float64
+    x.odd = Fraction(1, 2)
+    with pytest.raises(pickle.UnpicklingError, match="Fraction"):
+        trip(x)
+    assert trip(x, weights_only=False).odd == Fraction(1, 2)
+    with serialization.safe_globals([Fraction]):
+        assert trip(x).odd == Fraction(1, 2)
+    del x.odd
+    x.self = x
+    for options in ({}, {"weights_only": False}):
+        got = trip(x, **options)
+        assert got.self is got
+
+
+def from_type(state, times=1):
+    """Tensors with attributes as PyTorch writes them; the state is written once."""
+    name = lambda text: pickle.GLOBAL + text.encode()
+    part = (
+        name("torch._tensor\n_rebuild_from_type_v2\n")
+        + pickle.MARK
+        + name("torch._utils\n_rebuild_meta_tensor_no_storage\n")
+        + name("torch\nTensor\n")
+        + pickle.MARK
+        + name("torch\nfloat32\n")
+        + pickle.EMPTY_TUPLE * 2
+        + pickle.NEWFALSE
+        + pickle.TUPLE
+    )
+    made = pickle.PROTO + b"\x02" + pickle.dumps(state, 2)[2:-1] + pickle.BINPUT + b"\xff"
+    made += pickle.POP + pickle.MARK
+    for _ in range(times):
+        made += part + pickle.BINGET + b"\xff" + pickle.TUPLE + pickle.REDUCE
+    return container(made + pickle.LIST + pickle.STOP)
+
+
+def test_attributes_in_damaged_files():
+    assert loads(from_type({"note": 2}))[0].note == 2
+    for state in ([1], {1: 2}, ({"a": 1}, {"b": 2}), "text"):
+        with pytest.raises(pickle.UnpicklingError, match="attributes of a tensor"):
+            loads(from_type(state))
+    many = {f"name {i}": i for i in range(10_000)}
+    with pytest.raises(pickle.UnpicklingError, match="copies of the same values"):
+        loads(from_type(many, 20_000))

@@ -53,6 +53,10 @@ def whole_files() -> list[bytes]:
     model(clew.rand(5, 3)).sum().backward()
     optimizer.step()
     nested: Any = defaultdict(dict)
+    noted: list[Any] = [clew.ones(2), nn.Parameter(clew.ones(2)), nn.Buffer(clew.ones(2))]
+    noted.append(clew.eye(2).to_sparse())
+    for x in noted:
+        x.note, x.more = 1, {"a": base}
     nested["a"][(1, "b")] = [1.5, None, True, 2**70, b"bytes", bytearray(b"more")]
     values: list[Any] = [
         model.state_dict(),
@@ -63,6 +67,7 @@ def whole_files() -> list[bytes]:
         [nested, Counter("hello"), OrderedDict(a=1), {1, 2}, frozenset("ab"), slice(1, None)],
         [clew.Size([1, 2]), clew.device("cpu"), clew.float32, 1 + 2j, float("nan"), "\udcff"],
         clew.rand(3, requires_grad=True),
+        noted,
     ]
     files = []
     for value in values:

@@ -216,6 +216,14 @@ void record_results(const OpDef& op, std::span<const Tensor> in, const void* att
   look_for_signals();
 }
 
+// A composite's results that no operation made: such are marked here, as record_results() does.
+[[gnu::cold]] void mark_of_inference(std::span<const Tensor> in, std::span<Tensor> outs) {
+  for (Tensor& t : outs) {
+    const auto shared = [&](const Tensor& x) { return x.defined() && x->storage == t->storage; };
+    if (!t->base && std::ranges::none_of(in, shared)) t->flags |= flag_inference;
+  }
+}
+
 // op.quick, recorded; undefined where it is another case, with nothing done.
 Tensor run_quick_and_record(const OpDef& op, std::span<const Tensor> in, const void* attrs,
                             const Glance& glance) try {
@@ -242,7 +250,11 @@ void run_and_record(const OpDef& op, std::span<const Tensor> in, const void* att
           outs[0]->storage == in[0]->storage && !outs[0]->base && !outs[0].is_same(in[0]))
         mark_view(outs[0], in[0], false);
       break;
-    case OpKind::Composite: op.run(Call{op, in, attrs}, outs); return;
+    case OpKind::Composite:
+      op.run(Call{op, in, attrs}, outs);
+      if (modes.inference) [[unlikely]]
+        mark_of_inference(in, {outs.begin(), outs.end()});
+      return;
   }
   record_results(op, in, attrs, {outs.begin(), outs.end()}, glance);
 } catch (const Error& e) {

@@ -133,22 +133,21 @@ Tensor part_of(const Tensor& base, DType dtype, const Dims& sizes, const Dims& s
   return builtins.view_as_complex(builtins.as_strided(base, halves, steps, 2 * offset));
 }
 
-void check_no_conj(const Tensor& t, std::string_view op) {
+void check_kind_written(const Tensor& t, std::string_view op) {
   if (t->flags & flag_conj)
     fail(op,
          ": the tensor is the result of conj(), mH, H or adjoint(), or a view of it, and cannot be "
          "written to: it is a copy, so that the write would not reach the tensor it was made from. "
          "Write into that one, or into resolve_conj(), a copy of your own");
+  if ((t->flags & flag_inference) && !modes.inference)
+    fail(op,
+         ": inplace update to inference tensor outside InferenceMode is not allowed; clone() it "
+         "first");
 }
 
 void check_inplace(const Tensor& t, const char* op, bool records) {
-  if (t->flags & (flag_inference | flag_conj)) [[unlikely]] {
-    check_no_conj(t, op);
-    if ((t->flags & flag_inference) && !modes.inference)
-      fail(op,
-           ": inplace update to inference tensor outside InferenceMode is not allowed; clone() it "
-           "first");
-  }
+  if (t->flags & (flag_inference | flag_conj)) [[unlikely]]
+    check_kind_written(t, op);
   if (!modes.grad) return;
   // A view made in inference mode requires grad as its base does, and is no leaf of its own.
   const bool unrecorded = t->base && t->view_kind == ViewKind::no_grad;

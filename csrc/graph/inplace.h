@@ -12,13 +12,15 @@ namespace clew {
 void check_inplace(const Tensor& t, const char* op, bool records);
 // Whether nothing forbids a write that is not recorded.
 inline bool is_freely_written(const Tensor& t) {
-  if (t->flags & (flag_inference | flag_conj)) return false;
+  if (t->flags & (flag_inference | flag_conj)) [[unlikely]] {
+    if ((t->flags & flag_conj) || !modes.inference) return false;
+  }
   return !modes.grad ||
          !(t.requires_grad() || (t->base && Tensor::borrow(t->base).requires_grad()));
 }
-// Throws when t is the result of conj(), or a view of it: PyTorch would write through to the input,
-// which here is other memory.
-void check_no_conj(const Tensor& t, std::string_view op);
+// Throws when t is an inference tensor, outside inference mode, or the result of conj(), or a view
+// of it: PyTorch would write through to the input, which here is other memory.
+void check_kind_written(const Tensor& t, std::string_view op);
 inline void bump_version(const Tensor& t) {
   if (t->flags & flag_own_version) return;
   ++t->storage->version;

@@ -6,6 +6,7 @@
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "python/convert.h"
+#include "python/out_rules.h"
 #include "tensor/layout.h"
 
 namespace clew::python {
@@ -215,7 +216,7 @@ PyObject* Arguments::finish(Tensor t) const {
     Tensor o = borrow(out);
     require(!dtype || *dtype == o.dtype(), fn, ": dtype ", dtype.value_or(o.dtype()),
             " does not match dtype of out parameter (", o.dtype(), ")");
-    check_inplace(o, fn, o.requires_grad());
+    check_out_written(o, fn);
     if (o.sizes() != t.sizes()) {
       // Among the functions that make tensors, PyTorch warns only in these.
       const std::string_view name = fn;

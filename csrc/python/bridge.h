@@ -13,6 +13,11 @@
 namespace clew::python {
 
 inline PyObject* wrap(Tensor t) { return reinterpret_cast<PyObject*>(t.release()); }
+// The same of a tensor that no operation made.
+inline PyObject* wrap_made(Tensor t) {
+  if (modes.inference) t->flags |= flag_inference;
+  return wrap(std::move(t));
+}
 inline bool is_tensor(PyObject* o) {
   return Py_TYPE(o) == tensor_type || PyObject_TypeCheck(o, tensor_type);
 }

@@ -443,8 +443,8 @@ PyObject* method_array_wrap(PyObject*, PyObject* args) {
     PyObject* scalar = nullptr;
     if (!PyArg_ParseTuple(args, "O|OO:__array_wrap__", &array, &context, &scalar))
       throw PythonError();
-    if (is_numpy_array(array)) return wrap(from_numpy(array, false));
-    return wrap(tensor_from(array, {}, Device::CPU));
+    if (is_numpy_array(array)) return wrap_made(from_numpy(array, false));
+    return wrap_made(tensor_from(array, {}, Device::CPU));
   });
 }
 PyObject* scalar_int(const Scalar& s) {
@@ -505,7 +505,7 @@ void add_convert(PyObject* module) {
                                        return guarded([&] {
                                          Tensor t = from_numpy(array);
                                          mark_made(t.get());
-                                         return wrap(std::move(t));
+                                         return wrap_made(std::move(t));
                                        });
                                      },
                                      METH_O, docs::from_numpy},

@@ -287,7 +287,7 @@ PyObject* dlpack_import(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
       t = import_capsule(owned.get());
     }
     if (a.boolean_or(2, "copy", false)) t = copied(t);
-    return wrap(std::move(t));
+    return wrap_made(std::move(t));
   });
 }
 

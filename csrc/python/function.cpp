@@ -190,32 +190,23 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
     return wrap(in[0]);
   }
   if (b.out) {
-    if (modes.grad && any_requires_grad(in))
-      fail(e.name,
-           "(): functions with out=... arguments don't support automatic differentiation, but one "
-           "of the arguments "
-           "requires grad; call it without out=, or inside no_grad()");
-    const auto check_no_grad = [&](const Tensor& t) {
-      if (t.requires_grad() && modes.grad)
-        fail(e.name,
-             "(): functions with out=... arguments don't support automatic differentiation, but "
-             "out requires grad");
-    };
-    if (is_tensor(b.out)) check_no_grad(borrow(b.out));
     Tensors outs;
     AutocastMode off(false);
+    const auto check = [&](const Tensor& out) {
+      if (modes.grad && is_inexact(out.dtype()) && any_requires_grad(in))
+        fail(e.name,
+             "(): functions with out=... arguments don't support automatic differentiation, but "
+             "one of the arguments requires grad; call it without out=, or inside no_grad()");
+      check_out_written(out, e.name);
+      check_out_memory(op, in, out);
+    };
     if (PyTuple_Check(b.out) || PyList_Check(b.out)) {
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(b.out); ++k)
-        if (PyObject* t = PySequence_Fast_GET_ITEM(b.out, k); is_tensor(t)) {
-          check_no_grad(borrow(t));
-          check_no_conj(borrow(t), e.name);
-          check_out_memory(op, in, borrow(t));
-        }
+        if (PyObject* t = PySequence_Fast_GET_ITEM(b.out, k); is_tensor(t)) check(borrow(t));
     }
     if (is_tensor(b.out)) {
       Tensor target = borrow(b.out);
-      check_no_conj(target, e.name);
-      check_out_memory(op, in, target);
+      check(target);
       if (apply_into(op, in, a, {&target, 1})) return wrap(std::move(target));
     }
     apply(op, in, a, outs);
@@ -317,8 +308,8 @@ PyObject* call_into(FunctionEntry& e, bool method, PyObject* const* args, Py_ssi
     const OpDef& op = *o->op;
     const std::span<const Tensor> in = given.of(*o);
     const bool chooses = op.out_dtype > OutDtype::converted;  // the dtype that it computes in
-    if (op.kind != OpKind::Elementwise || chooses || (out->flags & flag_conj) ||
-        (modes.grad && (any_requires_grad(in) || out.requires_grad())))
+    if (op.kind != OpKind::Elementwise || chooses || !is_freely_written(out) ||
+        (modes.grad && any_requires_grad(in)))
       return nullptr;
     check_out_memory(op, in, out);
     AutocastMode off(false);

@@ -83,7 +83,7 @@ PyObject* get_state(PyObject* self, PyObject*) {
     Tensor t = empty({Generator::state_bytes}, DType::UInt8);
     std::lock_guard<std::mutex> lock(generator_in(self).mutex);
     generator_in(self).save(t.data<uint8_t>());
-    return wrap(std::move(t));
+    return wrap_made(std::move(t));
   });
 }
 PyObject* generator_set_state(PyObject* self, PyObject* state) {

@@ -633,15 +633,20 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     }
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     Tensor made;
+    const auto fresh = [](const Dims& sizes) {
+      Tensor t = empty(sizes, default_dtype());
+      if (modes.inference) t->flags |= flag_inference;
+      return t;
+    };
     if (n == 1 && !is_int(PyTuple_GET_ITEM(args, 0))) {
       PyObject* data = PyTuple_GET_ITEM(args, 0);
       if (is_tensor(data)) {
         if (type == tensor_type) refuse_placeholder(data, "Tensor");
         made = borrow(data);
       } else if (Py_TYPE(data) == size_type) {
-        made = empty(ints_from(data), default_dtype());
+        made = fresh(ints_from(data));
       } else if (PyObject_HasAttrString(data, "untyped")) {  // a storage, which is shared
-        made = empty(Dims{0}, default_dtype());
+        made = fresh(Dims{0});
         Ref empty_one(wrap(alias(made)));
         Ref(checked(PyObject_CallMethod(empty_one.get(), "set_", "O", data)));
         made = borrow(empty_one.get());
@@ -659,7 +664,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
         if (!read_as_ints(PySequence_Fast_ITEMS(args), i + 1))
           fail_type("Tensor(): sizes must be ints; got ",
                     Py_TYPE(PyTuple_GET_ITEM(args, i))->tp_name);
-      made = empty(n ? ints_from(args) : Dims{0}, default_dtype());
+      made = fresh(n ? ints_from(args) : Dims{0});
     }
     return wrap(type == tensor_type ? alias(made) : make_subclass_instance(type, made));
   });

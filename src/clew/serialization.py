@@ -52,8 +52,9 @@ def save(
     A path that ends in `.safetensors` gets that format, which holds a dict of tensors. Any other
     file gets the container, which PyTorch reads too: tensors, parameters, numbers, strings, bytes,
     None, dtypes, devices, sizes, NumPy arrays of numbers, and lists, tuples, dicts and sets of
-    such. Tensors that share memory share it again when loaded. Other objects, such as whole
-    modules, are written by Python's pickle, and only `load(..., weights_only=False)` reads them.
+    such. Tensors that share memory share it again when loaded, and keep the attributes that the
+    program has set on them. Other objects, such as whole modules, are written by Python's pickle,
+    and only `load(..., weights_only=False)` reads them.
 
     A path gets the new content as a whole: it is written beside an existing file, reaches the disk,
     and takes that file's place, its permissions, and the target of a symbolic link. Until then, and
@@ -85,6 +86,11 @@ def save(
             f"save: pickle_protocol must be from 2 to {pickle.HIGHEST_PROTOCOL}; got "
             f"{pickle_protocol!r}"
         )
+    path = isinstance(f, (str, os.PathLike))
+    if not path and not hasattr(f, "write"):
+        raise TypeError(
+            f"save: f must be a path or a file open for binary writing; got {type(f).__name__}"
+        )
     if not _use_new_zipfile_serialization:
         _write_row(obj, f)
         return
@@ -92,7 +98,7 @@ def save(
         raise ValueError("save: the byte order is always recorded")
     from clew._files import archive, safetensors
 
-    if isinstance(f, (str, os.PathLike)):
+    if path:
         if safetensors.has_suffix(f):
             _write_safetensors(obj, f)
             return
@@ -100,10 +106,6 @@ def save(
         with replacing(f) as file:
             archive.write_encoded(*encoded, file)
         return
-    if not hasattr(f, "write"):
-        raise TypeError(
-            f"save: f must be a path or a file open for binary writing; got {type(f).__name__}"
-        )
     archive.write_encoded(*_encoded(obj), f)
 
 

@@ -249,6 +249,37 @@ def test_inference_mode():
     assert f().is_inference()
 
 
+MADE = {
+    "repeat_interleave": lambda x: clew.repeat_interleave(clew.tensor([1, 2])),
+    "one_hot": lambda x: clew.nn.functional.one_hot(clew.tensor([1, 2])),
+    "bincount": lambda x: clew.bincount(clew.tensor([1, 2])),
+    "unique": lambda x: x.unique(),
+    "hash_tensor": clew.hash_tensor,
+    "from_numpy": lambda x: clew.from_numpy(np.ones(2)),
+    "asarray": lambda x: clew.asarray(np.ones(2)),
+    "from_dlpack": lambda x: clew.from_dlpack(np.ones(2)),
+    "ufunc": lambda x: np.sqrt(x),
+    "Tensor": lambda x: clew.Tensor(2, 3),
+    "Tensor of data": lambda x: clew.Tensor([1.0, 2.0]),
+    "Tensor of sizes": lambda x: clew.Tensor(clew.Size([2])),
+    "state": lambda x: clew.get_rng_state(),
+    "given edges": lambda x: clew.histogram(x, clew.tensor([0.0, 1.0])).bin_edges,
+    "pixel_shuffle": lambda x: clew.nn.functional.pixel_shuffle(x, 1),
+    "channel_shuffle": lambda x: clew.nn.functional.channel_shuffle(x, 1),
+    "interpolate": lambda x: clew.nn.functional.interpolate(x, scale_factor=1),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_made_in_inference_mode_is_an_inference_tensor(name):
+    x = clew.ones(1, 4, 2)
+    with clew.inference_mode():
+        assert MADE[name](x).is_inference()
+        for same in (clew.atleast_1d(x), x.reshape(1, 4, 2), clew.as_tensor(x), x.contiguous()):
+            assert not same.is_inference()
+    assert not x.is_inference() and not MADE[name](x).is_inference()
+
+
 VIEWS = {
     "index": lambda x: x[0],
     "view": lambda x: x.view(6),

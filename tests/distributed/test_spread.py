@@ -22,6 +22,7 @@ def test_distributed_tensors(n):
         "checks_parts_by_hand",
         "checks_views_and_numbers",
         "checks_wholes",
+        "checks_writes",
         "checks_torch_names",
         "checks_fsdp_module",
     ],

@@ -391,6 +391,23 @@ def test_shuffles_are_inverse():
     x = t(rng.normal(size=(2, 8, 2, 3)))
     close(F.pixel_unshuffle(F.pixel_shuffle(x, 2), 2), x.numpy())
     close(F.channel_shuffle(F.channel_shuffle(x, 2), 4), x.numpy())
+    last = x.to(memory_format=clew.channels_last)
+    for given in (x, last, x[:, :, :1, :1], x[:1], x[1]):
+        for same in (
+            F.pixel_shuffle(given, 1),
+            F.pixel_unshuffle(given, 1),
+            *(
+                ()
+                if given.dim() < 4
+                else (F.channel_shuffle(given, 1), F.channel_shuffle(given, 8))
+            ),
+            F.interpolate(given, scale_factor=1),
+        ):
+            assert same.untyped_storage().data_ptr() != given.untyped_storage().data_ptr()
+            close(same, given.numpy())
+    pixel = F.pixel_shuffle(x[:1, :4, :1, :1].contiguous(), 2)  # whose elements stay in order
+    pixel.zero_()
+    assert x[0, 0, 0, 0] != 0
     up = F.pixel_shuffle(x, 2).numpy()
     assert up[0, 1, 3, 4] == x.numpy()[0, 1 * 4 + 1 * 2 + 0, 1, 2]
     for bad in (

@@ -50,5 +50,8 @@ def test_weights_of_bincount_have_a_gradient():
     assert grad.tolist() == [1, 3, 1]
     with pytest.raises(RuntimeError, match=r"bincount: input and weights must be on one device"):
         clew.bincount(at, clew.ones(3, device="meta", requires_grad=True))
+    none = clew.bincount(at[:0], X[:0], minlength=2)
+    assert none.tolist() == [0, 0] and none.dtype is clew.int64  # as in PyTorch
+    assert clew.bincount(at[:0], X[:0].detach()).dtype is clew.int64
     half = X.detach().half().requires_grad_()
     assert clew.bincount(at, half).dtype is clew.bincount(at, half.detach()).dtype

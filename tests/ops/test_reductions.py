@@ -194,6 +194,15 @@ def test_reductions_of_nothing():
     assert np.isnan(e.mean().item()) and np.isnan(e.var().item()) and np.isnan(e.median().item())
     assert e.logsumexp(1).tolist() == [-float("inf")] * 2
     assert clew.tensor([[1.0, 2.0]]).var(1, correction=5).tolist() == [float("inf")]
+    for dtype in (clew.float32, clew.float64, clew.float16, clew.complex64):
+        none = e.to(dtype)
+        for correction in (-2, -1, 0, 0.5, 1, 2):
+            for dim in (None, 1):
+                var, mean = clew.var_mean(none, dim, correction=correction)
+                std = clew.std(none, dim, correction=correction)
+                assert var.isnan().all() and mean.isnan().all() and std.isnan().all()
+    one = clew.ones(1)
+    assert one.var(correction=-1).item() == 0 and one.std(0, correction=-1).item() == 0
     assert e.sum(0).shape == (0,) and e.max(0).values.shape == (0,) and e.argmax(0).shape == (0,)
     assert clew.tensor([1.0]).var().item() != clew.tensor([1.0]).var().item()
 

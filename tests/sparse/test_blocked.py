@@ -201,3 +201,46 @@ def test_sparse_matrices_become_blocks_without_becoming_dense():
     assert clew.autograd.gradcheck(
         lambda v: clew.sparse_coo_tensor(places, v, (4, 4)).to_sparse_bsc((2, 2)).values(), values
     )
+
+
+@pytest.mark.parametrize("name", ["to_sparse_bsr", "to_sparse_bsc"])
+def test_rows_columns_and_elements(name):
+    x = getattr(dense(), name)((2, 3))
+    row = x[1]
+    assert row.layout is clew.sparse_coo and row.to_dense().tolist() == DENSE[1].tolist()
+    assert x[:, -1].to_dense().tolist() == DENSE[:, -1].tolist()
+    assert x.select(1, 3).to_dense().tolist() == DENSE[:, 3].tolist()
+    assert [r.to_dense().tolist() for r in x] == DENSE.tolist()
+    assert x.unbind(1)[1].to_dense().tolist() == DENSE[:, 1].tolist()
+    assert x[3, 5].item() == 5 and x[0, 5].item() == 0
+    x.requires_grad_()
+    x[0].to_dense().sum().backward()
+    assert x.grad.to_dense()[0, :3].tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(NotImplementedError, match=r"\.to_dense\(\)"):
+        x[1:]
+    with pytest.raises(IndexError, match="out of range"):
+        x[4]
+
+
+@pytest.mark.parametrize("name", ["to_sparse_bsr", "to_sparse_bsc"])
+def test_masks(name):
+    mask = getattr(dense(), name)((2, 3))
+    shown = np.ones((4, 6))
+    shown[:2, 3:] = 0
+    x = clew.arange(24.0).reshape(4, 6).requires_grad_()
+    made = x.sparse_mask(mask)
+    assert made.layout is mask.layout and made.dtype is clew.float32
+    np.testing.assert_array_equal(made.to_dense().detach(), shown * x.detach().numpy())
+    made.values().sum().backward()
+    np.testing.assert_array_equal(x.grad, shown)
+    other = np.triu(np.arange(24.0).reshape(4, 6))
+    made = clew.tensor(other).to_sparse().sparse_mask(mask)
+    assert made.layout is mask.layout
+    np.testing.assert_array_equal(made.to_dense(), shown * other)
+    assert mask.sparse_mask(mask).to_dense().tolist() == DENSE.tolist()
+    for wrong in (clew.ones(2, 2), clew.ones(2, 2).to_sparse()):
+        with pytest.raises(RuntimeError, match="must have one shape"):
+            wrong.sparse_mask(mask)
+    deep = clew.arange(48.0).reshape(4, 6, 2)
+    made = deep.sparse_mask(getattr(deep, name)((2, 3), 1))
+    assert made.to_dense().tolist() == deep.tolist()

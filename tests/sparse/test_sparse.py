@@ -167,6 +167,49 @@ def test_sampled_addmm_and_masks(layout):
     np.testing.assert_allclose(got.to_dense().numpy(), (2 * a + 0.5 * (x @ y)) * (a != 0))
     d = clew.tensor(x @ y)
     np.testing.assert_allclose(d.sparse_mask(s).to_dense().numpy(), (x @ y) * (a != 0))
+    b = np.triu(x @ y)
+    masked = clew.tensor(b).to_sparse().sparse_mask(s)
+    assert masked.layout is layout and masked._nnz() == s._nnz()
+    np.testing.assert_allclose(masked.to_dense().numpy(), b * (a != 0))
+
+
+@pytest.mark.parametrize(
+    "shape, dims, other",
+    [
+        ((2, 3), 2, (1, 2, 3)),
+        ((2, 3), 2, (4, 5, 2, 3)),
+        ((2, 3), 2, (4, 1, 3)),
+        ((2, 3), 2, (0, 2, 3)),
+        ((1, 3), 2, (2, 3)),
+        ((2, 1), 2, (3, 1, 4)),
+        ((3,), 1, (2, 3)),
+        ((2, 3, 1), 1, (2, 2, 3, 4)),
+        ((1, 3, 2), 2, (4, 5, 3, 1)),
+    ],
+)
+def test_products_in_coordinates_are_broadcast(shape, dims, other):
+    a, b = R.normal(size=shape), R.normal(size=other)
+    a[..., :1][a[..., :1] < 0] = 0
+    x, y = (clew.tensor(v, requires_grad=True) for v in (a, b))
+    for made in (x.to_sparse(dims) * y, y * x.to_sparse(dims)):
+        assert made.is_coalesced() and made.dense_dim() == len(shape) - dims
+        np.testing.assert_allclose(made.to_dense().detach().numpy(), a * b)
+        x.grad = y.grad = None
+        weights = R.normal(size=(a * b).shape)
+        (made.to_dense() * clew.tensor(weights)).sum().backward()
+        # Elements that are 0 are not there, so that they get no gradient.
+        there = x.to_sparse(dims)
+        there = clew.sparse_coo_tensor(
+            there.indices(), clew.ones_like(there.values()), shape
+        ).to_dense()
+        summed = weights * b
+        summed = summed.sum(tuple(range(summed.ndim - len(shape))))
+        summed = summed.sum(
+            tuple(d for d, n in enumerate(shape) if n == 1 < summed.shape[d]), keepdims=True
+        )
+        np.testing.assert_allclose(x.grad.numpy(), summed * there.numpy(), atol=1e-12)
+    twice = clew.sparse_coo_tensor([[0, 0], [0, 0]], [1.0, 2.0], (2, 3)) * clew.ones(2, 2, 3)
+    assert twice._nnz() == 2 and twice.to_dense()[:, 0, 0].tolist() == [3.0, 3.0]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)

@@ -349,7 +349,8 @@ void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double
                 bool root) {
   const LongWork work(src.numel());
   const NdView& shape = var ? *var : *mean;
-  double n = static_cast<double>(terms(shape, src)), divisor = std::max(0.0, n - correction);
+  const auto n = static_cast<double>(terms(shape, src));
+  const double divisor = n > 0 ? std::max(0.0, n - correction) : 0;  // of no terms: 0 / 0
   if (is_half(src.dtype)) {
     const Widened wide(src);
     Scratch<float> variances(shape), means(shape);

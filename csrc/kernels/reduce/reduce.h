@@ -72,8 +72,8 @@ void reduce_count_nonzero(const NdView& dst, const NdView& src);
 void reduce_norm(const NdView& dst, const NdView& src, double p);
 // log(sum(exp(x))), floating dtypes.
 void reduce_logsumexp(const NdView& dst, const NdView& src);
-// Two-pass variance: sum |x - mean|^2 / max(0, n - correction); its root when `root`. Either result
-// may be null. var has the real dtype of src, mean src's.
+// Two-pass variance: sum |x - mean|^2 / max(0, n - correction), NaN of no terms; its root when
+// `root`. Either result may be null. var has the real dtype of src, mean src's.
 void reduce_var(const NdView* var, const NdView* mean, const NdView& src, double correction,
                 bool root);
 // Extremum over one axis and its first index (first NaN when there is one). `values` may be null.

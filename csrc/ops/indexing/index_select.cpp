@@ -110,10 +110,12 @@ Tensor scaled_source(const Call& c) {
   const auto& a = c.as<IndexAddAttrs>();
   Tensor source = c.in[2];
   if (!a.alpha.equals(1)) {
-    require(!(is_integral(source.dtype()) && !a.alpha.is_integral()), c.name(),
-            ": alpha must be an integer for integer tensors");
-    source = source.dtype() == DType::Bool ? logical_and(source, number(a.alpha))
-                                           : mul(source, number(a.alpha));
+    Tensor factor = number(a.alpha);
+    if (is_integral(source.dtype())) {  // its whole part, as in PyTorch
+      require_fits(c.name(), a.alpha, source.dtype());
+      factor = to_dtype(factor, source.dtype());
+    }
+    source = source.dtype() == DType::Bool ? logical_and(source, factor) : mul(source, factor);
   }
   return source;
 }

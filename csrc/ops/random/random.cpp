@@ -39,6 +39,16 @@ constexpr OpDef overwrite_op = general({
     .takes_stored = true,
 });
 
+// The same of a draw with a probability for each element, which gets a gradient of 0.
+constexpr OpDef bernoulli_into_op = general({
+    .signature = "bernoulli(Tensor input, Tensor p) -> Tensor",
+    .doc = "Replaces all elements by draws.",
+    .shape = same_shape,
+    .cpu = [](const Call&, Tensors&) {},
+    .vjp = zero_vjp,
+    .takes_stored = true,
+});
+
 // What every draw into a tensor goes through: as apply() does for a kernel.
 template <class F> void draw_into(const Tensor& x, F&& fill) {
   if (x.is_meta() || x.numel() == 0) return;
@@ -47,9 +57,10 @@ template <class F> void draw_into(const Tensor& x, F&& fill) {
   fill(x.nd());
 }
 
-// `alike`: all elements get the same value, so elements may share memory.
+// `alike`: all elements get the same value, so elements may share memory. `p`: the probabilities,
+// where each element has its own.
 template <bool random = true, bool alike = false, class F>
-void overwrite(const Tensor& x, const char* name, F&& fill) {
+void overwrite(const Tensor& x, const char* name, F&& fill, const Tensor& p = {}) {
   if (is_batched(x) || (random && modes.vmap)) [[unlikely]] {
     uint32_t drawn = random ? random_levels(name, 0) : 0;
     if (drawn & ~levels_of(x))
@@ -64,12 +75,13 @@ void overwrite(const Tensor& x, const char* name, F&& fill) {
       return copy_(x, once);
     }
   }
-  const Tensor in[1] = {x};
+  const Tensor both[2] = {x, p};
+  const std::span<const Tensor> in(both, p.defined() ? 2 : 1);
   const InplaceWrite write(x, name, in);
   if (!alike) refuse_self_overlap(x, name);
   draw_into(x, fill);
   write.written();
-  write.record_as(overwrite_op, in, nullptr);
+  write.record_as(p.defined() ? bernoulli_into_op : overwrite_op, in, nullptr);
 }
 
 void need_floating(const Tensor& x, const char* name, bool complex_too = false) {
@@ -216,12 +228,13 @@ void bernoulli_(const Tensor& x, const Tensor& p, Generator* g) {
   const Dims strides = broadcast_strides(p.sizes(), p.strides(), x.sizes());
   // Drawn in the probabilities' dtype, then converted.
   Tensor drawn = x.dtype() == p.dtype() ? x : empty_strided(x.sizes(), dense_strides(x), p.dtype());
-  overwrite(x, "bernoulli_", [&](kernels::NdView v) {
+  const auto draw = [&](kernels::NdView v) {
     const Held held{p, drawn};
     kernels::NdView chances{p->address(), v.sizes, strides.data(), v.ndim, p.dtype()};
     kernels::random_bernoulli(drawn.nd(), chances, or_default(g));
     if (!drawn.is_same(x)) kernels::copy(v, drawn.nd());
-  });
+  };
+  overwrite(x, "bernoulli_", draw, p);
 }
 
 void random_(const Tensor& x, std::optional<int64_t> from, std::optional<int64_t> to,

@@ -70,7 +70,7 @@ template <bool Root> Tensor var_quick(const Call& c) {
   const auto& a = c.as<VarAttrs>();
   const FewLines lines(c.in[0], a.dim, a.keepdim);
   const auto count = static_cast<double>(lines.count);
-  if (!lines.out || count <= a.taken()) return {};
+  if (!lines.out || count <= std::max(0.0, a.taken())) return {};
   lines.each([&](const float* x) {
     double sum = 0, squares = 0;
     for (int64_t k = 0; k < lines.count; ++k) sum += static_cast<double>(x[k * lines.inner]);

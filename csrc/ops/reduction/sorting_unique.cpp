@@ -233,13 +233,14 @@ void find_counts(const Call& c, Tensors& outs) {
   require(smallest >= 0, c.name(), ": input must be at least 0; got ", smallest);
   require(largest < INT64_MAX, c.name(), ": input is too large; got ", largest);
   const int64_t size = std::max(c.as<BincountAttrs>().minlength, largest + 1);
-  const bool single = w.defined() && w.dtype() == DType::Float32;
-  const Tensor out = empty(Dims{size}, !w.defined() ? DType::Int64
-                                       : single     ? DType::Float32
-                                                    : DType::Float64);
+  const bool weighs = w.defined() && n > 0;  // as in PyTorch: nothing is counted, not summed
+  const bool single = weighs && w.dtype() == DType::Float32;
+  const Tensor out = empty(Dims{size}, !weighs  ? DType::Int64
+                                       : single ? DType::Float32
+                                                : DType::Float64);
   outs.push_back(out);
   const int64_t* p = values.data<const int64_t>();
-  if (!w.defined()) return kernels::count_values(out.data<int64_t>(), size, p, n);
+  if (!weighs) return kernels::count_values(out.data<int64_t>(), size, p, n);
   fill_(out, 0);
   // Another thread may write larger numbers meanwhile.
   auto add = [&]<class T>(T* to, const T* each) {
@@ -290,7 +291,7 @@ Args:
     weights: what each element counts for; gradients go to them.
     minlength: the least size of the result.
 Returns:
-    an int64 vector, or a float one with weights.
+    an int64 vector, or a float one with weights, unless the input is empty.
 
 >>> clew.bincount(clew.tensor([1, 3, 1]))
 tensor([0, 2, 0, 1])
@@ -299,7 +300,7 @@ tensor([0, 2, 0, 1])
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<BincountAttrs>();
           const Tensor &x = c.in[0], &w = c.in[1];
-          const bool records = w.defined() && modes.grad && w.requires_grad();
+          const bool records = w.defined() && modes.grad && w.requires_grad() && x.numel() > 0;
           if (records) check_counted(c);
           const Tensor counts = apply(counts_op, {x, records ? Tensor() : w}, a);
           if (!records) return outs.push_back(counts);

@@ -60,6 +60,11 @@ def _check_one(name: str, result: Tensor, out: Any, converts: bool) -> None:
             f"differentiation, but {'one of the arguments' if result.requires_grad else 'out'} "
             f"requires grad; call it without out=, or inside no_grad()"
         )
+    if out.is_inference() and not _C.is_inference_mode_enabled():
+        raise RuntimeError(
+            f"{name}: inplace update to inference tensor outside InferenceMode is not allowed; "
+            f"clone() it first"
+        )
     if result.device.type != out.device.type:
         raise RuntimeError(
             f"{name}: Expected all tensors to be on the same device; the result is on "

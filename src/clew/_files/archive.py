@@ -29,9 +29,34 @@ _ROOT = "archive"
 _READ_PIECE = 1 << 24
 
 
+class _Onward:
+    """A file that is written from its position on and never sought.
+
+    A compressing one cannot be, and one that appends would write what belongs before its end there.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, data: Any) -> int:
+        size = len(data)
+        n = self._file.write(data)
+        while n is not None and n < size:  # an unbuffered one may take a part
+            more = self._file.write(memoryview(data)[n:])
+            if more == 0:
+                raise OSError(f"save: the file took {n} of {size} bytes")
+            n = None if more is None else n + more
+        return size
+
+    def flush(self) -> None:
+        if hasattr(self._file, "flush"):
+            self._file.flush()
+
+
 def write_encoded(structure: bytes, storages: dict[str, Tensor], file: Any) -> None:
     """Writes a container of an encoded structure and its storages."""
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    onward: Any = _Onward(file)
+    with zipfile.ZipFile(onward, "w", zipfile.ZIP_STORED) as archive:
         _put(archive, "data.pkl", structure)
         _put(archive, ".format_version", b"1")
         _put(archive, ".storage_alignment", str(_ALIGNMENT).encode())
@@ -243,11 +268,11 @@ def is_archive(head: bytes) -> bool:
 
 def file_size(file: Any) -> int:
     """The length of an open file."""
-    try:
+    # The descriptor of a compressed one is that of another file.
+    if isinstance(getattr(file, "raw", file), io.FileIO):
         return os.fstat(file.fileno()).st_size
-    except (OSError, AttributeError, io.UnsupportedOperation):
-        at = file.tell()
-        file.seek(0, io.SEEK_END)
-        size = int(file.tell())
-        file.seek(at)
-        return size
+    at = file.tell()
+    file.seek(0, io.SEEK_END)
+    size = int(file.tell())
+    file.seek(at)
+    return size

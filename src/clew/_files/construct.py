@@ -125,7 +125,23 @@ def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = N
         fail("a parameter has no tensor")
     if requires_grad and not may_require_grad(data.dtype):
         fail(f"a parameter of {data.dtype} requires a gradient")
-    return Parameter(data, requires_grad)
+    made = Parameter(data, requires_grad)
+    set_attributes(made, state)
+    return made
+
+
+def set_attributes(tensor: Tensor, state: Any) -> None:
+    """Gives a tensor the attributes that the program had set on the one that was saved."""
+    from clew.nn import Buffer, Parameter
+
+    if state is None:
+        return
+    if not isinstance(state, dict) or not all(type(name) is str for name in state):
+        fail(f"the attributes of a tensor are {shown(state)}")
+    # Those of sparse tensors are their parts, too, which were checked.
+    if type(tensor) not in (Tensor, Parameter, Buffer):
+        state = {name: value for name, value in state.items() if not name.startswith("_")}
+    tensor.__dict__.update(state)
 
 
 # How files of whole objects name the kinds of tensors (see clew._tensor.pickling).
@@ -150,12 +166,18 @@ def _rebuild_own(
 def _rebuild_own_parameter(kind: Any, data: Any, requires_grad: Any, state: Any) -> Tensor:
     name = kind.name if isinstance(kind, Name) else ""
     if name == _OWN_PARAMETER:
-        return _rebuild_parameter(data, requires_grad, None)
+        return _rebuild_parameter(data, requires_grad, None, state)
     if name != _OWN_BUFFER or not isinstance(data, Tensor) or not isinstance(state, dict):
         raise UnpicklingError(f"load: parameters of type {shown(kind)} are not known")
+    return _buffer(data, requires_grad, state)
+
+
+def _buffer(data: Tensor, requires_grad: Any, state: dict[str, Any]) -> Tensor:
     from clew.nn import Buffer
 
-    made = Buffer(data, persistent=bool(state.get("persistent", True)))
+    made = Buffer(data.detach(), persistent=bool(state.get("persistent", True)))
+    rest = {name: v for name, v in state.items() if name not in ("persistent", "_is_buffer")}
+    set_attributes(made, rest)
     return _with_grad(made, requires_grad)
 
 
@@ -188,7 +210,10 @@ def _rebuild_from_type(function: Any, kind: Any, args: Any, state: Any) -> Tenso
     out = function.build(*args)
     if not isinstance(out, Tensor):
         fail("a tensor has another type")
-    return out  # attributes of the saved object are left out
+    if isinstance(state, dict) and state.get("_is_buffer") is True:  # PyTorch's buffers
+        return _buffer(out, bool(out.requires_grad), state)
+    set_attributes(out, state)
+    return out
 
 
 def _size(values: Any = ()) -> Any:

@@ -27,6 +27,7 @@ from .construct import (
     StorageOf,
     collection,
     np_set_state,
+    set_attributes,
 )
 from .limits import Budget, fail, shown
 
@@ -235,6 +236,9 @@ class Decoder:
         elif isinstance(value, (np.ndarray, np.dtype)):
             self.budget.copy(state if isinstance(state, tuple) else ())
             np_set_state(value, state)
+        elif type(value) is Tensor:
+            self.budget.copy((state,))
+            set_attributes(value, state)
         elif safe.is_allowed(type(value)):
             _set_user_state(value, state)
         elif self.unknown is None:
@@ -414,7 +418,7 @@ _STEPS: dict[int, Callable[[Decoder], None]] = {
         (pickle.PROTO, _proto),
         (pickle.FRAME, lambda d: d.take(8) and None),
         (pickle.MARK, _mark),
-        (pickle.POP, lambda d: d.stack.pop() and None),
+        (pickle.POP, lambda d: d.stack.__delitem__(-1)),
         (pickle.POP_MARK, lambda d: d.until_mark() and None),
         (pickle.NONE, _constant(lambda: None)),
         (pickle.NEWTRUE, _constant(lambda: True)),

@@ -10,6 +10,7 @@ import codecs
 import pickle
 import struct
 from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -41,6 +42,7 @@ class Encoder:
         self._memo: dict[int, tuple[int, Any]] = {}  # the object is kept, so that ids stay unique
         self._globals: dict[str, int] = {}
         self._texts: dict[str, int] = {}
+        self._within: set[int] = set()  # tensors that are being written
         self._count = 0
 
     def dump(self, value: Any) -> bytes:
@@ -314,30 +316,55 @@ class Encoder:
     def _after_count(self) -> None:
         """For a format that says more of a storage."""
 
-    def _rebuild(self, value: Tensor, requires_grad: bool) -> None:
+    def _rebuild(self, value: Tensor, requires_grad: bool, state: Any = None) -> None:
+        """A tensor of its parts, with attributes of its own if there are any."""
         size, stride = tuple(value.shape), tuple(value.stride())
         if value.device.type == "meta":
-            self._call(
-                "torch._utils",
-                "_rebuild_meta_tensor_no_storage",
-                (value.dtype, size, stride, requires_grad),
-            )
+            name = "_rebuild_meta_tensor_no_storage"
+            parts = value.dtype, size, stride, requires_grad
+            self._made(name, lambda: self._arguments(parts), state)
             return
         if value.dtype not in STORAGE_NAMES and value.dtype not in UNTYPED:
             _refuse(value, f"of dtype {value.dtype}")
         key = self._storage_keys.get(value._storage_key())
         mixed = value.dtype in UNTYPED or (key is not None and key[1] != value.dtype)
-        self.name("torch._utils", "_rebuild_tensor_v3" if mixed else "_rebuild_tensor_v2")
-        self.out += pickle.MARK
-        self._persistent(value)
-        self.save(value.storage_offset())
-        self.save(size)
-        self.save(stride)
-        self.save(requires_grad)
-        self._call("collections", "OrderedDict", ())  # hooks, which are not saved
-        if mixed:
-            self.save(value.dtype)
-        self.out += pickle.TUPLE + pickle.REDUCE
+
+        def arguments() -> None:
+            self.out += pickle.MARK
+            self._persistent(value)
+            self.save(value.storage_offset())
+            self.save(size)
+            self.save(stride)
+            self.save(requires_grad)
+            self._call("collections", "OrderedDict", ())  # hooks, which are not saved
+            if mixed:
+                self.save(value.dtype)
+            self.out += pickle.TUPLE
+
+        self._made("_rebuild_tensor_v3" if mixed else "_rebuild_tensor_v2", arguments, state)
+
+    def _made(self, name: str, arguments: Callable[[], None], state: Any) -> None:
+        """What a function makes of the arguments that are written then, with attributes."""
+        if not state:
+            self.name("torch._utils", name)
+            arguments()
+        else:
+            self.name("torch._tensor", "_rebuild_from_type_v2")
+            self.out += pickle.MARK
+            self.name("torch._utils", name)
+            self.name("torch", "Tensor")
+            arguments()
+            self.save(state)
+            self.out += pickle.TUPLE
+        self.out += pickle.REDUCE
+
+    def _attributes(self, value: Tensor) -> dict[str, Any]:
+        """What the program has set on a tensor."""
+        kind = type(value)
+        if hasattr(kind, "_saved_parts"):  # whose parts are attributes, too
+            own: dict[str, Any] = cast(Any, value)._own_attributes()
+            return own
+        return {**value.__dict__, **({"_is_buffer": True} if kind is clew.nn.Buffer else {})}
 
     def _tensor(self, value: Tensor) -> None:
         kind = type(value)
@@ -349,29 +376,38 @@ class Encoder:
             )
             self._memoize(value)
             return
+        if id(value) in self._within:
+            _refuse(value, "that is an attribute of its own")
+        self._within.add(id(value))
         if not hasattr(kind, "_saved_parts"):
             settle(value)  # else its storage would seem to be another one's
-        if kind is Tensor:
-            self._rebuild(value.detach(), bool(value.requires_grad))
+        if kind is Tensor or kind is clew.nn.Buffer:
+            self._rebuild(value.detach(), bool(value.requires_grad), self._attributes(value))
         elif kind is clew.nn.Parameter:
-            self.name("torch._utils", "_rebuild_parameter")
+            state = self._attributes(value)
+            name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
+            self.name("torch._utils", name)
             self.out += pickle.MARK
             self._rebuild(value.detach(), False)
             self.save(value.requires_grad)
             self._call("collections", "OrderedDict", ())
+            if state:
+                self.save(state)
             self.out += pickle.TUPLE + pickle.REDUCE
         elif hasattr(kind, "_saved_parts"):  # sparse and ragged tensors
             parts: Any = value
             layout, data = parts._saved_parts()
-            self.name("torch._utils", "_rebuild_sparse_tensor")
-            self.out += pickle.MARK
-            self._call("torch.serialization", "_get_layout", (f"torch.{layout}",))
-            self.save(data)
-            self.out += pickle.TUPLE + pickle.REDUCE
-        elif getattr(value, "_is_buffer", False):
-            self._rebuild(value.detach(), bool(value.requires_grad))
+
+            def arguments() -> None:
+                self.out += pickle.MARK
+                self._call("torch.serialization", "_get_layout", (f"torch.{layout}",))
+                self.save(data)
+                self.out += pickle.TUPLE
+
+            self._made("_rebuild_sparse_tensor", arguments, self._attributes(value))
         else:
             _refuse(value)
+        self._within.remove(id(value))
         self._memoize(value)
 
 

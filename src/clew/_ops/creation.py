@@ -7,6 +7,7 @@ from typing import Any
 from clew import _C
 from clew._base.arguments import need_int, need_tensors
 from clew._base.autocast import in_float32
+from clew._base.out import write_out
 from clew._base.overriding import asks_classes
 from clew._base.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from clew._C import (
@@ -250,7 +251,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     if not (isinstance(real, Tensor) and isinstance(imag, Tensor)):
         need_tensors("complex", real=real, imag=imag)
     made = _C.functions["complex"](real, imag)
-    return made if out is None else _into(out, made, "complex")
+    return write_out("complex", made, out)
 
 
 @asks_classes
@@ -273,14 +274,6 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     if not (isinstance(abs, Tensor) and isinstance(angle, Tensor)):
         need_tensors("polar", abs=abs, angle=angle)
     return complex(abs * angle.cos(), abs * angle.sin(), out=out)
-
-
-def _into(out: Tensor, made: Tensor, name: str) -> Tensor:
-    if out.dtype != made.dtype:
-        raise RuntimeError(f"{name}: out must be {made.dtype}; got {out.dtype}")
-    if out.shape != made.shape:
-        out.resize_(made.shape)
-    return out.copy_(made)
 
 
 def fill(input: Tensor, value: Tensor | float) -> Tensor:

@@ -249,7 +249,8 @@ def histogram(
             f"histogram(): argument 'bins' must be int or Tensor, not {type(bins).__name__}"
         )
     hist, edges = _histogram("histogram", input.unsqueeze(-1), bins, range, weight, density)
-    made = without_derivative("histogram", (hist, edges[0]), input, bins, weight)
+    edge = edges[0].clone() if isinstance(bins, Tensor) else edges[0]
+    made = without_derivative("histogram", (hist, edge), input, bins, weight)
     return write_out("histogram", histogram_result(*made), out)
 
 

@@ -9,6 +9,7 @@ raises.
 # mypy: disable-error-code="override"
 from __future__ import annotations
 
+import copy
 import functools
 import re
 from collections.abc import Callable
@@ -353,10 +354,19 @@ class Structured(Tensor):
         made = memo[id(self)] = self._with(values)
         if self._elements.grad is not None:
             values.grad = self._elements.grad.detach().clone()
+        made.__dict__.update(copy.deepcopy(self._own_attributes(), memo))
         return made
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def _own_attributes(self) -> dict[str, Any]:
+        """What the program has set; the names of parts begin with an underscore."""
+        return {name: v for name, v in self.__dict__.items() if not name.startswith("_")}
+
+    def _reduced(self) -> Any:
+        """What makes it again, and of which arguments, for pickles."""
         raise NotImplementedError
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return (*self._reduced(), self._own_attributes() or None)
 
 
 # What a method of Tensor comes to that is called unbound (`Tensor.float(x)`) where the classes have

@@ -9,7 +9,7 @@ from typing import Any
 import clew
 from clew import Tensor
 from clew._torch._aten import SELU
-from clew._torch._lowering_shapes import contiguous, many, reshaped, same_layout
+from clew._torch._lowering_shapes import contiguous, many, reshaped, same_layout, unseen
 
 __all__ = ["RULES"]
 
@@ -90,6 +90,10 @@ def _conv(n: int) -> Callable[..., Any]:
         groups: int = 1,
     ) -> Tensor:
         widths = many(dilation, n)
+        moves = padding == "same" and set(many(stride, n)) != {1}
+        if moves or len(weight.shape) != n + 2 or len(input.shape) not in (n + 1, n + 2):
+            wrong = input, weight, bias, stride, padding, dilation, groups
+            return unseen(getattr(clew, f"conv{n}d"), *wrong)
         if padding == "valid":
             padding = 0
         elif padding == "same":
@@ -179,6 +183,8 @@ def _layer_norm(
 def _group_norm(
     send: Send, input: Tensor, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Tensor:
+    if len(input.shape) < 2:
+        return unseen(clew.nn.functional.group_norm, input, groups, weight, bias, eps)
     n, channels = input.shape[:2]
     places = prod(input.shape[2:])
     sizes = (n, channels, places, groups, eps)
@@ -291,9 +297,14 @@ def _relu(send: Send, input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _prelu(send: Send, input: Tensor, weight: Tensor) -> Tensor:
-    if len(weight.shape) == 1 and len(input.shape) != 1:
-        ones = [1] * (len(input.shape) - 2)
-        size = [1, weight.shape[0], *ones][: len(input.shape)]
+    dims = len(input.shape)
+    channels = input.shape[1] if dims > 1 else 1
+    slopes = prod(weight.shape)
+    if len(weight.shape) > 1 or (slopes != 1 and (not dims or slopes != channels)):
+        return unseen(clew.prelu, input, weight)
+    if len(weight.shape) == 1 and dims != 1:
+        ones = [1] * (dims - 2)
+        size = [1, weight.shape[0], *ones][:dims]
         weight = send("view", "default", weight, size)
     return send("_prelu_kernel", "default", input, weight)
 

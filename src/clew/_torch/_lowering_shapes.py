@@ -64,15 +64,21 @@ def _view(send: Send, x: Tensor, *size: Any, **kwargs: Any) -> Tensor:
     return send("view", "default", x, _sizes(size))
 
 
-def _reshape(send: Send, x: Tensor, *size: Any, shape: Any = None) -> Tensor:
-    wanted = _sizes(size) if shape is None else list(shape)
-    return reshaped(send, x, wanted) if -1 not in wanted else _inferred(send, x, wanted)
-
-
-def _inferred(send: Send, x: Tensor, size: list[int]) -> Tensor:
+def unseen(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls a function without sending it: with wrong arguments, so that it raises."""
     with DisableTorchFunctionSubclass():
-        size = list(clew.empty(x.shape, device="meta").reshape(size).shape)
-    return reshaped(send, x, size)
+        return function(*args, **kwargs)
+
+
+def _shown(name: str, x: Tensor, *args: Any) -> Any:
+    """What an operation makes of a tensor of these sizes, without memory; or raises."""
+    with DisableTorchFunctionSubclass():
+        return getattr(clew.empty(x.shape, device="meta"), name)(*args)
+
+
+def _reshape(send: Send, x: Tensor, *size: Any, shape: Any = None) -> Tensor:
+    wanted = size if shape is None else (shape,)
+    return reshaped(send, x, _shown("reshape", x, *wanted).shape)
 
 
 def _axis(name: str, dim: int, n: int) -> int:
@@ -106,16 +112,15 @@ def _listed(name: str) -> Callable[..., Any]:
     def rule(send: Send, x: Tensor, *size: Any, **kwargs: Any) -> Tensor:
         for value in kwargs.values():
             size = (value,)
+        if not size:
+            _shown(name, x)  # which some refuse
         return send(name, "default", x, _sizes(size))
 
     return rule
 
 
 def _chunk(send: Send, x: Tensor, chunks: int, dim: int = 0) -> Any:
-    if not len(x.shape):
-        raise RuntimeError("chunk: input must have at least one dimension")
-    size = x.shape[_axis("chunk", dim, len(x.shape))]
-    each = -(-size // chunks)
+    each = _shown("chunk", x, chunks, dim)[0].shape[dim]
     if not each:
         return send("chunk", "default", x, chunks, dim)
     return _split(send, x, each, dim)
@@ -127,15 +132,14 @@ def _split(send: Send, x: Tensor, *args: Any, dim: int = 0, **kwargs: Any) -> An
     at = (dim,) if dim else ()
     if isinstance(sizes, int):
         return send("split", "Tensor", x, sizes, *at)
+    _shown("split", x, sizes, dim)
     return send("split_with_sizes", "default", x, list(sizes), *at)
 
 
 def _narrow(send: Send, x: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    _shown("narrow", x, dim, start, length)
     start = int(start)
-    size = x.shape[dim]
-    first = start + size if start < 0 else start
-    if not 0 <= first <= first + length <= size:
-        return send("narrow", "default", x, dim, start, length)  # which says what is wrong
+    first = start + x.shape[dim] if start < 0 else start
     return send("slice", "Tensor", x, dim, first, first + length)
 
 
@@ -156,7 +160,7 @@ def _like(name: str) -> Callable[..., Any]:
 
     def rule(send: Send, x: Tensor, other: Tensor) -> Tensor:
         if name == "reshape":
-            return reshaped(send, x, other.shape)
+            return _reshape(send, x, other.shape)
         return send(name, "default", x, list(other.shape))
 
     return rule
@@ -168,7 +172,7 @@ def _stacked(dim: int) -> Callable[..., Any]:
 
     def rule(send: Send, tensors: Sequence[Tensor]) -> Tensor:
         dims = {len(t.shape) for t in tensors}
-        if not dims or min(dims) < 2 - (dim == 1):
+        if len(dims) != 1 or min(dims) < 2 - (dim == 1):
             return send(name, "default", tensors)
         return _cat(send, tensors, 0 if dims == {1} else dim)
 
@@ -176,8 +180,7 @@ def _stacked(dim: int) -> Callable[..., Any]:
 
 
 def _unflatten(send: Send, x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    at = _axis("unflatten", dim, len(x.shape))
-    return send("view", "default", x, [*x.shape[:at], *sizes, *x.shape[at + 1 :]])
+    return send("view", "default", x, list(_shown("unflatten", x, dim, sizes).shape))
 
 
 def _ravel(send: Send, x: Tensor) -> Tensor:

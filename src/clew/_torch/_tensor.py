@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from clew import Tensor as Tensor
+from clew.nn import Buffer
 
 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
     """A tensor of a subclass, as pickles of PyTorch describe it."""
     made = func(*args)
-    if type(made) is not new_type:
+    if new_type is not Tensor and type(made) is not new_type:
         made = made.as_subclass(new_type)
-    if state:
-        made.__dict__.update(state[0] if isinstance(state, tuple) else state)
+    state = (state[0] if isinstance(state, tuple) else state) or {}
+    if new_type is Tensor and state.get("_is_buffer"):
+        made = Buffer(made.detach()).requires_grad_(made.requires_grad)
+        state = {name: v for name, v in state.items() if name != "_is_buffer"}
+    made.__dict__.update(state)
     return made
 
 

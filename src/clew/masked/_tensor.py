@@ -106,7 +106,7 @@ class MaskedTensor(Structured):
         lines = "\n".join("  " + line for line in _text(data, mask).split("\n"))
         return f"MaskedTensor(\n{lines}\n)"
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def _reduced(self) -> Any:
         return masked_tensor, (self._elements.detach(), self._mask, self.requires_grad)
 
 

@@ -156,7 +156,7 @@ class NestedRows(Structured):
         leaf = self._elements.detach().requires_grad_(self.requires_grad)
         return "strided", (leaf, self._nested_tensor_size(), "nested")
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def _reduced(self) -> Any:
         args = (self._elements.detach(), self._nested_tensor_size(), bool(self.requires_grad))
         return _rebuild, args
 

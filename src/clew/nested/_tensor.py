@@ -315,7 +315,7 @@ class NestedTensor(Structured):
             more += ", requires_grad=True"
         return "NestedTensor(" + (",\n" + " " * 13).join([*lines, more]) + ")"
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def _reduced(self) -> Any:
         rows, values = self._rows, self._elements
         args = (values.detach(), rows.offsets, rows.lengths, self._at, bool(values.requires_grad))
         return _rebuild, args

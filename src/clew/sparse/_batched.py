@@ -92,7 +92,7 @@ class Batched(_Sparse):
         parts = (self._ends, self._places)
         return self._text([*zip(names, parts), ("values", self._elements)])
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def _reduced(self) -> Any:
         values = self._elements
         args = (self._ends, self._places, values.detach(), tuple(self.shape), self._by_rows)
         return _rebuild, (*args, values.requires_grad)

@@ -94,7 +94,7 @@ class Blocked(_Sparse):
         parts = (self._pattern.crow, self._pattern.col)
         return self._text([*zip(names, parts), ("values", self._elements)])
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def _reduced(self) -> Any:
         p, values = self._pattern, self._elements
         args = (p.crow, p.col, values.detach(), tuple(self.shape), self._by_rows)
         return _rebuild, (*args, values.requires_grad)
@@ -181,12 +181,16 @@ def to_coo(x: Any, sparse_dim: Any = None) -> Any:
     """Every element of the blocks that are there, zeros among them."""
     if sparse_dim not in (None, 2):
         return NotImplemented
+    return coo(places_of(x), x._elements.flatten(0, 2), tuple(x.shape), False).coalesce()
+
+
+def places_of(x: Blocked) -> Tensor:
+    """The coordinates of the elements, block by block."""
     (a, b), (row, column) = x.block(), x.places()
     rows = row[:, None, None] * a + clew.arange(a)[:, None]
     columns = column[:, None, None] * b + clew.arange(b)
     rows, columns = clew.broadcast_tensors(rows, columns)
-    ind = clew.stack([rows.flatten(), columns.flatten()])
-    return coo(ind, x._elements.flatten(0, 2), tuple(x.shape), False).coalesce()
+    return clew.stack([rows.flatten(), columns.flatten()])
 
 
 def to_layout(

@@ -20,9 +20,11 @@ from clew.sparse._rules import (
     _as_layout_of,
     _dim_of,
     _is_number,
+    _is_place,
     add,
     cat,
     div,
+    getitem,
     index_select,
     mul,
     mul_,
@@ -215,6 +217,12 @@ def _vstack(tensors: Any) -> Any:
 def _unbind(x: Any, dim: int = 0) -> Any:
     dim = _dim_of("unbind", x, dim)
     return tuple(select(x, dim, i) for i in range(int(x.shape[dim])))
+
+
+def _element_of_blocks(x: Any, key: Any) -> Any:
+    """What has a dim less, in coordinates, as in PyTorch; ranges of blocks have no rule."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return getitem(x.to_sparse_coo(), key) if any(_is_place(k) for k in keys) else NotImplemented
 
 
 def _narrow_copy(x: Any, dim: int, start: int, length: int) -> Any:
@@ -418,7 +426,14 @@ Blocked._rules.update(
         for name in (
             *(n + "_" for n in _ZERO_STAYS if n + "_" in RULES),
             *"zero_ zeros_like ones_like empty_like full_like fill_ is_same_size clone".split(),
-            *"detach type_as dropout".split(),
+            *"detach type_as dropout sparse_mask".split(),
         )
+    }
+)
+Blocked._rules.update(
+    {
+        "__getitem__": _element_of_blocks,
+        "select": lambda x, dim, index: select(x.to_sparse_coo(), dim, index),
+        "unbind": lambda x, dim=0: _unbind(x.to_sparse_coo(), dim),
     }
 )

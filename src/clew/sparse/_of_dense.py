@@ -201,7 +201,7 @@ def sparse_mask(self: Tensor, mask: Any) -> Any:
     >>> clew.ones(2, 2).sparse_mask(clew.eye(2).to_sparse())._nnz()
     2
     """
-    if not isinstance(mask, (Coo, Compressed)):
+    if not isinstance(mask, (Coo, Compressed, Blocked)):
         raise TypeError(f"sparse_mask: mask must be a sparse tensor; got {mask.layout}")
     if tuple(mask.shape) != tuple(self.shape):
         raise RuntimeError(
@@ -215,6 +215,10 @@ def at_places(dense: Tensor, places: Any) -> Tensor:
     """The elements of a dense tensor at a sparse one's places."""
     if isinstance(places, Coo):
         return dense[tuple(places._ind.unbind(0))]
+    if isinstance(places, Blocked):
+        (a, b), at = places.block(), places.places()
+        n, m, *rest = dense.shape
+        return dense.reshape(n // a, a, m // b, b, *rest).transpose(1, 2)[at]
     p = places._pattern
     row, col = (p.rows(), p.col.long()) if places._by_rows else (p.col.long(), p.rows())
     return dense[row, col]

@@ -194,10 +194,32 @@ def mul(x: Any, y: Any) -> Any:
     if not isinstance(dense, Tensor):
         return NotImplemented
     if tuple(dense.shape) != tuple(sparse.shape):
-        if tuple(clew.broadcast_shapes(dense.shape, sparse.shape)) != tuple(sparse.shape):
-            return NotImplemented
-        dense = dense.expand(tuple(sparse.shape))
+        shape = tuple(clew.broadcast_shapes(dense.shape, sparse.shape))
+        if shape != tuple(sparse.shape):
+            if not isinstance(sparse, Coo):
+                return NotImplemented
+            sparse = _expanded(sparse, shape)
+        dense = dense.expand(shape)
     return sparse._with(sparse._elements * at_places(dense, sparse))
+
+
+def _expanded(x: Coo, shape: tuple[int, ...]) -> Coo:
+    """A tensor in coordinates, its elements once for each place that they are broadcast to."""
+    x = x.coalesce()
+    more = len(shape) - x.dim()
+    sparse = more + x.sparse_dim()
+    values = x._elements.expand(-1, *shape[sparse:])
+    ind = clew.cat([x._ind.new_zeros((more, x._nnz())), x._ind])
+    sizes = [1] * more + list(x.shape[: x.sparse_dim()])
+    grown = [d for d in range(sparse) if sizes[d] != shape[d]]
+    for d in reversed(grown):
+        n = ind.shape[1]
+        ind = ind.repeat(1, shape[d])
+        ind[d] = clew.arange(shape[d]).repeat_interleave(n)
+        values = values.repeat(shape[d], *[1] * (values.dim() - 1))
+    rising = not grown or grown[-1] < more
+    made = coo(ind, values, shape, rising)
+    return made if rising else made.coalesce()
 
 
 def div(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
@@ -462,11 +484,18 @@ def sparse_mask(x: Any, mask: Any) -> Any:
 
 
 def _masked(x: Any, mask: Any) -> Any:
-    """The elements at the places of another tensor in coordinates, zeros where there is none; of
-    compressed ones, those at places that both have.
+    """Of a tensor in coordinates the elements at the places of another, zeros where there is none;
+    of compressed ones, those at places that both have.
     """
     if isinstance(x, Compressed) and isinstance(mask, Compressed) and x.layout is mask.layout:
         return mul(x, mask._with(clew.ones_like(mask._elements, dtype=x.dtype)))
+    if isinstance(x, _blocked.Blocked) and x is mask:
+        return x._with(x._elements)
+    if isinstance(x, Coo) and isinstance(mask, Compressed):
+        return _as_layout_of(_masked(x, to_coo(mask)), mask)
+    if isinstance(x, Coo) and isinstance(mask, _blocked.Blocked):
+        places = coo(_blocked.places_of(mask), mask._elements.flatten(0, 2), mask.shape, False)
+        return mask._with(_masked(x, places)._elements.reshape_as(mask._elements))
     if not isinstance(x, Coo) or not isinstance(mask, Coo):
         return NotImplemented
     if x._ind is mask._ind and tuple(x.shape) == tuple(mask.shape):

@@ -287,7 +287,7 @@ class Coo(_Sparse):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return self._text([("indices", self._ind), ("values", self._elements)])
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def _reduced(self) -> Any:
         values = self._elements
         leaf = values.requires_grad
         args = (self._ind, values.detach(), tuple(self.shape), self._coalesced, leaf)
@@ -389,7 +389,7 @@ class Compressed(_Sparse):
         parts = (self._pattern.crow, self._pattern.col)
         return self._text([*zip(names, parts), ("values", self._elements)])
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def _reduced(self) -> Any:
         args = (
             self._pattern.crow,
             self._pattern.col,

@@ -28,6 +28,7 @@ _PARAMETERS = {
         "rms_norm": "input normalized_shape weight eps",
         "scaled_dot_product_attention": "query key value attn_mask dropout_p is_causal",
         "addmm": "input mat1 mat2",
+        "batch_norm": "input running_mean running_var weight bias training momentum eps",
         **dict.fromkeys("matmul sub div true_divide".split(), "input other"),
         **dict.fromkeys("mm bmm".split(), "input mat2"),
     }.items()

@@ -14,7 +14,7 @@ from typing import Any
 import clew
 from clew._base.overriding import DisableTorchFunctionSubclass
 from clew.autograd._backward import _tensor_backward
-from clew.distributed.tensor import _random, _shapes
+from clew.distributed.tensor import _random, _shapes, _writes
 from clew.distributed.tensor._api import DTensor, part_of, rules
 from clew.distributed.tensor._call import Call, name_of
 from clew.distributed.tensor._redistribute import alike, local_sizes, new_summand
@@ -465,11 +465,13 @@ RULES: dict[str, Callable[[Call], Any]] = {
                     "__index__ __contains__ __array__".split(), _value),
     "stride": _stride,
     **_shapes.RULES,
+    **_writes.RULES,
 }  # fmt: skip
 
 # Rules that do not ask in which order dims of the mesh cut; the others know the mesh's order.
 _ANY_CUT = {
     _pointwise, _in_place, _random.in_place, replicated, _drawn, _fresh, _value, _stride,
+    _writes.setitem, _writes.written_whole,
 }  # fmt: skip
 
 

@@ -182,25 +182,21 @@ def _joined(c: Any) -> Any:
     return c.each(rule)
 
 
-def _indexed(c: Any) -> Any:
-    """Slices, numbers, None and ...; a cut dim must be taken whole."""
-    x, index = c.args[0], c.args[1]
+def kept_dims(index: Any, ndim: int) -> dict[int, int] | None:
+    """The dims that an index takes whole, with their places in the result; None where tensors or
+    lists choose.
+    """
     items = index if isinstance(index, tuple) else (index,)
-    plain = all(
+    if not all(
         k is None or k is Ellipsis or (isinstance(k, (int, slice)) and not isinstance(k, bool))
         for k in items
-    )
-    if not plain or x is not c.operands[0]:
-        made = c.replicated()
-        c.moved = False  # what is chosen by tensors is no view
-        return made
+    ):
+        return None
     used = sum(k is not None and k is not Ellipsis for k in items)
     at = next((n for n, k in enumerate(items) if k is Ellipsis), len(items))
-    rest = [slice(None)] * (x.ndim - used)
-    full = [*items[:at], *rest, *items[at + 1 :]]
     to: dict[int, int] = {}
     dim = out = 0
-    for k in full:
+    for k in [*items[:at], *[slice(None)] * (ndim - used), *items[at + 1 :]]:
         if k is None:
             out += 1
         elif isinstance(k, slice):
@@ -209,6 +205,17 @@ def _indexed(c: Any) -> Any:
             dim, out = dim + 1, out + 1
         else:
             dim += 1
+    return to
+
+
+def _indexed(c: Any) -> Any:
+    """Slices, numbers, None and ...; a cut dim must be taken whole."""
+    x = c.args[0]
+    to = kept_dims(c.args[1], x.ndim)
+    if to is None or x is not c.operands[0]:
+        made = c.replicated()
+        c.moved = False  # what is chosen by tensors is no view
+        return made
 
     def rule(i: int) -> tuple[list[Placement], Placement]:
         p = x._placements[i]

@@ -19,6 +19,11 @@ def _channels_last(x: Any) -> bool:
     return kept is not None and bool(x.is_contiguous(memory_format=kept))
 
 
+def _own(x: Any) -> Any:
+    """Elements in other dims, in memory of the result's own also where none of them moves."""
+    return x.clone(memory_format=clew.contiguous_format)
+
+
 @asks_classes
 def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
     """Moves channels into space: (..., C r^2, H, W) becomes (..., C, H r, W r).
@@ -53,9 +58,9 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> clew.Tensor:
         )
     if not input.is_contiguous() and _channels_last(input):
         x = input.permute(0, 2, 3, 1).reshape(*lead, h, w, c // (r * r), r, r)
-        x = x.permute(0, 1, 4, 2, 5, 3).reshape(*lead, h * r, w * r, c // (r * r))
+        x = _own(x.permute(0, 1, 4, 2, 5, 3)).reshape(*lead, h * r, w * r, c // (r * r))
         return x.permute(0, 3, 1, 2)
-    x = input.reshape(*lead, c // (r * r), r, r, h, w).movedim((-2, -1), (-4, -2))
+    x = _own(input.reshape(*lead, c // (r * r), r, r, h, w).movedim((-2, -1), (-4, -2)))
     return x.reshape(*lead, c // (r * r), h * r, w * r)
 
 
@@ -90,9 +95,9 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> clew.Tensor:
         )
     if not input.is_contiguous() and _channels_last(input):
         x = input.permute(0, 2, 3, 1).reshape(*lead, h // r, r, w // r, r, c)
-        x = x.permute(0, 1, 3, 5, 2, 4).reshape(*lead, h // r, w // r, c * r * r)
+        x = _own(x.permute(0, 1, 3, 5, 2, 4)).reshape(*lead, h // r, w // r, c * r * r)
         return x.permute(0, 3, 1, 2)
-    x = input.reshape(*lead, c, h // r, r, w // r, r).movedim((-4, -2), (-2, -1))
+    x = _own(input.reshape(*lead, c, h // r, r, w // r, r).movedim((-4, -2), (-2, -1)))
     return x.reshape(*lead, c * r * r, h // r, w // r)
 
 
@@ -133,8 +138,8 @@ def channel_shuffle(input: Any, groups: int) -> clew.Tensor:
         )
     if not input.is_contiguous() and _channels_last(input):
         x = input.movedim(1, -1).reshape(n, *rest, groups, c // groups)
-        return x.transpose(-1, -2).contiguous().reshape(n, *rest, c).movedim(-1, 1)
-    x = input.reshape(n, groups, c // groups, *rest).transpose(1, 2).contiguous()
+        return _own(x.transpose(-1, -2)).reshape(n, *rest, c).movedim(-1, 1)
+    x = _own(input.reshape(n, groups, c // groups, *rest).transpose(1, 2))
     return x.reshape(input.shape)
 
 

@@ -376,7 +376,7 @@ def interpolate(
         [[[1.0, 1.0, 2.0, 2.0]]]
     """
     if mode == "nearest" and type(scale_factor) is int and input.is_contiguous():
-        plain = size is None and align_corners is None and not antialias
+        plain = size is None and align_corners is None and not antialias and scale_factor > 1
         views = _copies(input.shape, scale_factor) if plain else None
         if views is not None:
             return input.view(views[0]).expand(views[1]).contiguous().view(views[2])
