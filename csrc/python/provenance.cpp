@@ -177,11 +177,6 @@ Scope* new_scope(PyObject* module, PyObject* caller) {
   return scope;
 }
 
-Tensor tensor_argument(PyObject* o, const char* function) {
-  if (!is_tensor(o)) fail_type(function, ": expected a Tensor; got ", Py_TYPE(o)->tp_name);
-  return borrow(o);
-}
-
 PyObject* here(PyObject*, PyObject*) {
   return guarded([] { return place(origin_here()); });
 }
