@@ -133,7 +133,7 @@ template <class F> PyType_Slot slot(int id, F* what) {
 // tp_descr_get: as a class attribute an object binds like a function.
 PyObject* bound_like_function(PyObject* self, PyObject* object, PyObject* type);
 // The tensor that o must be.
-inline Tensor tensor_argument(PyObject* o, const char* function) {
+inline Tensor need_tensor(PyObject* o, const char* function) {
   if (!is_tensor(o)) fail_type(function, ": expected a Tensor; got ", Py_TYPE(o)->tp_name);
   return borrow(o);
 }

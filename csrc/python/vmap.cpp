@@ -79,7 +79,7 @@ PyObject* add(PyObject*, PyObject* args) {
     PyObject* o;
     int dim, level;
     if (!PyArg_ParseTuple(args, "Oii:_add_level", &o, &dim, &level)) return nullptr;
-    Tensor t = tensor_argument(o, "_add_level");
+    Tensor t = need_tensor(o, "_add_level");
     int at = wrap_dim(dim, t.ndim(), "vmap");
     require(t.ndim() > 0, "vmap: a 0-d tensor has no dim to map over");
     return wrap(add_level(t, at, open_level(level)));
@@ -90,12 +90,12 @@ PyObject* remove(PyObject*, PyObject* args) {
     PyObject* o;
     int level;
     if (!PyArg_ParseTuple(args, "Oi:_remove_level", &o, &level)) return nullptr;
-    return wrap(remove_level(tensor_argument(o, "_remove_level"), open_level(level)));
+    return wrap(remove_level(need_tensor(o, "_remove_level"), open_level(level)));
   });
 }
 // The open levels of a tensor, one bit each.
 PyObject* levels(PyObject*, PyObject* o) {
-  return guarded([&] { return PyLong_FromUnsignedLong(levels_of(tensor_argument(o, "_levels"))); });
+  return guarded([&] { return PyLong_FromUnsignedLong(levels_of(need_tensor(o, "_levels"))); });
 }
 // (tensor, levels): the physical tensor with a full dim in front for every one of the levels.
 PyObject* show(PyObject*, PyObject* args) {
@@ -103,7 +103,7 @@ PyObject* show(PyObject*, PyObject* args) {
     PyObject* o;
     unsigned int bits;
     if (!PyArg_ParseTuple(args, "OI:_show_levels", &o, &bits)) return nullptr;
-    Tensor t = tensor_argument(o, "_show_levels");
+    Tensor t = need_tensor(o, "_show_levels");
     check_alive(t);
     uint32_t own = levels_of(t);
     uint32_t wanted = bits;
@@ -132,7 +132,7 @@ PyObject* hide(PyObject*, PyObject* args) {
     PyObject* o;
     unsigned int bits;
     if (!PyArg_ParseTuple(args, "OI:_hide_levels", &o, &bits)) return nullptr;
-    Tensor t = tensor_argument(o, "_hide_levels");
+    Tensor t = need_tensor(o, "_hide_levels");
     for (uint32_t rest = bits; rest; rest &= rest - 1)
       t = add_level(t, 0, open_level(std::countr_zero(rest)));
     return wrap(std::move(t));
@@ -151,8 +151,7 @@ PyObject* reaches_others(PyObject*, PyObject* args) {
     std::vector<NodeRef> held;
     std::vector<Node*> stack;
     auto edge = [&](PyObject* tuple, Py_ssize_t i) {
-      held.push_back(
-          gradient_edge(tensor_argument(PyTuple_GET_ITEM(tuple, i), "_reaches_others")).fn);
+      held.push_back(gradient_edge(need_tensor(PyTuple_GET_ITEM(tuple, i), "_reaches_others")).fn);
       return held.back().get();
     };
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(stops); ++i)
