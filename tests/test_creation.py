@@ -6,21 +6,8 @@ import numpy as np
 import pytest
 
 import clew
+from computed_dtypes import DTYPES
 
-DTYPES = [
-    clew.bool,
-    clew.uint8,
-    clew.int8,
-    clew.int16,
-    clew.int32,
-    clew.int64,
-    clew.float16,
-    clew.bfloat16,
-    clew.float32,
-    clew.float64,
-    clew.complex64,
-    clew.complex128,
-]
 BY_SIZE = [clew.zeros, clew.ones, clew.empty, clew.rand, clew.randn]
 LIKE = [clew.zeros_like, clew.ones_like, clew.empty_like, clew.rand_like, clew.randn_like]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import clew
+from computed_dtypes import DTYPES
 
 RNG = np.random.default_rng(7)
 
@@ -313,20 +314,7 @@ def test_assignment_of_overlapping_parts():
 
 
 def test_every_dtype_is_read_and_written():
-    for dtype in (
-        clew.bool,
-        clew.uint8,
-        clew.int8,
-        clew.int16,
-        clew.int32,
-        clew.int64,
-        clew.float16,
-        clew.bfloat16,
-        clew.float32,
-        clew.float64,
-        clew.complex64,
-        clew.complex128,
-    ):
+    for dtype in DTYPES:
         x = clew.tensor([0, 1, 0, 1]).to(dtype)
         assert x[clew.tensor([1, 2])].tolist() == [1, 0]
         assert x[1:3].dtype is dtype

@@ -16,6 +16,7 @@ import pytest
 import clew
 from clew import nn, serialization
 from clew.serialization import MAP_LOCATION, load
+from crafted_files import loads
 
 MAGIC = 0x1950A86A20F9469CFC6C
 MACHINE = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"int": 4}}
@@ -100,10 +101,6 @@ def tar(storages, tensors, structure, views=()):
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
     return out.getvalue()
-
-
-def loads(data, **options):
-    return load(io.BytesIO(data), **options)
 
 
 def good_row():

@@ -18,22 +18,8 @@ import pytest
 import clew
 from clew import nn, serialization
 from clew.serialization import load, save
+from computed_dtypes import DTYPES
 from crafted_files import container, loads, pickle_of, storages_of
-
-DTYPES = [
-    clew.bool,
-    clew.uint8,
-    clew.int8,
-    clew.int16,
-    clew.int32,
-    clew.int64,
-    clew.float16,
-    clew.bfloat16,
-    clew.float32,
-    clew.float64,
-    clew.complex64,
-    clew.complex128,
-]
 
 
 def trip(value, **options):

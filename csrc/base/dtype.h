@@ -146,6 +146,7 @@ constexpr bool is_complex(DType d) { return d >= DType::Complex64 && !is_float8(
 constexpr bool is_floating(DType d) {
   return (d >= DType::Float16 && d <= DType::Float64) || is_float8(d);
 }
+constexpr bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
 constexpr bool is_inexact(DType d) { return d >= DType::Float16; }
 constexpr bool is_integral(DType d) { return d <= DType::Int64; }  // bool included
 // The type that elements which are only stored are widened to.
@@ -199,8 +200,6 @@ using AllTypes = TypeList<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, i
                           int64_t, f16, bf16, float, double, c64, c128>;
 using RealTypes = TypeList<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t,
                            int64_t, f16, bf16, float, double>;
-using NumericTypes = TypeList<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t,
-                              int64_t, f16, bf16, float, double, c64, c128>;
 using RealNumericTypes = TypeList<uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t,
                                   int64_t, f16, bf16, float, double>;
 using IntegralTypes =

@@ -9,12 +9,13 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/mersenne.h"
 
 namespace clew {
 
 struct Generator {
-  static constexpr int words = 624;
-  static constexpr int middle = 397;
+  static constexpr int words = mersenne::words;
+  static constexpr int middle = mersenne::middle;
   static constexpr uint64_t default_seed = 67280421310721ull;
   // PyTorch's layout, so that checkpoints can be exchanged: seed, words left, a flag, next word,
   // the words in 64 bits each, pending normal and its flag, and a pending float that is never used.
@@ -44,7 +45,7 @@ struct Generator {
 
   uint32_t next32() {
     if (position == words) advance();
-    return temper(state[position++]);
+    return mersenne::temper(state[position++]);
   }
   // Two words, the first one on top.
   uint64_t next64() {
@@ -99,17 +100,8 @@ struct Generator {
   }
 
  private:
-  static uint32_t temper(uint32_t y) {
-    y ^= y >> 11;
-    y ^= (y << 7) & 0x9d2c5680u;
-    y ^= (y << 15) & 0xefc60000u;
-    return y ^ (y >> 18);
-  }
-  static uint32_t twist(uint32_t a, uint32_t b) {
-    uint32_t y = (a & 0x80000000u) | (b & 0x7fffffffu);
-    return (y >> 1) ^ ((0u - (b & 1u)) & 0x9908b0dfu);
-  }
   void advance() {
+    using mersenne::twist;
     for (int i = 0; i < words - middle; ++i)
       state[i] = state[i + middle] ^ twist(state[i], state[i + 1]);
     for (int i = words - middle; i < words - 1; ++i) {

@@ -3,9 +3,9 @@
 // Invariant: a signal handler that runs in the midst of work finds the thread as if it did none.
 #include "base/long_work.h"
 
-#include <chrono>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
 
@@ -18,9 +18,6 @@ std::atomic<int> at_long_work{0};
 
 namespace {
 constexpr int64_t look_every = 50'000'000;  // nanoseconds
-int64_t now() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 }  // namespace
 
 void LongWork::begin() {
@@ -48,7 +45,7 @@ bool Stop::look(void*& left) {
     return true;
   }
   if (!interruptible) return false;
-  const int64_t at = now();
+  const int64_t at = nanoseconds_now();
   if (next_look_ == 0) next_look_ = at + look_every;
   if (at < next_look_) return false;
   // A handler may use tensors: it gets scratch of its own, since ours is in use.
@@ -60,7 +57,7 @@ bool Stop::look(void*& left) {
   }
   stretch = before;
   left = interpreter.leave();
-  next_look_ = now() + look_every;
+  next_look_ = nanoseconds_now() + look_every;
   return requested();
 }
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/futex.h"
 #ifdef __SSE__
 #include <xmmintrin.h>
@@ -18,9 +19,7 @@
 
 namespace clew::pool {
 
-Nanoseconds now() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+Nanoseconds now() { return nanoseconds_now(); }
 
 namespace {
 

@@ -3,6 +3,7 @@
 // Invariant: a value that decides an address or a count is read through here, checked, and used
 // from the copy: the compiler may not read it a second time.
 #pragma once
+#include <cstdint>
 
 namespace clew {
 
@@ -11,6 +12,10 @@ namespace clew {
 template <class T> [[gnu::always_inline]] inline T read_once(const T& v) {
   static_assert(sizeof(T) <= sizeof(void*));
   return *const_cast<const volatile T*>(&v);
+}
+// The check of one that counts from 0.
+[[gnu::always_inline]] inline bool within(int64_t index, int64_t size) {
+  return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
 }
 
 }  // namespace clew

@@ -26,12 +26,6 @@ constexpr int max_operands = 5;
            : "; convert the input first, e.g. with .float()");
 }
 
-Tensor cast_copy(const Tensor& t, DType d) {
-  Tensor out = empty(t.sizes(), d);
-  copy_into(out, t);
-  return out;
-}
-
 // Operands of dtypes that are only stored: widened, and the result is rounded once.
 void run_widened(const OpDef& op, std::span<const Tensor> given, const void* attrs, DType compute,
                  const Tensor& result) {
@@ -39,7 +33,7 @@ void run_widened(const OpDef& op, std::span<const Tensor> given, const void* att
   if (!(*op.loops)[wide]) fail_dtype(op, compute);
   std::array<Tensor, max_operands> in;
   for (size_t i = 0; i < given.size(); ++i)
-    in[i] = given[i].is_wrapped_number() ? given[i] : cast_copy(given[i], wide);
+    in[i] = given[i].is_wrapped_number() ? given[i] : dense_copy(given[i], wide);
   const std::span<const Tensor> operands{in.data(), given.size()};
   if (op.result == Result::boolean)
     return run_elementwise_into(op, operands, attrs, wide, result, DType::Bool);
@@ -244,7 +238,7 @@ void run_elementwise_into(const OpDef& op, std::span<const Tensor> given, const 
     const Tensor* use = &t;
     if (t.dtype() != compute) {
       if (!converted) converted.emplace();
-      use = &((*converted)[static_cast<size_t>(i)] = cast_copy(t, compute));
+      use = &((*converted)[static_cast<size_t>(i)] = dense_copy(t, compute));
     }
     data[i] = (*use)->address();
     flat = flat && use->is_contiguous() && use->sizes() == out.sizes();

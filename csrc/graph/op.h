@@ -441,6 +441,17 @@ consteval OpDef composite(OpDef op) {
   return made(op, OpKind::Composite);
 }
 
+// The same operation under another name, or for other callers.
+consteval OpDef also(OpDef op, const char* signature, const char* doc) {
+  op.doc = doc;
+  op.sign(signature);
+  return op;
+}
+consteval OpDef also(OpDef op, const char* signature, const char* doc, Offer offer) {
+  op.offer = offer;
+  return also(op, signature, doc);
+}
+
 // Runs one op: shape rule, allocation, kernel (none on meta), record when grad mode is on and an
 // input requires grad. `attrs` points at the op's attribute struct (null when it has none).
 void apply(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs);

@@ -12,10 +12,7 @@ namespace clew {
 // A float32 copy of a float16 tensor: copying converts in vectors, while loops over float16 would
 // call a library function for each element.
 inline Tensor widened(const Tensor& x) {
-  if (x.dtype() != DType::Float16) return x;
-  Tensor wide = empty(x.sizes(), DType::Float32);
-  copy_into(wide, x);
-  return wide;
+  return x.dtype() == DType::Float16 ? dense_copy(x, DType::Float32) : x;
 }
 // Calls run(to) with out itself or, for float16, with a float32 tensor that is copied to out after.
 template <class F> void through_floats(const Tensor& out, F&& run) {
@@ -27,13 +24,9 @@ template <class F> void through_floats(const Tensor& out, F&& run) {
 
 // For kernels that only test elements for zero: converts tensors of stored dtypes to bool.
 inline Tensor for_zeros(const Tensor& x) {
-  if (!is_stored(x.dtype())) return x;
-  Tensor truths = empty(x.sizes(), DType::Bool);
-  copy_into(truths, x);
-  return truths;
+  return is_stored(x.dtype()) ? dense_copy(x, DType::Bool) : x;
 }
 
-inline bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
 inline const LocalScratch half_rooms[2];
 // Calls f(to, from, first, count) for pieces of the rows of x, which is contiguous and 16-bit.
 // `from` has `count` rows from row `first` of x on, as float32; f writes as many rows to `to`,

@@ -45,7 +45,7 @@ struct GatherRows final : Node {
 
   // into is dense and in the part's shape.
   void run_into_input(std::span<const Tensor> grads, const Tensor& into, uint32_t input) override {
-    const Tensor g = grads[0].is_contiguous() ? grads[0] : dense_copy(grads[0]);
+    const Tensor g = dense(grads[0]);
     dispatch(into.dtype(), InexactTypes{}, [&]<class T>() {
       T* to = into.data<T>();
       const T* from = g.data<T>();
@@ -76,12 +76,6 @@ struct GatherRows final : Node {
         out[k] = builtins.add_rows(sizes, int64_tensor(to), own);
       }
     }
-  }
-
-  static Tensor dense_copy(const Tensor& t) {
-    Tensor dense = empty(t.sizes(), t.dtype());
-    copy_into(dense, t);
-    return dense;
   }
 };
 

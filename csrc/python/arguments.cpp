@@ -21,7 +21,7 @@ static bool ends_with(PyObject* o, std::string_view tail) {
 }
 
 bool Arguments::take_option(PyObject* key, PyObject* v, unsigned options) {
-  auto is = [&](const char* name) { return PyUnicode_CompareWithASCIIString(key, name) == 0; };
+  auto is = [&](const char* name) { return is_named(key, name); };
   auto truth = [&] {
     if (!PyBool_Check(v))
       fail_type(fn, "(): argument '", printable(key), "' must be bool, not ", Py_TYPE(v)->tp_name);
@@ -109,7 +109,7 @@ Arguments::Arguments(const char* function, std::span<const char* const> names, i
     if (take_option(key, v, options)) continue;
     int at = -1;
     for (int i = 0; i < count && at < 0; ++i) {
-      if (PyUnicode_CompareWithASCIIString(key, names[static_cast<size_t>(i)]) == 0) at = i;
+      if (is_named(key, names[static_cast<size_t>(i)])) at = i;
     }
     if (at < 0) {
       std::string known;

@@ -139,10 +139,6 @@ void asking_dealloc(PyObject* self) {
   type->tp_free(self);
   Py_DECREF(type);
 }
-// As a class attribute it binds like a function.
-PyObject* asking_get(PyObject* self, PyObject* object, PyObject*) {
-  return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
-}
 PyObject* asking_getattro(PyObject* self, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
@@ -176,18 +172,13 @@ PyMethodDef methods[] = {{"__reduce__", asking_reduce, METH_NOARGS, nullptr}, {}
 }  // namespace
 
 void add_asking(PyObject* module) {
-  PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(asking_new)},
-                         {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-                         {Py_tp_traverse, reinterpret_cast<void*>(asking_traverse)},
-                         {Py_tp_clear, reinterpret_cast<void*>(asking_clear)},
-                         {Py_tp_dealloc, reinterpret_cast<void*>(asking_dealloc)},
-                         {Py_tp_descr_get, reinterpret_cast<void*>(asking_get)},
-                         {Py_tp_getattro, reinterpret_cast<void*>(asking_getattro)},
-                         {Py_tp_repr, reinterpret_cast<void*>(asking_repr)},
-                         {Py_tp_members, members},
-                         {Py_tp_getset, attributes},
-                         {Py_tp_methods, methods},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      slot(Py_tp_new, asking_new),           slot(Py_tp_call, PyVectorcall_Call),
+      slot(Py_tp_traverse, asking_traverse), slot(Py_tp_clear, asking_clear),
+      slot(Py_tp_dealloc, asking_dealloc),   slot(Py_tp_descr_get, bound_like_function),
+      slot(Py_tp_getattro, asking_getattro), slot(Py_tp_repr, asking_repr),
+      slot(Py_tp_members, members),          slot(Py_tp_getset, attributes),
+      slot(Py_tp_methods, methods),          {0, nullptr}};
   PyType_Spec spec = {"clew._C.Asking", sizeof(Asking), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
                           Py_TPFLAGS_METHOD_DESCRIPTOR,

@@ -37,17 +37,19 @@ void store_ints(char* field, ParamKind kind, std::span<PyObject* const> ints) {
   for (PyObject* n : ints) d.push_back(int_from(n));
 }
 
+// What read(v) gives; nothing for None.
+template <class T, class F> static void store_optional(char* field, PyObject* v, F&& read) {
+  auto& f = *reinterpret_cast<std::optional<T>*>(field);
+  if (v == Py_None)
+    f.reset();
+  else
+    f = read(v);
+}
+
 void store(char* field, ParamKind kind, int repeat, PyObject* v) {
   switch (kind) {
     case ParamKind::Int: *reinterpret_cast<int64_t*>(field) = int_from(v); break;
-    case ParamKind::OptInt: {
-      auto& f = *reinterpret_cast<std::optional<int64_t>*>(field);
-      if (v == Py_None)
-        f.reset();
-      else
-        f = int_from(v);
-      break;
-    }
+    case ParamKind::OptInt: store_optional<int64_t>(field, v, int_from); break;
     case ParamKind::Ints: store_ints(*reinterpret_cast<Dims*>(field), repeat, v); break;
     case ParamKind::OptInts: {
       auto& f = *reinterpret_cast<std::optional<Dims>*>(field);
@@ -58,23 +60,11 @@ void store(char* field, ParamKind kind, int repeat, PyObject* v) {
       break;
     }
     case ParamKind::Bool: *reinterpret_cast<bool*>(field) = truth_of(v); break;
-    case ParamKind::OptBool: {
-      auto& f = *reinterpret_cast<std::optional<bool>*>(field);
-      if (v == Py_None)
-        f.reset();
-      else
-        f = v == Py_True;
+    case ParamKind::OptBool:
+      store_optional<bool>(field, v, [](PyObject* o) { return o == Py_True; });
       break;
-    }
     case ParamKind::Float: *reinterpret_cast<double*>(field) = float_from(v); break;
-    case ParamKind::OptFloat: {
-      auto& f = *reinterpret_cast<std::optional<double>*>(field);
-      if (v == Py_None)
-        f.reset();
-      else
-        f = float_from(v);
-      break;
-    }
+    case ParamKind::OptFloat: store_optional<double>(field, v, float_from); break;
     case ParamKind::Number:
     case ParamKind::OptNumber: {
       Scalar s;
@@ -97,14 +87,7 @@ void store(char* field, ParamKind kind, int repeat, PyObject* v) {
       *reinterpret_cast<Str*>(field) = Str(std::string_view(text, static_cast<size_t>(len)));
       break;
     }
-    case ParamKind::DType: {
-      auto& f = *reinterpret_cast<std::optional<DType>*>(field);
-      if (v == Py_None)
-        f.reset();
-      else
-        f = dtype_from(v);
-      break;
-    }
+    case ParamKind::DType: store_optional<DType>(field, v, dtype_from); break;
     case ParamKind::Generator:
       *reinterpret_cast<Generator**>(field) = generator_from_python(v);
       break;

@@ -128,6 +128,25 @@ inline Ref text(std::string_view s) {
   return Ref(checked(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace")));
 }
 
+// One of a type's slots: a function, or a table.
+template <class F> PyType_Slot slot(int id, F* what) {
+  if constexpr (std::is_function_v<F>)
+    return {id, reinterpret_cast<void*>(what)};
+  else
+    return {id, const_cast<std::remove_const_t<F>*>(what)};
+}
+// tp_descr_get: as a class attribute an object binds like a function.
+PyObject* bound_like_function(PyObject* self, PyObject* object, PyObject* type);
+// The tensor that o must be.
+inline Tensor need_tensor(PyObject* o, const char* function) {
+  if (!is_tensor(o)) fail_type(function, ": expected a Tensor; got ", Py_TYPE(o)->tp_name);
+  return borrow(o);
+}
+// Whether the name of a keyword argument is this one.
+inline bool is_named(PyObject* key, const char* name) {
+  return PyUnicode_CompareWithASCIIString(key, name) == 0;
+}
+
 // Parts of the module, each adding itself to it.
 void add_types(PyObject* module);
 void add_tensor_type(PyObject* module);

@@ -383,7 +383,7 @@ PyObject* method_numpy(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
     if (nargs || keywords > 1) fail_type("numpy() takes only the keyword argument 'force'");
     if (keywords) {
       PyObject* key = PyTuple_GET_ITEM(names, 0);
-      if (PyUnicode_CompareWithASCIIString(key, "force") != 0) {
+      if (!is_named(key, "force")) {
         fail_type("numpy() got an unexpected keyword argument '", printable(key), "'");
       }
       force = truth_of(args[0]);
@@ -411,9 +411,9 @@ PyObject* method_array(PyObject* self, PyObject* const* args, Py_ssize_t nargs, 
     PyObject* copy = nargs > 1 ? args[1] : Py_None;
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); ++k) {
       PyObject* key = PyTuple_GET_ITEM(names, k);
-      if (PyUnicode_CompareWithASCIIString(key, "dtype") == 0)
+      if (is_named(key, "dtype"))
         dtype = args[nargs + k];
-      else if (PyUnicode_CompareWithASCIIString(key, "copy") == 0)
+      else if (is_named(key, "copy"))
         copy = args[nargs + k];
       else
         fail_type("__array__() got an unexpected keyword argument '", printable(key), "'");
@@ -494,9 +494,8 @@ PyObject* tensor_index(PyObject* self) {
 }
 
 void add_convert(PyObject* module) {
-  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(buffer_get)},
-                                {Py_tp_dealloc, reinterpret_cast<void*>(buffer_dealloc)},
-                                {0, nullptr}};
+  static PyType_Slot slots[] = {
+      slot(Py_bf_getbuffer, buffer_get), slot(Py_tp_dealloc, buffer_dealloc), {0, nullptr}};
   static PyType_Spec spec = {"clew._C.Buffer", sizeof(BufferObj), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   buffer_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));

@@ -65,7 +65,7 @@ PyObject* arange(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     // One positional argument is the end, unless end is named beside it.
     bool single = nargs <= 1;
     for (Py_ssize_t k = 0; nargs == 1 && names && k < PyTuple_GET_SIZE(names); ++k) {
-      if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), "end") == 0) single = false;
+      if (is_named(PyTuple_GET_ITEM(names, k), "end")) single = false;
     }
     Arguments a("arange", single ? std::span<const char* const>(one) : more, -1, range_options,
                 args, nargs, names);

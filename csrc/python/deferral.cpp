@@ -119,10 +119,6 @@ void deferring_dealloc(PyObject* self) {
   type->tp_free(self);
   Py_DECREF(type);
 }
-// As a class attribute it binds like a function.
-PyObject* deferring_get(PyObject* self, PyObject* object, PyObject*) {
-  return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
-}
 PyObject* deferring_repr(PyObject* self) {
   return PyUnicode_FromFormat("<compiled %R>", reinterpret_cast<Deferring*>(self)->function);
 }
@@ -219,17 +215,17 @@ PyMethodDef deferral_functions[] = {{"_is_emptied", is_emptied, METH_O, nullptr}
 
 void add_deferral(PyObject* module) {
   program::init_deferral();
-  PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(deferring_new)},
-                         {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-                         {Py_tp_traverse, reinterpret_cast<void*>(deferring_traverse)},
-                         {Py_tp_clear, reinterpret_cast<void*>(deferring_clear)},
-                         {Py_tp_dealloc, reinterpret_cast<void*>(deferring_dealloc)},
-                         {Py_tp_descr_get, reinterpret_cast<void*>(deferring_get)},
-                         {Py_tp_repr, reinterpret_cast<void*>(deferring_repr)},
-                         {Py_tp_members, deferring_members},
-                         {Py_tp_getset, deferring_attributes},
-                         {Py_tp_methods, deferring_methods},
-                         {Py_tp_doc, const_cast<char*>("A function whose operations may wait.")},
+  PyType_Slot slots[] = {slot(Py_tp_new, deferring_new),
+                         slot(Py_tp_call, PyVectorcall_Call),
+                         slot(Py_tp_traverse, deferring_traverse),
+                         slot(Py_tp_clear, deferring_clear),
+                         slot(Py_tp_dealloc, deferring_dealloc),
+                         slot(Py_tp_descr_get, bound_like_function),
+                         slot(Py_tp_repr, deferring_repr),
+                         slot(Py_tp_members, deferring_members),
+                         slot(Py_tp_getset, deferring_attributes),
+                         slot(Py_tp_methods, deferring_methods),
+                         slot(Py_tp_doc, "A function whose operations may wait."),
                          {0, nullptr}};
   PyType_Spec spec = {"clew._C.Deferring", sizeof(Deferring), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};

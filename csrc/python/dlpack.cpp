@@ -206,12 +206,6 @@ void require_cpu(const char* fn, PyObject* device) {
   if (!ok) fail(ErrorKind::Buffer, fn, ": the device must be the CPU, (1, 0)");
 }
 
-Tensor copied(const Tensor& t) {
-  Tensor fresh = empty(t.sizes(), t.dtype());
-  copy_into(fresh, t);
-  return fresh;
-}
-
 }  // namespace
 
 PyObject* dlpack_export(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
@@ -234,7 +228,7 @@ PyObject* dlpack_export(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     }
     require_cpu("__dlpack__", a.value[2]);
     bool copy = a.boolean_or(3, "copy", false);
-    t = copy ? copied(t) : detach(t);
+    t = copy ? dense_copy(t) : detach(t);
     if (wants_versioned(a.value[1])) {
       auto* e = make_export<DLVersioned>(t);
       e->managed.version = {1, 0};
@@ -286,7 +280,7 @@ PyObject* dlpack_import(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyOb
       Ref owned(checked(capsule));
       t = import_capsule(owned.get());
     }
-    if (a.boolean_or(2, "copy", false)) t = copied(t);
+    if (a.boolean_or(2, "copy", false)) t = dense_copy(t);
     return wrap_made(std::move(t));
   });
 }

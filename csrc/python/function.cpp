@@ -227,9 +227,7 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
   bool out = false, keep = false;
   Dims dims;
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); ++k) {
-    auto is = [&](const char* key) {
-      return PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), key) == 0;
-    };
+    auto is = [&](const char* key) { return is_named(PyTuple_GET_ITEM(kwnames, k), key); };
     PyObject* v = args[nargs + k];
     if (is("out") && v == Py_None)
       out = true;
@@ -400,7 +398,7 @@ PyObject* function_module(PyObject* self) {
 }
 // Handled here, not by a getset entry: the type's own __module__ would then be that entry.
 PyObject* function_getattr(PyObject* self, PyObject* key) {
-  if (PyUnicode_CompareWithASCIIString(key, "__module__") == 0) return function_module(self);
+  if (is_named(key, "__module__")) return function_module(self);
   return PyObject_GenericGetAttr(self, key);
 }
 PyObject* function_doc(PyObject* self, void*) {
@@ -432,14 +430,6 @@ PyObject* function_reduce(PyObject* self, PyObject*) {
   if (!find) return nullptr;
   return Py_BuildValue("O(s)", find.get(), (f->entry->name + (f->inplace ? "_" : "")).c_str());
 }
-PyObject* method_get(PyObject* self, PyObject* instance, PyObject*) {
-  if (!instance || instance == Py_None) {
-    Py_INCREF(self);
-    return self;
-  }
-  return PyMethod_New(self, instance);
-}
-
 PyGetSetDef function_getset[] = {{"__name__", function_name, nullptr, nullptr, nullptr},
                                  {"__qualname__", function_name, nullptr, nullptr, nullptr},
                                  {"__doc__", function_doc, nullptr, nullptr, nullptr},
@@ -464,13 +454,13 @@ PyObject* make_function(PyTypeObject* type, FunctionEntry* e, bool inplace) {
 }
 
 PyTypeObject* make_function_type(const char* name, bool method) {
-  std::vector<PyType_Slot> slots = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-                                    {Py_tp_repr, reinterpret_cast<void*>(function_repr)},
-                                    {Py_tp_getattro, reinterpret_cast<void*>(function_getattr)},
-                                    {Py_tp_getset, function_getset},
-                                    {Py_tp_methods, function_methods},
+  std::vector<PyType_Slot> slots = {slot(Py_tp_call, PyVectorcall_Call),
+                                    slot(Py_tp_repr, function_repr),
+                                    slot(Py_tp_getattro, function_getattr),
+                                    slot(Py_tp_getset, function_getset),
+                                    slot(Py_tp_methods, function_methods),
                                     {Py_tp_members, method ? method_members : function_members}};
-  if (method) slots.push_back({Py_tp_descr_get, reinterpret_cast<void*>(method_get)});
+  if (method) slots.push_back(slot(Py_tp_descr_get, bound_like_function));
   slots.push_back({0, nullptr});
   unsigned flags =
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION;

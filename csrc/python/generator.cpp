@@ -163,12 +163,12 @@ Generator* generator_from_python(PyObject* o) {
 }
 
 void add_generator(PyObject* module) {
-  static PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(generator_new)},
-                                {Py_tp_dealloc, reinterpret_cast<void*>(generator_dealloc)},
-                                {Py_tp_repr, reinterpret_cast<void*>(repr)},
-                                {Py_tp_methods, generator_methods},
-                                {Py_tp_getset, generator_getset},
-                                {Py_tp_doc, const_cast<char*>(R"(Generator(device='cpu')
+  static PyType_Slot slots[] = {slot(Py_tp_new, generator_new),
+                                slot(Py_tp_dealloc, generator_dealloc),
+                                slot(Py_tp_repr, repr),
+                                slot(Py_tp_methods, generator_methods),
+                                slot(Py_tp_getset, generator_getset),
+                                slot(Py_tp_doc, R"(Generator(device='cpu')
 --
 
 A source of random numbers.
@@ -176,7 +176,7 @@ A source of random numbers.
 >>> g = clew.Generator().manual_seed(0)
 >>> clew.rand(1, generator=g).equal(clew.rand(1, generator=g.manual_seed(0)))
 True
-)")},
+)"),
                                 {0, nullptr}};
   static PyType_Spec spec = {"clew.Generator", sizeof(GeneratorObj), 0, Py_TPFLAGS_DEFAULT, slots};
   generator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));

@@ -128,7 +128,7 @@ std::string misfit(const FunctionEntry& e, const Param& p, Py_ssize_t i, PyObjec
 
 // Names that NumPy's habit gives to PyTorch's parameters.
 bool is_numpy_name(const std::string& param, PyObject* key) {
-  auto given = [&](const char* name) { return PyUnicode_CompareWithASCIIString(key, name) == 0; };
+  auto given = [&](const char* name) { return is_named(key, name); };
   if (param == "dim") return given("axis");
   if (param == "keepdim") return given("keepdims");
   if (param == "input") return given("x") || given("a") || given("x1") || given("self");
@@ -189,7 +189,7 @@ bool match(const FunctionEntry& e, const Overload& o, PyObject* const* args, Py_
     Py_ssize_t at = -1;
     for (Py_ssize_t i = 0; i < n && at < 0; ++i)
       if (o.params[static_cast<size_t>(i)].key == key) at = i;
-    const bool out = at < 0 && PyUnicode_CompareWithASCIIString(key, "out") == 0;
+    const bool out = at < 0 && is_named(key, "out");
     for (Py_ssize_t i = 0; i < n && at < 0 && !out; ++i)
       if (PyUnicode_Compare(o.params[static_cast<size_t>(i)].key, key) == 0 ||
           is_numpy_name(o.params[static_cast<size_t>(i)].name, key))

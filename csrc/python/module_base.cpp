@@ -355,9 +355,8 @@ PyMethodDef module_base_functions[] = {
 }  // namespace
 
 void add_module_base(PyObject* module) {
-  PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(module_call)},
-                         {Py_tp_doc, const_cast<char*>("Holds __call__ of nn.Module.")},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      slot(Py_tp_call, module_call), slot(Py_tp_doc, "Holds __call__ of nn.Module."), {0, nullptr}};
   PyType_Spec spec = {"clew._C.ModuleBase", sizeof(PyObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
   module_base_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));

@@ -255,9 +255,9 @@ PyTypeObject* type_named(const std::string& name) {
   if (!type) {
     // The name is the type's for good: in Python 3.10 it is not copied.
     auto* full = new std::string("clew.autograd.graph." + name);
-    PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
-                           {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
-                           {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
+    PyType_Slot slots[] = {slot(Py_tp_dealloc, node_dealloc),
+                           slot(Py_tp_traverse, node_traverse),
+                           slot(Py_tp_clear, node_clear),
                            {0, nullptr}};
     PyType_Spec spec = {full->c_str(), sizeof(NodeObj), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
                         slots};
@@ -312,19 +312,12 @@ constexpr const char* node_doc = R"(A recorded operation, seen from its result.
 )";
 
 void add_node_type(PyObject* module) {
-  auto slot = [](int id, auto* f) { return PyType_Slot{id, reinterpret_cast<void*>(f)}; };
-  PyType_Slot slots[] = {slot(Py_tp_dealloc, node_dealloc),
-                         slot(Py_tp_traverse, node_traverse),
-                         slot(Py_tp_clear, node_clear),
-                         slot(Py_tp_repr, node_repr),
-                         slot(Py_tp_methods, node_methods),
-                         slot(Py_tp_getset, node_getset),
-                         slot(Py_tp_members, node_members),
-                         slot(Py_tp_getattro, node_getattro),
-                         slot(Py_tp_call, node_call),
-                         slot(Py_tp_new, node_new),
-                         {Py_tp_doc, const_cast<char*>(node_doc)},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {slot(Py_tp_dealloc, node_dealloc), slot(Py_tp_traverse, node_traverse),
+                         slot(Py_tp_clear, node_clear),     slot(Py_tp_repr, node_repr),
+                         slot(Py_tp_methods, node_methods), slot(Py_tp_getset, node_getset),
+                         slot(Py_tp_members, node_members), slot(Py_tp_getattro, node_getattro),
+                         slot(Py_tp_call, node_call),       slot(Py_tp_new, node_new),
+                         slot(Py_tp_doc, node_doc),         {0, nullptr}};
   PyType_Spec spec = {"clew.autograd.graph.Node", sizeof(NodeObj), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
   node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));

@@ -177,26 +177,21 @@ Scope* new_scope(PyObject* module, PyObject* caller) {
   return scope;
 }
 
-Tensor tensor_argument(PyObject* o, const char* function) {
-  if (!is_tensor(o)) fail_type(function, ": expected a Tensor; got ", Py_TYPE(o)->tp_name);
-  return borrow(o);
-}
-
 PyObject* here(PyObject*, PyObject*) {
   return guarded([] { return place(origin_here()); });
 }
 PyObject* place_of_write(PyObject*, PyObject* o) {
-  return guarded([&] { return place(tensor_argument(o, "_place_of_write")->storage->writer); });
+  return guarded([&] { return place(need_tensor(o, "_place_of_write")->storage->writer); });
 }
 PyObject* place_of_backward(PyObject*, PyObject* id) {
   return guarded([&] { return place(backward_origin(static_cast<uint32_t>(int_from(id)))); });
 }
 PyObject* cut_of(PyObject*, PyObject* o) {
-  return guarded([&] { return cut_tuple(tensor_argument(o, "_cut_of")->cut); });
+  return guarded([&] { return cut_tuple(need_tensor(o, "_cut_of")->cut); });
 }
 PyObject* unrecorded_use(PyObject*, PyObject* o) {
   return guarded([&] {
-    Tensor t = tensor_argument(o, "_unrecorded_use");
+    Tensor t = need_tensor(o, "_unrecorded_use");
     return cut_tuple(t->extra ? t->extra->unrecorded : nullptr);
   });
 }
@@ -204,7 +199,7 @@ PyObject* unrecorded_use(PyObject*, PyObject* o) {
 // somebody asks where it lies.
 PyObject* waits_for_calls(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
-    const Storage& s = *tensor_argument(o, "_waits")->storage;
+    const Storage& s = *need_tensor(o, "_waits")->storage;
     return PyBool_FromLong(s.is_pending() || s.awaited > 0);
   });
 }
@@ -213,7 +208,7 @@ PyObject* waits_for_calls(PyObject*, PyObject* o) {
 // given up; computes nothing.
 PyObject* is_pending(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
-    const Tensor t = tensor_argument(o, "_is_pending");
+    const Tensor t = need_tensor(o, "_is_pending");
     return PyBool_FromLong(t->storage->is_pending() || (t->flags & flag_gathered));
   });
 }
@@ -221,7 +216,7 @@ PyObject* is_pending(PyObject*, PyObject* o) {
 // _recorded_use(tensor) -> (place, number of the node) of a leaf's last use that was recorded.
 PyObject* recorded_use(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
-    Tensor t = tensor_argument(o, "_recorded_use");
+    Tensor t = need_tensor(o, "_recorded_use");
     if (!t->extra || !t->extra->used_by) Py_RETURN_NONE;
     Ref at(place(t->extra->used));
     return checked(
@@ -259,7 +254,7 @@ PyObject* roots_of_backward(PyObject*, PyObject*) {
 }
 PyObject* explain_no_grad(PyObject*, PyObject* o) {
   return guarded([&] {
-    return checked(PyUnicode_FromString(why_no_grad(tensor_argument(o, "_why_no_grad")).c_str()));
+    return checked(PyUnicode_FromString(why_no_grad(need_tensor(o, "_why_no_grad")).c_str()));
   });
 }
 PyObject* called_roots(PyObject*, PyObject*) {

@@ -105,7 +105,7 @@ PyObject* randn_like(PyObject*, Args args, Py_ssize_t n, PyObject* names) {
 
 bool named(PyObject* names, const char* wanted) {
   for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); ++k) {
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), wanted) == 0) return true;
+    if (is_named(PyTuple_GET_ITEM(names, k), wanted)) return true;
   }
   return false;
 }

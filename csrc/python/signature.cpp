@@ -65,14 +65,12 @@ class Default {
  public:
   Default(const OpDef& op, const SignatureParam& p) : op_(op), p_(p) {}
 
-  void read(std::string_view text, int64_t& v) const {
+  template <class T> void read_number(std::string_view text, T& v) const {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
     if (error != std::errc() || end != text.data() + text.size()) bad();
   }
-  void read(std::string_view text, double& v) const {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-    if (error != std::errc() || end != text.data() + text.size()) bad();
-  }
+  void read(std::string_view text, int64_t& v) const { read_number(text, v); }
+  void read(std::string_view text, double& v) const { read_number(text, v); }
   void read(std::string_view text, bool& v) const {
     if (text != "True" && text != "False") bad();
     v = text == "True";

@@ -22,7 +22,7 @@ PyObject* optional_argument(const char* method, const char* keyword, PyObject* c
                             Py_ssize_t nargs, PyObject* names) {
   Py_ssize_t kw = names ? PyTuple_GET_SIZE(names) : 0;
   if (nargs + kw > 1) fail_type(method, "() takes at most 1 argument (", nargs + kw, " given)");
-  if (kw && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), keyword) != 0)
+  if (kw && !is_named(PyTuple_GET_ITEM(names, 0), keyword))
     fail_type(method, "() got an unexpected keyword argument '",
               printable(PyTuple_GET_ITEM(names, 0)), "'");
   return nargs + kw ? args[0] : nullptr;
@@ -138,9 +138,9 @@ PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyO
     PyObject* from = nargs ? args[0] : nullptr;
     for (Py_ssize_t k = 0; k < kw; ++k) {
       PyObject* key = PyTuple_GET_ITEM(names, k);
-      if (PyUnicode_CompareWithASCIIString(key, "src") == 0 && !from)
+      if (is_named(key, "src") && !from)
         from = args[nargs + k];
-      else if (PyUnicode_CompareWithASCIIString(key, "non_blocking") != 0)
+      else if (!is_named(key, "non_blocking"))
         fail_type("copy_() got an unexpected keyword argument '", printable(key), "'");
     }
     if (!from) fail_type("copy_() missing required argument 'src' (Tensor)");
@@ -364,8 +364,7 @@ Tensor plain_seed(const Tensor& t, PyObject* const* args, Py_ssize_t nargs, PyOb
     return one;
   }
   if (nargs + named != 1 || !is_tensor(args[0])) return {};
-  if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "gradient") != 0)
-    return {};
+  if (named && !is_named(PyTuple_GET_ITEM(names, 0), "gradient")) return {};
   Tensor g = borrow(args[0]);
   const bool like = g.has_sizes_of(t) && g.dtype() == t.dtype() && g.device() == t.device() &&
                     !(g->flags & flag_batched) && !modes.vmap;

@@ -515,7 +515,6 @@ void add_tensor_type(PyObject* module) {
   for (PyGetSetDef* g = tensor_getset; g->name; ++g) getset->push_back(*g);
   getset->push_back(dict_getset);
   getset->push_back({});
-  auto slot = [](int id, auto* f) { return PyType_Slot{id, reinterpret_cast<void*>(f)}; };
   PyType_Slot slots[] = {slot(Py_tp_dealloc, tensor_dealloc),
                          slot(Py_tp_traverse, tensor_traverse),
                          slot(Py_tp_clear, tensor_clear),
@@ -527,7 +526,7 @@ void add_tensor_type(PyObject* module) {
                          slot(Py_tp_methods, methods->data()),
                          slot(Py_tp_getset, getset->data()),
                          slot(Py_tp_members, tensor_members),
-                         {Py_tp_doc, const_cast<char*>(tensor_doc)},
+                         slot(Py_tp_doc, tensor_doc),
                          slot(Py_nb_add, binary<"add">),
                          slot(Py_nb_subtract, binary<"sub">),
                          slot(Py_nb_multiply, binary<"mul">),

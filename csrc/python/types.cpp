@@ -1,17 +1,12 @@
-// The small Python types: dtype, device, Size; and parsing of numbers, sizes and dtypes.
+// The small Python types: dtype, device, Size.
 // May include: everything below python/.
 // Invariant: there is one dtype object per DType and one device object per kind of device that has
 // no index.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <vector>
 
-#include "graph/explain.h"
 #include "graph/promotion.h"
 #include "python/arguments.h"
 #include "python/bridge.h"
@@ -346,59 +341,7 @@ PyTypeObject* make_type(PyType_Spec& spec, PyObject* bases = nullptr) {
   return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, bases)));
 }
 
-// NumPy's types are told by name, so that NumPy itself is not needed here; classes written in
-// Python, which may have any name, are made on the heap.
-const char* numpy_name(PyTypeObject* type) {
-  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) || std::strncmp(type->tp_name, "numpy.", 6) != 0)
-    return nullptr;
-  return type->tp_name;
-}
-
-bool is_numpy_scalar(PyObject* o) {
-  if (!numpy_name(Py_TYPE(o))) return false;
-  for (PyTypeObject* t = Py_TYPE(o); t; t = t->tp_base)
-    if (std::strcmp(t->tp_name, "numpy.generic") == 0) return true;
-  return false;
-}
-
 }  // namespace
-
-bool is_numpys(PyObject* o, const char* type) {
-  const char* name = numpy_name(Py_TYPE(o));
-  return name && std::strcmp(name, type) == 0;
-}
-bool is_numpy_array(PyObject* o) {
-  for (PyTypeObject* t = Py_TYPE(o); t; t = t->tp_base)
-    if (const char* name = numpy_name(t)) return std::strcmp(name, "numpy.ndarray") == 0;
-  return false;
-}
-
-std::string printable(PyObject* text) {
-  PyObject* utf8 = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
-  std::string out = utf8 ? PyBytes_AS_STRING(utf8) : "?";
-  if (!utf8) PyErr_Clear();
-  Py_XDECREF(utf8);
-  return out;
-}
-
-PyObject* items_of(PyObject* o, const char* fn) {
-  if (PyTuple_Check(o)) return Py_NewRef(o);
-  if (PyList_Check(o)) return checked(PyList_AsTuple(o));
-  const Py_ssize_t count = PySequence_Size(o);
-  if (count < 0) throw PythonError();
-  Ref iterator(checked(PyObject_GetIter(o)));
-  Ref found(checked(PyList_New(0)));
-  while (PyList_GET_SIZE(found.get()) <= count) {
-    Ref item(PyIter_Next(iterator.get()));
-    if (!item) break;
-    if (PyList_Append(found.get(), item.get()) < 0) throw PythonError();
-  }
-  if (PyErr_Occurred()) throw PythonError();
-  if (PyList_GET_SIZE(found.get()) != count)
-    fail_value(fn, ": a ", Py_TYPE(o)->tp_name, " of length ", count, " has ",
-               PyList_GET_SIZE(found.get()) > count ? "more" : "fewer", " items than that");
-  return checked(PyList_AsTuple(found.get()));
-}
 
 PyObject* dtype_object(DType d) {
   PyObject* o = dtype_objects[static_cast<int>(d)];
@@ -459,216 +402,6 @@ PyObject* size_object(Shape* shape) {
   return Py_NewRef(shape->size_object);
 }
 
-PyObject* scalar_object(const Scalar& s) {
-  switch (s.kind) {
-    case Scalar::Kind::Bool: return PyBool_FromLong(s.i != 0);
-    case Scalar::Kind::Int: return PyLong_FromLongLong(s.i);
-    case Scalar::Kind::Big: return PyLong_FromUnsignedLongLong(s.u);
-    case Scalar::Kind::Float: return PyFloat_FromDouble(s.re);
-    case Scalar::Kind::Complex: return PyComplex_FromDoubles(s.re, s.im);
-    default: Py_RETURN_NONE;
-  }
-}
-
-bool scalar_from(PyObject* o, Scalar& out) {
-  if (PyFloat_Check(o)) {
-    out = Scalar(PyFloat_AS_DOUBLE(o));
-    return true;
-  }
-  if (PyBool_Check(o)) {
-    out = Scalar(o == Py_True);
-    return true;
-  }
-  if (PyLong_Check(o)) {
-    int overflow = 0;
-    int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow) {
-      uint64_t big = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : uint64_t{0};
-      if (PyErr_Occurred()) {
-        PyErr_Clear();
-        big = 0;
-      }
-      if (!big) fail(ErrorKind::Overflow, "int too big to convert to int64");
-      out = Scalar(big);
-      return true;
-    }
-    out = Scalar(v);
-    return true;
-  }
-  if (PyComplex_Check(o)) {
-    Py_complex c = PyComplex_AsCComplex(o);
-    out = Scalar(c128(c.real, c.imag));
-    return true;
-  }
-  if (is_tensor(o)) return false;
-  if (is_numpy_scalar(o)) {
-    Ref value(PyObject_CallMethod(o, "item", nullptr));
-    if (!value) throw PythonError();
-    return !is_numpy_scalar(value.get()) && scalar_from(value.get(), out);
-  }
-  return false;
-}
-
-bool is_int(PyObject* o) {
-  if (PyLong_Check(o)) return !PyBool_Check(o);
-  if (PyFloat_Check(o)) return false;
-  if (is_tensor(o)) {
-    auto* t = reinterpret_cast<TensorObj*>(o);
-    return t->shape->numel == 1 && t->shape->sizes.size() == 0 && is_integral(t->dtype) &&
-           t->dtype != DType::Bool;
-  }
-  return is_numpy_scalar(o) && PyIndex_Check(o);
-}
-
-bool is_one_int(PyObject* o) {
-  if (is_int(o)) return true;
-  if (!is_tensor(o)) return false;
-  auto* t = reinterpret_cast<TensorObj*>(o);
-  return t->shape->numel == 1 && is_integral(t->dtype) && t->dtype != DType::Bool;
-}
-
-int64_t int_from(PyObject* o) {
-  if (PyLong_Check(o)) {
-    int overflow = 0;
-    int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow) fail(ErrorKind::Overflow, "int too big to convert to int64");
-    return v;
-  }
-  if (is_tensor(o)) return item(borrow(o)).to_int();
-  Ref index(checked(PyNumber_Index(o)));
-  return int_from(index.get());
-}
-
-bool read_as_ints(PyObject* const* items, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n; ++i)
-    if (!is_int(items[i]) && (i == 0 || !PyBool_Check(items[i]))) return false;
-  return true;
-}
-
-bool is_int_sequence(PyObject* o) {
-  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
-  return read_as_ints(PySequence_Fast_ITEMS(o), PySequence_Fast_GET_SIZE(o));
-}
-
-Dims ints_from(PyObject* o) {
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-  PyObject** items = PySequence_Fast_ITEMS(o);
-  Dims out(static_cast<int>(n));
-  for (Py_ssize_t i = 0; i < n; ++i) out[static_cast<int>(i)] = int_from(items[i]);
-  return out;
-}
-
-Tensor wrapped_number(const Scalar& s) { return scalar_tensor(s, s.dtype(), true); }
-
-Tensor tensor_or_number(PyObject* o) {
-  if (is_tensor(o)) return borrow(o);
-  Scalar s;
-  if (scalar_from(o, s)) return wrapped_number(s);
-  if (is_numpys(o, "numpy.ndarray")) {
-    Ref module(checked(PyImport_ImportModule("clew")));
-    Ref t(checked(PyObject_CallMethod(module.get(), "as_tensor", "O", o)));
-    return borrow(t.get());
-  }
-  return {};
-}
-
-// Room for the words about memory that has run out: address space alone, until it is needed.
-class Reserve {
-  static constexpr size_t bytes = size_t{16} << 20;
-  void* at_ = MAP_FAILED;
-
- public:
-  Reserve() { take(); }
-  void take() {
-    if (at_ == MAP_FAILED)
-      at_ = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  }
-  void give() {
-    if (void* at = std::exchange(at_, MAP_FAILED); at != MAP_FAILED) munmap(at, bytes);
-  }
-};
-static Reserve reserve;
-
-// Who holds the memory, as clew.debug.memory() has it; empty where that cannot be told.
-static std::string holders_now(const char* what = "holders_text") {
-  static thread_local bool asking = false;  // may itself run out of memory
-  if (asking) return {};
-  asking = true;
-  reserve.give();
-  std::string text;
-  if (PyObject* module = PyImport_ImportModule("clew._insight.debug.memory")) {
-    if (PyObject* found = PyObject_CallMethod(module, what, nullptr)) {
-      if (PyUnicode_Check(found)) text = printable(found);
-      Py_DECREF(found);
-    }
-    Py_DECREF(module);
-  }
-  PyErr_Clear();
-  reserve.take();
-  asking = false;
-  return text;
-}
-
-// The text about what holds memory for a failed allocation (clew._insight.debug.memory). It says so
-// if more was requested than the machine has, since freeing tensors would not help then.
-static std::string holders_of_memory(std::string_view message) {
-  constexpr std::string_view before = "tried to allocate ";
-  const size_t at = message.find(before);
-  if (message.starts_with("memory_budget:")) return holders_now("refusal_text");
-  if (at == std::string_view::npos) return {};
-  const double bytes =
-      std::strtod(std::string(message.substr(at + before.size())).c_str(), nullptr);
-  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  if (bytes < 1e6) return {};
-  if (bytes > there)
-    return concat("\n  this machine has ", static_cast<int64_t>(there / 1e9),
-                  " GB in all: is a size, or the shape that operands broadcast to, as meant?");
-  return holders_now();
-}
-
-void set_python_error() noexcept {
-  try {
-    throw;
-  } catch (const PythonError&) {
-    if (!PyErr_Occurred())
-      PyErr_SetString(PyExc_SystemError, "internal error in clew: lost a Python exception");
-  } catch (const Error& e) {
-    PyObject* type = PyExc_RuntimeError;
-    switch (e.kind) {
-      case ErrorKind::Index: type = PyExc_IndexError; break;
-      case ErrorKind::Type: type = PyExc_TypeError; break;
-      case ErrorKind::Value: type = PyExc_ValueError; break;
-      case ErrorKind::NotImplemented: type = PyExc_NotImplementedError; break;
-      case ErrorKind::OutOfMemory:
-        type = out_of_memory_error ? out_of_memory_error : PyExc_MemoryError;
-        break;
-      case ErrorKind::Overflow: type = PyExc_OverflowError; break;
-      case ErrorKind::Buffer: type = PyExc_BufferError; break;
-      case ErrorKind::Os: type = PyExc_OSError; break;
-      case ErrorKind::Runtime: break;
-    }
-    // Inside a module the message says which, and which line called it.
-    std::string place = modes.scope && !e.located ? describe(origin_here()) : "";
-    std::string in_module = place.empty() ? "" : concat("\n  in ", place);
-    auto* explained = dynamic_cast<const Explained*>(&e);
-    if (e.kind == ErrorKind::OutOfMemory) in_module += holders_of_memory(e.text);
-    PyErr_SetString(type, concat(e.text, in_module, explained ? explained->details : "").c_str());
-  } catch (const std::bad_alloc&) {
-    PyObject* type = out_of_memory_error ? out_of_memory_error : PyExc_MemoryError;
-    constexpr const char* what = "allocation: out of memory";
-    try {
-      PyErr_SetString(type, concat(what, holders_now()).c_str());
-    } catch (...) {
-      PyErr_SetString(type, what);
-    }
-  } catch (const std::exception& e) {
-    PyErr_Format(PyExc_RuntimeError, "internal error in clew, please report it: %s", e.what());
-  } catch (...) {
-    PyErr_SetString(PyExc_RuntimeError,
-                    "internal error in clew, please report it: unknown exception");
-  }
-}
-
 constexpr const char* dtype_doc = R"(The type of a tensor's elements, such as clew.float32.
 
 >>> isinstance(clew.float32, clew.dtype), clew.float32.itemsize
@@ -681,10 +414,10 @@ constexpr const char* size_doc = R"(The sizes of a tensor's dims: a tuple of int
 )";
 
 void add_types(PyObject* module) {
-  static PyType_Slot dtype_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(dtype_repr)},
-                                      {Py_tp_getset, dtype_getset},
-                                      {Py_tp_methods, dtype_methods},
-                                      {Py_tp_doc, const_cast<char*>(dtype_doc)},
+  static PyType_Slot dtype_slots[] = {slot(Py_tp_repr, dtype_repr),
+                                      slot(Py_tp_getset, dtype_getset),
+                                      slot(Py_tp_methods, dtype_methods),
+                                      slot(Py_tp_doc, dtype_doc),
                                       {0, nullptr}};
   static PyType_Spec dtype_spec = {"clew.dtype", sizeof(DTypeObj), 0,
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -706,14 +439,14 @@ void add_types(PyObject* module) {
     Ref owned(reinterpret_cast<PyObject*>(o));
     PyModule_AddObjectRef(module, absent.name, owned.get());
   }
-  static PyType_Slot device_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(device_repr)},
-                                       {Py_tp_str, reinterpret_cast<void*>(device_str)},
-                                       {Py_tp_new, reinterpret_cast<void*>(device_new)},
-                                       {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
-                                       {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
-                                       {Py_tp_getset, device_getset},
-                                       {Py_tp_methods, device_methods},
-                                       {Py_tp_doc, const_cast<char*>(device_doc)},
+  static PyType_Slot device_slots[] = {slot(Py_tp_repr, device_repr),
+                                       slot(Py_tp_str, device_str),
+                                       slot(Py_tp_new, device_new),
+                                       slot(Py_tp_richcompare, device_compare),
+                                       slot(Py_tp_hash, device_hash),
+                                       slot(Py_tp_getset, device_getset),
+                                       slot(Py_tp_methods, device_methods),
+                                       slot(Py_tp_doc, device_doc),
                                        {0, nullptr}};
   static PyType_Spec device_spec = {"clew.device", sizeof(DeviceObj), 0, Py_TPFLAGS_DEFAULT,
                                     device_slots};
@@ -726,14 +459,14 @@ void add_types(PyObject* module) {
     o->absent = nullptr;
     device_objects[i] = reinterpret_cast<PyObject*>(o);
   }
-  static PyType_Slot size_slots[] = {{Py_tp_repr, reinterpret_cast<void*>(size_repr)},
-                                     {Py_tp_new, reinterpret_cast<void*>(size_new)},
-                                     {Py_tp_methods, size_methods},
-                                     {Py_tp_doc, const_cast<char*>(size_doc)},
-                                     {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
-                                     {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
-                                     {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
-                                     {Py_nb_add, reinterpret_cast<void*>(size_add)},
+  static PyType_Slot size_slots[] = {slot(Py_tp_repr, size_repr),
+                                     slot(Py_tp_new, size_new),
+                                     slot(Py_tp_methods, size_methods),
+                                     slot(Py_tp_doc, size_doc),
+                                     slot(Py_mp_subscript, size_subscript),
+                                     slot(Py_sq_concat, size_concat),
+                                     slot(Py_sq_repeat, size_repeat),
+                                     slot(Py_nb_add, size_add),
                                      {0, nullptr}};
   static PyType_Spec size_spec = {"clew.Size", 0, 0, Py_TPFLAGS_DEFAULT, size_slots};
   Ref bases(PyTuple_Pack(1, &PyTuple_Type));

@@ -12,10 +12,6 @@ namespace clew::python {
 
 namespace {
 
-Tensor tensor_of(PyObject* o, const char* fn) {
-  if (!is_tensor(o)) fail_type(fn, ": expected a Tensor; got ", Py_TYPE(o)->tp_name);
-  return borrow(o);
-}
 int open_level(int level) {
   require(level >= 0 && level < vmap_depth(), "vmap: level ", level, " is not open");
   return level;
@@ -56,22 +52,13 @@ PyObject* plain(PyObject*, PyObject* const* args, Py_ssize_t count) {
   }
   Py_RETURN_TRUE;
 }
-PyObject* sizes(PyObject*, PyObject*) {
+// A number of each open level.
+template <auto number> PyObject* of_levels(PyObject*, PyObject*) {
   return guarded([&] {
     const int n = vmap_depth();
     Ref out(checked(PyTuple_New(n)));
     for (int i = 0; i < n; ++i)
-      PyTuple_SET_ITEM(out.get(), i, checked(PyLong_FromLongLong(vmap_level(i).size)));
-    return out.release();
-  });
-}
-// Identifies each open level; level numbers are used again.
-PyObject* serials(PyObject*, PyObject*) {
-  return guarded([&] {
-    const int n = vmap_depth();
-    Ref out(checked(PyTuple_New(n)));
-    for (int i = 0; i < n; ++i)
-      PyTuple_SET_ITEM(out.get(), i, checked(PyLong_FromUnsignedLong(vmap_level(i).serial)));
+      PyTuple_SET_ITEM(out.get(), i, checked(PyLong_FromLongLong(vmap_level(i).*number)));
     return out.release();
   });
 }
@@ -92,7 +79,7 @@ PyObject* add(PyObject*, PyObject* args) {
     PyObject* o;
     int dim, level;
     if (!PyArg_ParseTuple(args, "Oii:_add_level", &o, &dim, &level)) return nullptr;
-    Tensor t = tensor_of(o, "_add_level");
+    Tensor t = need_tensor(o, "_add_level");
     int at = wrap_dim(dim, t.ndim(), "vmap");
     require(t.ndim() > 0, "vmap: a 0-d tensor has no dim to map over");
     return wrap(add_level(t, at, open_level(level)));
@@ -103,12 +90,12 @@ PyObject* remove(PyObject*, PyObject* args) {
     PyObject* o;
     int level;
     if (!PyArg_ParseTuple(args, "Oi:_remove_level", &o, &level)) return nullptr;
-    return wrap(remove_level(tensor_of(o, "_remove_level"), open_level(level)));
+    return wrap(remove_level(need_tensor(o, "_remove_level"), open_level(level)));
   });
 }
 // The open levels of a tensor, one bit each.
 PyObject* levels(PyObject*, PyObject* o) {
-  return guarded([&] { return PyLong_FromUnsignedLong(levels_of(tensor_of(o, "_levels"))); });
+  return guarded([&] { return PyLong_FromUnsignedLong(levels_of(need_tensor(o, "_levels"))); });
 }
 // (tensor, levels): the physical tensor with a full dim in front for every one of the levels.
 PyObject* show(PyObject*, PyObject* args) {
@@ -116,7 +103,7 @@ PyObject* show(PyObject*, PyObject* args) {
     PyObject* o;
     unsigned int bits;
     if (!PyArg_ParseTuple(args, "OI:_show_levels", &o, &bits)) return nullptr;
-    Tensor t = tensor_of(o, "_show_levels");
+    Tensor t = need_tensor(o, "_show_levels");
     check_alive(t);
     uint32_t own = levels_of(t);
     uint32_t wanted = bits;
@@ -145,7 +132,7 @@ PyObject* hide(PyObject*, PyObject* args) {
     PyObject* o;
     unsigned int bits;
     if (!PyArg_ParseTuple(args, "OI:_hide_levels", &o, &bits)) return nullptr;
-    Tensor t = tensor_of(o, "_hide_levels");
+    Tensor t = need_tensor(o, "_hide_levels");
     for (uint32_t rest = bits; rest; rest &= rest - 1)
       t = add_level(t, 0, open_level(std::countr_zero(rest)));
     return wrap(std::move(t));
@@ -164,7 +151,7 @@ PyObject* reaches_others(PyObject*, PyObject* args) {
     std::vector<NodeRef> held;
     std::vector<Node*> stack;
     auto edge = [&](PyObject* tuple, Py_ssize_t i) {
-      held.push_back(gradient_edge(tensor_of(PyTuple_GET_ITEM(tuple, i), "_reaches_others")).fn);
+      held.push_back(gradient_edge(need_tensor(PyTuple_GET_ITEM(tuple, i), "_reaches_others")).fn);
       return held.back().get();
     };
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(stops); ++i)
@@ -188,8 +175,9 @@ PyMethodDef vmap_functions[] = {
     {"_vmap_depth", depth, METH_NOARGS, nullptr},
     {"_plain", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plain)), METH_FASTCALL,
      nullptr},
-    {"_vmap_sizes", sizes, METH_NOARGS, nullptr},
-    {"_vmap_serials", serials, METH_NOARGS, nullptr},
+    {"_vmap_sizes", of_levels<&VmapLevel::size>, METH_NOARGS, nullptr},
+    // Identifies each open level; level numbers are used again.
+    {"_vmap_serials", of_levels<&VmapLevel::serial>, METH_NOARGS, nullptr},
     {"_vmap_randomness", randomness, METH_NOARGS, nullptr},
     {"_add_level", add, METH_VARARGS, nullptr},
     {"_remove_level", remove, METH_VARARGS, nullptr},

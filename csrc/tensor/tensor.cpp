@@ -300,6 +300,12 @@ Tensor scalar_tensor(const Scalar& value, DType dtype, bool wrapped) {
   return t;
 }
 
+Tensor dense_copy(const Tensor& t, DType d) {
+  Tensor copy = empty(t.sizes(), d);
+  copy_into(copy, t);
+  return copy;
+}
+
 void fill_(const Tensor& t, const Scalar& value) {
   if (t.is_meta()) return;
   settle_before_write(t);

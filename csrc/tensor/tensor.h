@@ -226,12 +226,25 @@ Tensor int64_tensor(std::span<const int64_t> values, Shape* shape);  // contiguo
 template <class T> std::span<const T> values_of(const Tensor& t) {
   return {t.data<const T>(), static_cast<size_t>(t.numel())};
 }
+template <class T = char> const T* data_or_null(const Tensor& t) {
+  return t ? t.data<const T>() : nullptr;
+}
 Tensor float64_tensor(std::span<const double> values);
 std::vector<int64_t> int64_values(const Tensor& t);
 // Writes value into every element; not recorded.
 void fill_(const Tensor& t, const Scalar& value);
 // dst[...] = src[...] converting dtype, broadcasting src; not recorded, does not bump versions.
 void copy_into(const Tensor& dst, const Tensor& src);
+// What kernels read that want rows in order, or another dtype; not recorded. A fresh contiguous
+// tensor of t's elements, in dtype d; t itself, or an undefined one, where it lies so already; t
+// itself where only the dtype must fit.
+Tensor dense_copy(const Tensor& t, DType d);
+inline Tensor dense_copy(const Tensor& t) { return dense_copy(t, t.dtype()); }
+inline Tensor dense(const Tensor& t, DType d) {
+  return !t || (t.dtype() == d && t.is_contiguous()) ? t : dense_copy(t, d);
+}
+inline Tensor dense(const Tensor& t) { return !t || t.is_contiguous() ? t : dense_copy(t); }
+inline Tensor converted(const Tensor& t, DType d) { return t.dtype() == d ? t : dense_copy(t, d); }
 // Lets the copy wait if it should, as a call does; returns whether it waits (set by program/).
 extern bool (*defer_copy)(const Tensor& dst, const Tensor& src);
 // The value of a one-element tensor.

@@ -14,15 +14,9 @@ from typing import Any
 
 from clew import _C
 from clew._C import Tensor
+from clew._ops.copies import sliced
 
 __all__ = ["aten", "load_library"]
-
-
-def _slice(
-    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Tensor:
-    first, last = 0 if start is None else start, 2**62 if end is None else min(end, 2**62)
-    return _C.ops._slice(self, dim, first, last, step)
 
 
 def _to_copy(self: Tensor, **kwargs: Any) -> Tensor:
@@ -135,7 +129,7 @@ def _overload_of(name: str, overload: str, function: Any = None) -> _Overload:
 
 
 _INNER: dict[str, Callable[..., Any]] = {
-    "slice": _slice,
+    "slice": sliced,
     "_to_copy": _to_copy,
     "alias": lambda self: self.view(self.shape),
     "index": lambda self, indices: self[tuple(slice(None) if i is None else i for i in indices)],

@@ -10,10 +10,9 @@ import pytest
 
 import clew
 from clew import array_api as xp
+from samples import COMPLEX, INTS
+from samples import FLOATS_32_64 as FLOATS
 
-INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-FLOATS = ("float32", "float64")
-COMPLEX = ("complex64", "complex128")
 ALL = ("bool", *INTS, *FLOATS, *COMPLEX)
 
 FUNCTIONS = """

@@ -10,10 +10,9 @@ import pytest
 
 import clew
 from clew import array_api as xp
+from samples import COMPLEX, INTS
+from samples import FLOATS_32_64 as FLOATS
 
-INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-FLOATS = ("float32", "float64")
-COMPLEX = ("complex64", "complex128")
 SHAPES = ((), (0,), (4,), (2, 3), (2, 0, 3), (2, 1, 3))
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, 1e9]
 

@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
+from leaves import leaf
 
 import clew
 from clew.autograd import Function
@@ -38,10 +39,6 @@ class CubeSetup(Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * x**2 * g
-
-
-def leaf(value):
-    return clew.tensor(value, dtype=clew.float64, requires_grad=True)
 
 
 @pytest.mark.parametrize("f", [Cube, CubeSetup])

@@ -7,13 +7,10 @@ import threading
 
 import numpy as np
 import pytest
+from leaves import leaf
 
 import clew
 from clew.autograd import graph
-
-
-def leaf(value):
-    return clew.tensor(value, dtype=clew.float64, requires_grad=True)
 
 
 def test_tensor_hooks_change_gradients_in_order():

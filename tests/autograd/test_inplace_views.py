@@ -6,12 +6,9 @@ import importlib
 
 import numpy as np
 import pytest
+from leaves import leaf
 
 import clew
-
-
-def leaf(value):
-    return clew.tensor(value, dtype=clew.float64, requires_grad=True)
 
 
 def test_versions_are_shared_by_views():

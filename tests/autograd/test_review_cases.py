@@ -7,13 +7,10 @@ import weakref
 
 import numpy as np
 import pytest
+from leaves import leaf
 
 import clew
 from clew.autograd import Function
-
-
-def leaf(value):
-    return clew.tensor(value, dtype=clew.float64, requires_grad=True)
 
 
 def test_grad_through_a_stale_view_equals_backward():

@@ -3,10 +3,10 @@
 import copy
 import functools
 
-import numpy as np
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
+from blocks import Block, batch
+from blocks import net as blocks_net
 from torch import nn
 from torch.distributed.fsdp import (
     FullStateDictConfig,
@@ -30,25 +30,7 @@ dist.init_process_group("mpi")
 r, n = dist.get_rank(), dist.get_world_size()
 
 
-class Block(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.up, self.down = nn.Linear(width, 3 * width), nn.Linear(3 * width, width)
-        self.norm = nn.LayerNorm(width)
-
-    def forward(self, x):
-        return x + self.down(F.gelu(self.up(self.norm(x))))
-
-
-def net(width=10, depth=2):
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(7, width), *(Block(width) for _ in range(depth)),
-                         nn.Linear(width, 3)).double()  # fmt: skip
-
-
-def batch(step, rows=4):
-    x = np.random.default_rng(step).normal(size=(rows * n, 7))
-    return torch.tensor(x), torch.tensor(x[rows * r : rows * (r + 1)])
+net = functools.partial(blocks_net, depth=2)
 
 
 def equal(got, wanted, tolerance=1e-10):

@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from blocks import same
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import (
     DTensor,
@@ -26,11 +27,6 @@ R, S0, S1, P = [Replicate()], [Shard(0)], [Shard(1)], [Partial()]
 
 def numbers(*size):
     return torch.tensor(rng.normal(size=size))
-
-
-def same(a, b):
-    a = a.full_tensor() if isinstance(a, DTensor) else a
-    assert a.shape == b.shape and np.allclose(a.detach().numpy(), b.detach().numpy()), (a, b)
 
 
 # Products of parts are parts of products, and their gradients those of the whole.

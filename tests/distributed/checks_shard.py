@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
+from blocks import Block, batch, net, shard
 from torch import nn
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import (
@@ -18,34 +18,6 @@ from torch.distributed.tensor import (
 
 dist.init_process_group("mpi")
 r, n = dist.get_rank(), dist.get_world_size()
-
-
-class Block(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.up, self.down = nn.Linear(width, 3 * width), nn.Linear(3 * width, width)
-        self.norm = nn.LayerNorm(width)
-
-    def forward(self, x):
-        return x + self.down(F.gelu(self.up(self.norm(x))))
-
-
-def net(width=10, depth=3):
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(7, width), *(Block(width) for _ in range(depth)),
-                         nn.Linear(width, 3)).double()  # fmt: skip
-
-
-def shard(model, **options):
-    for block in model:
-        if isinstance(block, Block):
-            fully_shard(block, **options)
-    return fully_shard(model, **options)
-
-
-def batch(step, rows=4):
-    x = np.random.default_rng(step).normal(size=(rows * n, 7))
-    return torch.tensor(x), torch.tensor(x[rows * r : rows * (r + 1)])
 
 
 for options in ({}, {"reshard_after_forward": True}, {"reshard_after_forward": False}):

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from blocks import batch, shard
 from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
 from torch.distributed.fsdp import fully_shard
@@ -43,18 +44,6 @@ def net(**options):
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(7, 8), *(Block(8, **options) for _ in range(3)),
                          nn.Linear(8, 3)).double()  # fmt: skip
-
-
-def shard(model, **options):
-    for block in model:
-        if isinstance(block, Block):
-            fully_shard(block, **options)
-    return fully_shard(model, **options)
-
-
-def batch(step, rows=4):
-    x = np.random.default_rng(step).normal(size=(rows * n, 7))
-    return torch.tensor(x), torch.tensor(x[rows * r : rows * (r + 1)])
 
 
 def placement(where, p):

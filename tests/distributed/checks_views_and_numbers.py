@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
+from blocks import same
 from torch.distributed.tensor import (
     DTensor,
     Partial,
@@ -18,11 +19,6 @@ r, n = dist.get_rank(), dist.get_world_size()
 mesh = init_device_mesh("cpu", (n,))
 x = torch.tensor(np.random.default_rng(0).normal(size=(n, 1, 6)))
 WAYS = [Replicate(), Shard(0), Shard(2)]
-
-
-def same(a, b):
-    a = a.full_tensor() if isinstance(a, DTensor) else a
-    assert a.shape == b.shape and np.allclose(a.detach().numpy(), b.detach().numpy()), (a, b)
 
 
 # What is one row here may be several of the whole.

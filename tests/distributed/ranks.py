@@ -27,6 +27,14 @@ def launch(n, program, *options, args=(), timeout=60, env=None):
     )
 
 
+def run_through(n, program, **options):
+    """Runs a program of this folder on n ranks, each of which gets to its end."""
+    done = launch(n, HERE / program, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for r in range(n):
+        assert f"rank {r} is through" in done.stdout
+
+
 def run_text(tmp_path, n, text, *options, **kwargs):
     """Runs the text of a program on n ranks."""
     path = tmp_path / "train.py"

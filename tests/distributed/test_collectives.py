@@ -1,17 +1,14 @@
 """Collectives of several ranks."""
 
 import pytest
-from ranks import HERE, launch, needs_mpi
+from ranks import needs_mpi, run_through
 
 pytestmark = needs_mpi
 
 
 @pytest.mark.parametrize("n", [2, 4])
 def test_collectives(n):
-    done = launch(n, HERE / "checks_collectives.py")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for r in range(n):
-        assert f"rank {r} is through" in done.stdout
+    run_through(n, "checks_collectives.py")
 
 
 def test_ways_to_combine_are_shown_by_name():

@@ -1,17 +1,14 @@
 """Models spread over several ranks."""
 
 import pytest
-from ranks import HERE, launch, needs_mpi
+from ranks import HERE, launch, needs_mpi, run_through
 
 pytestmark = needs_mpi
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_distributed_tensors(n):
-    done = launch(n, HERE / "checks_tensor.py")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for r in range(n):
-        assert f"rank {r} is through" in done.stdout
+    run_through(n, "checks_tensor.py")
 
 
 @pytest.mark.parametrize(
@@ -29,69 +26,45 @@ def test_distributed_tensors(n):
 )
 @pytest.mark.parametrize("n", [2, 3])
 def test_operations_on_wholes(n, program):
-    done = launch(n, HERE / f"{program}.py")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for r in range(n):
-        assert f"rank {r} is through" in done.stdout
+    run_through(n, f"{program}.py")
 
 
 @pytest.mark.parametrize("n", [2, 4])  # four are a mesh of two dims
 def test_second_derivatives(n):
-    done = launch(n, HERE / "checks_second_derivatives.py", timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    for r in range(n):
-        assert f"rank {r} is through" in done.stdout
+    run_through(n, "checks_second_derivatives.py", timeout=120)
 
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_calls_in_every_form(n):
-    done = launch(n, HERE / "checks_calls.py")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for r in range(n):
-        assert f"rank {r} is through" in done.stdout
+    run_through(n, "checks_calls.py")
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])  # five share no memory
 def test_fully_sharded(n):
-    done = launch(n, HERE / "checks_shard.py")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for r in range(n):
-        assert f"rank {r} is through" in done.stdout
+    run_through(n, "checks_shard.py")
 
 
 @pytest.mark.parametrize("n", [2, 4])
 def test_fully_sharded_parts(n):
-    done = launch(n, HERE / "checks_shard_parts.py")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for r in range(n):
-        assert f"rank {r} is through" in done.stdout
+    run_through(n, "checks_shard_parts.py")
 
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_fully_sharded_in_a_budget(n):
-    done = launch(n, HERE / "checks_shard_budget.py")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for r in range(n):
-        assert f"rank {r} is through" in done.stdout
+    run_through(n, "checks_shard_budget.py")
 
 
 @pytest.mark.parametrize(
     "program", ["checks_shard_mesh", "checks_checkpoint_pieces", "checks_mesh_moves"]
 )
 def test_parts_of_a_mesh(tmp_path, program):
-    done = launch(4, HERE / f"{program}.py", args=(str(tmp_path / "state"),), timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    for r in range(4):
-        assert f"rank {r} is through" in done.stdout
+    run_through(4, f"{program}.py", args=(str(tmp_path / "state"),), timeout=120)
 
 
 @pytest.mark.parametrize("program", ["checks_algorithms", "checks_local_steps"])
 @pytest.mark.parametrize("n", [2, 3])
 def test_hooks_joins_and_divided_state(n, program):
-    done = launch(n, HERE / f"{program}.py")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for r in range(n):
-        assert f"rank {r} is through" in done.stdout
+    run_through(n, f"{program}.py")
 
 
 def test_checkpoints_of_other_numbers_of_ranks(tmp_path):

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+from near import close, normal
 
 import clew
 from clew import nn
 from clew.func import grad, jacfwd, jacrev, vmap
-
-
-def normal(*shape, seed=0):
-    return clew.tensor(np.random.default_rng(seed).standard_normal(shape))
-
-
-def close(a, b):
-    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-9)
 
 
 def _layers():

@@ -7,7 +7,7 @@ import time
 
 import fakes
 import pytest
-from browser import BINARY, Browser
+from browser import BINARY
 
 from clew._insight.graph.collapse import Picture
 from clew._insight.graph.html import to_html
@@ -17,13 +17,6 @@ from clew._insight.graph.place import place
 from clew._insight.graph.svg import closed_size, content_of
 
 pytestmark = pytest.mark.skipif(BINARY is None, reason="there is no Chromium")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    browser = Browser()
-    yield browser
-    browser.close()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from browser import BINARY, Browser
+from browser import BINARY
 
 import clew
 from clew import nn
@@ -173,13 +173,6 @@ def test_only_a_page_has_steps(tmp_path):
 
 
 # In a browser -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser():
-    browser = Browser()
-    yield browser
-    browser.close()
 
 
 @pytest.fixture

@@ -8,14 +8,11 @@ import pytest
 import clew
 from clew import nn
 from clew.nn.utils import rnn as R
+from samples import sigmoid
 
 D = clew.float64
 rng = np.random.default_rng(2)
 t = clew.tensor
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
 
 
 def step(kind, x, state, p):

@@ -65,6 +65,13 @@ def map_sample(sample: S, f: Callable[[np.ndarray], Any]) -> S:
     )
 
 
+def double(sample: Any) -> Any:
+    """A sample's arrays as tensors of float64 or complex128."""
+    return map_sample(
+        sample, lambda a: to_tensor(a, "complex128" if a.dtype.kind == "c" else "float64")
+    )
+
+
 def dtype(name: str) -> Any:
     return getattr(clew, name)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import clew
+from samples import INTS
 
 R = np.random.default_rng(3)
 SIZES = [1, 7, 8, 255, 256, 257, 1000]
-INTEGERS = ["uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"]
 
 
 def integers(dtype: str, n: int, low: int | None = None) -> np.ndarray:
@@ -27,7 +27,7 @@ def layouts(a: np.ndarray) -> list[clew.Tensor]:
 
 
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("dtype", INTS)
 @pytest.mark.parametrize("kind", ["all", "small", "edge"])
 def test_quotients_and_rests(dtype: str, n: int, kind: str) -> None:
     a, b = integers(dtype, n), integers(dtype, n)
@@ -70,7 +70,7 @@ def test_division_by_zero_is_an_error_wherever_it_stands(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("dtype", INTS)
 def test_integer_arithmetic(dtype: str, n: int) -> None:
     a, b = integers(dtype, n), integers(dtype, n)
     with np.errstate(over="ignore"):

@@ -175,15 +175,9 @@ def test_forward_integers(op: Op):
             )
 
 
-def double(sample: Any) -> Any:
-    return m.map_sample(
-        sample, lambda a: m.to_tensor(a, "complex128" if a.dtype.kind == "c" else "float64")
-    )
-
-
 def derivative_samples(op: Op) -> Any:
     for sample in m.samples_of(op):
-        problem = m.Problem(m.function(op.name), double(sample))
+        problem = m.Problem(m.function(op.name), m.double(sample))
         if problem.inputs and sum(t.numel() for t in problem.inputs):
             yield sample, problem
 
@@ -294,7 +288,7 @@ def test_strided_inputs(op: Op):
     if "random" in op.why:
         return
     for sample in m.samples_of(op):
-        plain = double(sample)
+        plain = m.double(sample)
         other = m.replace_tensors(plain, [strided(t) for t in m.tensors_in(plain)])
         want = m.flat_outputs(m.function(op.name)(*plain.args, **plain.kwargs))
         got = m.flat_outputs(m.function(op.name)(*other.args, **other.kwargs))
@@ -314,7 +308,7 @@ def test_expanded_inputs(op: Op):
     if "random" in op.why or "writes" in op.why or op.name.startswith(("view", "_ctc_loss")):
         return  # these ask for strides
     for sample, dim in itertools.product(m.samples_of(op), range(3)):
-        plain = double(sample)
+        plain = m.double(sample)
         wide = [expanded(t, dim) for t in m.tensors_in(plain)]
         if not any(0 in t.stride() and t.numel() for t in wide):
             continue
@@ -334,7 +328,7 @@ def test_expanded_inputs(op: Op):
 @pytest.mark.parametrize("op", OPS, ids=by_name)
 def test_inputs_are_left_alone(op: Op):
     for sample in m.samples_of(op):
-        tensors = double(sample)
+        tensors = m.double(sample)
         before = [m.to_numpy(t).copy() for t in m.tensors_in(tensors)]
         m.function(op.name)(*tensors.args, **tensors.kwargs)
         for b, t in zip(before, m.tensors_in(tensors)):
@@ -352,7 +346,7 @@ def test_inplace(op: Op):
         return
     ran = 0
     for sample in m.samples_of(op):
-        tensors = double(sample)
+        tensors = m.double(sample)
         if not isinstance(tensors.args[0], clew.Tensor):
             continue
         want = m.function(op.name)(*tensors.args, **tensors.kwargs)
@@ -402,7 +396,7 @@ def test_out(op: Op):
     if "random" in op.why or "view" in op.why:
         return
     for sample in m.samples_of(op)[:2]:
-        tensors = double(sample)
+        tensors = m.double(sample)
         want = m.function(op.name)(*tensors.args, **tensors.kwargs)
         if not isinstance(want, clew.Tensor):
             continue
@@ -418,7 +412,7 @@ def test_meta(op: Op):
     if "data" in op.why:
         return
     for sample in m.samples_of(op):
-        tensors = double(sample)
+        tensors = m.double(sample)
         if not m.tensors_in(tensors):
             continue
         want = m.flat_outputs(m.function(op.name)(*tensors.args, **tensors.kwargs))

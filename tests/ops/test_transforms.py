@@ -37,12 +37,6 @@ def by_name(op: Op) -> str:
     return op.name
 
 
-def double(sample: Any) -> Any:
-    return m.map_sample(
-        sample, lambda a: m.to_tensor(a, "complex128" if a.dtype.kind == "c" else "float64")
-    )
-
-
 def batch_of(t: clew.Tensor) -> clew.Tensor:
     """Samples that an op which takes t takes too."""
     other = t * 0.9 if m.is_inexact(t) else t
@@ -75,7 +69,7 @@ def mappings(n: int) -> list[tuple[int | None, ...]]:
 def test_vmap(op: Op):
     """vmap gives what a loop over the samples gives, whichever inputs are mapped."""
     for sample in m.samples_of(op)[:4]:
-        plain = double(sample)
+        plain = m.double(sample)
         tensors = m.tensors_in(plain)
         if not tensors:
             continue
@@ -98,7 +92,7 @@ def test_gradients_and_vmap(op: Op):
     """The gradient through vmap, and the one taken inside it, are those of the loop."""
     rng = np.random.default_rng(3)
     for sample in m.samples_of(op)[:2]:
-        plain = double(sample)
+        plain = m.double(sample)
         problem = m.Problem(m.function(op.name), plain)
         if not problem.inputs or not sum(t.numel() for t in problem.inputs):
             continue
@@ -138,7 +132,7 @@ def test_jvp_of_vjp(op: Op):
     """<w, d/dx (vjp of seed) direction> by forward over reverse and by reverse over reverse."""
     rng = np.random.default_rng(4)
     for sample in m.samples_of(op)[:3]:
-        problem = m.Problem(m.function(op.name), double(sample))
+        problem = m.Problem(m.function(op.name), m.double(sample))
         inputs = problem.inputs
         if not inputs or not sum(t.numel() for t in inputs):
             continue
@@ -164,7 +158,7 @@ def test_random_ops_and_vmap(op: Op):
     if op.name.startswith("_") or "writes" in op.why:
         return
     for sample in m.samples_of(op)[:2]:
-        plain = double(sample)
+        plain = m.double(sample)
         tensors = m.tensors_in(plain)
         if not tensors or not all(t.numel() for t in tensors):
             continue

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 
 import pytest
-from profiled_net import Net, named
+from profiled_net import Net, here, named
 
 import clew
-from clew import _C, nn
+from clew import nn
 from clew.profiler import (
     profile,
     record_function,
 )
-
-
-def here() -> int:
-    """The line that calls."""
-    frame = inspect.currentframe()
-    assert frame is not None and frame.f_back is not None
-    return frame.f_back.f_lineno
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    yield
-    assert not _C._trace_running()
-    assert _C._set_intercept(0) == 0
 
 
 def test_a_sleep_in_a_range_shows_up():

@@ -23,13 +23,6 @@ from clew.profiler import (
 )
 
 
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    yield
-    assert not _C._trace_running()
-    assert _C._set_intercept(0) == 0
-
-
 def test_two_profilers_at_once_are_refused():
     with profile() as prof:
         with pytest.raises(RuntimeError, match="another profiler is recording"):

@@ -120,6 +120,30 @@ class Rng:
         return np.asarray((self.generator.permutation(n) - n / 2) * 0.1 + 0.03).reshape(shape)
 
 
+def also(op: Op, *names: str) -> list[Op]:
+    """The op and its other names."""
+    return [op] + [dataclasses.replace(op, name=name) for name in names]
+
+
+def of_each_kind(r: Rng, *calls: Any, shape: Any) -> list[S]:
+    """One real sample for each call, and a complex one for the first."""
+    out = [S(r.normal(shape), *c.args, **c.kwargs) for c in calls]
+    return [*out, S(r.complex(shape), *calls[0].args, **calls[0].kwargs)]
+
+
+def ids(*values: Any, dtype: Any = np.int64) -> np.ndarray:
+    return np.array(values, dtype=dtype)
+
+
+def each(v: Any, nd: int) -> list[Any]:
+    """A number, or one for each dim, as a list of nd numbers."""
+    return [v] * nd if isinstance(v, int) else list(v) * (nd if len(v) == 1 else 1)
+
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
 def load() -> dict[str, Op]:
     """All entries, by name."""
     table: dict[str, Op] = {}

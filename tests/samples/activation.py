@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.special as sp
 
-from samples import FLOATS, FLOATS_32_64, E, Op, S
-
-
-def also(op: Op, *names: str) -> list[Op]:
-    return [op] + [dataclasses.replace(op, name=name) for name in names]
+from samples import FLOATS, FLOATS_32_64, E, Op, S, also, sigmoid
 
 
 def act(name: str, f: Callable[..., Any], *calls: dict[str, Any], **more: Any) -> Op:
@@ -34,10 +29,6 @@ def backward(name: str, slope: Callable[..., Any], *args: Any) -> Op:
         ]
 
     return Op(name, lambda g, x, *rest: g * slope(x, *rest), samples, dtypes=FLOATS_32_64)
-
-
-def sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
 
 
 def relu(x: Any, inplace: bool = False) -> Any:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.special as sp
 
-from samples import COMPLEX, FLOATS, FLOATS_32_64, INTS, E, Op, S
+from samples import COMPLEX, FLOATS, FLOATS_32_64, INTS, E, Op, S, also
 
 SHAPES = [
     E(S(np.ones(3), np.ones(4)), RuntimeError, "3.*4"),
     E(S(np.ones(3), "a"), TypeError, "must be"),
 ]
-
-
-def also(op: Op, *names: str) -> list[Op]:
-    return [op] + [dataclasses.replace(op, name=name) for name in names]
 
 
 # Functions of two tensors that take a Python number for the second one.

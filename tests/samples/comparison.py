@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from samples import COMPLEX, FLOATS, INTS, E, Op, S
+from samples import COMPLEX, FLOATS, INTS, E, Op, S, also
 
 SPECIAL = np.array([0.0, -0.0, 1.0, np.inf, -np.inf, np.nan, -2.5])
-
-
-def also(op: Op, *names: str) -> list[Op]:
-    return [op] + [dataclasses.replace(op, name=name) for name in names]
 
 
 def compare(name: str, f: Callable[..., Any], *, complex_too: bool = False) -> Op:

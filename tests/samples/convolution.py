@@ -6,11 +6,7 @@ import itertools
 
 import numpy as np
 
-from samples import COMPLEX, FLOATS, E, Op, S
-
-
-def _each(v, nd):
-    return [v] * nd if isinstance(v, int) else list(v) * (nd if len(v) == 1 else 1)
+from samples import COMPLEX, FLOATS, E, Op, S, each
 
 
 def _taps(w, out, stride, padding, dilation, in_size):
@@ -59,12 +55,12 @@ def conv(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1):
     nd = w.ndim - 2
     if x.ndim == nd + 1:
         return conv(x[None], w, bias, stride, padding, dilation, groups)[0]
-    stride, dilation = _each(stride, nd), _each(dilation, nd)
+    stride, dilation = each(stride, nd), each(dilation, nd)
     extent = [d * (k - 1) + 1 for d, k in zip(dilation, w.shape[2:], strict=True)]
     if padding == "same":
         left, size = [(e - 1) // 2 for e in extent], x.shape[2:]
     else:
-        left = _each(0 if padding == "valid" else padding, nd)
+        left = each(0 if padding == "valid" else padding, nd)
         size = [
             (n + 2 * p - e) // s + 1
             for n, p, e, s in zip(x.shape[2:], left, extent, stride, strict=True)
@@ -79,7 +75,7 @@ def conv_transpose(x, w, bias=None, stride=1, padding=0, output_padding=0, group
             0
         ]
     stride, padding, extra, dilation = (
-        _each(v, nd) for v in (stride, padding, output_padding, dilation)
+        each(v, nd) for v in (stride, padding, output_padding, dilation)
     )
     size = [
         (n - 1) * s - 2 * p + d * (k - 1) + 1 + e
@@ -100,7 +96,7 @@ def unfold(x, kernel_size, dilation=1, padding=0, stride=1):
     if x.ndim == 3:
         return unfold(x[None], kernel_size, dilation, padding, stride)[0]
     (kh, kw), (dh, dw), (ph, pw), (sh, sw) = (
-        _each(v, 2) for v in (kernel_size, dilation, padding, stride)
+        each(v, 2) for v in (kernel_size, dilation, padding, stride)
     )
     x = np.pad(x, ((0, 0), (0, 0), (ph, ph), (pw, pw)))
     rows = range(0, x.shape[2] - dh * (kh - 1), sh)
@@ -119,7 +115,7 @@ def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """The transpose of unfold, column by column of its matrix."""
     if x.ndim == 2:
         return fold(x[None], output_size, kernel_size, dilation, padding, stride)[0]
-    (kh, kw), size = _each(kernel_size, 2), _each(output_size, 2)
+    (kh, kw), size = each(kernel_size, 2), each(output_size, 2)
     channels = x.shape[1] // (kh * kw)
     n = channels * size[0] * size[1]
     eye = np.eye(n).reshape(n, channels, *size)

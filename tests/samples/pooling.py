@@ -6,11 +6,7 @@ import itertools
 
 import numpy as np
 
-from samples import FLOATS, E, Op, S
-
-
-def _each(v, nd):
-    return [v] * nd if isinstance(v, int) else list(v) * (nd if len(v) == 1 else 1)
+from samples import FLOATS, E, Op, S, each
 
 
 def _windows(sizes, kernel, stride, padding, dilation, ceil_mode):
@@ -68,12 +64,12 @@ def _at_best(b):
 
 
 def max_pool(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, nd):
-    kernel = _each(kernel_size, nd)
+    kernel = each(kernel_size, nd)
     args = (
         kernel,
-        kernel if stride is None else _each(stride, nd),
-        _each(padding, nd),
-        _each(dilation, nd),
+        kernel if stride is None else each(stride, nd),
+        each(padding, nd),
+        each(dilation, nd),
     )
     return _max(x, _windows(x.shape[-nd:], *args, ceil_mode))
 
@@ -89,8 +85,8 @@ def avg_pool(
     *,
     nd,
 ):
-    kernel = _each(kernel_size, nd)
-    args = (kernel, kernel if stride is None else _each(stride, nd), _each(padding, nd), [1] * nd)
+    kernel = each(kernel_size, nd)
+    args = (kernel, kernel if stride is None else each(stride, nd), each(padding, nd), [1] * nd)
 
     def mean(block, picked):
         count = np.prod([p[1] if count_include_pad else len(p[0]) for p in picked])
@@ -100,11 +96,11 @@ def avg_pool(
 
 
 def adaptive_avg(x, output_size, *, nd):
-    return _pool(x, _adaptive(x.shape[-nd:], _each(output_size, nd)), lambda b, _: b.mean(-1))
+    return _pool(x, _adaptive(x.shape[-nd:], each(output_size, nd)), lambda b, _: b.mean(-1))
 
 
 def adaptive_max(x, output_size, *, nd):
-    return _max(x, _adaptive(x.shape[-nd:], _each(output_size, nd)))
+    return _max(x, _adaptive(x.shape[-nd:], each(output_size, nd)))
 
 
 def _of(f, nd):

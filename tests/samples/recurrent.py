@@ -6,14 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from . import E, Op, Rng, S
+from . import E, Op, Rng, S, sigmoid
 
 LSTM, GRU, TANH, RELU = range(4)
 GATES = (4, 3, 1, 1)
-
-
-def sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
 
 
 def step(cell: int, x: Any, h: Any, c: Any, weights: list[Any]) -> Any:

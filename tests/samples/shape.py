@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from samples import COMPLEX, FLOATS, E, Op, Rng, S
+from samples import COMPLEX, FLOATS, E, Op, S, of_each_kind
 
 DTYPES = FLOATS + COMPLEX
 INTS = ("int64", "uint8", "uint16", "uint64")
@@ -121,10 +122,7 @@ def contiguous(x: Any) -> Any:
     return x
 
 
-def basic(r: Rng, *calls: Any, shape: Any = (2, 3, 4)) -> list[S]:
-    """One real sample for each call, and a complex one for the first."""
-    out = [S(r.normal(shape), *c.args, **c.kwargs) for c in calls]
-    return [*out, S(r.complex(shape), *calls[0].args, **calls[0].kwargs)]
+basic = functools.partial(of_each_kind, shape=(2, 3, 4))
 
 
 def op(name: str, reference: Any, samples: Any, errors: Any = (), **options: Any) -> Op:

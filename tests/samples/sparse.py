@@ -6,14 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from samples import COMPLEX, FLOATS, E, Op, S
+from samples import COMPLEX, FLOATS, E, Op, S, ids
 
 X = np.zeros((3, 2))
 V = np.zeros(2)
-
-
-def ids(*values: Any, dtype: Any = np.int64) -> np.ndarray:
-    return np.array(values, dtype=dtype)
 
 
 def rows_of(crow: Any) -> np.ndarray:

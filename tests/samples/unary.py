@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.special as sp
 
-from samples import COMPLEX, FLOATS, FLOATS_32_64, INTS, E, Op, S
+from samples import COMPLEX, FLOATS, FLOATS_32_64, INTS, E, Op, S, also
 
 
 def one(
@@ -34,11 +33,6 @@ def one(
     dtypes = (FLOATS if halves else FLOATS_32_64) + (COMPLEX if complex_too else ())
     more.setdefault("errors", [E(S("x"), TypeError, "must be Tensor")])
     return Op(name, reference, samples, dtypes=dtypes, **more)
-
-
-def also(op: Op, *names: str) -> list[Op]:
-    """The op and its other names."""
-    return [op] + [dataclasses.replace(op, name=name) for name in names]
 
 
 def wide(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -224,7 +224,6 @@ struct Widened {
   }
 };
 
-bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
 int64_t x_count(const ConvShape& s) { return s.n * s.ci * s.in_points(); }
 int64_t y_count(const ConvShape& s) { return s.n * s.co * s.out_points(); }
 int64_t w_count(const ConvShape& s) { return s.co * (s.ci / s.groups) * s.kernel_points(); }

@@ -23,22 +23,6 @@ constexpr int taps_max = 8;  // taps of a kernel row at a time, for the weight's
 
 using Vec = Lanes_t<float>;
 
-float total(Vec v) {
-  float sum = 0;
-  for (int i = 0; i < L; ++i) sum += v[i];
-  return sum;
-}
-int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
-template <class F, int... I>
-[[gnu::always_inline]] inline void unroll_impl(F&& f, std::integer_sequence<int, I...>) {
-  (f.template operator()<I>(), ...);
-}
-template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
-  unroll_impl(f, std::make_integer_sequence<int, N>{});
-}
-
 // Floats that one thread keeps between calls.
 const LocalScratch scratch;
 
@@ -170,7 +154,7 @@ bool depthwise_map(const ConvShape& s, const float* x, const float* w, const flo
         }
       }
     }
-    if (!(total(poison) == 0)) {
+    if (!(sum_in_turn<float>(poison) == 0)) {
       finite.store(false, std::memory_order_relaxed);
     }
   });
@@ -213,7 +197,7 @@ bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float*
         }
       }
       for (int64_t q = 0; q < taps; ++q) {
-        w[c * taps + q] = total(load(sums + q * L));
+        w[c * taps + q] = sum_in_turn<float>(load(sums + q * L));
         poison += w[c * taps + q] * 0.0f;
       }
     }

@@ -22,24 +22,6 @@ constexpr int L = lane_count<float>;
 constexpr int channels_max = 4;  // output channels of a tile
 constexpr int vectors_max = 2;   // vectors of points of a tile: columns of a row, or rows
 
-int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-template <class F, int... I>
-[[gnu::always_inline]] inline void unroll_impl(F&& f, std::integer_sequence<int, I...>) {
-  (f.template operator()<I>(), ...);
-}
-template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
-  unroll_impl(f, std::make_integer_sequence<int, N>{});
-}
-
-float total(Vec v) {
-  float sum = 0;
-  for (int i = 0; i < L; ++i) sum += v[i];
-  return sum;
-}
-
 // Bytes that one thread keeps between calls.
 const LocalScratch planes_scratch, weights_scratch;
 
@@ -52,7 +34,7 @@ struct Padded {
   Padded(const ConvShape& s, int64_t out_rows)
       : rows((out_rows - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1),
         part(most(s.out[2] + vectors_max * L + (s.kernel[2] - 1) * s.dilation[2] / s.stride[2] + 1,
-                  up(s.pad[2] + s.in[2], s.stride[2]))),
+                  ceil_div(s.pad[2] + s.in[2], s.stride[2]))),
         row(part * s.stride[2]),
         plane(rows * row) {}
 
@@ -79,7 +61,7 @@ struct Padded {
         } else {
           for (int64_t k = 0; k < s.stride[2];
                ++k) {  // columns k, k + stride, ... of the padded row
-            const int64_t skip = up(most(0, s.pad[2] - k), s.stride[2]);
+            const int64_t skip = ceil_div(most(0, s.pad[2] - k), s.stride[2]);
             float* place = line + k * part + skip;
             for (int64_t j = k + skip * s.stride[2] - s.pad[2]; j < s.in[2]; j += s.stride[2])
               *place++ = from[j];
@@ -155,7 +137,7 @@ void channels(const ConvShape& s, const Padded& p, const float* padded, const in
 
 bool direct_map(const ConvShape& s, const float* x, const float* weights, const float* bias,
                 float* y) {
-  const int64_t taps = s.ci * s.kernel_points(), blocks = up(s.co, channels_max);
+  const int64_t taps = s.ci * s.kernel_points(), blocks = ceil_div(s.co, channels_max);
   // The taps of a block of output channels, side by side.
   float* packed = weights_scratch.of<float>(s.co * taps);
   for (int64_t b = 0; b < blocks; ++b) {
@@ -168,7 +150,7 @@ bool direct_map(const ConvShape& s, const float* x, const float* weights, const 
   // Tasks are rows of an image, so many that a task is worth a thread.
   const int64_t row_work = most(1, s.co * s.out[2] * taps);
   const int64_t rows_each = least(s.out[1], most(1, (int64_t{1} << 18) / row_work));
-  const int64_t cuts = up(s.out[1], rows_each);
+  const int64_t cuts = ceil_div(s.out[1], rows_each);
   const Padded p(s, rows_each);
   std::atomic<bool> finite{true};
   const int64_t grain = most(1, (int64_t{1} << 17) / (row_work * rows_each));
@@ -194,7 +176,7 @@ bool direct_map(const ConvShape& s, const float* x, const float* weights, const 
             poison);
       }
     }
-    if (!(total(poison) == 0)) finite.store(false, std::memory_order_relaxed);
+    if (!(sum_in_turn<float>(poison) == 0)) finite.store(false, std::memory_order_relaxed);
   });
   return finite;
 }

@@ -15,18 +15,6 @@ constexpr int L = lane_count<float>;
 
 using Vec = Lanes_t<float>;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
-template <class F, int... I>
-[[gnu::always_inline]] inline void unroll_impl(F&& f, std::integer_sequence<int, I...>) {
-  (f.template operator()<I>(), ...);
-}
-template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
-  unroll_impl(f, std::make_integer_sequence<int, N>{});
-}
-
 // --- Images to blocks of channels and back -------------------------------------------------------
 
 template <int half, int... I>

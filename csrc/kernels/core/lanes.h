@@ -31,6 +31,26 @@ template <class C> [[gnu::always_inline]] inline void store(C* p, const Lanes_t<
   std::memcpy(p, &v, sizeof v);
 }
 template <class C> [[gnu::always_inline]] inline Lanes_t<C> spread(C v) { return v - Lanes_t<C>{}; }
+// The standard library's forms are functions that could be shared with other instruction sets.
+constexpr int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+constexpr int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// f<0>(), f<1>() ... f<N - 1>().
+template <class F, int... I>
+[[gnu::always_inline]] inline void unroll_impl(F&& f, std::integer_sequence<int, I...>) {
+  (f.template operator()<I>(), ...);
+}
+template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
+  unroll_impl(f, std::make_integer_sequence<int, N>{});
+}
+
+// The sum of all lanes, from the first one to the last.
+template <class C> [[gnu::always_inline]] inline C sum_in_turn(const Lanes_t<C>& v) {
+  C sum = 0;
+  for (int l = 0; l < lane_count<C>; ++l) sum += v[l];
+  return sum;
+}
 // All lanes as B, joined in pairs: a chain of them would wait for each other.
 template <class B, class C, class F>
 [[gnu::always_inline]] inline B join_lanes(const Lanes_t<C>& v, F&& join) {
@@ -41,11 +61,12 @@ template <class B, class C, class F>
   }
   return room[0];
 }
-// Their sum in double, without leaving the registers.
+// Each lane where the one at distance `half` was.
 template <int half, class V, int... I>
 [[gnu::always_inline]] inline V other_half(V v, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(v, v, (I ^ half)...);
 }
+// The sum of all in double, without leaving the registers.
 template <int half = lane_count<double> / 2>
 [[gnu::always_inline]] inline double sum_of_doubles(Lanes_t<double> v) {
   if constexpr (half == 0) {

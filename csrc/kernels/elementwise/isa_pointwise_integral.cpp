@@ -130,22 +130,23 @@ template <class T> T bound(const Scalar& s, T otherwise) {
     return std::cmp_less(s.i, limits::lowest()) ? limits::lowest() : static_cast<T>(s.i);
   return s.to<T>();
 }
+template <class T> inline T clamped(T x, T low, T high) {
+  x = x < low ? low : x;
+  return x > high ? high : x;
+}
 template <class T>
 void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   using limits = std::numeric_limits<T>;
   const T low = bound(params[0], limits::lowest());
   const T high = bound(params[1], limits::max());
-  auto clamped = [low, high](T x) {
-    x = x < low ? low : x;
-    return x > high ? high : x;
-  };
   if (s[0] == sizeof(T) && s[1] == sizeof(T)) {
     auto* o = reinterpret_cast<T*>(p[0]);
     auto* a = reinterpret_cast<const T*>(p[1]);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) o[i] = clamped(a[i]);
+    for (int64_t i = 0; i < n; ++i) o[i] = clamped(a[i], low, high);
   } else {
-    for (int64_t i = 0; i < n; ++i) at<T>(p[0], i * s[0]) = clamped(read<T>(p[1], i * s[1]));
+    for (int64_t i = 0; i < n; ++i)
+      at<T>(p[0], i * s[0]) = clamped(read<T>(p[1], i * s[1]), low, high);
   }
 }
 
@@ -207,10 +208,8 @@ void init_comparison() {
   [&]<class... T>(TypeList<T...>) {
     ((table::clamp.fn[static_cast<int>(dtype_of<T>())] = clamp_loop<T>), ...);
   }(AllN{});
-  ternary(table::clamp_between, AllN{}, []<class T>(T x, T low, T high) {
-    x = x < low ? low : x;
-    return x > high ? high : x;
-  });
+  ternary(table::clamp_between, AllN{},
+          []<class T>(T x, T low, T high) { return clamped(x, low, high); });
 }
 
 }  // namespace

@@ -302,6 +302,19 @@ void run_lines(const FftPlan<T>& plan, const T* in, int64_t step, T* out, int64_
   run.lines(plan, in, 1, step, out, 1, out_step, static_cast<int>(count), inverse, scale, scratch);
 }
 
+// some(first, count, scratch) for all lines, of `cost` each, `many` at once.
+template <class T, class F>
+void over_lines(int64_t lines, int64_t many, int64_t cost, int64_t room, F&& some) {
+  parallel_for((lines + many - 1) / many, std::max<int64_t>(1, grain_default / (cost * many)),
+               [&](int64_t from, int64_t to) {
+                 T* scratch = scratch_numbers.of<T>(room);
+                 for (int64_t i = from; i < to; ++i)
+                   some(i * many, std::min(many, lines - i * many), scratch);
+                 scratch_numbers.trim(8);
+                 line_numbers.trim(8);
+               });
+}
+
 }  // namespace
 
 template <class T>
@@ -342,14 +355,7 @@ void fft_real(const T* in, T* out, int64_t lines, int64_t n, bool whole, bool in
       for (int64_t k = 0; inverse && k < kept; ++k) y[2 * k + 1] = -y[2 * k + 1];
     }
   };
-  parallel_for((lines + many - 1) / many, std::max<int64_t>(1, grain_default / (cost * many)),
-               [&](int64_t from, int64_t to) {
-                 T* scratch = scratch_numbers.of<T>(room);
-                 for (int64_t i = from; i < to; ++i)
-                   some(i * many, std::min(many, lines - i * many), scratch);
-                 scratch_numbers.trim(8);
-                 line_numbers.trim(8);
-               });
+  over_lines<T>(lines, many, cost, room, some);
 }
 
 template <class T> void fft_to_real(const T* in, T* out, int64_t lines, int64_t n, T scale) {
@@ -379,14 +385,7 @@ template <class T> void fft_to_real(const T* in, T* out, int64_t lines, int64_t 
     run_lines(*plan, line, step, line, step, count, true, scale, scratch);
     for (int64_t j = 0; j < n * count; ++j) y[j] = line[2 * j];
   };
-  parallel_for((lines + many - 1) / many, std::max<int64_t>(1, grain_default / (cost * many)),
-               [&](int64_t from, int64_t to) {
-                 T* scratch = scratch_numbers.of<T>(room);
-                 for (int64_t i = from; i < to; ++i)
-                   some(i * many, std::min(many, lines - i * many), scratch);
-                 scratch_numbers.trim(8);
-                 line_numbers.trim(8);
-               });
+  over_lines<T>(lines, many, cost, room, some);
 }
 
 #define CLEW_INSTANTIATE(T)                                              \

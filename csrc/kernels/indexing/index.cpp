@@ -78,8 +78,17 @@ int64_t product(const int64_t* sizes, int begin, int end) {
   return n;
 }
 
-bool within(int64_t index, int64_t size) {
-  return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
+// f(j, k) for the places k = index[j * step]; false from the first one on that is out of range.
+template <class F>
+[[gnu::always_inline]] inline bool each_place(const int64_t* index, int64_t step, int64_t count,
+                                              int64_t size, F&& f) {
+#pragma GCC unroll 4
+  for (int64_t j = 0; j < count; ++j) {
+    const int64_t k = read_once(index[j * step]);
+    if (!within(k, size)) return false;
+    f(j, k);
+  }
+  return true;
 }
 
 // The number of elements that are prefetched for writing at a time.
@@ -492,22 +501,15 @@ bool gather(const NdView& out, const NdView& src, const NdView& index, int dim) 
   const auto* indices = index.ptr<const int64_t>();
   std::atomic<bool> ok = true;
   dispatch_size(itemsize(out.dtype), [&]<class T>() {
-    auto each = [&](const int64_t* i, int64_t step, int64_t count, auto&& f) {
-#pragma GCC unroll 4
-      for (int64_t j = 0; j < count; ++j) {
-        const int64_t k = read_once(i[j * step]);
-        if (!within(k, size)) return false;
-        f(j, k);
-      }
-      return true;
-    };
     auto some = [&](T* o, const int64_t* i, const T* s, int64_t count) {
       if (so == 1) fetch(o, count);
       if (so == 1 && si == 1 && along == 1 && ss == 0)
-        return each(i, 1, count, [&](int64_t j, int64_t k) { o[j] = s[k]; });
+        return each_place(i, 1, count, size, [&](int64_t j, int64_t k) { o[j] = s[k]; });
       if (so == 1 && si == 1 && ss == 1)
-        return each(i, 1, count, [&](int64_t j, int64_t k) { o[j] = s[k * along + j]; });
-      return each(i, si, count, [&](int64_t j, int64_t k) { o[j * so] = s[k * along + j * ss]; });
+        return each_place(i, 1, count, size,
+                          [&](int64_t j, int64_t k) { o[j] = s[k * along + j]; });
+      return each_place(i, si, count, size,
+                        [&](int64_t j, int64_t k) { o[j * so] = s[k * along + j * ss]; });
     };
     parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
       Walk<3> walk(out.sizes, last, strides);
@@ -549,22 +551,14 @@ bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
   const auto* indices = index.ptr<const int64_t>();
   std::atomic<bool> ok = true;
   dispatch_combine(dst.dtype, combine, [&]<class T, class F>(F put) {
-    auto each = [&](const int64_t* i, int64_t step, int64_t count, auto&& f) {
-#pragma GCC unroll 4
-      for (int64_t j = 0; j < count; ++j) {
-        const int64_t k = read_once(i[j * step]);
-        if (!within(k, size)) return false;
-        f(j, k);
-      }
-      return true;
-    };
     auto some = [&](T* d, const int64_t* i, const T* v, int64_t count) {
       if (si == 1 && along == 1 && sd == 0 && sv == 1)
-        return each(i, 1, count, [&](int64_t j, int64_t k) { put(d[k], v[j]); });
+        return each_place(i, 1, count, size, [&](int64_t j, int64_t k) { put(d[k], v[j]); });
       if (si == 1 && sd == 1 && sv == 1)
-        return each(i, 1, count, [&](int64_t j, int64_t k) { put(d[k * along + j], v[j]); });
-      return each(i, si, count,
-                  [&](int64_t j, int64_t k) { put(d[k * along + j * sd], v[j * sv]); });
+        return each_place(i, 1, count, size,
+                          [&](int64_t j, int64_t k) { put(d[k * along + j], v[j]); });
+      return each_place(i, si, count, size,
+                        [&](int64_t j, int64_t k) { put(d[k * along + j * sd], v[j * sv]); });
     };
     auto run = [&](int64_t r0, int64_t r1, int64_t j0, int64_t j1) {
       Walk<3> walk(index.sizes, last, strides);

@@ -11,10 +11,6 @@ namespace clew::kernels {
 
 namespace {
 
-bool within(int64_t place, int64_t total) {
-  return static_cast<uint64_t>(place) < static_cast<uint64_t>(total);
-}
-
 // The n places of an index; false where one is out of range.
 bool own_places(int64_t* own, const DenseBlocks& b, const int64_t* index, int64_t n) {
   for (int64_t k = 0; k < n; ++k) {

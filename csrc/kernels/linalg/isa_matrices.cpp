@@ -21,12 +21,6 @@ template <class T> [[gnu::always_inline]] inline Real<T> size_of(T x) {
   else
     return std::fabs(x);
 }
-template <class T> [[gnu::always_inline]] inline T conjugate_of(T x) {
-  if constexpr (is_complex_v<T>)
-    return T(x.real(), -x.imag());
-  else
-    return x;
-}
 // to -= f * from over W elements; complex products as such, without a search for nan.
 template <int W, class T>
 [[gnu::always_inline]] inline void subtract(T* __restrict to, T f, const T* __restrict from) {

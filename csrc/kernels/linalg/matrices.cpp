@@ -33,12 +33,6 @@ template <class T> const MatrixLoops<T>& matrix_loops() {
 
 LocalScratch matrix_scratch, second_scratch, pivot_scratch, reflections_room;
 
-template <class T> T conjugate_of(T x) {
-  if constexpr (is_complex_v<T>)
-    return T(x.real(), -x.imag());
-  else
-    return x;
-}
 template <class T> bool is_nan(T x) { return x != x; }
 template <class T> bool is_finite(T x) {
   if constexpr (is_complex_v<T>)

@@ -9,6 +9,13 @@
 
 namespace clew::kernels {
 
+template <class T> [[gnu::always_inline]] inline T conjugate_of(T x) {
+  if constexpr (is_complex_v<T>)
+    return T(x.real(), -x.imag());
+  else
+    return x;
+}
+
 // Up to this many rows and columns the loops below are quicker than a call.
 constexpr int64_t small_matrix = 32;
 // The same of triangular systems, whose right hand sides are often narrow.

@@ -93,6 +93,14 @@ struct Slopes {
       : b(-rstd * rstd * rstd * s2 / n), c(-rstd * s1 / n) {}
 };
 
+// The gradient of the input alone, of rows of n elements.
+template <class F> void each_row(int64_t rows, int64_t n, F&& row_backward) {
+  if (n == 0) return;
+  parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) row_backward(r, nullptr, nullptr);
+  });
+}
+
 }  // namespace
 
 template <class T>
@@ -172,14 +180,7 @@ void group_norm_backward(T* dx, T* dweight, T* dbias, const T* grad, const T* x,
                     static_cast<T>(inv * scale), static_cast<T>(to.b), static_cast<T>(to.c));
     }
   };
-  if (!dweight) {
-    if (n == 0) return;
-    parallel_for(sh.n * sh.g, std::max<int64_t>(1, grain_default / n),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t r = begin; r < end; ++r) row_backward(r, nullptr, nullptr);
-                 });
-    return;
-  }
+  if (!dweight) return each_row(sh.n * sh.g, n, row_backward);
   std::vector<double> w(static_cast<size_t>(channels)), b(static_cast<size_t>(channels));
   // Samples, not rows: each piece needs room for all channels.
   sum_over_rows<T>(sh.n, channels, w.data(), b.data(), [&](int64_t i, T* dw, T* db) {
@@ -219,13 +220,7 @@ void rms_norm_backward(T* dx, T* dweight, const T* grad, const T* x, const T* rs
     else
       ops.norm_grad(dx + r * n, g, weight, row, n, T(0), rstd[r], b, T(0));
   };
-  if (!dweight) {
-    if (n == 0) return;
-    parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) row_backward(r, nullptr, nullptr);
-    });
-    return;
-  }
+  if (!dweight) return each_row(rows, n, row_backward);
   std::vector<double> w(static_cast<size_t>(n)), unused(static_cast<size_t>(n));
   sum_over_rows<T>(rows, n, w.data(), unused.data(), row_backward);
   for (int64_t i = 0; i < n; ++i) dweight[i] = static_cast<T>(w[static_cast<size_t>(i)]);

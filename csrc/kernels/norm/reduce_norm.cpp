@@ -192,8 +192,6 @@ class Widened {
   ~Widened() { floats.trim(64); }
 };
 
-bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
-
 int64_t terms(const NdView& dst, const NdView& src) {
   int64_t n = 1;
   for (int d = 0; d < src.ndim; ++d) n *= dst.sizes[d] == 1 ? src.sizes[d] : 1;

@@ -1,5 +1,5 @@
 // The vector loops of random numbers, compiled once for each instruction set.
-// May include: kernels.
+// May include: base/mersenne.h, kernels.
 // Invariant: everything lies in the namespace CLEW_ISA or has internal linkage; products and sums
 // round one by one, so that all instruction sets give the same bits.
 #ifndef CLEW_ISA
@@ -15,6 +15,7 @@
 #include <cstring>
 #include <numbers>
 
+#include "base/mersenne.h"
 #include "kernels/core/stream.h"
 #include "kernels/random/random_loops.h"
 #ifdef __AVX2__
@@ -24,18 +25,11 @@
 namespace clew::kernels::CLEW_ISA {
 namespace {
 
-constexpr int size = 624, middle = 397;
+using mersenne::middle;
+using mersenne::temper;
+using mersenne::twist;
+constexpr int size = mersenne::words;
 
-inline uint32_t temper(uint32_t y) {
-  y ^= y >> 11;
-  y ^= (y << 7) & 0x9d2c5680u;
-  y ^= (y << 15) & 0xefc60000u;
-  return y ^ (y >> 18);
-}
-inline uint32_t twist(uint32_t a, uint32_t b) {
-  uint32_t y = (a & 0x80000000u) | (b & 0x7fffffffu);
-  return (y >> 1) ^ ((0u - (b & 1u)) & 0x9908b0dfu);
-}
 // No word depends on one less than 227 places before it: 28 vectors of 8 at a time.
 void extend(uint32_t* x, int64_t blocks) {
   constexpr int run = 224;

@@ -127,6 +127,15 @@ constexpr int taps_of = mode == GridMode::linear  ? 2
                         : mode == GridMode::cubic ? 4
                                                   : 1;
 
+// f.operator()<padding>().
+template <class F> void with_padding(GridPadding padding, F&& f) {
+  if (padding == GridPadding::zeros)
+    f.template operator()<GridPadding::zeros>();
+  else if (padding == GridPadding::border)
+    f.template operator()<GridPadding::border>();
+  else
+    f.template operator()<GridPadding::reflection>();
+}
 // What the samples of a block are made of, dim by dim.
 template <class T, GridMode mode, int dims, bool slopes> struct Lines {
   static constexpr int each = taps_of<mode>;
@@ -139,12 +148,7 @@ template <class T, GridMode mode, int dims, bool slopes> struct Lines {
       auto find = [&]<GridPadding padding>() {
         find_taps<T, mode, each, padding, dims, slopes>(from, sh.sizes[d], sh.align, n, lines[d]);
       };
-      if (sh.padding == GridPadding::zeros)
-        find.template operator()<GridPadding::zeros>();
-      else if (sh.padding == GridPadding::border)
-        find.template operator()<GridPadding::border>();
-      else
-        find.template operator()<GridPadding::reflection>();
+      with_padding(sh.padding, find);
     }
   }
   // Which tap of dim d belongs to tap k of all.
@@ -386,12 +390,7 @@ void find_nearest(const float* grid, const GridShape& sh, int64_t n, int32_t* at
     (sh.align ? find_nearest<dims, padding, true> : find_nearest<dims, padding, false>)(grid, sh, n,
                                                                                         at);
   };
-  if (sh.padding == GridPadding::zeros)
-    find.template operator()<GridPadding::zeros>();
-  else if (sh.padding == GridPadding::border)
-    find.template operator()<GridPadding::border>();
-  else
-    find.template operator()<GridPadding::reflection>();
+  with_padding(sh.padding, find);
 }
 template <int dims>
 void sample_nearest(float* out, const float* x, const float* grid, const GridShape& sh, int64_t n) {

@@ -15,10 +15,6 @@ namespace {
 constexpr int64_t block = 128;  // points whose places and sums stay in the first-level cache
 constexpr int64_t most = 16;    // places of a point that are looked at together
 
-bool within(int64_t index, int64_t s) {
-  return static_cast<uint64_t>(index) < static_cast<uint64_t>(s);
-}
-
 // Calls run(sample, first place, places, first point, points) for all blocks.
 template <class F> void for_blocks(const SamplingShape& sh, F&& run) {
   const int64_t blocks = (sh.p + block - 1) / block;

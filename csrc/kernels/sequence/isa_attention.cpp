@@ -66,10 +66,6 @@ template <class S> Vector<S> lane_numbers() {
 template <class S> int64_t padded(int64_t n) { return ceil_div(n, lanes<S>) * lanes<S>; }
 
 // All lanes as one, joined in halves that stay in registers.
-template <int half, class V, int... I>
-[[gnu::always_inline]] inline V other_half(V v, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(v, v, (I ^ half)...);
-}
 template <class S, int half = lanes<S> / 2, class F>
 [[gnu::always_inline]] inline S join_lanes(Vector<S> v, F&& join) {
   if constexpr (half == 0) {

@@ -15,9 +15,6 @@ namespace {
 using packed::Matrix;
 using packed::multiply;
 
-int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 // --- The gates of one row ------------------------------------------------------------------------
 
 // Each is a loop over columns that do not overlap, which `omp simd` tells the compiler.

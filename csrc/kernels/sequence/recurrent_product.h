@@ -20,14 +20,6 @@ template <class T> using Vector = Lanes_t<T>;
 template <class T> constexpr int lanes = lane_count<T>;
 template <class T> constexpr int panel_width = 2 * lanes<T>;
 
-template <class F, int... I>
-[[gnu::always_inline]] inline void unroll_impl(F&& f, std::integer_sequence<int, I...>) {
-  (f.template operator()<I>(), ...);
-}
-template <int N, class F> [[gnu::always_inline]] inline void unroll(F&& f) {
-  unroll_impl(f, std::make_integer_sequence<int, N>{});
-}
-
 // B[k, n] in panels of two vectors' columns, zero beyond n.
 template <class T> struct Matrix {
   int64_t k = 0, n = 0;

@@ -374,12 +374,9 @@ tensor([-0.6321,  1.0000])
     .inplace = true,
     .offer = Offer::function,
 });
-constexpr OpDef f_celu_op = [] {
-  OpDef op = celu_op;
-  op.doc = functional_doc<celu_op, "celu", "clew.celu(">;
-  op.sign("nn.functional.celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor");
-  return op;
-}();
+constexpr OpDef f_celu_op =
+    also(celu_op, "nn.functional.celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+         functional_doc<celu_op, "celu", "clew.celu(">);
 void selu_run(const Call& c, Tensors& outs) {
   outs.push_back(
       apply(elu_plain_op, {c.in[0]}, EluAttrs{1.6732632423543772, 1.0507009873554805, 1.0}));

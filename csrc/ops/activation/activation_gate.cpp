@@ -6,6 +6,7 @@
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/joining.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/elementwise/slope.h"
@@ -21,7 +22,7 @@ constexpr OpDef gate_slope_op =
     elementwise({.signature = "_gate_slope(Tensor grad, Tensor a, Tensor b) -> Tensor",
                  .doc = "grad * a * sigmoid'(b)",
                  .loops = &kernels::table::gate_slope,
-                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .no_vjp = composed_when_recorded,
                  .inplace = false});
 void gate_vjp(Vjp& c);
 constexpr OpDef gate_op = elementwise({.signature = "_gate(Tensor a, Tensor b) -> Tensor",

@@ -7,6 +7,7 @@
 #include "ops/calls/activation.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
@@ -88,13 +89,13 @@ constexpr OpDef prelu_slope_op =
     elementwise({.signature = "_prelu_slope(Tensor grad, Tensor input, Tensor weight) -> Tensor",
                  .doc = "grad if input > 0 else grad * weight",
                  .loops = &table::prelu_slope,
-                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .no_vjp = composed_when_recorded,
                  .inplace = false});
 constexpr OpDef prelu_share_op =
     elementwise({.signature = "_prelu_share(Tensor grad, Tensor input) -> Tensor",
                  .doc = "0 if input > 0 else grad * input",
                  .loops = &table::prelu_share,
-                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .no_vjp = composed_when_recorded,
                  .inplace = false});
 void prelu_vjp(Vjp& c) {
   Tensor x = c.in(0);
@@ -362,14 +363,11 @@ tensor([9., 2.])
     .attrs = &attr_info<ThresholdAttrs>,
     .offer = Offer::function,
 });
-constexpr OpDef f_threshold_op = [] {
-  OpDef op = threshold_op;
-  op.doc = functional_doc<threshold_op, "threshold", "clew.threshold(">;
-  op.sign(
-      "nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) "
-      "-> Tensor");
-  return op;
-}();
+constexpr OpDef f_threshold_op = also(
+    threshold_op,
+    "nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) "
+    "-> Tensor",
+    functional_doc<threshold_op, "threshold", "clew.threshold(">);
 
 }  // namespace
 

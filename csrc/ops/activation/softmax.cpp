@@ -44,11 +44,7 @@ bool by_columns(const Tensor& x, int dim) {
   return dim < x.ndim() - 1 && x.is_contiguous() && x.size(-1) >= 8;
 }
 template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
-  Tensor x = c.in[0];
-  if (x.dtype() != outs[0].dtype()) {
-    x = empty(x.sizes(), outs[0].dtype());
-    copy_into(x, c.in[0]);
-  }
+  const Tensor x = converted(c.in[0], outs[0].dtype());
   const int dim = axis_of(c.as<SoftmaxAttrs>().dim, x.ndim(), c.name());
   if (is_half(x.dtype()) && x.ndim() > 0 && dim == x.ndim() - 1 && x.is_contiguous() &&
       outs[0].is_contiguous() && x.numel() > 0) {
@@ -64,8 +60,8 @@ template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
   }
   if (by_columns(x, dim) && outs[0].is_contiguous())
     return kernels::softmax(outs[0].nd(), x.nd(), dim, Log);
-  x = widened(x);
-  through_floats(outs[0], [&](const Tensor& y) { kernels::softmax(y.nd(), x.nd(), dim, Log); });
+  const Tensor wide = widened(x);
+  through_floats(outs[0], [&](const Tensor& y) { kernels::softmax(y.nd(), wide.nd(), dim, Log); });
 }
 
 // A few rows of float32.

@@ -27,7 +27,6 @@ void require_multipliable(const Tensor& a, const Tensor& b, std::string_view op)
 bool expandable(const Dims& sizes, const Dims& target);
 // t * s, t itself when s is one.
 Tensor scaled(const Tensor& t, const Scalar& s);
-Scalar conj_of(const Scalar& s);
 
 struct BetaAlpha {
   Scalar beta = Scalar(1);

@@ -9,6 +9,7 @@
 #include "kernels/core/loop_tables.h"
 #include "ops/attributes.h"
 #include "ops/calls/comparison.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
@@ -158,7 +159,7 @@ constexpr OpDef divisor_slope_op =
     elementwise({.signature = "_divisor_slope(Tensor grad, Tensor input, Tensor other) -> Tensor",
                  .doc = "-grad / other * (input / other)",
                  .loops = &table::divisor_slope,
-                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .no_vjp = composed_when_recorded,
                  .inplace = false});
 void div_vjp(Vjp& c) {
   if (!modes.grad && c.needs(1) && !c.grad().is_complex()) {
@@ -195,26 +196,19 @@ tensor([0.2500, 0.5000])
     .takes_numbers = true,
 });
 
-// A result that does not change for small changes of the inputs.
-void steps_vjp(Vjp& c) {
-  for (int i = 0; i < c.inputs(); ++i) {
-    if (c.needs(i)) c.set(i, zeros_for(c, i));
-  }
-}
-
 constexpr OpDef div_trunc_op = elementwise({
     .signature = "_div_trunc(Operand input, Operand other) -> Tensor",
     .doc = "The quotient rounded towards zero; integers stay integers.",
     .loops = &table::div_trunc,
     .divides = true,
-    .vjp = steps_vjp,
+    .vjp = zero_vjp,
 });
 constexpr OpDef div_floor_op = elementwise({
     .signature = "_div_floor(Operand input, Operand other) -> Tensor",
     .doc = "The quotient rounded down; integers stay integers.",
     .loops = &table::div_floor,
     .divides = true,
-    .vjp = steps_vjp,
+    .vjp = zero_vjp,
 });
 
 struct RoundingAttrs {
@@ -261,7 +255,7 @@ constexpr OpDef floor_divide_op =
            "floor(input / other)", "clew.tensor([7, -7]), 2", "tensor([ 3, -4])">({
         .loops = &table::div_floor,
         .divides = true,
-        .vjp = steps_vjp,
+        .vjp = zero_vjp,
         .takes_numbers = true,
     });
 
@@ -366,13 +360,13 @@ constexpr OpDef sign_op =
     unary_same<"sign", "The sign of every element; not for complex numbers.", "1, 0 or -1",
                "clew.tensor([3., 0., -2.])", "tensor([ 1.,  0., -1.])">({
         .loops = &table::sign,
-        .vjp = steps_vjp,
+        .vjp = zero_vjp,
         .out_dtype = OutDtype::own,
     });
 
 // On the complex plane only the part of g across the direction s of z matters: it turns s.
 void sgn_vjp(Vjp& c) {
-  if (!is_complex(c.dtype(0))) return steps_vjp(c);
+  if (!is_complex(c.dtype(0))) return zero_vjp(c);
   Tensor z = c.in(0);
   Tensor s = sgn(z);
   Tensor along = real(c.grad() * conj(s)) * s;
@@ -406,7 +400,7 @@ constexpr OpDef pow_slope_op =
     elementwise({.signature = "_pow_slope(Tensor grad, Tensor input, Scalar exponent) -> Tensor",
                  .doc = "grad * exponent * input ** (exponent - 1)",
                  .loops = &table::pow_slope,
-                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .no_vjp = composed_when_recorded,
                  .attrs = &attr_info<ExponentAttrs>,
                  .inplace = false});
 

@@ -133,9 +133,9 @@ inline constexpr const char* functional_doc =
 
 // F.x(input, inplace=False) of an op whose public form takes input alone.
 template <const OpDef& plain, Text name, Text shown> consteval OpDef functional() {
-  OpDef op = plain;
-  op.doc = functional_doc<plain, name, shown>;
-  op.sign(joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">);
+  OpDef op =
+      also(plain, joined<"nn.functional.", name, "(Tensor input, bool inplace=False) -> Tensor">,
+           functional_doc<plain, name, shown>);
   op.inplace = true;
   op.offer = Offer::function;
   return op;
@@ -203,9 +203,7 @@ template <const OpDef& op, Text name> struct Alias {
     return all;
   }();
   static constexpr OpDef def = [] {
-    OpDef copy = op;
-    copy.sign(signature.data());
-    copy.doc = alias_doc<op, name>();
+    OpDef copy = also(op, signature.data(), alias_doc<op, name>());
     if (dotted(name.chars)) {
       copy.inplace = false;
       copy.offer = Offer::function;

@@ -7,6 +7,7 @@
 #include "graph/op.h"
 #include "kernels/core/loop_tables.h"
 #include "ops/calls/arithmetic.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/unary.h"
 
 namespace clew {
@@ -17,7 +18,7 @@ inline constexpr OpDef slope_op =
     elementwise({.signature = "_slope(Tensor grad, Tensor saved) -> Tensor",
                  .doc = "grad * slope(saved)",
                  .loops = loops,
-                 .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+                 .no_vjp = composed_when_recorded,
                  .inplace = false});
 
 enum class Of : uint8_t { input, output };

@@ -9,6 +9,7 @@
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 #include "ops/elementwise/pointwise_doc.h"
 #include "ops/elementwise/slope.h"
@@ -242,7 +243,7 @@ void logit_run(const Call& c, Tensors& outs) {
   if (!eps.has_value()) return outs.push_back(apply(logit_plain_op, {x}));
   // Near its ends the function is steep: a limit is not rounded to a half.
   const DType given = x.dtype();
-  const bool half = given == DType::Float16 || given == DType::BFloat16;
+  const bool half = is_half(given);
   if (half) x = to_dtype(x, DType::Float32);
   x = apply(logit_plain_op, {clamp(x, eps, Scalar(1 - eps.to_double()))});
   outs.push_back(half ? to_dtype(x, given) : x);
@@ -289,7 +290,6 @@ constexpr OpDef rad2deg_op =
 // --- rounding ---
 
 void flat_vjp(Vjp& c) { c.set(0, zeros_for(c, 0)); }
-void same_vjp(Vjp& c) { c.set(0, c.grad()); }
 
 constexpr OpDef floor_op =
     unary_same<"floor", "The largest integer not above each element.", "floor(input)",

@@ -36,11 +36,7 @@ void check_indices(const Tensor& indices, std::string_view op) {
 }
 // The indices as one dense int64 vector, checked against the table.
 Tensor rows_of(const Tensor& indices, int64_t size, std::string_view op) {
-  Tensor rows = indices;
-  if (rows.dtype() != DType::Int64 || !rows.is_contiguous()) {
-    rows = empty(indices.sizes(), DType::Int64);
-    copy_into(rows, indices);
-  }
+  Tensor rows = dense(indices, DType::Int64);
   int64_t bad = kernels::find_bad_index(rows.nd(), size, false);
   if (bad >= 0) fail_row(kernels::index_value(rows.nd(), bad), size, op);
   return rows;
@@ -192,17 +188,12 @@ void embedding_backward_cpu(const Call& c, Tensors& outs) {
   fill_(outs[0], Scalar(0));
   if (g.numel() == 0) return;
   // Long sums of 16-bit floats are kept in 32 bits.
-  bool widen = g.dtype() == DType::Float16 || g.dtype() == DType::BFloat16;
   Tensor sum = outs[0];
-  Tensor values = g;
-  if (widen) {
+  if (is_half(g.dtype())) {
     sum = empty(outs[0].sizes(), DType::Float32);
     fill_(sum, Scalar(0));
   }
-  if (widen || !g.is_contiguous()) {
-    values = empty(g.sizes(), sum.dtype());
-    copy_into(values, g);
-  }
+  const Tensor values = dense(g, sum.dtype());
   int64_t width = g.size(-1);
   int64_t sizes[2] = {rows.numel(), width};
   int64_t from[2] = {width, 1};
@@ -224,7 +215,7 @@ void embedding_backward_cpu(const Call& c, Tensors& outs) {
   if (a.padding_idx >= 0 && a.padding_idx < a.num_embeddings) {
     fill_(alias(sum, {width}, {1}, a.padding_idx * width), Scalar(0));
   }
-  if (widen) copy_into(outs[0], sum);
+  if (!sum.is_same(outs[0])) copy_into(outs[0], sum);
 }
 void embedding_backward_vjp(Vjp& c) {
   const auto& a = c.as<EmbeddingBackwardAttrs>();
@@ -254,8 +245,7 @@ void embedding_accumulate(Vjp& c, const Tensor& into) {
   const auto& a = c.as<EmbeddingAttrs>();
   const Tensor& g = c.grad();
   bool padded = a.padding_idx >= 0 && a.padding_idx < into.size(0);
-  bool half = g.dtype() == DType::Float16 || g.dtype() == DType::BFloat16;
-  if (padded || half || a.scale_grad_by_freq || a.adjoint) {
+  if (padded || is_half(g.dtype()) || a.scale_grad_by_freq || a.adjoint) {
     Tensor whole = apply(embedding_backward_op, {g, c.in(1)},
                          EmbeddingBackwardAttrs{into.size(0), a.padding_idx, a.scale_grad_by_freq});
     copy_into(into, add(into, whole));

@@ -8,6 +8,7 @@
 #include "ops/calls/indexing.h"
 #include "ops/calls/rearrange.h"
 #include "ops/calls/reduction.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/ops.h"
@@ -22,11 +23,7 @@ struct BagAttrs {
   static constexpr auto members() { return std::tuple(&BagAttrs::mean); }
 };
 
-Tensor own_int64(const Tensor& t) {
-  Tensor copy = empty(t.sizes(), DType::Int64);
-  copy_into(copy, t);
-  return copy;
-}
+Tensor own_int64(const Tensor& t) { return dense_copy(t, DType::Int64); }
 
 // The operands of a kernel, dense; they live as long as this. Indices and offsets are copies, to
 // which nobody else can write, and were seen to fit a table of `size` rows.
@@ -148,7 +145,7 @@ constexpr OpDef bag_spread_op = general({
           fill_(outs[0], Scalar(0));
           spread_into(outs[0], c.in[0], c.in[1], c.in[2], c.in[3], c.as<SpreadAttrs>().mean);
         },
-    .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+    .no_vjp = composed_when_recorded,
     .attrs = &attr_info<SpreadAttrs>,
     .at_once = true,
     .offer = Offer::function,
@@ -173,7 +170,7 @@ constexpr OpDef bag_dots_op = general({
           fill_(outs[0], Scalar(0));
           kernels::bag_dots(outs[0]->address(), table.nd(), grad.nd(), o.bags);
         },
-    .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+    .no_vjp = composed_when_recorded,
     .attrs = &attr_info<BagAttrs>,
     .at_once = true,
     .offer = Offer::function,

@@ -49,7 +49,7 @@ void gather_cpu(const Call& c, Tensors& outs) {
     if (!ok) fail_changed(c.name());
     return;
   }
-  Tensor places = as_int64(c.in[1]);
+  Tensor places = converted(c.in[1], DType::Int64);
   if (!is_fresh(outs[0])) check_range(places, x, dim, c.name());
   if (outs[0].numel() == 0) return;
   Tensor out = with_dim(outs[0]);
@@ -192,7 +192,7 @@ void scatter_shape(const Call& c, OutSpecs& out) {
 void scatter_by(const Call& c, const Tensor& out, Combine combine) {
   int dim = wrapped(c.as<DimAttrs>().dim, c.in[0].ndim(), c.name());
   const Tensor& x = c.in[0];
-  Tensor index = as_int64(c.in[1]);
+  Tensor index = converted(c.in[1], DType::Int64);
   bool fused = !out.is_same(x) && is_fresh(out) && !is_widened(x.dtype(), combine) && index.numel();
   if (!fused) check_range(index, x, dim, c.name());
   Tensor from = with_dim(x);

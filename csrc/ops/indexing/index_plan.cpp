@@ -124,9 +124,7 @@ bool is_mask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == 
 Tensor index_values(const Tensor& t) {
   if (t.dtype() == DType::Int64) return t.requires_grad() ? alias(t) : t;
   if (t.is_meta()) return empty(t.sizes(), DType::Int64, Device::Meta);
-  Tensor wide = empty(t.sizes(), DType::Int64);
-  copy_into(wide, t);
-  return wide;
+  return dense_copy(t, DType::Int64);
 }
 
 // Indices into dims of these sizes, which broadcast to `shape`; `name` of what asks.

@@ -27,14 +27,9 @@ Tensor index_vector(const Tensor& index, int64_t size, int dim, std::string_view
     fail_index(op, ": index must be int64 or int32; got ", index);
   }
   if (index.ndim() > 1) fail_index(op, ": index must have at most one dimension; got ", index);
-  Tensor v = index.ndim() == 1 ? index : alias(index, {1}, {1});
+  const Tensor v = index.ndim() == 1 ? index : alias(index, {1}, {1});
   if (v.is_meta()) return empty(v.sizes(), DType::Int64, Device::Meta);
-  if (v.dtype() != DType::Int64 || !v.is_contiguous()) {
-    Tensor wide = empty(v.sizes(), DType::Int64);
-    copy_into(wide, v);
-    v = wide;
-  }
-  return places_along(v, size, dim, op, negative);
+  return places_along(dense(v, DType::Int64), size, dim, op, negative);
 }
 
 Tensor select_by(const Tensor& x, int64_t dim, const Tensor& index, std::string_view op) {

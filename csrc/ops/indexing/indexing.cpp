@@ -265,8 +265,7 @@ void put_into(const Tensor& into, const Tensor& from, const Tensor& at, const In
     strides = contiguous_strides(sizes);
   }
   // Long sums of 16-bit floats are kept in 32 bits.
-  DType d = dst.dtype();
-  bool widen = a.accumulate && n > 1 && (d == DType::Float16 || d == DType::BFloat16);
+  bool widen = a.accumulate && n > 1 && is_half(dst.dtype());
   Tensor target = dst;
   if (widen) {
     resolve(r, target = empty(dst.sizes(), DType::Float32), places, a.dims, f.total, op);

@@ -17,12 +17,6 @@ using kernels::NdView;
 
 Tensor with_dim(const Tensor& t) { return t.ndim() ? t : alias(t, {1}, {1}); }
 
-Tensor as_int64(const Tensor& index) {
-  if (index.dtype() == DType::Int64) return index;
-  Tensor wide = empty(index.sizes(), DType::Int64);
-  copy_into(wide, index);
-  return wide;
-}
 Tensor from_start(const Tensor& index, int64_t size) {
   return where(lt(index, number(Scalar(0))), add(index, number(Scalar(size))), index);
 }
@@ -67,7 +61,7 @@ Tensor repeated_line(const Tensor& index, int dim) {
     beside *= index.size(d);
   }
   if (beside < 8 || index.numel() == 0) return {};
-  return contiguous(as_int64(alias(index, {index.size(dim)}, {index.stride(dim)})));
+  return contiguous(converted(alias(index, {index.size(dim)}, {index.stride(dim)}), DType::Int64));
 }
 
 void check_scatter(const Call& c, int dim) {
@@ -88,8 +82,7 @@ void check_scatter(const Call& c, int dim) {
 }
 
 bool is_widened(DType d, Combine combine) {
-  bool half = d == DType::Float16 || d == DType::BFloat16;
-  return half && (combine == Combine::Add || combine == Combine::Multiply);
+  return is_half(d) && (combine == Combine::Add || combine == Combine::Multiply);
 }
 void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor& src,
                   Combine combine, std::string_view op, const NdView* base) {
@@ -113,10 +106,7 @@ void scatter_into(const Tensor& out, int dim, const Tensor& index, const Tensor&
     return kernels::scatter(into.nd(), values.nd(), at.nd(), dim, combine, base);
   };
   if (is_widened(out.dtype(), combine)) {
-    Tensor wide = empty(to.sizes(), DType::Float32);
-    copy_into(wide, to);
-    Tensor values = empty(from.sizes(), DType::Float32);
-    copy_into(values, from);
+    Tensor wide = dense_copy(to, DType::Float32), values = dense_copy(from, DType::Float32);
     if (!run(wide, values)) fail_changed(op);
     copy_into(to, wide);
     return;

@@ -11,8 +11,6 @@ namespace clew {
 
 // A 0-d tensor as one of one element.
 Tensor with_dim(const Tensor& t);
-// The kernels read int64 indices.
-Tensor as_int64(const Tensor& index);
 // Indices counted from the end, as indices counted from the start.
 Tensor from_start(const Tensor& index, int64_t size);
 

@@ -85,7 +85,7 @@ void divide_by_counts(const Tensor& out, int dim, const Tensor& index, bool incl
 void reduce_into(const Call& c, const Tensor& out) {
   const auto& a = c.as<ScatterReduceAttrs>();
   const Tensor& x = c.in[0];
-  Tensor index = as_int64(c.in[1]);
+  Tensor index = converted(c.in[1], DType::Int64);
   int dim = wrapped(a.dim, x.ndim(), c.name());
   check_range(index, x, dim, c.name());
   if (!out.is_same(x)) copy_into(out, x);

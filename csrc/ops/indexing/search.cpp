@@ -92,23 +92,17 @@ constexpr OpDef where_op = finding({
 
 // ---- searching in sorted rows -------------------------------------------------------------------
 
-Tensor as_dense(const Tensor& x, DType dtype) {
-  if (x.dtype() == dtype && x.is_contiguous()) return x;
-  Tensor out = empty(x.sizes(), dtype);
-  copy_into(out, x);
-  return out;
-}
 void search(const Tensor& sorted, const Tensor& sorter, const Tensor& values, bool right,
             const Tensor& out) {
   DType dtype =
       values.is_wrapped_number() && !(is_floating(values.dtype()) && !is_floating(sorted.dtype()))
           ? sorted.dtype()
           : promote(sorted.dtype(), values.dtype());
-  Tensor rows = as_dense(sorted, dtype);
-  Tensor v = as_dense(values, dtype);
+  Tensor rows = dense(sorted, dtype);
+  Tensor v = dense(values, dtype);
   Tensor order;
   if (sorter) {
-    order = as_dense(sorter, DType::Int64);
+    order = dense(sorter, DType::Int64);
     int64_t bad = kernels::find_bad_index(order.nd(), sorted.size(-1), false);
     if (bad >= 0)
       fail_index("searchsorted: sorter index ", order.data<int64_t>()[bad],

@@ -240,36 +240,19 @@ Returns: a new tensor of the promoted dtype.
     .out_dtype = OutDtype::converted,
     .out_memory = OutMemory::apart,
 });
-constexpr OpDef concat_op = composite({
-    .signature = "concat(Tensor[] tensors, int dim=0) -> Tensor",
-    .doc = R"(Joins tensors along a dimension they have; the same as `cat`.
+constexpr OpDef concat_op = also(cat_op, "concat(Tensor[] tensors, int dim=0) -> Tensor",
+                                 R"(Joins tensors along a dimension they have; the same as `cat`.
 
 >>> clew.concat((clew.tensor([1, 2]), clew.tensor([3]))).tolist()
 [1, 2, 3]
-)",
-    .quick = cat_quick,
-    .run = cat_run,
-    .attrs = &attr_info<DimAttrs>,
-    .takes_stored = true,
-    .offer = Offer::function,
-    .out_dtype = OutDtype::converted,
-    .out_memory = OutMemory::apart,
-});
-constexpr OpDef concatenate_op = composite({
-    .signature = "concatenate(Tensor[] tensors, int dim=0) -> Tensor",
-    .doc = R"(Joins tensors along a dimension they have; the same as `cat`.
+)");
+constexpr OpDef concatenate_op =
+    also(cat_op, "concatenate(Tensor[] tensors, int dim=0) -> Tensor",
+         R"(Joins tensors along a dimension they have; the same as `cat`.
 
 >>> clew.concatenate((clew.tensor([1, 2]), clew.tensor([3]))).tolist()
 [1, 2, 3]
-)",
-    .quick = cat_quick,
-    .run = cat_run,
-    .attrs = &attr_info<DimAttrs>,
-    .takes_stored = true,
-    .offer = Offer::function,
-    .out_dtype = OutDtype::converted,
-    .out_memory = OutMemory::apart,
-});
+)");
 
 // ---- stack --------------------------------------------------------------------------------------
 
@@ -401,18 +384,12 @@ constexpr OpDef vstack_op = composite({
     .out_dtype = OutDtype::converted,
     .out_memory = OutMemory::apart,
 });
-constexpr OpDef row_stack_op = composite({
-    .signature = "row_stack(Tensor[] tensors) -> Tensor",
-    .doc = R"(Joins tensors one below the other; another name of `vstack`.
+constexpr OpDef row_stack_op = also(vstack_op, "row_stack(Tensor[] tensors) -> Tensor",
+                                    R"(Joins tensors one below the other; another name of `vstack`.
 
 >>> clew.row_stack((clew.tensor([1, 2]), clew.tensor([3, 4]))).tolist()
 [[1, 2], [3, 4]]
-)",
-    .run = vstack_run,
-    .offer = Offer::function,
-    .out_dtype = OutDtype::converted,
-    .out_memory = OutMemory::apart,
-});
+)");
 constexpr OpDef dstack_op = composite({
     .signature = "dstack(Tensor[] tensors) -> Tensor",
     .doc = R"(Joins tensors along the third dimension.

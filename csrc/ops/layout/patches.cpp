@@ -9,13 +9,6 @@ namespace clew {
 
 namespace {
 
-Tensor dense(const Tensor& t) {
-  if (t.is_contiguous()) return t;
-  Tensor copy = empty(t.sizes(), t.dtype());
-  copy_into(copy, t);
-  return copy;
-}
-
 struct UnfoldAttrs {
   Dims kernel_size, dilation, padding, stride;
   static constexpr auto members() {

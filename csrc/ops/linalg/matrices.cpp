@@ -25,13 +25,10 @@ constexpr OpDef lu_factor_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cube(a.m, a.n, std::min(a.m, a.n)), [&](Range r) {
-              kernels::lu_factor(r, a.of<T>(), outs[0].data<T>(), outs[1].data<int32_t>(),
-                                 outs[2].data<int32_t>());
-            });
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
+          each_matrix(a, cube(a.m, a.n, std::min(a.m, a.n)), [&]<class T>(Range r) {
+            kernels::lu_factor(r, a.of<T>(), outs[0].data<T>(), outs[1].data<int32_t>(),
+                               outs[2].data<int32_t>());
           });
         },
     .no_vjp = written_in_python,
@@ -53,8 +50,7 @@ constexpr OpDef solve_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
           const Tensor b = contiguous(c.in[1]);
           const int64_t k = b.size(-1);
           with_type(b, [&]<class T>() {
@@ -79,12 +75,9 @@ constexpr OpDef inverse_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cube(a.n, a.n, a.n), [&](Range r) {
-              kernels::inverse(r, a.of<T>(), outs[0].data<T>(), outs[1].data<int32_t>());
-            });
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
+          each_matrix(a, cube(a.n, a.n, a.n), [&]<class T>(Range r) {
+            kernels::inverse(r, a.of<T>(), outs[0].data<T>(), outs[1].data<int32_t>());
           });
         },
     .no_vjp = written_in_python,
@@ -101,11 +94,9 @@ constexpr OpDef det_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cube(a.n, a.n, a.n) / 3,
-                       [&](Range r) { kernels::determinant(r, a.of<T>(), outs[0].data<T>()); });
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
+          each_matrix(a, cube(a.n, a.n, a.n) / 3, [&]<class T>(Range r) {
+            kernels::determinant(r, a.of<T>(), outs[0].data<T>());
           });
         },
     .no_vjp = written_in_python,
@@ -123,13 +114,10 @@ constexpr OpDef slogdet_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cube(a.n, a.n, a.n) / 3, [&](Range r) {
-              kernels::log_determinant(r, a.of<T>(), outs[0].data<T>(),
-                                       outs[1].data<kernels::lapack::Real<T>>());
-            });
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
+          each_matrix(a, cube(a.n, a.n, a.n) / 3, [&]<class T>(Range r) {
+            kernels::log_determinant(r, a.of<T>(), outs[0].data<T>(),
+                                     outs[1].data<kernels::lapack::Real<T>>());
           });
         },
     .no_vjp = written_in_python,
@@ -148,11 +136,9 @@ constexpr OpDef exponential_op = general({
         [](const Call& c, Tensors& outs) {
           const MatrixBatch a = batch_of(c.in[0]);
           const double cost = 8 * cube(a.n, a.n, a.n);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cost, [&](Range r) {
-              kernels::matrix_exp(r, a.of<T>(), outs[0].data<T>());
-              if (cost > for_threads) kernels::trim_exponential_scratch();
-            });
+          each_matrix(a, cost, [&]<class T>(Range r) {
+            kernels::matrix_exp(r, a.of<T>(), outs[0].data<T>());
+            if (cost > for_threads) kernels::trim_exponential_scratch();
           });
         },
     .no_vjp = written_in_python,
@@ -185,17 +171,14 @@ constexpr OpDef lu_solve_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
           const Tensor pivots = own_pivots(c.in[1]);
           check_pivots(pivots, a.n, "linalg.lu_solve");
           copy_into(outs[0], c.in[2]);
           const int64_t k = outs[0].size(-1);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cube(a.n, a.n, k), [&](Range r) {
-              kernels::lu_solve(r, a.of<T>(), pivots.data<const int32_t>(),
-                                c.as<AdjointAttrs>().adjoint, k, outs[0].data<T>());
-            });
+          each_matrix(a, cube(a.n, a.n, k), [&]<class T>(Range r) {
+            kernels::lu_solve(r, a.of<T>(), pivots.data<const int32_t>(),
+                              c.as<AdjointAttrs>().adjoint, k, outs[0].data<T>());
           });
         },
     .no_vjp = written_in_python,
@@ -218,13 +201,10 @@ constexpr OpDef cholesky_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cube(a.n, a.n, a.n) / 6, [&](Range r) {
-              kernels::cholesky(r, a.of<T>(), c.as<UpperAttrs>().upper, outs[0].data<T>(),
-                                outs[1].data<int32_t>());
-            });
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
+          each_matrix(a, cube(a.n, a.n, a.n) / 6, [&]<class T>(Range r) {
+            kernels::cholesky(r, a.of<T>(), c.as<UpperAttrs>().upper, outs[0].data<T>(),
+                              outs[1].data<int32_t>());
           });
         },
     .no_vjp = written_in_python,
@@ -246,14 +226,11 @@ constexpr OpDef cholesky_solve_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[1]);
+          const MatrixBatch a = lapack_batch(c, c.in[1]);
           copy_into(outs[0], c.in[0]);
           const int64_t k = outs[0].size(-1);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cube(a.n, a.n, k), [&](Range r) {
-              kernels::cholesky_solve(r, a.of<T>(), c.as<UpperAttrs>().upper, k, outs[0].data<T>());
-            });
+          each_matrix(a, cube(a.n, a.n, k), [&]<class T>(Range r) {
+            kernels::cholesky_solve(r, a.of<T>(), c.as<UpperAttrs>().upper, k, outs[0].data<T>());
           });
         },
     .no_vjp = written_in_python,
@@ -281,16 +258,13 @@ constexpr OpDef triangular_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
           copy_into(outs[0], c.in[1]);
           const int64_t k = outs[0].size(-1);
           const auto& attrs = c.as<TriangleAttrs>();
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cube(a.n, a.n, k) / 2, [&](Range r) {
-              kernels::triangular(r, a.of<T>(), attrs.upper, attrs.unitriangular, k,
-                                  outs[0].data<T>());
-            });
+          each_matrix(a, cube(a.n, a.n, k) / 2, [&]<class T>(Range r) {
+            kernels::triangular(r, a.of<T>(), attrs.upper, attrs.unitriangular, k,
+                                outs[0].data<T>());
           });
         },
     .no_vjp = written_in_python,

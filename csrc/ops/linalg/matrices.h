@@ -43,11 +43,7 @@ inline MatrixBatch batch_of(const Tensor& a) {
 }
 
 // A copy, which no other thread writes: pivots that were checked are addresses from then on.
-inline Tensor own_pivots(const Tensor& pivots) {
-  Tensor own = empty(pivots.sizes(), pivots.dtype());
-  copy_into(own, pivots);
-  return own;
-}
+inline Tensor own_pivots(const Tensor& pivots) { return dense_copy(pivots); }
 
 inline void check_matrix(const Call& c, const Tensor& a, bool square = false) {
   require(a.ndim() >= 2 && a.dtype() >= DType::Float32 && is_inexact(a.dtype()), c.name(),
@@ -101,8 +97,19 @@ inline double cube(int64_t a, int64_t b, int64_t c) {
 }
 template <class F> void with_type(const Tensor& x, F&& f) { dispatch(x.dtype(), MatrixTypes{}, f); }
 
+// f.operator()<element type>(range) for all matrices of a batch.
+template <class F> void each_matrix(const MatrixBatch& a, double cost, F&& f) {
+  with_type(a.tensor, [&]<class T>() {
+    over_batch(a.count, cost, [&](Range r) { f.template operator()<T>(r); });
+  });
+}
+
 inline void need_lapack(const Call& c) {
   require(kernels::lapack::loaded(), c.name(), ": no LAPACK library was loaded");
+}
+inline MatrixBatch lapack_batch(const Call& c, const Tensor& a) {
+  need_lapack(c);
+  return batch_of(a);
 }
 
 }  // namespace clew

@@ -35,8 +35,7 @@ constexpr OpDef qr_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
           const auto& mode = c.as<ModeAttrs>();
           const int64_t k = mode.complete ? a.m : std::min(a.m, a.n);
           with_type(a.tensor, [&]<class T>() {
@@ -64,13 +63,10 @@ constexpr OpDef geqrf_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, 2 * cube(a.m, a.n, std::min(a.m, a.n)), [&](Range r) {
-              kernels::reflections(r, a.of<T>(), outs[0].data<T>(), outs[1].data<T>(),
-                                   info_of(outs[2]));
-            });
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
+          each_matrix(a, 2 * cube(a.m, a.n, std::min(a.m, a.n)), [&]<class T>(Range r) {
+            kernels::reflections(r, a.of<T>(), outs[0].data<T>(), outs[1].data<T>(),
+                                 info_of(outs[2]));
           });
         },
     .no_vjp = written_in_python,
@@ -94,14 +90,11 @@ constexpr OpDef householder_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
           const Tensor tau = contiguous(c.in[1]);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, 2 * cube(a.m, a.n, a.n), [&](Range r) {
-              kernels::reflection_product(r, a.of<T>(), tau.data<const T>(), tau.size(-1),
-                                          outs[0].data<T>(), info_of(outs[1]));
-            });
+          each_matrix(a, 2 * cube(a.m, a.n, a.n), [&]<class T>(Range r) {
+            kernels::reflection_product(r, a.of<T>(), tau.data<const T>(), tau.size(-1),
+                                        outs[0].data<T>(), info_of(outs[1]));
           });
         },
     .no_vjp = written_in_python,
@@ -130,17 +123,14 @@ constexpr OpDef ormqr_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
           const Tensor tau = contiguous(c.in[1]);
           copy_into(outs[0], c.in[2]);
           const auto& side = c.as<SideAttrs>();
           const int64_t rows = outs[0].size(-2), width = outs[0].size(-1);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, 2 * cube(rows, width, tau.size(-1)), [&](Range r) {
-              kernels::reflect(r, a.of<T>(), tau.data<const T>(), tau.size(-1), side.left,
-                               side.adjoint, rows, width, outs[0].data<T>(), info_of(outs[1]));
-            });
+          each_matrix(a, 2 * cube(rows, width, tau.size(-1)), [&]<class T>(Range r) {
+            kernels::reflect(r, a.of<T>(), tau.data<const T>(), tau.size(-1), side.left,
+                             side.adjoint, rows, width, outs[0].data<T>(), info_of(outs[1]));
           });
         },
     .no_vjp = written_in_python,
@@ -169,8 +159,7 @@ constexpr OpDef eigh_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
           const auto& attrs = c.as<EighAttrs>();
           with_type(a.tensor, [&]<class T>() {
             T* vectors = attrs.vectors ? outs[1].data<T>() : nullptr;
@@ -251,8 +240,7 @@ constexpr OpDef svd_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
           const auto& attrs = c.as<SvdAttrs>();
           with_type(a.tensor, [&]<class T>() {
             T* u = attrs.vectors ? outs[0].data<T>() : nullptr;
@@ -286,13 +274,10 @@ constexpr OpDef ldl_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cube(a.n, a.n, a.n) / 3, [&](Range r) {
-              kernels::ldl(r, a.of<T>(), c.as<HermitianAttrs>().hermitian, outs[0].data<T>(),
-                           outs[1].data<int32_t>(), info_of(outs[2]));
-            });
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
+          each_matrix(a, cube(a.n, a.n, a.n) / 3, [&]<class T>(Range r) {
+            kernels::ldl(r, a.of<T>(), c.as<HermitianAttrs>().hermitian, outs[0].data<T>(),
+                         outs[1].data<int32_t>(), info_of(outs[2]));
           });
         },
     .no_vjp = written_in_python,
@@ -328,18 +313,15 @@ constexpr OpDef ldl_solve_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
           const Tensor pivots = own_pivots(c.in[1]);
           check_ldl_pivots(pivots, a.n);
           copy_into(outs[0], c.in[2]);
           const int64_t k = outs[0].size(-1);
-          with_type(a.tensor, [&]<class T>() {
-            over_batch(a.count, cube(a.n, a.n, k), [&](Range r) {
-              kernels::ldl_solve(r, a.of<T>(), pivots.data<const int32_t>(),
-                                 c.as<HermitianAttrs>().hermitian, k, outs[0].data<T>(),
-                                 info_of(outs[1]));
-            });
+          each_matrix(a, cube(a.n, a.n, k), [&]<class T>(Range r) {
+            kernels::ldl_solve(r, a.of<T>(), pivots.data<const int32_t>(),
+                               c.as<HermitianAttrs>().hermitian, k, outs[0].data<T>(),
+                               info_of(outs[1]));
           });
         },
     .no_vjp = written_in_python,
@@ -373,8 +355,7 @@ constexpr OpDef lstsq_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          need_lapack(c);
-          const MatrixBatch a = batch_of(c.in[0]);
+          const MatrixBatch a = lapack_batch(c, c.in[0]);
           const auto& attrs = c.as<DriverAttrs>();
           const int64_t k = outs[0].size(-1);
           copy_into(a.m < a.n ? narrow(outs[0], -2, 0, a.m) : outs[0], c.in[1]);

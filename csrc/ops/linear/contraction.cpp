@@ -196,19 +196,13 @@ tensor([[3, 4],
     .out_memory = OutMemory::aligned,
     .flops = "numel(result)",
 });
-constexpr OpDef ger_op = composite({
-    .signature = "ger(Tensor input, Tensor vec2) -> Tensor",
-    .doc = R"(Outer product of two vectors; another name of outer.
+constexpr OpDef ger_op = also(outer_op, "ger(Tensor input, Tensor vec2) -> Tensor",
+                              R"(Outer product of two vectors; another name of outer.
 
 >>> clew.ger(clew.tensor([1, 2]), clew.tensor([3, 4]))
 tensor([[3, 4],
         [6, 8]])
-)",
-    .run = outer_run,
-    .out_dtype = OutDtype::converted,
-    .out_memory = OutMemory::aligned,
-    .flops = "numel(result)",
-});
+)");
 
 void vdot_run(const Call& c, Tensors& outs) {
   require_vectors(c, c.in[0], c.in[1]);

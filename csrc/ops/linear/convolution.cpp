@@ -71,13 +71,6 @@ Dims with_channels(int64_t a, int64_t b, const Dims& spatial) {
   return out;
 }
 
-Tensor dense(const Tensor& t) {
-  if (!t || t.is_contiguous()) return t;
-  Tensor copy = empty(t.sizes(), t.dtype());
-  copy_into(copy, t);
-  return copy;
-}
-
 Tensor dense_last(const Tensor& t) {
   const Dims strides = channels_last_strides(t.sizes());
   if (t.strides() == strides) return t;
@@ -122,8 +115,6 @@ kernels::ConvShape kernel_shape(const ConvAttrs& a, const Tensor& x, const Tenso
   return s;
 }
 
-const void* data_of(const Tensor& t) { return t ? t.data<char>() : nullptr; }
-
 ConvAttrs resized(const ConvAttrs& a, const Dims& sizes) {
   ConvAttrs out = a;
   out.size = Dims(sizes.data() + 2, sizes.size() - 2);
@@ -159,7 +150,7 @@ void forward_cpu(const Call& c, Tensors& outs) {
   auto s = kernel_shape(c.as<ConvAttrs>(), x, w, outs[0]);
   s.last = last;
   const StagedOut to = place_of(outs[0], last);
-  kernels::conv_forward(s, data_of(x), data_of(w), data_of(b), to.data<char>());
+  kernels::conv_forward(s, data_or_null(x), data_or_null(w), data_or_null(b), to.data<char>());
 }
 void forward_vjp(Vjp& c) {
   const auto& a = c.as<ConvAttrs>();
@@ -205,7 +196,7 @@ void input_cpu(const Call& c, Tensors& outs) {
   auto s = kernel_shape(c.as<ConvAttrs>(), outs[0], w, y);
   s.last = last;
   const StagedOut to = place_of(outs[0], last);
-  kernels::conv_input(s, data_of(y), data_of(w), data_of(b), to.data<char>());
+  kernels::conv_input(s, data_or_null(y), data_or_null(w), data_or_null(b), to.data<char>());
 }
 void input_vjp(Vjp& c) {
   const auto& a = c.as<ConvAttrs>();
@@ -247,7 +238,7 @@ void weight_cpu(const Call& c, Tensors& outs) {
   const Tensor y = dense(c.in[0], last), x = dense(c.in[1], last);
   auto s = kernel_shape(c.as<ConvAttrs>(), x, outs[0], y);
   s.last = last;
-  kernels::conv_weight(s, data_of(y), data_of(x), outs[0].data<char>());
+  kernels::conv_weight(s, data_or_null(y), data_or_null(x), outs[0].data<char>());
 }
 void weight_vjp(Vjp& c) {
   const auto& a = c.as<ConvAttrs>();

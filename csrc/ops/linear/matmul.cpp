@@ -131,7 +131,6 @@ Tensor product_of_matrices(const Tensor& a, const Tensor& b, bool flip, const Te
 }
 
 Tensor scaled(const Tensor& t, const Scalar& s) { return s.equals(1) ? t : t * s; }
-Scalar conj_of(const Scalar& s) { return s.is_complex() ? Scalar(c128(s.re, -s.im)) : s; }
 
 bool plain_matrices(const Tensor& g, const Tensor& factor, int other_ndim) {
   return g.ndim() == 2 && factor.ndim() == 2 && other_ndim == 2 && !modes.grad && !g.is_complex() &&
@@ -432,8 +431,8 @@ void added_cpu(const Call& c, Tensors& outs) {
 
 void added_vjp(Vjp& c) {
   const auto& a = c.as<BetaAlpha>();
-  if (c.needs(0)) c.set(0, scaled(c.grad(), conj_of(a.beta)));
-  if (c.needs(1) || c.needs(2)) product_grads(c, scaled(c.grad(), conj_of(a.alpha)), 1);
+  if (c.needs(0)) c.set(0, scaled(c.grad(), conj_scalar(a.beta)));
+  if (c.needs(1) || c.needs(2)) product_grads(c, scaled(c.grad(), conj_scalar(a.alpha)), 1);
 }
 
 constexpr Saves keep_factors = {.when = {0, in(2), in(1)}};

@@ -5,6 +5,7 @@
 #include "kernels/core/loop_tables.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/comparison.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
 #include "ops/ops.h"
@@ -14,13 +15,11 @@ namespace {
 
 namespace table = kernels::table;
 
-constexpr NoRule composed = no_rule("gradients that are recorded are composed of other operations");
-
 constexpr OpDef bce_slope_op = elementwise(
     {.signature = "_binary_cross_entropy_slope(Tensor input, Tensor target, Tensor grad) -> Tensor",
      .doc = "grad * (input - target) / max(input * (1 - input), 1e-12)",
      .loops = &table::bce_slope,
-     .no_vjp = composed,
+     .no_vjp = composed_when_recorded,
      .inplace = false});
 void bce_vjp(Vjp& c) {
   Tensor x = c.in(0), t = c.in(1), g = c.grad();
@@ -50,7 +49,7 @@ constexpr OpDef bce_logits_slope_op =
                               "target, Tensor grad) -> Tensor",
                  .doc = "grad * (sigmoid(input) - target)",
                  .loops = &table::bce_logits_slope,
-                 .no_vjp = composed,
+                 .no_vjp = composed_when_recorded,
                  .inplace = false});
 void bce_logits_vjp(Vjp& c) {
   Tensor x = c.in(0), t = c.in(1), g = c.grad();

@@ -2,14 +2,12 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: nothing is read before states and lengths were seen to lie within what they point to.
 #include "kernels/norm/ctc.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 
 namespace clew {
 
 namespace {
-
-constexpr NoRule ctc_elsewhere = no_rule(
-    "it runs only where no graph is recorded; otherwise ctc_loss is made of other operations");
 
 kernels::CtcShape shape_of(const Tensor& x, const Tensor& states) {
   return {x.size(0), x.size(1), x.size(2), states.size(1)};
@@ -73,7 +71,7 @@ constexpr OpDef ctc_op = general({
     .doc = "Each sequence's CTC loss, and the sums over all ways to each state, for its gradient.",
     .shape = ctc_shape,
     .cpu = ctc_cpu,
-    .no_vjp = ctc_elsewhere,
+    .no_vjp = only_unrecorded,
     .offer = Offer::function,
     .flops = "12 * numel(results[1])",
 });
@@ -106,7 +104,7 @@ constexpr OpDef ctc_backward_op = general({
     .doc = "The gradient of CTC loss, along logarithms of probabilities that add up to one.",
     .shape = backward_shape,
     .cpu = backward_cpu,
-    .no_vjp = ctc_elsewhere,
+    .no_vjp = only_unrecorded,
     .offer = Offer::function,
     .flops = "16 * numel(alpha)",
 });

@@ -7,6 +7,7 @@
 #include "kernels/core/loop_tables.h"
 #include "kernels/norm/loss.h"
 #include "ops/calls/comparison.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/unary.h"
 #include "ops/elementwise/pointwise_doc.h"
 #include "ops/normalization/normalization_common.h"
@@ -45,7 +46,7 @@ constexpr OpDef distance_slope_op = elementwise(
                   "over, Scalar line, Scalar share) -> Tensor",
      .doc = "share * grad times the slope of _distance() in input, with half = 0.5 / over",
      .loops = &table::distance_slope,
-     .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+     .no_vjp = composed_when_recorded,
      .attrs = &attr_info<SlopeAttrs>,
      .inplace = false});
 
@@ -109,7 +110,7 @@ constexpr OpDef distance_total_op = general({
           const auto& a = c.as<DistanceTotalAttrs>();
           DType d = norm_dtype(outs[0].dtype());
           StagedOut out(outs[0], d);
-          Tensor x = staged(c.in[0], d), y = staged(c.in[1], d);
+          Tensor x = dense(c.in[0], d), y = dense(c.in[1], d);
           const Scalar params[] = {a.edge, a.half, a.line};
           int64_t n = x.numel();
           double total = kernels::distance_total(d, x->address(), y->address(), n, params);

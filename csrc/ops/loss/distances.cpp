@@ -2,14 +2,12 @@
 // May include: ops, graph, tensor, kernels.
 // Invariant: rows are read from contiguous copies.
 #include "kernels/sort/distances.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 
 namespace clew {
 
 namespace {
-
-constexpr NoRule distances_elsewhere = no_rule(
-    "it runs only where no graph is recorded; otherwise distances are made of other operations");
 
 struct NormAttrs {
   double p = 2;
@@ -59,7 +57,7 @@ constexpr OpDef distances_op = general({
                                distance_shape(x, y), p);
           });
         },
-    .no_vjp = distances_elsewhere,
+    .no_vjp = only_unrecorded,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
     .flops = "3 * numel(result) * x1[-1]",
@@ -87,7 +85,7 @@ constexpr OpDef backward_op = general({
                                         y.data<const T>(), distance_shape(x, y), p);
           });
         },
-    .no_vjp = distances_elsewhere,
+    .no_vjp = only_unrecorded,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
     .flops = "6 * numel(grad) * x1[-1]",
@@ -110,7 +108,7 @@ constexpr OpDef own_op = general({
             kernels::own_distances(outs[0].data<T>(), x.data<const T>(), x.size(0), x.size(1), p);
           });
         },
-    .no_vjp = distances_elsewhere,
+    .no_vjp = only_unrecorded,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
     .flops = "3 * numel(result) * input[-1]",
@@ -135,7 +133,7 @@ constexpr OpDef own_backward_op = general({
                                             x.size(1), p);
           });
         },
-    .no_vjp = distances_elsewhere,
+    .no_vjp = only_unrecorded,
     .attrs = &attr_info<NormAttrs>,
     .offer = Offer::function,
     .flops = "6 * numel(grad) * input[-1]",

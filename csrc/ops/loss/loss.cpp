@@ -9,6 +9,7 @@
 #include "ops/calls/comparison.h"
 #include "ops/calls/indexing.h"
 #include "ops/calls/joining.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/softmax.h"
 #include "ops/calls/unary.h"
@@ -114,7 +115,7 @@ constexpr OpDef nll_backward_op = general({
           const auto& a = c.as<NllBackwardAttrs>();
           DType d = norm_dtype(outs[0].dtype());
           StagedOut dx(outs[0], d);
-          Tensor g = staged(c.in[0], d), w = staged(c.in[2], d);
+          Tensor g = dense(c.in[0], d), w = dense(c.in[2], d);
           double scale = a.reduction == "mean" ? 1 / item(c.in[3]).to_double() : 1.0;
           kernels::NllShape sh = nll_shape(a.size, a.ignore_index);
           const Tensor t = own_targets(c.in[1], sh);
@@ -186,7 +187,7 @@ constexpr OpDef nll_op = general({
           DType d = norm_dtype(outs[0].dtype());
           bool each = a.reduction == "none";
           StagedOut out(outs[0], d), total_out(outs[1], d);
-          Tensor x = staged(c.in[0], d), w = staged(c.in[2], d);
+          Tensor x = dense(c.in[0], d), w = dense(c.in[2], d);
           kernels::NllShape sh = nll_shape(x.sizes(), a.ignore_index);
           const Tensor t = own_targets(c.in[1], sh);
           with_norm_type(d, [&]<class T>() {
@@ -324,8 +325,8 @@ constexpr OpDef cross_entropy_backward_op = general({
           const auto& a = c.as<CrossEntropyAttrs>();
           const DType d = norm_dtype(c.in[1].dtype());
           StagedOut dx(outs[0], d);
-          const Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), w = staged(c.in[3], d),
-                       log_sum = staged(c.in[4], d);
+          const Tensor g = dense(c.in[0], d), x = dense(c.in[1], d), w = dense(c.in[3], d),
+                       log_sum = dense(c.in[4], d);
           const kernels::CrossEntropy of = cross_shape(x.sizes(), a);
           const Tensor t = own_targets(c.in[2], of.shape);
           const double scale = a.reduction == "mean" ? 1 / item(c.in[5]).to_double() : 1.0;
@@ -335,7 +336,7 @@ constexpr OpDef cross_entropy_backward_op = general({
                 !(a.reduction == "none"), scale, t.data<const int64_t>(), data_or_null<T>(w), of);
           });
         },
-    .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+    .no_vjp = composed_when_recorded,
     .attrs = &attr_info<CrossEntropyAttrs>,
     .at_once = true,
     .offer = Offer::function,
@@ -431,7 +432,7 @@ constexpr OpDef cross_entropy_op = general({
           DType d = norm_dtype(outs[0].dtype());
           bool each = a.reduction == "none";
           StagedOut out(outs[0], d);
-          Tensor x = staged(c.in[0], d), w = staged(c.in[2], d);
+          Tensor x = dense(c.in[0], d), w = dense(c.in[2], d);
           kernels::CrossEntropy of = cross_shape(x.sizes(), a);
           const Tensor t = own_targets(c.in[1], of.shape);
           with_norm_type(d, [&]<class T>() {

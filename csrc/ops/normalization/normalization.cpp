@@ -174,9 +174,9 @@ constexpr OpDef norm_backward_op = general({
         [](const Call& c, Tensors& outs) {
           DType d = norm_dtype(c.in[1].dtype());
           StagedOut dx(outs[0], d);
-          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d),
-                 rstd = staged(c.in[3], d);
-          Tensor w = staged(c.in[4], d);
+          Tensor g = dense(c.in[0], d), x = dense(c.in[1], d), mean = dense(c.in[2], d),
+                 rstd = dense(c.in[3], d);
+          Tensor w = dense(c.in[4], d);
           with_norm_type(d, [&]<class T>() {
             kernels::group_norm_backward<T>(dx.data<T>(), nullptr, nullptr, g.data<const T>(),
                                             x.data<const T>(), mean.data<const T>(),
@@ -209,8 +209,8 @@ constexpr OpDef norm_weight_backward_op = general({
         [](const Call& c, Tensors& outs) {
           DType d = norm_dtype(c.in[1].dtype());
           StagedOut dw(outs[0], d), db(outs[1], d);
-          Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d),
-                 rstd = staged(c.in[3], d);
+          Tensor g = dense(c.in[0], d), x = dense(c.in[1], d), mean = dense(c.in[2], d),
+                 rstd = dense(c.in[3], d);
           with_norm_type(d, [&]<class T>() {
             kernels::group_norm_weight_backward(
                 dw.data<T>(), db.data<T>(), g.data<const T>(), x.data<const T>(),
@@ -245,8 +245,8 @@ constexpr OpDef norm_gradients_op = general({
         [](const Call& c, Tensors& outs) {
           const DType d = norm_dtype(c.in[1].dtype());
           StagedOut dx(outs[0], d), dw(outs[1], d), db(outs[2], d);
-          const Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), mean = staged(c.in[2], d),
-                       rstd = staged(c.in[3], d), w = staged(c.in[4], d);
+          const Tensor g = dense(c.in[0], d), x = dense(c.in[1], d), mean = dense(c.in[2], d),
+                       rstd = dense(c.in[3], d), w = dense(c.in[4], d);
           with_norm_type(d, [&]<class T>() {
             kernels::group_norm_backward(dx.data<T>(), dw.data<T>(), db.data<T>(),
                                          g.data<const T>(), x.data<const T>(), mean.data<const T>(),
@@ -254,7 +254,7 @@ constexpr OpDef norm_gradients_op = general({
                                          group_shape(c.as<NormShapeAttrs>()));
           });
         },
-    .no_vjp = no_rule("gradients that are recorded are made by one operation each"),
+    .no_vjp = made_one_by_one,
     .attrs = &attr_info<NormShapeAttrs>,
     .at_once = true,
     .offer = Offer::function,
@@ -283,12 +283,7 @@ void norm_vjp(Vjp& c) {
   if (c.needs(0)) {
     Tensor dx;
     if (g.defined()) dx = apply(norm_backward_op, {g, x, mean, rstd, weight}, shape);
-    Tensor more = statistics_grad(norm_view(a), x, mean, rstd, c.grad(1), c.grad(2));
-    if (more.defined()) {
-      more = reshape(more, x.sizes());
-      dx = dx.defined() ? dx + more : more;
-    }
-    if (dx.defined()) c.set(0, dx);
+    set_input_grad(c, dx, norm_view(a));
   }
   if (affine && g.defined()) {
     Tensors grads;
@@ -318,7 +313,7 @@ constexpr OpDef norm_op = general({
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<NormAttrs>();
           DType d = norm_dtype(c.in[0].dtype());
-          const Tensor w = staged(c.in[1], d), b = staged(c.in[2], d);
+          const Tensor w = dense(c.in[1], d), b = dense(c.in[2], d);
           if (a.k * a.s == 0) {
             fill_(outs[1], 0);
             fill_(outs[2], 0);
@@ -335,7 +330,7 @@ constexpr OpDef norm_op = general({
             return;
           }
           StagedOut y(outs[0], d), mean(outs[1], d), rstd(outs[2], d);
-          const Tensor x = staged(c.in[0], d);
+          const Tensor x = dense(c.in[0], d);
           with_norm_type(d, [&]<class T>() {
             kernels::group_norm(y.data<T>(), mean.data<T>(), rstd.data<T>(), x.data<const T>(),
                                 data_or_null<T>(w), data_or_null<T>(b), group_shape(a), a.eps);

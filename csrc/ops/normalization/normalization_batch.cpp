@@ -122,7 +122,7 @@ void backward_into(const Tensor& dx_out, const Tensor& dw_out, const Tensor& db_
   DType d = norm_dtype(input.dtype());
   Layout layout(input);
   Tensor g = staged(grad, d, layout.strides), x = staged(input, d, layout.strides);
-  Tensor mean = staged(mean_in, d), rstd = staged(rstd_in, d), w = staged(weight, d);
+  Tensor mean = dense(mean_in, d), rstd = dense(rstd_in, d), w = dense(weight, d);
   kernels::ChannelShape sh = layout.shape(x.sizes());
   std::vector<double> s1(static_cast<size_t>(sh.c)), s2(static_cast<size_t>(sh.c));
   std::optional<StagedOut> dx;
@@ -214,7 +214,7 @@ constexpr OpDef batch_norm_gradients_op = general({
           backward_into(outs[0], outs[1], outs[2], c.in[0], c.in[1], c.in[2], c.in[3], c.in[4],
                         c.as<BackwardAttrs>().training);
         },
-    .no_vjp = no_rule("gradients that are recorded are made by one operation each"),
+    .no_vjp = made_one_by_one,
     .attrs = &attr_info<BackwardAttrs>,
     .at_once = true,
     .offer = Offer::function,
@@ -246,14 +246,10 @@ void batch_norm_vjp(Vjp& c) {
     if (g.defined()) {
       dx = apply(batch_norm_backward_op, {g, x, mean, rstd, w}, BackwardAttrs{training});
     }
-    if (training) {
-      Tensor more = statistics_grad(norm_view(x.sizes()), x, mean, rstd, c.grad(1), c.grad(2));
-      if (more.defined()) {
-        more = reshape(more, x.sizes());
-        dx = dx.defined() ? dx + more : more;
-      }
-    }
-    if (dx.defined()) c.set(0, dx);
+    if (training)
+      set_input_grad(c, dx, norm_view(x.sizes()));
+    else if (dx.defined())
+      c.set(0, dx);
   }
   if (affine && g.defined()) {
     Tensors grads;
@@ -292,8 +288,8 @@ constexpr OpDef native_batch_norm_op = general({
           DType d = norm_dtype(c.in[0].dtype());
           Layout layout(c.in[0]);
           Tensor x = staged(c.in[0], d, layout.strides);
-          Tensor w = staged(c.in[1], d), b = staged(c.in[2], d);
-          Tensor rm = staged(c.in[3], d), rv = staged(c.in[4], d);
+          Tensor w = dense(c.in[1], d), b = dense(c.in[2], d);
+          Tensor rm = dense(c.in[3], d), rv = dense(c.in[4], d);
           kernels::ChannelShape sh = layout.shape(x.sizes());
           StagedOut y(outs[0], d, layout.strides);
           auto count = static_cast<double>(sh.n * sh.s);

@@ -12,22 +12,12 @@ namespace clew {
 // The dtype normalisation computes in, and its mean and rstd have.
 inline DType norm_dtype(DType d) { return d == DType::Float64 ? DType::Float64 : DType::Float32; }
 
-// t contiguous and of dtype d; an undefined tensor stays so.
-inline Tensor staged(const Tensor& t, DType d) {
-  if (!t.defined() || (t.dtype() == d && t.is_contiguous())) return t;
-  Tensor c = empty(t.sizes(), d);
-  copy_into(c, t);
-  return c;
-}
 // t with these strides and of dtype d.
 inline Tensor staged(const Tensor& t, DType d, const Dims& strides) {
   if (t.dtype() == d && t.strides() == strides) return t;
   Tensor c = empty_strided(t.sizes(), strides, d);
   copy_into(c, t);
   return c;
-}
-template <class T> const T* data_or_null(const Tensor& t) {
-  return t.defined() ? t.data<const T>() : nullptr;
 }
 
 // Calls f.operator()<float or double>().
@@ -49,6 +39,10 @@ inline void check_affine_dtype(const Call& c, const Tensor& x, const Tensor& t) 
           x.dtype(), ". Convert with .to(dtype)");
 }
 
+// Of an operation that makes several gradients at once.
+constexpr NoRule made_one_by_one =
+    no_rule("gradients that are recorded are made by one operation each");
+
 // How a normalised tensor is seen: x as `view`, its statistics over the axes `over`, statistics and
 // weight as views that broadcast against it.
 struct NormView {
@@ -60,9 +54,9 @@ struct NormView {
   }
 };
 
-// Gradient of x that comes through the mean and rstd outputs of a normalisation.
-Tensor statistics_grad(const NormView& nv, const Tensor& x, const Tensor& mean, const Tensor& rstd,
-                       const Tensor& grad_mean, const Tensor& grad_rstd);
+// Sets the gradient of input 0 of a normalisation whose outputs 1 and 2 are mean and rstd: dx,
+// which may be undefined, and what comes through these two.
+void set_input_grad(Vjp& c, Tensor dx, const NormView& nv);
 // Derivatives of dx = rstd (g w - M(g w) - xhat M(g w xhat)), inputs (grad, input, mean, rstd,
 // weight); without batch_stats dx = rstd g w.
 void norm_backward_vjp(Vjp& c, const NormView& nv, bool batch_stats);

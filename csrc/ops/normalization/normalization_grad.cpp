@@ -5,6 +5,9 @@
 
 namespace clew {
 
+namespace {
+
+// What comes through the mean and rstd outputs.
 Tensor statistics_grad(const NormView& nv, const Tensor& x, const Tensor& mean, const Tensor& rstd,
                        const Tensor& grad_mean, const Tensor& grad_rstd) {
   Tensor out;
@@ -19,6 +22,18 @@ Tensor statistics_grad(const NormView& nv, const Tensor& x, const Tensor& mean, 
     out = out.defined() ? out + term : term;
   }
   return out;
+}
+
+}  // namespace
+
+void set_input_grad(Vjp& c, Tensor dx, const NormView& nv) {
+  const Tensor x = c.in(0);
+  Tensor more = statistics_grad(nv, x, c.out(1), c.out(2), c.grad(1), c.grad(2));
+  if (more.defined()) {
+    more = reshape(more, x.sizes());
+    dx = dx.defined() ? dx + more : more;
+  }
+  if (dx.defined()) c.set(0, dx);
 }
 
 void norm_backward_vjp(Vjp& c, const NormView& nv, bool batch_stats) {

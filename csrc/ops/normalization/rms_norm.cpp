@@ -10,6 +10,7 @@
 #include "graph/modes.h"
 #include "kernels/norm/norm.h"
 #include "ops/batch_rules.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/normalization/normalization_common.h"
@@ -69,15 +70,15 @@ constexpr OpDef rows_backward_op = general({
           const auto& a = c.as<RowsBackwardAttrs>();
           const DType d = norm_dtype(c.in[1].dtype());
           StagedOut dx(outs[0], d);
-          const Tensor g = staged(c.in[0], d), x = staged(c.in[1], d), rstd = staged(c.in[2], d),
-                       w = staged(c.in[3], d);
+          const Tensor g = dense(c.in[0], d), x = dense(c.in[1], d), rstd = dense(c.in[2], d),
+                       w = dense(c.in[3], d);
           with_norm_type(d, [&]<class T>() {
             kernels::rms_norm_backward(dx.data<T>(), a.weight ? outs[1].data<T>() : nullptr,
                                        g.data<const T>(), x.data<const T>(), rstd.data<const T>(),
                                        data_or_null<T>(w), a.n, a.k);
           });
         },
-    .no_vjp = no_rule("gradients that are recorded are composed of other operations"),
+    .no_vjp = composed_when_recorded,
     .attrs = &attr_info<RowsBackwardAttrs>,
     .at_once = true,
     .offer = Offer::function,
@@ -158,7 +159,7 @@ constexpr OpDef rows_op = general({
         [](const Call& c, Tensors& outs) {
           const auto& a = c.as<RowsAttrs>();
           const DType d = norm_dtype(c.in[0].dtype());
-          const Tensor w = staged(c.in[1], d);
+          const Tensor w = dense(c.in[1], d);
           if (a.k == 0) fill_(outs[1], 0);
           if (is_half(c.in[0].dtype()) && c.in[0].is_contiguous() && outs[0].is_contiguous()) {
             in_float_rows(outs[0], c.in[0], a.n, a.k,
@@ -169,7 +170,7 @@ constexpr OpDef rows_op = general({
             return;
           }
           StagedOut y(outs[0], d), rstd(outs[1], d);
-          const Tensor x = staged(c.in[0], d);
+          const Tensor x = dense(c.in[0], d);
           with_norm_type(d, [&]<class T>() {
             kernels::rms_norm(y.data<T>(), rstd.data<T>(), x.data<const T>(), data_or_null<T>(w),
                               a.n, a.k, a.eps);

@@ -17,12 +17,6 @@ std::optional<Dims> pooled_strides(const Tensor& x, const Dims& sizes) {
   if (!has_channels_last(alias(x, image, steps, 0))) return {};
   return Dims{sizes[1] * sizes[2], 1, sizes[1]};
 }
-Tensor dense(const Tensor& t) {
-  if (t.is_contiguous()) return t;
-  Tensor copy = empty(t.sizes(), t.dtype());
-  copy_into(copy, t);
-  return copy;
-}
 
 // Spatial sizes of an input of nd spatial dims with or without a batch.
 Dims spatial_of(const Dims& sizes, int nd) { return Dims(sizes.data() + sizes.size() - nd, nd); }

@@ -12,8 +12,6 @@ namespace clew::pooling {
 // Kernel sizes, strides, dilations and output sizes stay below this.
 constexpr int64_t size_limit = int64_t{1} << 40;
 
-// The tensor, or a contiguous copy of it.
-Tensor dense(const Tensor& t);
 // Strides of `sizes` in x's memory format; none where the dims lie in order. A line of values
 // counts as an image of one row.
 std::optional<Dims> pooled_strides(const Tensor& x, const Dims& sizes);

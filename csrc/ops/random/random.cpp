@@ -10,6 +10,7 @@
 #include "graph/batch.h"
 #include "graph/inplace.h"
 #include "kernels/random/random.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/ops.h"
@@ -21,13 +22,6 @@ namespace clew {
 namespace {
 
 Generator& or_default(Generator* g) { return g ? *g : default_generator(); }
-
-void zero_vjp(Vjp& c) {
-  for (int i = 0; i < c.inputs(); ++i) {
-    if (c.needs(i)) c.set(i, zeros_for(c, i));
-  }
-}
-void same_shape(const Call& c, OutSpecs& outs) { outs.add(c.in[0].dtype(), c.in[0].sizes()); }
 
 // The record that a tensor's elements were all replaced; never called, only recorded.
 constexpr OpDef overwrite_op = general({
@@ -84,9 +78,14 @@ void overwrite(const Tensor& x, const char* name, F&& fill, const Tensor& p = {}
   write.record_as(p.defined() ? bernoulli_into_op : overwrite_op, in, nullptr);
 }
 
-void need_floating(const Tensor& x, const char* name, bool complex_too = false) {
+void need_floating(const Tensor& x, std::string_view name, bool complex_too = false) {
   if (x.is_floating() || (complex_too && x.is_complex())) return;
   fail(ErrorKind::NotImplemented, name, ": needs a floating point tensor; got ", x);
+}
+
+void floating_shape(const Call& c, OutSpecs& outs) {
+  need_floating(c.in[0], c.name());
+  same_shape(c, outs);
 }
 
 void need_real(const Tensor& x, const char* name) {
@@ -174,11 +173,7 @@ Example:
     >>> clew.bernoulli(clew.tensor([0.0, 1.0]))
     tensor([0., 1.])
 )",
-    .shape =
-        [](const Call& c, OutSpecs& outs) {
-          need_floating(c.in[0], "bernoulli");
-          same_shape(c, outs);
-        },
+    .shape = floating_shape,
     .cpu =
         [](const Call& c, Tensors& outs) {
           kernels::random_bernoulli(outs[0].nd(), c.in[0].nd(),
@@ -351,11 +346,7 @@ Example:
     >>> clew.poisson(clew.zeros(2))
     tensor([0., 0.])
 )",
-    .shape =
-        [](const Call& c, OutSpecs& outs) {
-          need_floating(c.in[0], "poisson");
-          same_shape(c, outs);
-        },
+    .shape = floating_shape,
     .cpu =
         [](const Call& c, Tensors& outs) {
           kernels::random_poisson(outs[0].nd(), c.in[0].nd(),

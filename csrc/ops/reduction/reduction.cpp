@@ -402,9 +402,25 @@ template <bool every> Tensor bool_quick(const Call& c) {
   *out.data<bool>() = found;
   return out;
 }
-constexpr OpDef any_op = general({
-    .signature = "any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
-    .doc = R"(Whether any element is nonzero, of all or along the given axes.
+template <bool every>
+consteval OpDef truth_of_all(const char* signature, NoRule reason, const char* doc) {
+  return general({.signature = signature,
+                  .doc = doc,
+                  .shape = bool_shape,
+                  .cpu = bool_cpu<(every ? kernels::reduce_all : kernels::reduce_any)>,
+                  .quick = bool_quick<every>,
+                  .no_vjp = reason,
+                  .batch = batch_dims,
+                  .no_dims_are_none = true,
+                  .attrs = &attr_info<KeepDimsAttrs>,
+                  .takes_stored = true,
+                  .out_dtype = OutDtype::own_or_uint8,
+                  .flops = "numel(input)"});
+}
+constexpr OpDef any_op =
+    truth_of_all<false>("any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
+                        no_rule("any has a boolean result"),
+                        R"(Whether any element is nonzero, of all or along the given axes.
 
 out[i] = or_j (input[i, j] != 0)
 
@@ -417,21 +433,11 @@ Returns:
 
 >>> clew.any(clew.tensor([[0, 1], [0, 0]]), dim=1)
 tensor([ True, False])
-)",
-    .shape = bool_shape,
-    .cpu = bool_cpu<kernels::reduce_any>,
-    .quick = bool_quick<false>,
-    .no_vjp = no_rule("any has a boolean result"),
-    .batch = batch_dims,
-    .no_dims_are_none = true,
-    .attrs = &attr_info<KeepDimsAttrs>,
-    .takes_stored = true,
-    .out_dtype = OutDtype::own_or_uint8,
-    .flops = "numel(input)",
-});
-constexpr OpDef all_op = general({
-    .signature = "all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
-    .doc = R"(Whether all elements are nonzero, of all or along the given axes.
+)");
+constexpr OpDef all_op =
+    truth_of_all<true>("all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor",
+                       no_rule("all has a boolean result"),
+                       R"(Whether all elements are nonzero, of all or along the given axes.
 
 out[i] = and_j (input[i, j] != 0)
 
@@ -444,18 +450,7 @@ Returns:
 
 >>> clew.all(clew.tensor([[1, 1], [0, 1]]), dim=1)
 tensor([ True, False])
-)",
-    .shape = bool_shape,
-    .cpu = bool_cpu<kernels::reduce_all>,
-    .quick = bool_quick<true>,
-    .no_vjp = no_rule("all has a boolean result"),
-    .batch = batch_dims,
-    .no_dims_are_none = true,
-    .attrs = &attr_info<KeepDimsAttrs>,
-    .takes_stored = true,
-    .out_dtype = OutDtype::own_or_uint8,
-    .flops = "numel(input)",
-});
+)");
 constexpr OpDef count_nonzero_op = general({
     .signature = "count_nonzero(Tensor input, int[]?* dim=None) -> Tensor",
     .doc = R"(Counts the elements that are not zero, of all or along the given axes.

@@ -157,11 +157,17 @@ inline Passes passes_over(int ndim, DimMask mask, std::optional<bool> mean,
 Tensor zero_of(const Tensor& like, const Dims& sizes);
 // Gradient of picking one element of each line along dim: g written to the places that were picked.
 Tensor picked_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, int64_t dim);
+// The rule of values that stand where output 1 says, along the dim in the attributes.
+template <class A> void picked_vjp(Vjp& c) {
+  if (c.grad().defined()) c.set(0, picked_grad(c.grad(), c.out(1), c.sizes(0), c.as<A>().dim));
+}
 // Gradient of an extremum-like result over the axes of `mask`: equal parts to all elements that
 // equal the result (to all NaN ones, when it is NaN).
 // g divided by the number of hits along dims.
 Tensor shared(const Tensor& g, const Tensor& hit, const Dims& dims);
 Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMask mask);
+// The rule of one element of all, of which input 0 and the result are saved.
+void one_of_all_vjp(Vjp& c);
 // Whether any element is zero; false on the meta device, where it is unknown.
 bool has_zero(const Tensor& x);
 

@@ -27,8 +27,7 @@ Tensor shared(const Tensor& g, const Tensor& hit, const Dims& dims) {
   if (dims.empty()) return g;
   // Counts in float32 at least: float16 cannot hold large counts exactly.
   const DType d = g.dtype();
-  const bool half = d == DType::Float16 || d == DType::BFloat16;
-  Tensor count = to_dtype(sum(hit, dims, true), half ? DType::Float32 : real_of(d));
+  Tensor count = to_dtype(sum(hit, dims, true), is_half(d) ? DType::Float32 : real_of(d));
   return to_dtype(g / count, d);
 }
 
@@ -40,6 +39,11 @@ Tensor shared_grad(const Tensor& g, const Tensor& x, const Tensor& result, DimMa
     if (mask >> d & 1) dims.push_back(d);
   }
   return where(hit, shared(with_kept_dims(g, x.sizes(), mask), hit, dims), number(0));
+}
+
+void one_of_all_vjp(Vjp& c) {
+  const Tensor x = c.in(0);
+  c.set(0, shared_grad(c.grad(), x, c.out(), all_dims(x.ndim())));
 }
 
 namespace {
@@ -109,9 +113,24 @@ void amax_vjp(Vjp& c) {
   Tensor x = c.in(0);
   c.set(0, shared_grad(c.grad(), x, c.out(), mask_of(c.as<KeepDimsAttrs>().dim, x.ndim(), "amax")));
 }
-constexpr OpDef amax_op = general({
-    .signature = "amax(Tensor input, int[]? dim=(), bool keepdim=False) -> Tensor",
-    .doc = R"(The largest element, of all or along the given axes.
+template <bool Largest> consteval OpDef extremum(const char* signature, const char* doc) {
+  return general({
+      .signature = signature,
+      .doc = doc,
+      .shape = amax_shape,
+      .cpu = amax_cpu<(Largest ? kernels::reduce_amax : kernels::reduce_amin)>,
+      .quick = amax_quick<Largest>,
+      .passes = amax_passes<(Largest ? kernels::reduce_amax : kernels::reduce_amin)>,
+      .saves = {.always = in(0) | out(0)},
+      .vjp = amax_vjp,
+      .batch = batch_dims,
+      .attrs = &attr_info<KeepDimsAttrs>,
+      .flops = "numel(input)",
+  });
+}
+constexpr OpDef amax_op =
+    extremum<true>("amax(Tensor input, int[]? dim=(), bool keepdim=False) -> Tensor",
+                   R"(The largest element, of all or along the given axes.
 
 out[i] = max_j input[i, j]
 
@@ -124,20 +143,10 @@ Returns:
 
 >>> clew.amax(clew.tensor([[1., 4.], [3., 2.]]), dim=1)
 tensor([4., 3.])
-)",
-    .shape = amax_shape,
-    .cpu = amax_cpu<kernels::reduce_amax>,
-    .quick = amax_quick<true>,
-    .passes = amax_passes<kernels::reduce_amax>,
-    .saves = {.always = in(0) | out(0)},
-    .vjp = amax_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<KeepDimsAttrs>,
-    .flops = "numel(input)",
-});
-constexpr OpDef amin_op = general({
-    .signature = "amin(Tensor input, int[]? dim=(), bool keepdim=False) -> Tensor",
-    .doc = R"(The smallest element, of all or along the given axes.
+)");
+constexpr OpDef amin_op =
+    extremum<false>("amin(Tensor input, int[]? dim=(), bool keepdim=False) -> Tensor",
+                    R"(The smallest element, of all or along the given axes.
 
 out[i] = min_j input[i, j]
 
@@ -150,17 +159,7 @@ Returns:
 
 >>> clew.amin(clew.tensor([[1., 4.], [3., 2.]]), dim=1)
 tensor([1., 2.])
-)",
-    .shape = amax_shape,
-    .cpu = amax_cpu<kernels::reduce_amin>,
-    .quick = amax_quick<false>,
-    .passes = amax_passes<kernels::reduce_amin>,
-    .saves = {.always = in(0) | out(0)},
-    .vjp = amax_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<KeepDimsAttrs>,
-    .flops = "numel(input)",
-});
+)");
 
 constexpr OpDef aminmax_op = composite({
     .signature =
@@ -213,18 +212,26 @@ void max_all_shape(const Call& c, OutSpecs& out) {
   require_elements(c);
   out.add(c.in[0].dtype(), Dims{});
 }
-void max_all_vjp(Vjp& c) {
-  Tensor x = c.in(0);
-  c.set(0, shared_grad(c.grad(), x, c.out(), all_dims(x.ndim())));
-}
 template <Tensor (*Reduce)(const Tensor&, const Dims&, bool)>
 void max_all_batch(const Batch& b, Tensors& outs) {
   Tensor flat = reshape(b.value(0), with_lead(b, Dims{b.in[0].numel()}));
   outs.push_back(Reduce(flat, Dims{b.k()}, false));
 }
-constexpr OpDef max_all_op = general({
-    .signature = "max(Tensor input) -> Tensor",
-    .doc = R"(The largest element of all or along an axis, or the larger of two.
+template <bool Largest> consteval OpDef max_of_all(const char* signature, const char* doc) {
+  return general({.signature = signature,
+                  .doc = doc,
+                  .shape = max_all_shape,
+                  .cpu = max_all_cpu<(Largest ? kernels::reduce_amax : kernels::reduce_amin)>,
+                  .saves = {.always = in(0) | out(0)},
+                  .vjp = one_of_all_vjp,
+                  .batch = max_all_batch<(Largest ? amax : amin)>,
+                  .out_dtype = OutDtype::converted,
+                  .out_memory = OutMemory::apart,
+                  .flops = "numel(input)"});
+}
+constexpr OpDef max_all_op =
+    max_of_all<true>("max(Tensor input) -> Tensor",
+                     R"(The largest element of all or along an axis, or the larger of two.
 
 out = max_j input[j]
 
@@ -239,19 +246,10 @@ Returns:
 
 >>> clew.max(clew.tensor([[1., 4.], [3., 2.]]))
 tensor(4.)
-)",
-    .shape = max_all_shape,
-    .cpu = max_all_cpu<kernels::reduce_amax>,
-    .saves = {.always = in(0) | out(0)},
-    .vjp = max_all_vjp,
-    .batch = max_all_batch<amax>,
-    .out_dtype = OutDtype::converted,
-    .out_memory = OutMemory::apart,
-    .flops = "numel(input)",
-});
-constexpr OpDef min_all_op = general({
-    .signature = "min(Tensor input) -> Tensor",
-    .doc = R"(The smallest element of all or along an axis, or the smaller of two.
+)");
+constexpr OpDef min_all_op =
+    max_of_all<false>("min(Tensor input) -> Tensor",
+                      R"(The smallest element of all or along an axis, or the smaller of two.
 
 out = min_j input[j]
 
@@ -266,16 +264,7 @@ Returns:
 
 >>> clew.min(clew.tensor([[1., 4.], [3., 2.]]))
 tensor(1.)
-)",
-    .shape = max_all_shape,
-    .cpu = max_all_cpu<kernels::reduce_amin>,
-    .saves = {.always = in(0) | out(0)},
-    .vjp = max_all_vjp,
-    .batch = max_all_batch<amin>,
-    .out_dtype = OutDtype::converted,
-    .out_memory = OutMemory::apart,
-    .flops = "numel(input)",
-});
+)");
 
 void max_dim_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<KeepDimAttrs>();
@@ -326,14 +315,22 @@ template <bool Largest> void max_dim_cpu(const Call& c, Tensors& outs) {
     kernels::reduce_arg(&values.nd, indices.nd, x.nd(), Largest);
   });
 }
-void max_dim_vjp(Vjp& c) {
-  if (c.grad().defined())
-    c.set(0, picked_grad(c.grad(), c.out(1), c.sizes(0), c.as<KeepDimAttrs>().dim));
+template <bool Largest> consteval OpDef max_along(const char* signature, const char* doc) {
+  return general({.signature = signature,
+                  .doc = doc,
+                  .shape = max_dim_shape,
+                  .cpu = max_dim_cpu<Largest>,
+                  .saves = {.always = out(1)},
+                  .vjp = picked_vjp<KeepDimAttrs>,
+                  .batch = batch_dims,
+                  .attrs = &attr_info<KeepDimAttrs>,
+                  .out_dtype = OutDtype::converted,
+                  .out_memory = OutMemory::apart,
+                  .flops = "numel(input)"});
 }
-constexpr OpDef max_dim_op = general({
-    .signature =
-        "max(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    .doc = R"(The largest elements along an axis, and where they stand.
+constexpr OpDef max_dim_op = max_along<true>(
+    "max(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    R"(The largest elements along an axis, and where they stand.
 
 values[i] = max_j input[i, j]
 
@@ -346,21 +343,10 @@ Returns:
 
 >>> clew.max(clew.tensor([[1., 4.], [3., 2.]]), 1).indices
 tensor([1, 0])
-)",
-    .shape = max_dim_shape,
-    .cpu = max_dim_cpu<true>,
-    .saves = {.always = out(1)},
-    .vjp = max_dim_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<KeepDimAttrs>,
-    .out_dtype = OutDtype::converted,
-    .out_memory = OutMemory::apart,
-    .flops = "numel(input)",
-});
-constexpr OpDef min_dim_op = general({
-    .signature =
-        "min(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    .doc = R"(The smallest elements along an axis, and where they stand.
+)");
+constexpr OpDef min_dim_op = max_along<false>(
+    "min(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    R"(The smallest elements along an axis, and where they stand.
 
 values[i] = min_j input[i, j]
 
@@ -373,17 +359,7 @@ Returns:
 
 >>> clew.min(clew.tensor([[1., 4.], [3., 2.]]), 1).indices
 tensor([0, 1])
-)",
-    .shape = max_dim_shape,
-    .cpu = max_dim_cpu<false>,
-    .saves = {.always = out(1)},
-    .vjp = max_dim_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<KeepDimAttrs>,
-    .out_dtype = OutDtype::converted,
-    .out_memory = OutMemory::apart,
-    .flops = "numel(input)",
-});
+)");
 
 constexpr OpDef max_other_op = composite({
     .signature = "max(Tensor input, Tensor other) -> Tensor",
@@ -458,9 +434,23 @@ template <bool Largest> void arg_cpu(const Call& c, Tensors& outs) {
   kernels::reduce_arg(nullptr, {outs[0]->address(), &one, &one, 1, DType::Int64},
                       {x->address(), &n, &one, 1, x.dtype()}, Largest);
 }
-constexpr OpDef argmax_op = general({
-    .signature = "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
-    .doc = R"(Where the largest element stands, in the flattened input or along an axis.
+template <bool Largest>
+consteval OpDef place_of_extremum(const char* signature, NoRule reason, const char* doc) {
+  return general({
+      .signature = signature,
+      .doc = doc,
+      .shape = arg_shape,
+      .cpu = arg_cpu<Largest>,
+      .no_vjp = reason,
+      .batch = batch_dims,
+      .attrs = &attr_info<OptDimAttrs>,
+      .flops = "numel(input)",
+  });
+}
+constexpr OpDef argmax_op = place_of_extremum<true>(
+    "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
+    no_rule("argmax has an integer result"),
+    R"(Where the largest element stands, in the flattened input or along an axis.
 
 out[i] = the first j at which input[i, j] is largest
 
@@ -473,17 +463,11 @@ Returns:
 
 >>> clew.argmax(clew.tensor([1., 4., 3.]))
 tensor(1)
-)",
-    .shape = arg_shape,
-    .cpu = arg_cpu<true>,
-    .no_vjp = no_rule("argmax has an integer result"),
-    .batch = batch_dims,
-    .attrs = &attr_info<OptDimAttrs>,
-    .flops = "numel(input)",
-});
-constexpr OpDef argmin_op = general({
-    .signature = "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
-    .doc = R"(Where the smallest element stands, in the flattened input or along an axis.
+)");
+constexpr OpDef argmin_op = place_of_extremum<false>(
+    "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor",
+    no_rule("argmin has an integer result"),
+    R"(Where the smallest element stands, in the flattened input or along an axis.
 
 out[i] = the first j at which input[i, j] is smallest
 
@@ -496,14 +480,7 @@ Returns:
 
 >>> clew.argmin(clew.tensor([4., 1., 3.]))
 tensor(1)
-)",
-    .shape = arg_shape,
-    .cpu = arg_cpu<false>,
-    .no_vjp = no_rule("argmin has an integer result"),
-    .batch = batch_dims,
-    .attrs = &attr_info<OptDimAttrs>,
-    .flops = "numel(input)",
-});
+)");
 
 constexpr const OpDef* reduction_extrema_list[] = {
     &amax_op,    &amin_op,    &aminmax_op,   &max_all_op, &max_dim_op, &max_other_op,

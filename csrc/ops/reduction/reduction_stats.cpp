@@ -338,12 +338,7 @@ void norm_shape(const Call& c, OutSpecs& out) {
 }
 void norm_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<NormAttrs>();
-  Tensor x = c.in[0];
-  if (a.dtype && *a.dtype != x.dtype()) {
-    x = empty(x.sizes(), *a.dtype);
-    copy_into(x, c.in[0]);
-  }
-  x = widened(x);
+  const Tensor x = widened(converted(c.in[0], a.dtype.value_or(c.in[0].dtype())));
   through_floats(outs[0], [&](const Tensor& y) {
     KeptView out(y, x.ndim(), mask_of(a.dim, x.ndim(), c.name()));
     kernels::reduce_norm(out.nd, x.nd(), a.p());
@@ -502,11 +497,7 @@ tensor(0.6931)
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
-          Tensor x = c.in[0];
-          if (x.dtype() != outs[0].dtype()) {
-            x = empty(x.sizes(), outs[0].dtype());
-            copy_into(x, c.in[0]);
-          }
+          Tensor x = converted(c.in[0], outs[0].dtype());
           if (x.is_complex()) return complex_logsumexp(x, c.as<LogSumExpAttrs>(), outs[0]);
           x = widened(x);
           const DimMask mask =

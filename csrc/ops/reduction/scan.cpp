@@ -30,13 +30,6 @@ void scan_shape(const Call& c, OutSpecs& out) {
   axis_of(a.dim, x.ndim(), c.name());
   out.add(a.dtype ? *a.dtype : is_integral(x.dtype()) ? DType::Int64 : x.dtype(), x.sizes());
 }
-// The input in the result's dtype.
-Tensor converted(const Tensor& x, DType d) {
-  if (x.dtype() == d) return x;
-  Tensor c = empty(x.sizes(), d);
-  copy_into(c, x);
-  return c;
-}
 void require_floating(const Call& c) {
   if (!c.in[0].is_floating()) {
     fail(ErrorKind::NotImplemented, c.name(), ": input must be floating point; got ", c.in[0]);
@@ -186,9 +179,20 @@ void extremum_vjp(Vjp& c) {
   if (c.grad().defined())
     c.set(0, scatter_add(zero_of(c.grad(), c.sizes(0)), c.as<DimAttrs>().dim, c.out(1), c.grad()));
 }
-constexpr OpDef cummax_op = general({
-    .signature = "cummax(Tensor input, int dim) -> (Tensor values, Tensor indices)",
-    .doc = R"(Running maxima along an axis, and where each was met.
+template <bool Largest> consteval OpDef extremum_so_far(const char* signature, const char* doc) {
+  return general({.signature = signature,
+                  .doc = doc,
+                  .shape = extremum_shape,
+                  .cpu = extremum_cpu<Largest>,
+                  .saves = {.always = out(1)},
+                  .vjp = extremum_vjp,
+                  .batch = batch_dims,
+                  .attrs = &attr_info<DimAttrs>,
+                  .flops = "numel(input)"});
+}
+constexpr OpDef cummax_op =
+    extremum_so_far<true>("cummax(Tensor input, int dim) -> (Tensor values, Tensor indices)",
+                          R"(Running maxima along an axis, and where each was met.
 
 values[i] = max(input[0], ..., input[i])
 
@@ -200,18 +204,10 @@ Returns:
 
 >>> clew.cummax(clew.tensor([1., 3., 2.]), 0).values
 tensor([1., 3., 3.])
-)",
-    .shape = extremum_shape,
-    .cpu = extremum_cpu<true>,
-    .saves = {.always = out(1)},
-    .vjp = extremum_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<DimAttrs>,
-    .flops = "numel(input)",
-});
-constexpr OpDef cummin_op = general({
-    .signature = "cummin(Tensor input, int dim) -> (Tensor values, Tensor indices)",
-    .doc = R"(Running minima along an axis, and where each was met.
+)");
+constexpr OpDef cummin_op =
+    extremum_so_far<false>("cummin(Tensor input, int dim) -> (Tensor values, Tensor indices)",
+                           R"(Running minima along an axis, and where each was met.
 
 values[i] = min(input[0], ..., input[i])
 
@@ -223,15 +219,7 @@ Returns:
 
 >>> clew.cummin(clew.tensor([3., 1., 2.]), 0).values
 tensor([3., 1., 1.])
-)",
-    .shape = extremum_shape,
-    .cpu = extremum_cpu<false>,
-    .saves = {.always = out(1)},
-    .vjp = extremum_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<DimAttrs>,
-    .flops = "numel(input)",
-});
+)");
 
 // ---- logcumsumexp
 // ---------------------------------------------------------------------------------

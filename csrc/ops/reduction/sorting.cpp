@@ -49,6 +49,9 @@ Tensor placed_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, in
   if (sizes.empty()) return reshape(g, sizes);
   return scatter_add(zero_of(g, sizes), dim, indices, g);
 }
+template <class A> void placed_vjp(Vjp& c) {
+  if (c.grad().defined()) c.set(0, placed_grad(c.grad(), c.out(1), c.sizes(0), c.as<A>().dim));
+}
 
 // ---- sort
 // -----------------------------------------------------------------------------------------
@@ -88,11 +91,7 @@ tensor([1, 2, 0])
                         a.descending);
         },
     .saves = {.always = out(1)},
-    .vjp =
-        [](Vjp& c) {
-          if (c.grad().defined())
-            c.set(0, placed_grad(c.grad(), c.out(1), c.sizes(0), c.as<SortAttrs>().dim));
-        },
+    .vjp = placed_vjp<SortAttrs>,
     .batch = batch_dims,
     .attrs = &attr_info<SortAttrs>,
     .out_memory = OutMemory::aligned,
@@ -190,11 +189,7 @@ tensor([4., 3.])
                         a.largest, a.sorted);
         },
     .saves = {.always = out(1)},
-    .vjp =
-        [](Vjp& c) {
-          if (c.grad().defined())
-            c.set(0, placed_grad(c.grad(), c.out(1), c.sizes(0), c.as<TopkAttrs>().dim));
-        },
+    .vjp = placed_vjp<TopkAttrs>,
     .batch = batch_dims,
     .attrs = &attr_info<TopkAttrs>,
     .out_memory = OutMemory::aligned,
@@ -234,9 +229,6 @@ template <class A, kernels::Pick What> void pick_cpu(const Call& c, Tensors& out
   if constexpr (std::is_same_v<A, KthAttrs>) k = a.k - 1;
   kernels::pick(values.nd, indices.nd, x.nd(), dim, What, k);
 }
-template <class A> void pick_vjp(Vjp& c) {
-  if (c.grad().defined()) c.set(0, picked_grad(c.grad(), c.out(1), c.sizes(0), c.as<A>().dim));
-}
 template <class A, kernels::Pick What>
 consteval OpDef picking(const char* signature, const char* doc, OutMemory out_memory) {
   return general({.signature = signature,
@@ -244,7 +236,7 @@ consteval OpDef picking(const char* signature, const char* doc, OutMemory out_me
                   .shape = pick_shape<A, What>,
                   .cpu = pick_cpu<A, What>,
                   .saves = {.always = out(1)},
-                  .vjp = pick_vjp<A>,
+                  .vjp = picked_vjp<A>,
                   .attrs = &attr_info<A>,
                   .out_memory = out_memory});
 }
@@ -344,11 +336,7 @@ consteval OpDef median_of_all(const char* signature, const char* doc) {
                       },
                   .cpu = median_all_cpu<What>,
                   .saves = {.always = in(0) | out(0)},
-                  .vjp =
-                      [](Vjp& c) {
-                        Tensor x = c.in(0);
-                        c.set(0, shared_grad(c.grad(), x, c.out(), all_dims(x.ndim())));
-                      },
+                  .vjp = one_of_all_vjp,
                   .out_memory = OutMemory::aligned});
 }
 constexpr OpDef median_all_op = median_of_all<kernels::Pick::median>(

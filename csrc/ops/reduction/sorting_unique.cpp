@@ -48,17 +48,6 @@ struct ConsecutiveAttrs {
 void refuse_complex(const Call& c) {
   require(!c.in[0].is_complex(), c.name(), ": complex input is not supported; got ", c.in[0]);
 }
-Tensor own_copy(const Tensor& t) {
-  Tensor c = empty(t.sizes(), t.dtype());
-  copy_into(c, t);
-  return c;
-}
-Tensor contiguous_copy(const Tensor& t, DType d) {
-  if (t.dtype() == d && t.is_contiguous()) return t;
-  Tensor c = empty(t.sizes(), d);
-  copy_into(c, t);
-  return c;
-}
 
 // The distinct elements of x in ascending order or, if only neighbours are compared, in their given
 // order.
@@ -66,7 +55,7 @@ void unique_elements(const Call& c, Tensors& outs, bool sorted, bool inverse, bo
   refuse_complex(c);
   // Elements that are compared twice must not change in between, so they are copied. (Sorting
   // copies the elements itself.)
-  const Tensor flat = sorted ? contiguous_copy(c.in[0], c.in[0].dtype()) : own_copy(c.in[0]);
+  const Tensor flat = sorted ? dense(c.in[0]) : dense_copy(c.in[0]);
   const int64_t n = flat.numel();
   const Tensor elements = alias(flat, {n}, {1});
   const kernels::NdView view = elements.nd();
@@ -220,7 +209,7 @@ struct BincountAttrs {
 };
 void find_counts(const Call& c, Tensors& outs) {
   const Tensor &x = c.in[0], &w = c.in[1];
-  const Tensor values = contiguous_copy(x, DType::Int64);
+  const Tensor values = dense(x, DType::Int64);
   const int64_t n = x.numel();
   int64_t smallest = 0, largest = -1;
   if (n > 0) {
@@ -248,7 +237,7 @@ void find_counts(const Call& c, Tensors& outs) {
     for (int64_t i = 0; i < n; ++i)
       to[std::min(static_cast<uint64_t>(read_once(p[i])), last)] += each[i];
   };
-  const Tensor weights = contiguous_copy(w, out.dtype());
+  const Tensor weights = dense(w, out.dtype());
   const LongWork work(n);
   if (single)
     add(out.data<float>(), weights.data<const float>());

@@ -6,14 +6,12 @@
 #include <limits>
 
 #include "base/long_work.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 
 namespace clew {
 
 namespace {
-
-constexpr NoRule written_in_python = no_rule(
-    "it runs only where no graph is recorded; otherwise samples are made of other operations");
 
 struct GridAttrs {
   int64_t mode = 0;     // kernels::GridMode
@@ -64,7 +62,11 @@ Dims sample_sizes(const Dims& image, const Tensor& grid) {
   for (int d = 1; d + 1 < grid.ndim(); ++d) sizes.push_back(grid.size(d));
   return sizes;
 }
-void check_grad(const Call& c, const Dims& image) {
+// Of the operands grad, input, grid.
+void check_slopes(const Call& c) {
+  check_dtypes(c);
+  const Dims& image = c.in[1].sizes();
+  grid_shape(c, image, c.in[2]);
   require(c.in[0].sizes() == sample_sizes(image, c.in[2]), c.name(),
           ": grad must be that of the result; got ", c.in[0]);
 }
@@ -92,7 +94,7 @@ constexpr OpDef sample_op = general({
             kernels::grid_sample(outs[0].data<T>(), x.data<const T>(), grid.data<const T>(), s);
           });
         },
-    .no_vjp = written_in_python,
+    .no_vjp = only_unrecorded,
     .attrs = &attr_info<GridAttrs>,
     .offer = Offer::function,
 });
@@ -103,11 +105,8 @@ constexpr OpDef image_slopes_op = general({
     .doc = "The gradient of _grid_sample's input.",
     .shape =
         [](const Call& c, OutSpecs& outs) {
-          check_dtypes(c);
-          const Dims& image = c.in[1].sizes();
-          grid_shape(c, image, c.in[2]);
-          check_grad(c, image);
-          outs.add(c.in[1].dtype(), image);
+          check_slopes(c);
+          outs.add(c.in[1].dtype(), c.in[1].sizes());
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
@@ -118,7 +117,7 @@ constexpr OpDef image_slopes_op = general({
                                               grid.data<const T>(), s);
           });
         },
-    .no_vjp = written_in_python,
+    .no_vjp = only_unrecorded,
     .attrs = &attr_info<GridAttrs>,
     .offer = Offer::function,
 });
@@ -129,10 +128,7 @@ constexpr OpDef grid_slopes_op = general({
     .doc = "The gradient of _grid_sample's grid.",
     .shape =
         [](const Call& c, OutSpecs& outs) {
-          check_dtypes(c);
-          const Dims& image = c.in[1].sizes();
-          grid_shape(c, image, c.in[2]);
-          check_grad(c, image);
+          check_slopes(c);
           outs.add(c.in[2].dtype(), c.in[2].sizes());
         },
     .cpu =
@@ -145,7 +141,7 @@ constexpr OpDef grid_slopes_op = general({
                                              grad.data<const T>(), grid.data<const T>(), s);
           });
         },
-    .no_vjp = written_in_python,
+    .no_vjp = only_unrecorded,
     .attrs = &attr_info<GridAttrs>,
     .offer = Offer::function,
 });

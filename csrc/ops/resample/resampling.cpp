@@ -40,8 +40,7 @@ template <bool transposed> void line_shape(const Call& c, OutSpecs& outs) {
 template <bool transposed> void line_cpu(const Call& c, Tensors& outs) {
   const Tensor x = contiguous(c.in[0]), weight = contiguous(c.in[2]);
   // A private copy: it is read again after the check, and no other thread can change it.
-  const Tensor index = empty(c.in[1].sizes(), DType::Int64);
-  copy_into(index, c.in[1]);
+  const Tensor index = dense_copy(c.in[1], DType::Int64);
   const Tensor& out = outs[0];
   const int d = checked_dim(c, x);
   kernels::LineShape s{1, transposed ? out.size(d) : x.size(d), 1, index.size(0), index.size(1)};

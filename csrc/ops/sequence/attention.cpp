@@ -248,11 +248,7 @@ void fused_back_rule(const Call& c, OutSpecs& out) {
 void fused_back_cpu(const Call& c, Tensors& outs) {
   const auto s = fused_shape(c.in[1], c.in[2], c.in[3], c.in[4], c.as<FusedAttrs>());
   const int nd = c.in[1].ndim();
-  Tensor row_sums = c.in[6];
-  if (!row_sums.is_contiguous()) {
-    row_sums = empty(row_sums.sizes(), row_sums.dtype());
-    copy_into(row_sums, c.in[6]);
-  }
+  const Tensor row_sums = dense(c.in[6]);
   const kernels::AttentionGrads grads{operand(c.in[5], nd),
                                       operand(c.in[0], nd),
                                       row_sums.data<char>(),

@@ -55,13 +55,6 @@ struct Layout {
   }
 };
 
-Tensor dense(const Tensor& t) {
-  if (!t || t.is_contiguous()) return t;
-  Tensor copy = empty(t.sizes(), t.dtype());
-  copy_into(copy, t);
-  return copy;
-}
-const char* bytes(const Tensor& t) { return t ? t.data<char>() : nullptr; }
 Tensor matrix(const Tensor& flat, int64_t offset, int64_t rows, int64_t columns, int64_t step) {
   return alias(flat, {rows, columns}, {step, 1}, offset);
 }
@@ -79,6 +72,10 @@ kernels::Recurrence task(const Layout& l, DType dtype, const RecurrentAttrs& a, 
   return r;
 }
 
+// Rows of w_hh.
+Tensor state_rows(const Layout& l, const Tensor& w_hh, int64_t from, int64_t count) {
+  return alias(w_hh, {count, l.state}, w_hh.strides(), from * w_hh.stride(0));
+}
 // The products with h0 that a single step needs: gates += h0 @ w_hh^T.
 void add_state(const Layout& l, const Tensor& gates, const Tensor& h0, const Tensor& w_hh) {
   const bool gru = l.cell == RecurrentCell::gru;
@@ -89,26 +86,20 @@ void add_state(const Layout& l, const Tensor& gates, const Tensor& h0, const Ten
     return;
   }
   const Tensor h = matrix(h0, 0, l.rows, l.state, l.state);
-  auto rows_of = [&](int64_t from, int64_t count) {
-    return alias(w_hh, {count, l.state}, w_hh.strides(), from * w_hh.stride(0));
-  };
-  product_into(matrix(gates, 0, l.rows, joint, step), h, rows_of(0, joint), Scalar(1), Scalar(1),
-               true);
-  if (gru) product_into(apart, h, rows_of(joint, l.hidden), Scalar(1), Scalar(0), true);
+  product_into(matrix(gates, 0, l.rows, joint, step), h, state_rows(l, w_hh, 0, joint), Scalar(1),
+               Scalar(1), true);
+  if (gru) product_into(apart, h, state_rows(l, w_hh, joint, l.hidden), Scalar(1), Scalar(0), true);
 }
 // dh (+)= d_gates @ w_hh.
 void add_state_grad(const Layout& l, const Tensor& dh, const Tensor& d, const Tensor& w_hh) {
   const bool gru = l.cell == RecurrentCell::gru;
   const int64_t joint = gru ? 2 * l.hidden : l.width;
   const Tensor to = matrix(dh, 0, l.rows, l.state, l.state);
-  auto rows_of = [&](int64_t from, int64_t count) {
-    return alias(w_hh, {count, l.state}, w_hh.strides(), from * w_hh.stride(0));
-  };
-  product_into(to, matrix(d, 0, l.rows, joint, l.width), rows_of(0, joint), Scalar(1),
+  product_into(to, matrix(d, 0, l.rows, joint, l.width), state_rows(l, w_hh, 0, joint), Scalar(1),
                Scalar(gru ? 1 : 0));
   if (gru) {
-    product_into(to, matrix(d, 3 * l.hidden, l.rows, l.hidden, l.width), rows_of(joint, l.hidden),
-                 Scalar(1), Scalar(1));
+    product_into(to, matrix(d, 3 * l.hidden, l.rows, l.hidden, l.width),
+                 state_rows(l, w_hh, joint, l.hidden), Scalar(1), Scalar(1));
   }
 }
 
@@ -156,8 +147,10 @@ void layer_cpu(const Call& c, Tensors& outs) {
                true);
   Tensor kept[r_inputs];
   for (int i = r_h0; i < r_inputs; ++i) kept[i] = i == r_w_ih ? Tensor() : dense(c.in[i]);
-  r.h0 = bytes(kept[r_h0]), r.c0 = bytes(kept[r_c0]), r.w_hh = bytes(kept[r_w_hh]);
-  r.b_ih = bytes(kept[r_b_ih]), r.b_hh = bytes(kept[r_b_hh]), r.w_hr = bytes(kept[r_w_hr]);
+  r.h0 = data_or_null(kept[r_h0]), r.c0 = data_or_null(kept[r_c0]),
+  r.w_hh = data_or_null(kept[r_w_hh]);
+  r.b_ih = data_or_null(kept[r_b_ih]), r.b_hh = data_or_null(kept[r_b_hh]),
+  r.w_hr = data_or_null(kept[r_w_hr]);
   if (l.steps == 1)
     add_state(l, matrix(gates, 0, l.rows, l.width, l.width), kept[r_h0], c.in[r_w_hh]);
   const Tensor scratch = empty({kernels::recurrent_scratch(r)}, DType::UInt8);
@@ -206,14 +199,15 @@ void back_cpu(const Call& c, Tensors& outs) {
   for (int i = 0; i < 9; ++i) in[i] = i == 1 || i == 2 ? c.in[i] : dense(c.in[i]);
   const Layout l(in[7].sizes(), in[5].sizes(), in[6].defined(), a);
   kernels::Recurrence r = task(l, in[7].dtype(), a, in[7], in[8]);
-  r.h0 = bytes(in[3]), r.c0 = bytes(in[4]), r.w_hh = bytes(in[5]), r.w_hr = bytes(in[6]);
+  r.h0 = data_or_null(in[3]), r.c0 = data_or_null(in[4]), r.w_hh = data_or_null(in[5]),
+  r.w_hr = data_or_null(in[6]);
   const Tensor scratch = empty({kernels::recurrent_scratch(r)}, DType::UInt8);
   r.scratch = scratch.data<char>();
   start_from(outs[1], in[1]);
   start_from(outs[2], in[2]);
   const auto size = static_cast<int64_t>(itemsize(r.dtype));
   kernels::RecurrentGrads g{};
-  g.g_out = bytes(in[0]);
+  g.g_out = data_or_null(in[0]);
   g.dh = outs[1].data<char>(), g.dc = outs[2].data<char>();
   g.d_gates = outs[0].data<char>(), g.d_bias = outs[3].data<char>();
   if (l.projected) {

@@ -32,8 +32,6 @@ void recurrent_composed(std::span<const Tensor> in, const RecurrentAttrs& a, Ten
 // The same by the native operation where it has loops for the dtype.
 void recurrent_layer(std::span<const Tensor> in, const RecurrentAttrs& a, Tensors& outs);
 
-// Half precision is computed in float32.
-inline bool is_reduced(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
 // As Python shows the size of a tensor.
 inline std::string tuple_text(const Dims& sizes) {
   std::string text = "(";

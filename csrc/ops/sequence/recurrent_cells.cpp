@@ -271,7 +271,7 @@ struct CellCall {
     before.h = state(c.in[1], "hidden0", hidden);
     if (lstm) before.c = state(c.in[2], "hidden1", hidden);
     w_ih = w[0], w_hh = w[1], b_ih = w[2], b_hh = w[3];
-    if (!is_reduced(outer)) return;
+    if (!is_half(outer)) return;
     for (Tensor* t : {&x, &w_ih, &w_hh, &b_ih, &b_hh, &before.h, &before.c})
       *t = cast(*t, DType::Float32);
   }

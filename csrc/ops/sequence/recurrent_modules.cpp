@@ -179,7 +179,7 @@ void stack_run(const Call& c, Tensors& outs) {
   if (state_count) check_states(name, a, given, single, batch);
 
   const auto params = c.in.subspan(1 + static_cast<size_t>(state_count));
-  const DType outer = params[0].dtype(), inner = is_reduced(outer) ? DType::Float32 : outer;
+  const DType outer = params[0].dtype(), inner = is_half(outer) ? DType::Float32 : outer;
   x = to_dtype(x, inner);
   Tensor states[2];
   for (int k = 0; k < state_count; ++k) {

@@ -104,30 +104,20 @@ Returns: a view of the input.
     .batch = batch_dims,
     .attrs = &attr_info<TwoDimsAttrs>,
 });
-constexpr OpDef swapaxes_op = view({
-    .signature = "swapaxes(Tensor input, int axis0, int axis1) -> Tensor",
-    .doc = R"(Two dimensions exchanged; NumPy's name for `transpose`.
+constexpr OpDef swapaxes_op =
+    also(transpose_op, "swapaxes(Tensor input, int axis0, int axis1) -> Tensor",
+         R"(Two dimensions exchanged; NumPy's name for `transpose`.
 
 >>> list(clew.ones(2, 3).swapaxes(0, 1).shape)
 [3, 2]
-)",
-    .view = transpose_rule,
-    .vjp = transpose_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<TwoDimsAttrs>,
-});
-constexpr OpDef swapdims_op = view({
-    .signature = "swapdims(Tensor input, int dim0, int dim1) -> Tensor",
-    .doc = R"(Two dimensions exchanged; the same as `transpose`.
+)");
+constexpr OpDef swapdims_op =
+    also(transpose_op, "swapdims(Tensor input, int dim0, int dim1) -> Tensor",
+         R"(Two dimensions exchanged; the same as `transpose`.
 
 >>> list(clew.ones(2, 3).swapdims(0, 1).shape)
 [3, 2]
-)",
-    .view = transpose_rule,
-    .vjp = transpose_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<TwoDimsAttrs>,
-});
+)");
 
 void t_rule(const Call& c, Specs& out) {
   const Tensor& x = c.in[0];
@@ -261,18 +251,13 @@ Returns: a view of the input.
     .batch = batch_dims,
     .attrs = &attr_info<MovedimAttrs>,
 });
-constexpr OpDef moveaxis_op = view({
-    .signature = "moveaxis(Tensor input, int[1] source, int[1] destination) -> Tensor",
-    .doc = R"(Dimensions moved to other places; NumPy's name for `movedim`.
+constexpr OpDef moveaxis_op =
+    also(movedim_op, "moveaxis(Tensor input, int[1] source, int[1] destination) -> Tensor",
+         R"(Dimensions moved to other places; NumPy's name for `movedim`.
 
 >>> list(clew.ones(2, 3, 4).moveaxis(0, -1).shape)
 [3, 4, 2]
-)",
-    .view = movedim_rule,
-    .vjp = movedim_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<MovedimAttrs>,
-});
+)");
 
 constexpr const OpDef* order_list[] = {
     &permute_op,          &transpose_op, &swapaxes_op, &swapdims_op, &t_op,       &reversed_op,

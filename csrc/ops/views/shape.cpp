@@ -10,6 +10,7 @@
 #include "graph/inplace.h"
 #include "ops/attributes.h"
 #include "ops/batch_rules.h"
+#include "ops/calls/rules.h"
 #include "ops/views/specs.h"
 
 namespace clew {
@@ -110,15 +111,13 @@ Returns: a view of the input.
     .offer = Offer::method,
 });
 
-void contiguous_shape(const Call& c, OutSpecs& out) { out.add(c.in[0].dtype(), c.in[0].sizes()); }
 void contiguous_cpu(const Call& c, Tensors& outs) { copy_into(outs[0], c.in[0]); }
-void identity_vjp(Vjp& c) { c.set(0, c.grad()); }
 constexpr OpDef compact_op = general({
     .signature = "_contiguous(Tensor input) -> Tensor",
     .doc = "A copy whose elements lie in row-major order.",
-    .shape = contiguous_shape,
+    .shape = same_shape,
     .cpu = contiguous_cpu,
-    .vjp = identity_vjp,
+    .vjp = same_vjp,
     .batch = batch_leading,
     .rows = rows_of_first,
     .takes_stored = true,
@@ -310,23 +309,19 @@ Returns: a view in which repeated elements share memory.
 [[1, 1, 1], [2, 2, 2]]
 )",
     .view = expand_rule,
-    .vjp = identity_vjp,  // the engine sums a gradient down to the input's shape
+    .vjp = same_vjp,  // the engine sums a gradient down to the input's shape
     .batch = batch_expand,
     .attrs = &attr_info<SizeAttrs>,
     .offer = Offer::method,
 });
-constexpr OpDef broadcast_to_op = view({
-    .signature = "broadcast_to(Tensor input, int[]* size) -> Tensor",
-    .doc = R"(Repeats dimensions of size 1 without copying; the same as `expand`.
+constexpr OpDef broadcast_to_op =
+    also(expand_op, "broadcast_to(Tensor input, int[]* size) -> Tensor",
+         R"(Repeats dimensions of size 1 without copying; the same as `expand`.
 
 >>> clew.tensor([1, 2]).broadcast_to((2, 2)).tolist()
 [[1, 2], [1, 2]]
 )",
-    .view = expand_rule,
-    .vjp = identity_vjp,
-    .batch = batch_expand,
-    .attrs = &attr_info<SizeAttrs>,
-});
+         Offer::both);
 void expand_as_run(const Call& c, Tensors& outs) {
   outs.push_back(expand(c.in[0], c.in[1].sizes()));
 }

@@ -3,6 +3,7 @@
 // Invariant: a part's gradient is zeros with the gradient put back in place.
 #include "kernels/indexing/index.h"
 #include "ops/batch_rules.h"
+#include "ops/calls/rules.h"
 #include "ops/calls/shape.h"
 #include "ops/views/specs.h"
 
@@ -489,6 +490,11 @@ Tensor zero_block(const Dims& size, DType dtype, Device device) {
 }
 Tensor zeros_for(const Vjp& c, int i) {
   return zero_block(c.sizes(i), c.dtype(i), c.grad().device());
+}
+void zero_vjp(Vjp& c) {
+  for (int i = 0; i < c.inputs(); ++i) {
+    if (c.needs(i)) c.set(i, zeros_for(c, i));
+  }
 }
 Tensor select(const Tensor& x, int64_t dim, int64_t index) {
   return apply(select_op, {x}, SelectAttrs{dim, index});

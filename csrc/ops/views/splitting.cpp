@@ -186,24 +186,12 @@ constexpr OpDef split_sections_op = view({
     .attrs = &attr_info<SizesAttrs>,
     .offer = Offer::function,
 });
-constexpr OpDef split_method_op = view({
-    .signature = "split(Tensor input, int split_size, int dim=0) -> Tensor[]",
-    .doc = method_split_doc,
-    .view = split_rule,
-    .vjp = split_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<SplitAttrs>,
-    .offer = Offer::method,
-});
-constexpr OpDef split_sections_method_op = view({
-    .signature = "split(Tensor input, int[] split_size, int dim=0) -> Tensor[]",
-    .doc = method_split_doc,
-    .view = split_sizes_rule,
-    .vjp = split_sizes_vjp,
-    .batch = batch_dims,
-    .attrs = &attr_info<SizesAttrs>,
-    .offer = Offer::method,
-});
+constexpr OpDef split_method_op =
+    also(split_op, "split(Tensor input, int split_size, int dim=0) -> Tensor[]", method_split_doc,
+         Offer::method);
+constexpr OpDef split_sections_method_op =
+    also(split_sections_op, "split(Tensor input, int[] split_size, int dim=0) -> Tensor[]",
+         method_split_doc, Offer::method);
 constexpr OpDef split_with_sizes_op = view({
     .signature = "split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]",
     .doc = R"(Parts of a dimension of the sizes given.
@@ -290,17 +278,13 @@ void cut_indices(const Tensor& x, const Dims& indices, int dim, Tensors& outs) {
   }
   outs.push_back(slice(x, dim, start, INT64_MAX));
 }
-int cutting_dim(const Call& c, int64_t dim) {
-  require(c.in[0].ndim() > 0, c.name(), ": input must have at least one dimension");
-  return wrapped(dim, c.in[0].ndim(), c.name());
-}
 void tensor_split_sections_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<SectionsAttrs>();
-  cut_sections(c.in[0], a.sections, cutting_dim(c, a.dim), c.name(), outs);
+  cut_sections(c.in[0], a.sections, splitting_dim(c, a.dim), c.name(), outs);
 }
 void tensor_split_indices_run(const Call& c, Tensors& outs) {
   const auto& a = c.as<IndicesAttrs>();
-  cut_indices(c.in[0], a.indices, cutting_dim(c, a.dim), outs);
+  cut_indices(c.in[0], a.indices, splitting_dim(c, a.dim), outs);
 }
 void tensor_split_tensor_run(const Call& c, Tensors& outs) {
   const Tensor& cuts = c.in[1];
@@ -308,7 +292,7 @@ void tensor_split_tensor_run(const Call& c, Tensors& outs) {
           ": tensor_indices_or_sections must be an int64 tensor of at most one dimension; got ",
           cuts);
   require(!cuts.is_meta(), c.name(), ": tensor_indices_or_sections must not be on the meta device");
-  int dim = cutting_dim(c, c.as<DimAttrs>().dim);
+  int dim = splitting_dim(c, c.as<DimAttrs>().dim);
   if (cuts.ndim() == 0) return cut_sections(c.in[0], item(cuts).i, dim, c.name(), outs);
   Dims indices;
   for (const int64_t n : int64_values(cuts)) indices.push_back(n);

@@ -105,8 +105,7 @@ void restride_cpu(const Call& c, Tensors& outs) {
     if (where.numel())
       kernels::accumulate(where.nd(), alias(one, where.sizes(), Dims(where.ndim(), 0)).nd());
     if (a.mean == 2) {
-      values = empty(x.sizes(), x.dtype());
-      copy_into(values, x);
+      values = dense_copy(x);
       if (where.numel()) kernels::divide_by(values.nd(), where.nd());
     }
   }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -42,6 +42,16 @@ def need_tensors(function: str, **arguments: Any) -> None:
             raise TypeError(
                 f"{function}(): argument '{name}' must be Tensor, not {type(value).__name__}{hint}"
             )
+
+
+def is_structured(t: Any) -> bool:
+    """Whether it is sparse or ragged (see clew._tensor.structured): the graph knows its values."""
+    return hasattr(type(t), "_placeholder")
+
+
+def in_graph(tensors: Iterable[Any]) -> tuple[Any, ...]:
+    """The tensors with the values of structured ones in their place, which the graph knows."""
+    return tuple(t._elements if is_structured(t) else t for t in tensors)
 
 
 def whole(value: Any) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 
-__all__ = ["text_at"]
+__all__ = ["names_in", "text_at"]
 
 WIDTH = 160  # characters of a statement that are shown
 
@@ -28,6 +28,11 @@ def text_at(file: str, line: int) -> str:
     if span is None:
         return own
     return _joined([text.strip() for text in lines[span[0] - 1 : span[1]]])
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The variables that stand in an expression."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _spans(lines: list[str]) -> dict[int, tuple[int, int]]:

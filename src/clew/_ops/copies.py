@@ -47,9 +47,12 @@ def _copied(name: str, view: Any, out: Any) -> Any:
     return write_out(name, made, out)
 
 
-def _slice(t: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
+def sliced(
+    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """Every step-th part of a range of a dimension; None leaves an end open."""
     first, last = 0 if start is None else start, 2**62 if end is None else min(end, 2**62)
-    return _C.ops._slice(t, dim, first, last, step)
+    return _C.ops._slice(self, dim, first, last, step)
 
 
 @asks_classes
@@ -180,7 +183,7 @@ def slice_copy(
     tensor([1, 2])
     """
     need_tensors("slice_copy", input=input)
-    return _copied("slice_copy", _slice(input, dim, start, end, step), out)
+    return _copied("slice_copy", sliced(input, dim, start, end, step), out)
 
 
 @asks_classes

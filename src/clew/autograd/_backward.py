@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import _C
+from clew._base.arguments import in_graph, is_structured
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 from clew._base.tasks import of_tasks
@@ -147,8 +148,8 @@ def backward(
     if _has_parts(roots, inputs, grad_tensors):
         starts = None if grad_tensors is None else _as_tuple(grad_tensors)
         seeds = None if starts is None else _seed_parts("backward", roots, starts)
-        leaves = None if inputs is None else _parts_of(inputs)
-        return backward(_parts_of(roots), seeds, retain_graph, create_graph, inputs=leaves)
+        leaves = None if inputs is None else in_graph(inputs)
+        return backward(in_graph(roots), seeds, retain_graph, create_graph, inputs=leaves)
     seeds = _seeds(
         "backward", roots, [None] * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
     )
@@ -297,31 +298,21 @@ def _has_parts(roots: Any, leaves: Any, seeds: Any) -> bool:
     every = (*roots, *given[0], *given[1])
     if all(type(t) is Tensor for t in every):
         return False
-    return any(map(_is_structured, every))
-
-
-def _is_structured(t: Any) -> bool:
-    """Whether it is sparse or ragged (see clew._tensor.structured)."""
-    return hasattr(type(t), "_placeholder")
-
-
-def _parts_of(tensors: Any) -> tuple[Any, ...]:
-    """The tensors with the values of structured ones in their place, which the graph knows."""
-    return tuple(t._elements if _is_structured(t) else t for t in tensors)
+    return any(map(is_structured, every))
 
 
 def _seed_parts(name: str, roots: Any, seeds: Any) -> tuple[Any, ...]:
     """The same of the gradients to start with, which must be as the roots are."""
     for root, seed in zip(roots, seeds):
-        if seed is None or not (_is_structured(root) or _is_structured(seed)):
+        if seed is None or not (is_structured(root) or is_structured(seed)):
             continue
-        if not _is_structured(root) or not root._has_places_of(seed):
+        if not is_structured(root) or not root._has_places_of(seed):
             raise RuntimeError(
                 f"{name}: the gradient to start with must be of its root's layout, with elements "
                 f"in the same places; got {seed.layout} of shape {list(seed.shape)} for "
                 f"{root.layout} of shape {list(root.shape)}"
             )
-    return _parts_of(seeds)
+    return in_graph(seeds)
 
 
 def _grad_of_parts(
@@ -329,8 +320,8 @@ def _grad_of_parts(
 ) -> tuple[Any, ...]:
     """Gradients of and with respect to tensors that others describe."""
     found = grad(
-        _parts_of(roots),
-        _parts_of(wanted),
+        in_graph(roots),
+        in_graph(wanted),
         _seed_parts("grad", roots, starts),
         keep,
         create,
@@ -338,7 +329,7 @@ def _grad_of_parts(
         materialize_grads=zeros,
     )
     return tuple(
-        t._of_gradient(g) if _is_structured(t) and g is not None else g
+        t._of_gradient(g) if is_structured(t) and g is not None else g
         for t, g in zip(wanted, found)
     )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from clew import _C
+from clew._base.arguments import is_structured
 from clew._C import Tensor
 from clew.autograd._of_tasks import leaves_of_others, note_leaf
 from clew.autograd._tangents import _Level, open_levels, tangent_of
@@ -132,7 +133,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "make_dual: tangents follow the recorded graph; switch recording on with enable_grad()"
         )
-    if hasattr(type(tensor), "_placeholder") or _C._vmap_depth():
+    if is_structured(tensor) or _C._vmap_depth():
         dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
         if dual.is_leaf:
             note_leaf(dual)

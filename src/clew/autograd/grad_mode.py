@@ -77,7 +77,21 @@ class _Mode:
         return wrapper
 
 
-class no_grad(_Mode):
+class _Recording(_Mode):
+    """A mode without arguments, whose class is a decorator, too."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+    def __init__(self) -> None:
+        self._before: list[object] = []
+
+    def __exit__(self, *exc: object) -> None:
+        _C._restore_grad_enabled(self._before.pop())
+
+
+class no_grad(_Recording):
     """Operations inside are not recorded; a context manager and a decorator.
 
     Args:
@@ -90,21 +104,11 @@ class no_grad(_Mode):
     False
     """
 
-    def __new__(cls, function: Any = None) -> Any:
-        self = super().__new__(cls)
-        return self if function is None else self(function)
-
-    def __init__(self) -> None:
-        self._before: list[object] = []
-
     def __enter__(self) -> None:
         self._before.append(_C._set_grad_enabled(False))
 
-    def __exit__(self, *exc: object) -> None:
-        _C._restore_grad_enabled(self._before.pop())
 
-
-class enable_grad(_Mode):
+class enable_grad(_Recording):
     """Operations inside are recorded, also within no_grad; a context manager and a decorator.
 
     Args:
@@ -117,18 +121,8 @@ class enable_grad(_Mode):
     True
     """
 
-    def __new__(cls, function: Any = None) -> Any:
-        self = super().__new__(cls)
-        return self if function is None else self(function)
-
-    def __init__(self) -> None:
-        self._before: list[object] = []
-
     def __enter__(self) -> None:
         self._before.append(_C._set_grad_enabled(True))
-
-    def __exit__(self, *exc: object) -> None:
-        _C._restore_grad_enabled(self._before.pop())
 
 
 class set_grad_enabled(_Mode):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import _C
+from clew._base.arguments import in_graph, is_structured
 from clew._base.provenance import user_level
 from clew._C import Tensor, ones_like, randn_like, zeros_like
 from clew.autograd._backward import grad
@@ -24,25 +25,21 @@ def _tensors(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
-def _is_structured(t: Any) -> bool:
-    return hasattr(type(t), "_placeholder")
-
-
 def _of_values(func: Callable[..., Any], ins: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """The function with the values of sparse and ragged tensors in their place: gradients are
     those at the places that they name.
     """
-    if not any(map(_is_structured, ins)):
+    if not any(map(is_structured, ins)):
         return func, ins
 
     def of_values(*values: Any) -> Any:
-        given = [t._with(v) if _is_structured(t) else v for t, v in zip(ins, values)]
+        given = [t._with(v) if is_structured(t) else v for t, v in zip(ins, values)]
         return tuple(
-            o._elements if _is_structured(o) else o
+            o._elements if is_structured(o) else o
             for o in _tensors(func(*given, *values[len(ins) :]))
         )
 
-    return of_values, tuple(t._elements if _is_structured(t) else t for t in ins)
+    return of_values, in_graph(ins)
 
 
 def _differentiable(outputs: Any) -> tuple[Tensor, ...]:
@@ -148,7 +145,7 @@ def gradcheck(
             "True"
         )
     ins = _tensors(inputs)
-    if masked is False and any(map(_is_structured, ins)):
+    if masked is False and any(map(is_structured, ins)):
         raise NotImplementedError(
             "gradcheck: masked=False is not offered for sparse and ragged inputs, whose gradients "
             "are those at their places; pass masked=True"

@@ -461,7 +461,7 @@ class device_of(device):
         super().__init__(-1)
 
 
-def _index_of(device: Any, optional: bool = True, allow_cpu: bool = True) -> int:
+def _index_of(device: Any) -> int:
     if device is None:
         return -1
     if isinstance(device, int):

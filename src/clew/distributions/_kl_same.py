@@ -198,7 +198,7 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
     return clew.where((q.low > p.low) | (q.high < p.high), INF, result)
 
 
-def _gaussian(p: Any, q: Any, spread: Tensor, distance: Tensor, log_dets: Tensor) -> Tensor:
+def _gaussian(p: Any, spread: Tensor, distance: Tensor, log_dets: Tensor) -> Tensor:
     """½ (tr Σq⁻¹Σp + (μq - μp)ᵀ Σq⁻¹ (μq - μp) - K + log det Σq / det Σp)."""
     return 0.5 * (spread + distance - p.event_shape[0] + log_dets)
 
@@ -223,7 +223,6 @@ def _mvn(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     )
     return _gaussian(
         p,
-        q,
         _squares(solved),
         mahalanobis(q._unbroadcasted_scale_tril, q.loc - p.loc),
         2 * (q._half_log_det() - p._half_log_det()),
@@ -234,7 +233,7 @@ def _mvn(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
 def _mvn_low_rank(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     _check_events(p, q)
     spread = q._trace_of_solved(p._unbroadcasted_scale_tril)
-    return _gaussian(p, q, spread, q._distance(q.loc - p.loc), q._log_det() - 2 * p._half_log_det())
+    return _gaussian(p, spread, q._distance(q.loc - p.loc), q._log_det() - 2 * p._half_log_det())
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
@@ -246,7 +245,6 @@ def _low_rank_mvn(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor
     )
     return _gaussian(
         p,
-        q,
         spread,  # type: ignore[arg-type]
         mahalanobis(q._unbroadcasted_scale_tril, q.loc - p.loc),
         2 * q._half_log_det() - p._log_det(),
@@ -259,4 +257,4 @@ def _low_rank(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Ten
     spread = q._trace_of_solved(p._unbroadcasted_cov_factor) + q._trace_of_solved(
         p._unbroadcasted_cov_diag.sqrt().diag_embed()
     )
-    return _gaussian(p, q, spread, q._distance(q.loc - p.loc), q._log_det() - p._log_det())
+    return _gaussian(p, spread, q._distance(q.loc - p.loc), q._log_det() - p._log_det())

@@ -398,7 +398,7 @@ class Staged(Carried):
             for run in range(rec.runs):
                 env = _Env(rec, run)
                 for journal in rec.journals:
-                    self._note_writes(journal, body, run)
+                    self._note_writes(journal, body)
                 try:
                     interpret_loop(node, env, None if rec.active[run] else 1)
                 except ExportError:
@@ -457,7 +457,7 @@ class Staged(Carried):
             whole = whole[masks[0] if len(rows) == 1 else clew.stack(masks, 1).flatten(0, 1)]
         return ScanList(before, whole, self.rec.shape(whole)[0], decided)
 
-    def _note_writes(self, journal: Journal, body: Block, run: int) -> None:
+    def _note_writes(self, journal: Journal, body: Block) -> None:
         for n in body.nodes:
             for v in values_in(written(n)):
                 runs = self.rec.concrete.get(v.id)

@@ -250,8 +250,8 @@ def _restored(data: bytes) -> ProgramModule:
 def _checks(program: Program) -> list[Callable[[Any], None]]:
     names = input_labels(program)
     return [
-        _tensor_check(v, n, dims) if v.kind == "tensor" else _number_check(v, n)
-        for v, n, dims in zip(program.inputs, names, program.dims or [{}] * len(program.inputs))
+        _tensor_check(v, n) if v.kind == "tensor" else _number_check(v, n)
+        for v, n in zip(program.inputs, names)
     ]
 
 
@@ -323,7 +323,7 @@ def input_labels(program: Program) -> list[str]:
     return [v.name or f"input {i}" for i, v in enumerate(program.inputs)]
 
 
-def _tensor_check(value: Any, name: str, dims: dict[int, str]) -> Callable[[Any], None]:
+def _tensor_check(value: Any, name: str) -> Callable[[Any], None]:
     dtype, sizes = value.dtype, tuple(value.sizes)
     fixed = [(d, n) for d, n in enumerate(sizes) if n is not None]
     count = len(sizes)

@@ -486,7 +486,7 @@ class Recorder(StandIns, PartsMode):
                 f"at {place}; use a loop over range(x.shape[dim]) or a reshape instead"
             )
         if several and op in COUNTED:
-            self._guard_count(op, args, kwargs, len(parts[0]), place)
+            self._guard_count(op, args, kwargs, len(parts[0]))
         if not all(isinstance(t, Tensor) for t in parts[0]):
             if "::" in op:
                 raise ExportError(f"export: {op} gives more than tensors, at {place}")
@@ -540,7 +540,7 @@ class Recorder(StandIns, PartsMode):
 
         return SymIter(count, item)
 
-    def _guard_count(self, op: str, args: Any, kwargs: Any, count: int, place: Place) -> None:
+    def _guard_count(self, op: str, args: Any, kwargs: Any, count: int) -> None:
         """The program checks that a size that varies gives as many parts."""
         x = args[0]
         given = {**dict(zip(COUNTED[op], args[1:])), **kwargs}

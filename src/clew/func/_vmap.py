@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from clew import _C
+from clew._base.arguments import is_structured
 from clew._C import Tensor
 from clew.utils._pytree import TreeSpec, broadcast_prefix, tree_flatten, tree_unflatten
 
@@ -119,7 +120,7 @@ def _unwrap(output: Any, out_dims: Any, level: int, func: Any) -> Any:
                 )
             found.append(leaf)
             continue
-        if hasattr(type(leaf), "_placeholder"):  # sparse and ragged tensors
+        if is_structured(leaf):
             kind: Any = type(leaf)
             raise NotImplementedError(
                 f"vmap({_name(func)}, ...): `{_name(func)}` must return dense tensors; got "
@@ -185,7 +186,7 @@ def _in_turn(
                         f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got "
                         f"type {type(leaf)}"
                     )
-                if not hasattr(type(leaf), "_placeholder"):  # what is drawn has the level
+                if not is_structured(leaf):  # what is drawn has the level
                     found[k] = _C._remove_level(leaf, level).select(0, 0)
         made.append(found)
     if broadcast_prefix(out_dims, result) is None:
@@ -216,7 +217,7 @@ def _run_replaced(
     process, create, unwrap = (replaced[step] for step in _STEPS)
     size, dims, leaves, spec = process(in_dims, args, func)
     for leaf in leaves:
-        if hasattr(type(leaf), "_placeholder"):  # sparse and ragged tensors
+        if is_structured(leaf):
             leaf._refuse("vmap")
 
     def run(leaves: list[Any], size: int) -> Any:

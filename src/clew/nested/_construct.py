@@ -9,6 +9,7 @@ import numpy as np
 import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import is_structured
 from clew._C import Tensor
 from clew.nested._strided import NestedRows, is_nested_rows, of_rows
 from clew.nested._tensor import NestedTensor, Rows, constructors, is_ragged, ragged
@@ -43,7 +44,7 @@ def _rows_of(name: str, given: Any) -> list[Tensor]:
     if not rows:
         raise ValueError(f"{name}: the list must have at least one tensor")
     for i, t in enumerate(rows):
-        if hasattr(type(t), "_placeholder"):
+        if is_structured(t):
             raise TypeError(f"{name}: rows must be dense tensors; row {i} is of {t.layout}")
     first = rows[0]
     for i, t in enumerate(rows):
@@ -245,7 +246,7 @@ def nested_tensor_from_jagged(
     [[0, 1], [2, 3, 4]]
     """
     name = "nested_tensor_from_jagged"
-    if not isinstance(values, Tensor) or hasattr(type(values), "_placeholder"):
+    if not isinstance(values, Tensor) or is_structured(values):
         raise TypeError(f"{name}: values must be a dense tensor; got {type(values).__name__}")
     at = 1 if jagged_dim is None else int(jagged_dim)
     if not 1 <= at <= values.dim():
@@ -312,7 +313,7 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None
     """
     name = "narrow"
     _check_options(name, layout, None)
-    if not isinstance(tensor, Tensor) or hasattr(type(tensor), "_placeholder"):
+    if not isinstance(tensor, Tensor) or is_structured(tensor):
         raise TypeError(f"{name}: expected a dense tensor; got {type(tensor).__name__}")
     if tensor.dim() < 2 or dim not in (1, 1 - tensor.dim()):
         raise RuntimeError(

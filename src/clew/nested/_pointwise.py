@@ -188,7 +188,7 @@ def _cast(name: str) -> Any:
     return lambda x: getattr(x, name)()
 
 
-def _detach_(x: Any) -> Any:
+def detach_(x: Any) -> Any:
     x._elements = x._elements.detach()
     return x
 
@@ -227,7 +227,7 @@ RULES: dict[str, Any] = {
     "to": lambda x, *args, **kwargs: x.to(*args, **kwargs),
     "contiguous": lambda x, **kwargs: x.contiguous(),
     "type_as": _type_as,
-    "detach_": _detach_,
+    "detach_": detach_,
     "equal": _equal,
     "allclose": _allclose,
     "is_same_size": _same,

@@ -134,11 +134,6 @@ def _writing(name: str) -> Any:
     return rule
 
 
-def _detach_(x: Any) -> Any:
-    x._elements = x._elements.detach()
-    return x
-
-
 def _is_same_size(x: Any, y: Any) -> bool:
     return is_nested_rows(x) and is_nested_rows(y) and x._shapes == y._shapes
 
@@ -493,7 +488,7 @@ RULES: dict[str, Any] = {
     "to": lambda x, *args, **kwargs: x.to(*args, **kwargs),
     "type_as": lambda x, other: x.to(other.dtype),
     "contiguous": lambda x, **kwargs: x,
-    "detach_": _detach_,
+    "detach_": _pointwise.detach_,
     "is_same_size": _is_same_size,
     "size": lambda x, dim=None: x.size(dim),
     "numel": lambda x: x.numel(),

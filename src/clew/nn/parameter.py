@@ -129,11 +129,7 @@ class Buffer(Tensor):
         memo[id(self)] = made
         return made
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        from clew._tensor.pickling import requires_grad_of
-
-        data, grad = self.detach(), requires_grad_of(self)
-        return _rebuild_parameter, (type(self), data, grad, dict(self.__dict__))
+    __reduce_ex__ = Parameter.__reduce_ex__
 
 
 # What may be done to a tensor without a shape.

@@ -11,6 +11,7 @@ from typing import Any
 
 from clew.export._ir import Block, Node, Program, Value, values_in, writes
 from clew.onnx._errors import OnnxExporterError
+from clew.onnx._state import Roots
 
 __all__ = ["check_aliases"]
 
@@ -24,7 +25,6 @@ class _Reading:
     """Where values are made, read and written, in the order of the program."""
 
     def __init__(self, program: Program) -> None:
-        self.parent: dict[int, Value] = {}
         self.home: dict[int, Path] = {}
         self.made: dict[int, float] = {}  # when a value got what it is
         self.uses: dict[int, list[tuple[float, Path]]] = {}
@@ -32,9 +32,7 @@ class _Reading:
         self.passed: dict[int, Tensors] = {}  # of what branches and loops pass on: what it may be
         self.loops: set[int] = set()
         self.program = program
-        for node in program.walk():
-            if node.shares and node.args and isinstance(node.args[0], Value):
-                self.parent |= {o.id: node.args[0] for o in node.outputs}
+        self.root = Roots(program)
         self._changed = True
         while self._changed:  # what a round passes on to the next one comes round
             self._changed = False
@@ -47,12 +45,6 @@ class _Reading:
         self.use(self.program.body.results, math.inf, ())
         for v in self.program.kept:  # is read by the next run
             self.uses.setdefault(v.id, []).append((math.inf, ()))
-
-    def root(self, v: Value) -> int:
-        """The tensor that a view at last looks at."""
-        while v.id in self.parent:
-            v = self.parent[v.id]
-        return v.id
 
     def use(self, tree: Any, at: float, path: Path) -> None:
         """Notes that values are read."""

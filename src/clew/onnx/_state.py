@@ -26,24 +26,30 @@ def carried_state(program: Program) -> list[Value]:
         ends.update((v.id, True) for v in more)
 
 
+class Roots:
+    """The tensors that a program's views at last look at, by the numbers of their values."""
+
+    def __init__(self, program: Program) -> None:
+        self.parent: dict[int, Value] = {}
+        for node in program.walk():
+            if node.shares and node.args and isinstance(node.args[0], Value):
+                self.parent |= {o.id: node.args[0] for o in node.outputs}
+
+    def __call__(self, v: Value) -> int:
+        while v.id in self.parent:
+            v = self.parent[v.id]
+        return v.id
+
+
 class _Reach:
     """What the first value of a tensor reaches."""
 
     def __init__(self, program: Program) -> None:
         self.body = program.body
-        self.parent: dict[int, Value] = {}
-        for node in program.walk():
-            if node.shares and node.args and isinstance(node.args[0], Value):
-                self.parent |= {o.id: node.args[0] for o in node.outputs}
+        self.root = Roots(program)
         self.written: set[int] = set()
         for node in program.walk():
             self.written |= {self.root(v) for v in values_in(written(node))}
-
-    def root(self, v: Value) -> int:
-        """The tensor that a view at last looks at."""
-        while v.id in self.parent:
-            v = self.parent[v.id]
-        return v.id
 
     def marks(self, start: Value) -> set[int]:
         """Values that depend on what this one was when the run began."""
@@ -56,7 +62,7 @@ class _Reach:
         return any(v.id in found or self.root(v) in found for v in values)
 
     def _step(self, node: Node, found: set[int]) -> None:
-        if node.op in _WHOLE and node.args[0].id not in self.parent:
+        if node.op in _WHOLE and node.args[0].id not in self.root.parent:
             target = node.args[0].id
             value = self._marked(values_in((node.args[1:], node.kwargs)), found)
             found.add(target) if value else found.discard(target)

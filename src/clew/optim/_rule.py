@@ -183,12 +183,14 @@ _ADDED_OPTIONS = {
 class _PerParameter(Optimizer):
     """An optimizer whose update treats every parameter by itself.
 
-    A subclass gives `_clew_init_state(group, param, state)` and
-    `_clew_update(group, param, grad, state)`; a program's own subclass must not meet these names.
+    A subclass gives `_clew_update(group, param, grad, state)` and what it keeps: the names of what
+    begins as zeros, beside the count of steps, in `_clew_zeros`, or all in
+    `_clew_init_state(group, param, state)`; a program's own subclass must not meet these names.
     `_clew_added_options` are the options that checkpoints of older versions may lack.
     """
 
     _clew_added_options: ClassVar[dict[str, Any]] = {}
+    _clew_zeros: ClassVar[tuple[str, ...]] = ()
     _clew_takes_sparse: ClassVar[bool] = False  # sparse gradients
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -206,6 +208,10 @@ class _PerParameter(Optimizer):
 
     def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         """Fills the empty state of a parameter that has its first gradient."""
+        if self._clew_zeros:
+            state["step"] = _step_tensor()
+        for name in self._clew_zeros:
+            state[name] = clew.zeros_like(param, requires_grad=False)
 
     def _clew_begin_state(
         self, group: dict[str, Any], param: Tensor, state: dict[str, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import clew
 from clew import _C, Tensor
 
 from ._rule import (
@@ -20,7 +19,6 @@ from ._rule import (
     _number,
     _PerParameter,
     _real,
-    _step_tensor,
 )
 
 __all__ = ["Adadelta"]
@@ -83,6 +81,7 @@ class Adadelta(_PerParameter):
         True
     """
 
+    _clew_zeros = ("square_avg", "acc_delta")
     _clew_added_options = _ADDED_OPTIONS
 
     def __init__(
@@ -115,11 +114,6 @@ class Adadelta(_PerParameter):
             "differentiable": differentiable,
         }
         super().__init__(params, defaults)
-
-    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
-        state["step"] = _step_tensor()
-        state["square_avg"] = clew.zeros_like(param, requires_grad=False)
-        state["acc_delta"] = clew.zeros_like(param, requires_grad=False)
 
     def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         return _C._fused_adadelta(

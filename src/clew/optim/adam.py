@@ -21,7 +21,6 @@ from ._rule import (
     _PerParameter,
     _real,
     _sqrt,
-    _step_tensor,
 )
 
 __all__ = ["Adam"]
@@ -94,6 +93,7 @@ class Adam(_PerParameter):
         tensor([0.9000])
     """
 
+    _clew_zeros = ("exp_avg", "exp_avg_sq")
     _clew_added_options: ClassVar[dict[str, Any]] = {
         "amsgrad": False,
         "maximize": False,
@@ -147,9 +147,7 @@ class Adam(_PerParameter):
         super().__init__(params, defaults)
 
     def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
-        state["step"] = _step_tensor()
-        state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
-        state["exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
+        super()._clew_init_state(group, param, state)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
 

@@ -20,7 +20,6 @@ from ._rule import (
     _number,
     _PerParameter,
     _real,
-    _step_tensor,
 )
 
 __all__ = ["Adamax"]
@@ -79,6 +78,7 @@ class Adamax(_PerParameter):
         True
     """
 
+    _clew_zeros = ("exp_avg", "exp_inf")
     _clew_added_options = _ADDED_OPTIONS
 
     def __init__(
@@ -111,11 +111,6 @@ class Adamax(_PerParameter):
             "capturable": capturable,
         }
         super().__init__(params, defaults)
-
-    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
-        state["step"] = _step_tensor()
-        state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
-        state["exp_inf"] = clew.zeros_like(param, requires_grad=False)
 
     def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         beta1, beta2 = group["betas"]

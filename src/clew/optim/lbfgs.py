@@ -340,8 +340,9 @@ class LBFGS(Optimizer):
             if slope > -tolerance_change:
                 break
 
-            used = 0
-            if group["line_search_fn"] == "strong_wolfe":
+            last, used = iterations == group["max_iter"], 0
+            searches = group["line_search_fn"] == "strong_wolfe"
+            if searches:
                 loss, grad, t, used = _strong_wolfe(
                     self._clew_along(direction, value_and_grad),
                     direction,
@@ -352,21 +353,16 @@ class LBFGS(Optimizer):
                     tolerance_change=1e-9,
                     max_steps=group["max_eval"] - evaluations,
                 )
-                self._clew_move(t, direction)
-                converged = grad.abs().max() <= tolerance_grad
-            else:
-                self._clew_move(t, direction)
-                converged = False
-                if iterations != group["max_iter"]:
-                    value, grad = value_and_grad()
-                    loss = float(value)
-                    converged = bool(grad.abs().max() <= tolerance_grad)
-                    used = 1
+            self._clew_move(t, direction)
+            if not searches and not last:
+                value, grad = value_and_grad()
+                loss, used = float(value), 1
+            converged = (searches or not last) and bool(grad.abs().max() <= tolerance_grad)
             evaluations += used
             state["func_evals"] += used
 
             if (
-                iterations == group["max_iter"]
+                last
                 or evaluations >= group["max_eval"]
                 or converged
                 or direction.mul(t).abs().max() <= tolerance_change

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from clew import _C, Tensor
+from clew._base.arguments import is_structured
 from clew._base.origins import note_origin
 from clew._base.provenance import user_level
 from clew.utils.hooks import RemovableHandle
@@ -439,7 +440,7 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(f"{name}: parameters must be tensors; got {type(p).__name__}")
-            if hasattr(type(p), "_placeholder"):  # sparse and ragged tensors
+            if is_structured(p):
                 raise NotImplementedError(
                     f"{name}: parameters must be dense; got one of {p.layout}; give its .values(), "
                     "which are trained in place"

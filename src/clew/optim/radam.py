@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-import clew
 from clew import _C, Tensor
 
 from ._rule import (
@@ -22,7 +21,6 @@ from ._rule import (
     _number,
     _PerParameter,
     _real,
-    _step_tensor,
 )
 
 __all__ = ["RAdam"]
@@ -100,6 +98,7 @@ class RAdam(_PerParameter):
         True
     """
 
+    _clew_zeros = ("exp_avg", "exp_avg_sq")
     _clew_added_options: ClassVar[dict[str, Any]] = {
         **_ADDED_OPTIONS,
         "decoupled_weight_decay": False,
@@ -135,11 +134,6 @@ class RAdam(_PerParameter):
             "differentiable": differentiable,
         }
         super().__init__(params, defaults)
-
-    def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
-        state["step"] = _step_tensor()
-        state["exp_avg"] = clew.zeros_like(param, requires_grad=False)
-        state["exp_avg_sq"] = clew.zeros_like(param, requires_grad=False)
 
     def _clew_update_all(self, group: dict[str, Any], params: list[Tensor]) -> list[int] | None:
         beta1, beta2 = group["betas"]

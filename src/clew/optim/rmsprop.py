@@ -20,7 +20,6 @@ from ._rule import (
     _number,
     _PerParameter,
     _real,
-    _step_tensor,
 )
 
 __all__ = ["RMSprop"]
@@ -92,6 +91,7 @@ class RMSprop(_PerParameter):
         0.0
     """
 
+    _clew_zeros = ("square_avg",)
     _clew_added_options: ClassVar[dict[str, Any]] = {
         "momentum": 0,
         "centered": False,
@@ -137,8 +137,7 @@ class RMSprop(_PerParameter):
         super().__init__(params, defaults)
 
     def _clew_init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
-        state["step"] = _step_tensor()
-        state["square_avg"] = clew.zeros_like(param, requires_grad=False)
+        super()._clew_init_state(group, param, state)
         if group["momentum"] > 0:
             state["momentum_buffer"] = clew.zeros_like(param, requires_grad=False)
         if group["centered"]:

@@ -16,8 +16,8 @@ from clew.sparse._tensor import (
     compressed,
     constructors,
     coo,
-    index_names,
     of_numbers,
+    text_of_rows,
 )
 
 __all__ = ["Blocked", "blocked", "blocks_of", "rules"]
@@ -90,9 +90,7 @@ class Blocked(_Sparse):
         return "sparse_bsr" if self._by_rows else "sparse_bsc", parts
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        names = index_names(self._by_rows)
-        parts = (self._pattern.crow, self._pattern.col)
-        return self._text([*zip(names, parts), ("values", self._elements)])
+        return text_of_rows(self)
 
     def _reduced(self) -> Any:
         p, values = self._pattern, self._elements

@@ -11,6 +11,7 @@ import numpy as np
 import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import is_structured
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew.sparse._batched import batched
@@ -46,7 +47,7 @@ def _as_indices(name: str, what: str, given: Any, narrow: bool) -> Tensor:
 
 def _as_values(name: str, given: Any, dtype: Any, requires_grad: bool) -> Tensor:
     made = given if isinstance(given, Tensor) else clew.tensor(given)
-    if type(made) is not Tensor and hasattr(type(made), "_placeholder"):
+    if type(made) is not Tensor and is_structured(made):
         raise TypeError(f"{name}: values must be a dense tensor; got {made.layout}")
     if dtype is not None:
         made = made.to(dtype)

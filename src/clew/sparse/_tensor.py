@@ -322,6 +322,12 @@ def need(x: Any, by_rows: bool, name: str) -> None:
         )
 
 
+def text_of_rows(x: Any) -> str:
+    """What a tensor in compressed rows or columns is printed as."""
+    parts = (x._pattern.crow, x._pattern.col)
+    return str(x._text([*zip(index_names(x._by_rows), parts), ("values", x._elements)]))
+
+
 class Compressed(_Sparse):
     """A sparse matrix in compressed rows (CSR) or columns (CSC). Made by `clew.sparse_csr_tensor`
     and `clew.sparse_csc_tensor`.
@@ -385,9 +391,7 @@ class Compressed(_Sparse):
         return self._elements.index_select(0, self._pattern.turned()[1])
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        names = index_names(self._by_rows)
-        parts = (self._pattern.crow, self._pattern.col)
-        return self._text([*zip(names, parts), ("values", self._elements)])
+        return text_of_rows(self)
 
     def _reduced(self) -> Any:
         args = (

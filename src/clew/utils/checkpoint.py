@@ -17,6 +17,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
+from clew._base.arguments import is_structured
 from clew._base.provenance import describe, user_level
 from clew.autograd import Function
 from clew.autograd._backward import chosen
@@ -499,7 +500,7 @@ def checkpoint(
     needs = [x.requires_grad for x in tensors]
     anchor = clew.empty(0, requires_grad=True)
     # Of sparse and ragged tensors it keeps the values.
-    frames = [x._frame() if hasattr(type(x), "_placeholder") else None for x in tensors]
+    frames = [x._frame() if is_structured(x) else None for x in tensors]
     values = [x if f is None else x._elements for x, f in zip(tensors, frames)]
     keeper = _SaveInputs.apply(anchor, *values)
     others = [None if isinstance(x, Tensor) else x for x in args]

@@ -27,6 +27,7 @@ from typing import Any
 
 from clew import Tensor
 from clew._base import provenance as _provenance
+from clew._base.statements import names_in
 from clew._insight.debug.place import Place
 
 _DEPTH = 4  # of lists in lists
@@ -152,9 +153,7 @@ def attribute_set(file: str, attribute: str, loops: bool = False) -> Place | Non
     tree = _tree_of(file)
     if tree is None:
         return None
-    own = {
-        n for each in ast.walk(tree) if isinstance(each, ast.For) for n in _names_in(each.target)
-    }
+    own = {n for each in ast.walk(tree) if isinstance(each, ast.For) for n in names_in(each.target)}
     lines = {
         node.lineno
         for node in ast.walk(tree)
@@ -288,7 +287,7 @@ def repetition(file: str) -> Place | None:
                 # A name that the loop does not set is one thing each time round.
                 shallow = isinstance(part.elt, ast.Call) and _last_name(part.elt.func) == "copy"
                 again = (shallow or isinstance(part.elt, (ast.Name, ast.Attribute))) and not (
-                    _names_in(part.elt) & {n for g in part.generators for n in _names_in(g.target)}
+                    names_in(part.elt) & {n for g in part.generators for n in names_in(g.target)}
                 )
             else:
                 continue
@@ -298,10 +297,6 @@ def repetition(file: str) -> Place | None:
 
 
 _CONTAINERS = ("Sequential", "ModuleList")
-
-
-def _names_in(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def held_by(tensor: Tensor, besides: list[Any], depth: int = _DEPTH) -> str:

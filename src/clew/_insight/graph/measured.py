@@ -99,8 +99,9 @@ class Activations:
 
 
 def elements(t: Tensor) -> Any:
-    """A tensor's elements as an array, of its own memory where it can be; those that it has, of a
-    sparse one."""
+    """A tensor's elements as an array, of its own memory where it can be; to be read only. Unlike
+    detach() and item() it leaves no trace in what messages tell of the program. Of a sparse one, as
+    gradients of embeddings are, those that it has."""
     from clew._tensor.text import widen
 
     if t.is_sparse:

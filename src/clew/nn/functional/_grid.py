@@ -12,6 +12,7 @@ from clew._base.overriding import asks_classes
 from clew._ops.twofold import twofold
 
 from ._core import private
+from ._vision import cubic_weights
 
 _gather_weighted = private("_gather_weighted")
 _sample = private("_grid_sample")
@@ -238,22 +239,13 @@ def _taps(
             at, weight = clew.cat([low, low + 1], 1), clew.cat([1 - part, part], 1)
         else:
             at = low + clew.tensor([[-1.0], [0.0], [1.0], [2.0]], dtype=low.dtype)
-            at, weight = _placed(at, size, padding_mode, align), clew.cat(_cubic_tensors(part), 1)
+            at, weight = (
+                _placed(at, size, padding_mode, align),
+                clew.cat(cubic_weights(part, -0.75), 1),
+            )
         at = at.nan_to_num(0.0, beyond, -beyond)  # the weight is NaN
     inside = (at >= 0) & (at <= size - 1)
     return clew.where(inside, at, _NOWHERE).to(clew.int64), weight
-
-
-def _cubic_tensors(t: Any) -> list[Any]:
-    a = -0.75
-
-    def near(x: Any) -> Any:
-        return ((a + 2) * x - (a + 3)) * x * x + 1
-
-    def far(x: Any) -> Any:
-        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
 __all__ = ["affine_grid", "grid_sample"]

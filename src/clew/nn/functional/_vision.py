@@ -54,11 +54,13 @@ def _nearest_index(out: int, size: int, scale: float | None, exact: bool) -> tup
     return _kept(found), times if even else 0
 
 
-def _cubic(t: float, a: float) -> list[float]:
-    def near(x: float) -> float:
+def cubic_weights(t: Any, a: float) -> list[Any]:
+    """Weights of the four neighbours of a place that lies t behind the second one."""
+
+    def near(x: Any) -> Any:
         return ((a + 2) * x - (a + 3)) * x * x + 1
 
-    def far(x: float) -> float:
+    def far(x: Any) -> Any:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
@@ -136,7 +138,7 @@ def _rows(
             rows.append([(low, 1.0 - t), (high, t)])
         else:
             low = math.floor(x)
-            weights = _cubic(x - low, -0.75)
+            weights = cubic_weights(x - low, -0.75)
             rows.append([(min(max(low - 1 + j, 0), size - 1), w) for j, w in enumerate(weights)])
     return rows
 

@@ -15,6 +15,46 @@ from .module import Module
 from .utils import _reverse_repeat_tuple, check_whole, ntuple
 
 
+def _check_conv(
+    name: str, in_channels: int, out_channels: int, groups: int, padding: Any, stride: Any
+) -> None:
+    """Raises where channels do not fit the groups, or a padding's name the strides."""
+    if groups <= 0:
+        raise ValueError(f"{name}: groups must be a positive integer; got {groups}")
+    if in_channels % groups != 0:
+        raise ValueError(
+            f"{name}: in_channels must be divisible by groups; got {in_channels} and {groups}"
+        )
+    if out_channels % groups != 0:
+        raise ValueError(
+            f"{name}: out_channels must be divisible by groups; got {out_channels} and {groups}"
+        )
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise ValueError(
+                f"{name}: Invalid padding string {padding!r}, should be one of ('same', 'valid')"
+            )
+        if padding == "same" and any(s != 1 for s in stride):
+            raise ValueError(
+                f"{name}: padding='same' is not supported for strided convolutions; "
+                f"got stride {stride}"
+            )
+
+
+def _pads(padding: Any, dilation: tuple[int, ...], kernel_size: tuple[int, ...]) -> list[int]:
+    """What pad() adds in the modes other than zeros: before and after each dim, the last first."""
+    if not isinstance(padding, str):
+        return list(_reverse_repeat_tuple(padding, 2))
+    pads = [0, 0] * len(kernel_size)
+    if padding == "same":
+        for i, (d, k) in enumerate(zip(dilation, kernel_size, strict=True)):
+            total = d * (k - 1)
+            at = 2 * (len(kernel_size) - 1 - i)
+            pads[at] = total // 2
+            pads[at + 1] = total - total // 2
+    return pads
+
+
 class _ConvNd(Module):
     """What all convolutions share."""
 
@@ -51,28 +91,7 @@ class _ConvNd(Module):
             output_padding=output_padding,
             groups=groups,
         )
-        name = type(self).__name__
-        if groups <= 0:
-            raise ValueError(f"{name}: groups must be a positive integer; got {groups}")
-        if in_channels % groups != 0:
-            raise ValueError(
-                f"{name}: in_channels must be divisible by groups; got {in_channels} and {groups}"
-            )
-        if out_channels % groups != 0:
-            raise ValueError(
-                f"{name}: out_channels must be divisible by groups; got {out_channels} and {groups}"
-            )
-        if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise ValueError(
-                    f"{name}: Invalid padding string {padding!r}, should be one of ('same', "
-                    "'valid')"
-                )
-            if padding == "same" and any(s != 1 for s in stride):
-                raise ValueError(
-                    f"{name}: padding='same' is not supported for strided convolutions; "
-                    f"got stride {stride}"
-                )
+        _check_conv(type(self).__name__, in_channels, out_channels, groups, padding, stride)
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(
                 "padding_mode must be one of ('zeros', 'reflect', 'replicate', 'circular'), but "
@@ -89,17 +108,7 @@ class _ConvNd(Module):
         self.output_padding = output_padding
         self.groups = groups
         self.padding_mode = padding_mode
-        # How much pad() adds in the modes other than zeros: last dim first.
-        if isinstance(padding, str):
-            self._reversed_padding_repeated_twice = [0, 0] * len(kernel_size)
-            if padding == "same":
-                for i, (d, k) in enumerate(zip(dilation, kernel_size, strict=True)):
-                    total = d * (k - 1)
-                    at = 2 * (len(kernel_size) - 1 - i)
-                    self._reversed_padding_repeated_twice[at] = total // 2
-                    self._reversed_padding_repeated_twice[at + 1] = total - total // 2
-        else:
-            self._reversed_padding_repeated_twice = list(_reverse_repeat_tuple(padding, 2))
+        self._reversed_padding_repeated_twice = _pads(padding, dilation, kernel_size)
         first, second = (
             (in_channels, out_channels // groups)
             if transposed

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import clew
+from clew._base.arguments import in_graph, is_structured
 from clew._base.provenance import user_level
 from clew.utils.hooks import RemovableHandle as RemovableHandle
 
@@ -76,19 +77,10 @@ def _gates() -> Any:
 _gate_classes: Any = None
 
 
-def _is_structured(t: Any) -> bool:
-    """Whether a tensor is sparse or ragged: the graph knows its values."""
-    return hasattr(type(t), "_placeholder")
-
-
-def _values(tensors: Any) -> tuple[Any, ...]:
-    return tuple(t._elements if _is_structured(t) else t for t in tensors)
-
-
 def _like(models: Any, tensors: Any) -> list[Any]:
     """Values as tensors like the models, of which those of dense ones may be anything."""
     return [
-        m._with(t) if _is_structured(m) and isinstance(t, clew.Tensor) else t
+        m._with(t) if is_structured(m) and isinstance(t, clew.Tensor) else t
         for m, t in zip(models, tensors, strict=True)
     ]
 
@@ -129,12 +121,12 @@ class BackwardGate:
         self.constants = [
             (i, args[i].shape, args[i].dtype, args[i].device)
             for i in self.in_index
-            if not args[i].requires_grad and not _is_structured(args[i])
+            if not args[i].requires_grad and not is_structured(args[i])
         ]
         self.in_index = wanted
         given = [args[i] for i in wanted]
-        self.in_models = [t._frame() if _is_structured(t) else None for t in given]
-        passed = _gates()[0].apply(self, *_values(given))
+        self.in_models = [t._frame() if is_structured(t) else None for t in given]
+        passed = _gates()[0].apply(self, *in_graph(given))
         out = list(args)
         for i, t in zip(wanted, _like(self.in_models, passed), strict=True):
             out[i] = t
@@ -151,8 +143,8 @@ class BackwardGate:
         if not self.out_index:
             return result
         given = [items[i] for i in self.out_index]
-        self.out_models = [t._frame() if _is_structured(t) else None for t in given]
-        passed = _like(self.out_models, _gates()[1].apply(self, *_values(given)))
+        self.out_models = [t._frame() if is_structured(t) else None for t in given]
+        passed = _like(self.out_models, _gates()[1].apply(self, *in_graph(given)))
         if one:
             return passed[0]
         for i, t in zip(self.out_index, passed, strict=True):
@@ -186,7 +178,7 @@ class BackwardGate:
                     stacklevel=user_level(),
                 )
             self._run(tuple([None] * max(self.n_inputs, 0)))
-        return _values(full[i] for i in self.out_index)
+        return in_graph(full[i] for i in self.out_index)
 
     def inputs_done(self, grads: Any) -> Any:
         if self.grad_outputs is None:
@@ -199,7 +191,7 @@ class BackwardGate:
             for i, shape, dtype, device in self.constants:
                 full[i] = clew.zeros(shape, dtype=dtype, device=device)
         full = self._run(tuple(full))
-        return _values(full[i] for i in self.in_index)
+        return in_graph(full[i] for i in self.in_index)
 
     def _run(self, grad_input: Any) -> Any:
         for hook in self.hooks:

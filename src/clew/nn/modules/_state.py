@@ -71,6 +71,16 @@ def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> A
     return destination
 
 
+def _assign(module: Any, name: str, param: Any, given: Any) -> None:
+    """Puts a tensor in the place of a parameter or buffer, as a parameter where that is one."""
+    if isinstance(param, Parameter):
+        if not isinstance(given, Parameter):
+            given = Parameter(given, requires_grad=param.requires_grad)
+        else:
+            given.requires_grad_(param.requires_grad)
+    setattr(module, name, given)
+
+
 def load_own(
     module: Any,
     state: Any,
@@ -125,12 +135,7 @@ def load_own(
         try:
             with clew.no_grad():
                 if assign:
-                    if isinstance(param, Parameter):
-                        if not isinstance(given, Parameter):
-                            given = Parameter(given, requires_grad=param.requires_grad)
-                        else:
-                            given.requires_grad_(param.requires_grad)
-                    setattr(module, name, given)
+                    _assign(module, name, param, given)
                 elif lazy and is_lazy(given):
                     pass  # there is nothing to copy: both wait for a first input
                 elif lazy:

@@ -34,6 +34,12 @@ def _refuse_projection(proj_size: int) -> None:
         raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
 
+def _draw_all(module: Any) -> None:
+    bound = 1.0 / math.sqrt(module.hidden_size) if module.hidden_size > 0 else 0
+    for param in module.parameters():
+        init.uniform_(param, -bound, bound)
+
+
 class RNNBase(Module):
     """What RNN, LSTM and GRU share: parameters by layer and direction, and the run over a sequence.
 
@@ -201,9 +207,7 @@ class RNNBase(Module):
 
     def reset_parameters(self) -> None:
         """Draws all parameters anew, evenly within 1 / sqrt(hidden_size)."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for param in self.parameters():
-            init.uniform_(param, -bound, bound)
+        _draw_all(self)
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
@@ -580,9 +584,7 @@ class RNNCellBase(Module):
 
     def reset_parameters(self) -> None:
         """Draws all parameters anew, evenly within 1 / sqrt(hidden_size)."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for param in self.parameters():
-            init.uniform_(param, -bound, bound)
+        _draw_all(self)
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"

@@ -37,6 +37,23 @@ class _InfiniteConstantSampler(Sampler[None]):
         return itertools.repeat(None)
 
 
+def _check_order(
+    dataset: Any, iterable: bool, shuffle: bool | None, sampler: Any, batch_sampler: Any
+) -> None:
+    """Raises where a dataset cannot be read in the order that is asked for."""
+    if iterable:
+        _require(not shuffle, f"an IterableDataset has its own order; got shuffle={shuffle}")
+        _require(sampler is None, f"an IterableDataset takes no sampler; got {sampler}")
+        _require(
+            batch_sampler is None, f"an IterableDataset takes no batch_sampler; got {batch_sampler}"
+        )
+    elif not (hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
+        raise TypeError(
+            "DataLoader: dataset must have __getitem__ and __len__, or be an "
+            f"IterableDataset; got {type(dataset).__name__}"
+        )
+
+
 class DataLoader(Generic[T_co]):
     """Gives the batches of a dataset, in the order of a sampler.
 
@@ -120,27 +137,14 @@ class DataLoader(Generic[T_co]):
         self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
 
-        settle: Any = getattr(type(dataset), "_pipe_settle", None)
-        if settle is not None and isinstance(dataset, IterableDataset):
+        iterable = isinstance(dataset, IterableDataset)
+        self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
+        if iterable and (settle := getattr(type(dataset), "_pipe_settle", None)) is not None:
             # A data pipe of PyTorch's, which shuffles itself.
-            self._dataset_kind = _DatasetKind.Iterable
             self.dataset, shuffle = settle(dataset, shuffle), None
             _require(not persistent_workers, "data pipes are seeded anew: workers must not persist")
-        elif isinstance(dataset, IterableDataset):
-            self._dataset_kind = _DatasetKind.Iterable
-            _require(not shuffle, f"an IterableDataset has its own order; got shuffle={shuffle}")
-            _require(sampler is None, f"an IterableDataset takes no sampler; got {sampler}")
-            _require(
-                batch_sampler is None,
-                f"an IterableDataset takes no batch_sampler; got {batch_sampler}",
-            )
         else:
-            self._dataset_kind = _DatasetKind.Map
-            if not (hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
-                raise TypeError(
-                    "DataLoader: dataset must have __getitem__ and __len__, or be an "
-                    f"IterableDataset; got {type(dataset).__name__}"
-                )
+            _check_order(dataset, iterable, shuffle, sampler, batch_sampler)
         _require(not (sampler is not None and shuffle), "sampler excludes shuffle; got both")
         if batch_sampler is not None:
             _require(
@@ -153,13 +157,12 @@ class DataLoader(Generic[T_co]):
             _require(not drop_last, "batch_size=None excludes drop_last")
 
         keys: Any = sampler
-        if keys is None:
-            if self._dataset_kind == _DatasetKind.Iterable:
-                keys = _InfiniteConstantSampler()
-            elif shuffle:
-                keys = RandomSampler(self.dataset, generator=generator)
-            else:
-                keys = SequentialSampler(self.dataset)
+        if keys is None and iterable:
+            keys = _InfiniteConstantSampler()
+        elif keys is None and shuffle:
+            keys = RandomSampler(self.dataset, generator=generator)
+        elif keys is None:
+            keys = SequentialSampler(self.dataset)
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(keys, batch_size, drop_last)
         self.batch_size = batch_size

@@ -279,7 +279,7 @@ def text(tag: str, content: str) -> Any:
     return _value(tag=f"{tag}/text_summary", tensor=proto, metadata=_metadata("text"))
 
 
-def raw_pr_curve(tag: str, table: np.ndarray, weights: Any = None) -> Any:
+def raw_pr_curve(tag: str, table: np.ndarray) -> Any:
     """A curve of (6, thresholds): true and false positives and negatives, precision, recall."""
     from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
 

@@ -6,9 +6,10 @@ import ast
 import linecache
 from typing import Any
 
+from clew._base.statements import names_in
 from clew._insight.debug.doctor.rule import Rule
 from clew._insight.debug.doctor.run import Pass, Watched
-from clew._insight.debug.doctor.source import names, parsed
+from clew._insight.debug.doctor.source import parsed
 from clew._insight.debug.place import Place
 
 
@@ -39,7 +40,7 @@ class UpdateBoundAnew(Rule):
                     self._look(file, loop)
 
     def _look(self, file: str, loop: ast.For) -> None:
-        own = names(loop.target)
+        own = names_in(loop.target)
         for at, statement in enumerate(loop.body):
             if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
                 continue

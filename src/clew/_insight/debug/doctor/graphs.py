@@ -13,11 +13,12 @@ from typing import Any
 
 from clew import _C, Tensor
 from clew._base import provenance as _provenance
+from clew._base.statements import names_in
 from clew._insight.debug.doctor.nodes import LOSSES
 from clew._insight.debug.doctor.reading import recorded
 from clew._insight.debug.doctor.rule import CALLS, Rule
 from clew._insight.debug.doctor.run import Call, Pass, Watched
-from clew._insight.debug.doctor.source import names, parsed
+from clew._insight.debug.doctor.source import parsed
 from clew._insight.debug.holders import appended, assignment, holder_of, put_into, repetition
 from clew._insight.debug.place import Place, placed
 
@@ -413,5 +414,5 @@ def _is_handed_in(kind: type, attributes: list[str]) -> bool:
         set_to = next((n.value for n in ast.walk(tree) if isinstance(n, ast.Assign)), None)
         if set_to is None or any(isinstance(n, ast.Call) for n in ast.walk(set_to)):
             return False
-        shared &= names(set_to)
+        shared &= names_in(set_to)
     return bool(shared)

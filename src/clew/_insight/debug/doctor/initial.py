@@ -66,7 +66,7 @@ class UnitsAlike(Rule):
 
     def _constant(self) -> Place | None:
         """The one line that makes weights constant."""
-        from clew._insight.debug.doctor.source import names
+        from clew._base.statements import names_in
 
         files = {w.place.file for w in self.run.optimizers.values() if w.place is not None}
         lines = set()
@@ -77,7 +77,7 @@ class UnitsAlike(Rule):
                 if node.func.attr not in ("constant_", "ones_", "zeros_", "fill_", "zero_"):
                     continue
                 text = ast.unparse(node)
-                if "weight" in text or {"p", "param", "w"} & names(node):
+                if "weight" in text or {"p", "param", "w"} & names_in(node):
                     lines.add((file, node.lineno))
         return Place(None, *lines.pop()) if len(lines) == 1 else None
 

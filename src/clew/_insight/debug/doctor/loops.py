@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
+from clew._base.statements import names_in
 from clew._insight.debug.doctor.reading import recorded
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
-from clew._insight.debug.doctor.source import SourceRule, names, parsed, statements, within
+from clew._insight.debug.doctor.source import SourceRule, parsed, statements, within
 from clew._insight.debug.holders import owner_of
 from clew._insight.debug.place import Place
 
@@ -322,5 +323,5 @@ def _set_in_a_loop(statements: list[ast.stmt], name: str) -> bool:
             return False  # it looks for one that will do
         sets = [n for n in ast.walk(statement) if isinstance(n, ast.Assign)]
         sets = [n for n in sets if any(s in ast.walk(t) for t in n.targets for s in stores)]
-        return len(sets) == len(stores) and not any(name in names(n.value) for n in sets)
+        return len(sets) == len(stores) and not any(name in names_in(n.value) for n in sets)
     return False

@@ -9,10 +9,11 @@ import numpy as np
 
 from clew import _C, Tensor
 from clew._base import provenance as _provenance
+from clew._base.statements import names_in
 from clew._insight.debug.doctor.nodes import LOSSES, leaves_of
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call, Pass, Watched
-from clew._insight.debug.doctor.source import names, overwriting, parsed
+from clew._insight.debug.doctor.source import overwriting, parsed
 from clew._insight.debug.holders import owner_of
 from clew._insight.debug.place import Place, placed
 
@@ -250,7 +251,7 @@ def _given_at(tree: ast.AST, line: int) -> set[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or line)
         for argument in node.args
-        for name in names(argument)
+        for name in names_in(argument)
     }
 
 

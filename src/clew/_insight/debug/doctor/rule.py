@@ -8,6 +8,7 @@ import numpy as np
 
 from clew._insight.debug.doctor.finding import Finding, made
 from clew._insight.debug.place import Place
+from clew._insight.graph.measured import elements as values
 
 if TYPE_CHECKING:
     from clew import Tensor
@@ -83,18 +84,6 @@ class Rule:
 
     def finish(self) -> None:
         """The program, or the part of it that is watched, is over."""
-
-
-def values(t: Tensor) -> Any:
-    """A tensor's elements as an array, of its own memory where it can be; to be read only. Unlike
-    detach() and item() it leaves no trace in what messages tell of the program. Of a sparse one, as
-    gradients of embeddings are, those that it has."""
-    from clew._tensor.text import widen
-
-    if t.is_sparse:
-        t = t.coalesce().values()
-    array = t._array_view()
-    return widen(array, True) if t.dtype.name == "bfloat16" else array
 
 
 def some(t: Tensor) -> Any:

@@ -6,9 +6,10 @@ import ast
 import re
 from itertools import pairwise
 
+from clew._base.statements import names_in
 from clew._insight.debug.doctor.rule import Rule
 from clew._insight.debug.doctor.run import Batch
-from clew._insight.debug.doctor.source import SourceRule, names, statements
+from clew._insight.debug.doctor.source import SourceRule, statements
 from clew._insight.debug.place import Place, placed
 
 
@@ -148,7 +149,7 @@ def _beside(space: ast.AST, subject: str, targets: set[str]) -> set[str]:
             for (_, name), (first, second) in zip(pairwise(into), pairwise(node.value.elts)):
                 if not isinstance(first, ast.Subscript) or not isinstance(second, ast.Subscript):
                     continue
-                if ast.unparse(first.value) == subject and names(name) & targets:
+                if ast.unparse(first.value) == subject and names_in(name) & targets:
                     if ast.unparse(first.slice) == ast.unparse(second.slice):
                         found.add(ast.unparse(second.value))
     return found - {subject}
@@ -178,5 +179,5 @@ def _targets(scope: ast.AST) -> set[str]:
     for node in ast.walk(scope):
         if isinstance(node, ast.Call) and len(node.args) == 2:
             if _LOSS.search(ast.unparse(node.func)):
-                found |= names(node.args[1]) - names(node.args[0])
+                found |= names_in(node.args[1]) - names_in(node.args[0])
     return found

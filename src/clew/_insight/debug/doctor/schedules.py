@@ -6,9 +6,10 @@ import ast
 import re
 from typing import Any
 
+from clew._base.statements import names_in
 from clew._insight.debug.doctor.rule import Rule
 from clew._insight.debug.doctor.run import Watched
-from clew._insight.debug.doctor.source import SourceRule, names
+from clew._insight.debug.doctor.source import SourceRule
 from clew._insight.debug.place import Place
 
 
@@ -188,4 +189,4 @@ class AnnealedByWholeNumbers(SourceRule):
 
     @staticmethod
     def _is_index(body: list[ast.AST], name: str) -> bool:
-        return any(name in names(n.slice) for n in body if isinstance(n, ast.Subscript))
+        return any(name in names_in(n.slice) for n in body if isinstance(n, ast.Subscript))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from clew._base import provenance as _provenance
+from clew._base.statements import names_in
 from clew._insight.debug.doctor.rule import Rule
 from clew._insight.debug.doctor.run import Pass, Run
 from clew._insight.debug.place import Place
@@ -48,11 +49,6 @@ def scopes(text: str) -> list[tuple[ast.AST, list[ast.AST]]]:
     tree = _tree(text)
     found = [tree, *(node for node in ast.walk(tree) if isinstance(node, _Function))]
     return [(scope, list(within(scope))) for scope in found]
-
-
-def names(node: ast.AST) -> set[str]:
-    """The variables that stand in an expression."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 # Of runs, the files that are read.
@@ -124,9 +120,9 @@ def overwriting(file: str, line: int) -> tuple[str, int] | None:
                 continue
             for after in body[at + 1 :]:
                 if not isinstance(after, ast.Assign):
-                    if target.id in names(after):
+                    if target.id in names_in(after):
                         return None
-                elif target.id in names(after.value):
+                elif target.id in names_in(after.value):
                     return None
                 elif any(getattr(t, "id", "") == target.id for t in after.targets):
                     return target.id, after.lineno
@@ -257,14 +253,14 @@ class BoundAnew(SourceRule):
         for loop in body:
             if not isinstance(loop, ast.For) or not side_by_side(loop.iter):
                 continue
-            own = names(loop.target)
+            own = names_in(loop.target)
             for statement in loop.body:
                 if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
                     continue
                 target = statement.targets[0]
                 if not isinstance(target, ast.Name) or target.id not in own:
                     continue
-                used = names(statement.value)
+                used = names_in(statement.value)
                 after = loop.body[loop.body.index(statement) + 1 :]
                 if target.id in used and len(used & own) >= 2 and not self._read(after, target.id):
                     self.find(
@@ -391,7 +387,7 @@ class NormalisedAgain(SourceRule):
     @staticmethod
     def _is_given(calls: list[ast.Call], name: str, line: int) -> bool:
         """Whether a variable, or a part of it, is given to a call after a line."""
-        return any(name in names(a) and c.lineno > line for c in calls for a in c.args)
+        return any(name in names_in(a) and c.lineno > line for c in calls for a in c.args)
 
 
 class PositionsBySample(SourceRule):

@@ -8,7 +8,8 @@ import re
 import sys
 from collections.abc import Iterator
 
-from clew._insight.debug.doctor.source import SourceRule, names
+from clew._base.statements import names_in
+from clew._insight.debug.doctor.source import SourceRule
 from clew._insight.debug.place import Place
 
 _CHOSEN = {"max", "amax", "gather", "maximum", "minimum", "min"}  # of the values of the next state
@@ -162,7 +163,7 @@ class AverageNotLoaded(SourceRule):
                 into = statement.targets[0]
                 if not isinstance(into, ast.Subscript) or getattr(into.value, "id", "") != name:
                     return 0
-                if name in names(statement.value):  # an average of it
+                if name in names_in(statement.value):  # an average of it
                     line = statement.lineno
             elif not (isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node):
                 if not isinstance(parent, ast.Attribute) or parent.attr not in ("items", "keys"):
@@ -254,7 +255,7 @@ def _is_return(call: ast.AST, above: dict[ast.AST, ast.AST], scope: ast.AST) -> 
     name = statement.targets[0].id
     function = next((o for o in _over(statement, above) if isinstance(o, _FUNCTIONS)), scope)
     for node in ast.walk(function):
-        if _is_sum(node) and name in names(node):
+        if _is_sum(node) and name in names_in(node):
             methods = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
             if chosen or methods & _CHOSEN:
                 return True

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from clew import Tensor
+from clew._insight.debug.doctor.nodes import name_of
 from clew._insight.debug.doctor.reading import Reading, Recorded
 from clew._insight.debug.doctor.rule import Rule, values
 from clew._insight.debug.doctor.run import Call
 from clew._insight.debug.place import Place, placed
-
-
-def _kind(node: Any) -> str:
-    return str(node.name()).removesuffix("0").removesuffix("Backward")
 
 
 def _signs(node: Any, sign: float, turned: Any = None) -> list[tuple[float, Any, Any]]:
@@ -25,7 +22,7 @@ def _signs(node: Any, sign: float, turned: Any = None) -> list[tuple[float, Any,
     found: list[tuple[float, Any, Any]] = []
     while pending and len(found) < 64:
         now, at, by = pending.pop()
-        kind = _kind(at)
+        kind = name_of(at)
         below = [fn for fn, _ in at.next_functions]
         alone = len([fn for fn in below if fn is not None]) == 1
         if kind in ("Add", "Sub", "Rsub") and len(below) == 2:
@@ -62,7 +59,7 @@ class DivergenceSign(Reading):
         for sign, term, turned in _signs(node, 1.0):
             inner, now, by = term, sign, turned
             for _ in range(3):  # a sum over the latent, then a mean over the batch
-                if _kind(inner) not in ("Sum", "Mean"):
+                if name_of(inner) not in ("Sum", "Mean"):
                     break
                 parts = _signs(inner.next_functions[0][0], now, by)
                 if self._is_divergence(parts):
@@ -87,12 +84,12 @@ class DivergenceSign(Reading):
         """Whether a logarithm is added, and its exponential and a square subtracted."""
         plain = [n for s, n, _ in parts if s > 0]
         less = [n for s, n, _ in parts if s < 0]
-        exps = [n for n in less if _kind(n) == "Exp"]
+        exps = [n for n in less if name_of(n) == "Exp"]
         squares = [
             n
             for n in less
-            if _kind(n) in ("Pow", "Square")
-            or (_kind(n) == "Mul" and len({fn for fn, _ in n.next_functions}) == 1)
+            if name_of(n) in ("Pow", "Square")
+            or (name_of(n) == "Mul" and len({fn for fn, _ in n.next_functions}) == 1)
         ]
         if (len(plain), len(exps), len(squares), len(parts)) != (1, 1, 1, 3):
             return False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew._torch.utils.data.datapipes.datapipe import _drawn, pipes_of
+from clew._torch.utils.data.datapipes.datapipe import pipes_of
+from clew.utils.data.sampler import _draw_seed
 
 
 def apply_sharding(
@@ -24,7 +25,7 @@ def apply_random_seed(datapipe: Any, rng: Any) -> Any:
     """Seeds the pipes of a chain that draw, from a generator."""
     for pipe in pipes_of(datapipe):
         if hasattr(pipe, "set_seed"):
-            pipe.set_seed(_drawn(rng))
+            pipe.set_seed(_draw_seed(rng))
     return datapipe
 
 

@@ -147,6 +147,24 @@ def _sender(connection: Any, outgoing: queue.SimpleQueue[Any]) -> None:
         pass  # nobody listens any more
 
 
+def _requests(connection: Any) -> Iterator[Any]:
+    """What the main process asks for, until it says that it is over, or is gone."""
+    import multiprocessing
+    from multiprocessing.connection import wait
+
+    parent = multiprocessing.parent_process()
+    sentinel = [] if parent is None else [parent.sentinel]
+    while connection in wait([connection, *sentinel]):
+        try:
+            request = connection.recv()
+        except EOFError:
+            return
+        if request is None:
+            return
+        yield request
+        del request  # it may be large
+
+
 def run(
     dataset: Any,
     iterable: bool,
@@ -168,9 +186,6 @@ def run(
     iterable dataset ended.
     A thread sends them, so that the next batch is made while the last one waits to be read.
     """
-    import multiprocessing
-    from multiprocessing.connection import wait
-
     import clew
 
     from .transfer import pack
@@ -208,18 +223,7 @@ def run(
         except Exception as error:
             failure = _wrapped(error, where)
 
-        parent = multiprocessing.parent_process()
-        sentinel = [] if parent is None else [parent.sentinel]
-        while True:
-            ready = wait([requests, *sentinel])
-            if requests not in ready:
-                return  # the main process is gone
-            try:
-                request = requests.recv()
-            except EOFError:
-                return
-            if request is None:
-                return
+        for request in _requests(requests):
             if len(request) == 1:
                 if failure is None:
                     try:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import clew
 from clew.utils.data import Dataset, IterableDataset
+from clew.utils.data.sampler import _draw_seed
 
 
 class _Pipe:
@@ -80,11 +81,11 @@ class _Pipe:
     def _pipe_seed(self, generator: Any) -> int:
         """Seeds the pipes that draw, from one number of a generator, and gives the number."""
         own = clew.Generator()
-        seed = _drawn(generator)
+        seed = _draw_seed(generator)
         own.manual_seed(seed)
         for pipe in pipes_of(self):
             if hasattr(pipe, "set_seed"):
-                pipe.set_seed(_drawn(own))
+                pipe.set_seed(_draw_seed(own))
         return seed
 
     def _pipe_share(self, shares: int, number: int) -> None:
@@ -149,10 +150,6 @@ class DataChunk(list[Any]):
         return iter(self)
 
 
-def _drawn(generator: Any) -> int:
-    return int(clew.empty((), dtype=clew.int64).random_(generator=generator).item())
-
-
 class Shuffling:
     """What pipes that shuffle have: a switch, a seed for the next pass, their own generator."""
 
@@ -176,7 +173,7 @@ class Shuffling:
     def reset(self) -> None:
         """Begins a pass: by the seed that was set, or one of the default generator's."""
         if self._enabled:
-            self._rng.seed(_drawn(None) if self._seed is None else self._seed)
+            self._rng.seed(_draw_seed(None) if self._seed is None else self._seed)
             self._seed = None
 
 
