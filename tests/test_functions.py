@@ -281,7 +281,9 @@ def test_types_of_operations_and_dtypes_say_where_they_are():
     assert type(clew.relu).__module__ == clew.dtype.__module__ == "clew"
     assert clew.linalg.inv_ex.__module__.startswith("clew.linalg")
     assert clew.relu.__module__ == clew.float32.__module__ == "clew"
-    assert clew.typename(clew.relu) == "clew.OpFunction"
+    assert clew.typename(clew.relu) == "clew.relu"
+    assert clew.typename(print) == "print" and clew.typename([]) == "list"
+    assert clew.typename(clew.nn.Identity()) == "clew.nn.modules.linear.Identity"
 
 
 def test_functions_take_attributes():

@@ -291,17 +291,20 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def typename(obj: Any) -> str:
-    """The name of obj's type; of a tensor's element type for tensors.
+    """The name of a class or function, of a tensor's type, of another object's type.
 
     Args:
         obj: anything.
 
-    >>> clew.typename(clew.ones(1))
-    'clew.FloatTensor'
+    >>> clew.typename(clew.ones(1)), clew.typename(3), clew.typename(clew.nn.ReLU)
+    ('clew.FloatTensor', 'int', 'clew.nn.modules.activation.ReLU')
     """
     if isinstance(obj, Tensor):
         return obj.type()
-    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+    module = getattr(obj, "__module__", None)
+    name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
+    name = name or type(obj).__qualname__
+    return name if module in (None, "builtins") else f"{module}.{name}"
 
 
 @asks_classes
