@@ -66,17 +66,17 @@ class Event:
         return True
 
     def record(self, stream: Any = None) -> None:
-        """Does nothing.
+        """Does nothing: where the queue is now, all has ended.
 
         Args:
             stream: not used.
         """
 
     def synchronize(self) -> None:
-        """Does nothing."""
+        """Does nothing: the mark has been reached."""
 
     def wait(self, stream: Any = None) -> None:
-        """Does nothing.
+        """Does nothing: no operation of the queue is left to hold back.
 
         Args:
             stream: not used.
@@ -150,7 +150,12 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether the CPU is in use: yes."""
+    """Whether the CPU is in use: yes.
+
+    Example:
+        >>> clew.cpu.is_initialized()
+        True
+    """
     return True
 
 
