@@ -211,7 +211,10 @@ def test_variables():
 
 def test_settings_work_or_raise():
     assert clew.are_deterministic_algorithms_enabled()
-    clew.use_deterministic_algorithms(True)
+    for mode, warn_only, level in ((True, False, 2), (True, True, 1), (False, True, 0)):
+        clew.use_deterministic_algorithms(mode, warn_only=warn_only)
+        assert clew.get_deterministic_debug_mode() == level
+        assert clew.is_deterministic_algorithms_warn_only_enabled() is (level == 1)
     assert clew.get_num_interop_threads() == 1
     clew.set_num_interop_threads(2)
     assert clew.get_num_interop_threads() == 2
@@ -219,9 +222,12 @@ def test_settings_work_or_raise():
     with pytest.raises(RuntimeError, match="must be positive"):
         clew.set_num_interop_threads(0)
     assert clew.set_flush_denormal(True) is False
+    assert clew.get_float32_matmul_precision() == "highest"
     clew.set_float32_matmul_precision("high")
     with pytest.raises(ValueError):
         clew.set_float32_matmul_precision("low")
+    assert clew.get_float32_matmul_precision() == "high"
+    clew.set_float32_matmul_precision("highest")
     with pytest.raises((NotImplementedError, RuntimeError)):
         clew.set_default_device("cuda")
     clew.set_default_tensor_type("torch.DoubleTensor")
@@ -275,7 +281,9 @@ def test_types_of_operations_and_dtypes_say_where_they_are():
     assert type(clew.relu).__module__ == clew.dtype.__module__ == "clew"
     assert clew.linalg.inv_ex.__module__.startswith("clew.linalg")
     assert clew.relu.__module__ == clew.float32.__module__ == "clew"
-    assert clew.typename(clew.relu) == "clew.OpFunction"
+    assert clew.typename(clew.relu) == "clew.relu"
+    assert clew.typename(print) == "print" and clew.typename([]) == "list"
+    assert clew.typename(clew.nn.Identity()) == "clew.nn.modules.linear.Identity"
 
 
 def test_functions_take_attributes():

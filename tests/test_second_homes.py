@@ -24,7 +24,10 @@ def test_jit_returns_what_it_is_given():
     assert jit.annotate(list[int], [1]) == [1] and jit.isinstance([1], list[int])
     assert not jit.isinstance(1, (list[int], str)) and jit.Attribute(3, int).value == 3
     assert jit.wait(jit.fork(f, clew.ones(1), y=4)).item() == 5
-    assert jit.freeze(m) is m
+    for frozen in (jit.freeze(m), jit.optimize_for_inference(m)):
+        given = frozen(clew.ones(2))
+        assert not given.requires_grad and given == m(clew.ones(2))
+        assert frozen.weight.data_ptr() == m.weight.data_ptr() and m.weight.requires_grad
     with pytest.raises(RuntimeError, match="evaluation"):
         jit.freeze(m.train())
     with pytest.raises(RuntimeError, match="jit.trace"):

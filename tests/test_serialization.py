@@ -95,6 +95,7 @@ VALUES = [
     clew.Size([1, 2]),
     clew.device("cpu"),
     clew.device("meta"),
+    clew.sparse_coo,
     np.float64(2.5),
     np.int32(-3),
     np.bool_(True),

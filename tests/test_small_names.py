@@ -76,3 +76,18 @@ def test_an_optimizer_works_on_other_parameters_for_a_while(kind):
     with pytest.raises(ValueError, match="parameters"):
         with clew.optim.swap_in_optimizer_params_and_state(opt, {}, state):
             pass
+
+
+def test_the_queue_of_the_cpu():
+    """Programs for any device ask its module for streams and events."""
+    module = clew.cpu
+    before, other = module.current_stream(), module.Stream()
+    with module.stream(other):
+        assert module.current_stream() is other
+        with module.StreamContext(None):
+            assert module.current_stream() is other
+        other.wait_stream(before)
+        other.wait_event(other.record_event())
+    assert module.current_stream() is before and module.Event().query() is True
+    event = module.Event()
+    assert event.record() is event.wait() is event.synchronize() is None

@@ -157,6 +157,7 @@ from clew._ops.foreach import _foreach_clamp_max as _foreach_clamp_max
 from clew._ops.foreach import _foreach_clamp_max_ as _foreach_clamp_max_
 from clew._ops.foreach import _foreach_clamp_min as _foreach_clamp_min
 from clew._ops.foreach import _foreach_clamp_min_ as _foreach_clamp_min_
+from clew._ops.foreach import _foreach_clone as _foreach_clone
 from clew._ops.foreach import _foreach_copy_ as _foreach_copy_
 from clew._ops.foreach import _foreach_cos as _foreach_cos
 from clew._ops.foreach import _foreach_cos_ as _foreach_cos_
@@ -193,6 +194,7 @@ from clew._ops.foreach import _foreach_maximum as _foreach_maximum
 from clew._ops.foreach import _foreach_maximum_ as _foreach_maximum_
 from clew._ops.foreach import _foreach_minimum as _foreach_minimum
 from clew._ops.foreach import _foreach_minimum_ as _foreach_minimum_
+from clew._ops.foreach import _foreach_mm as _foreach_mm
 from clew._ops.foreach import _foreach_mul as _foreach_mul
 from clew._ops.foreach import _foreach_mul_ as _foreach_mul_
 from clew._ops.foreach import _foreach_neg as _foreach_neg
@@ -200,6 +202,7 @@ from clew._ops.foreach import _foreach_neg_ as _foreach_neg_
 from clew._ops.foreach import _foreach_norm as _foreach_norm
 from clew._ops.foreach import _foreach_pow as _foreach_pow
 from clew._ops.foreach import _foreach_pow_ as _foreach_pow_
+from clew._ops.foreach import _foreach_powsum as _foreach_powsum
 from clew._ops.foreach import _foreach_reciprocal as _foreach_reciprocal
 from clew._ops.foreach import _foreach_reciprocal_ as _foreach_reciprocal_
 from clew._ops.foreach import _foreach_round as _foreach_round

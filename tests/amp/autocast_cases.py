@@ -259,6 +259,20 @@ CASES: dict[str, Case] = {
     "RNNCell": lambda t, x: t.nn.RNNCell(3, 4)(x.single(2, 3)),
     "LSTMCell": lambda t, x: t.nn.LSTMCell(3, 4)(x.single(2, 3)),
     "GRUCell": lambda t, x: t.nn.GRUCell(3, 4)(x.single(2, 3)),
+    "GRU of x": lambda t, x: t.nn.GRU(3, 4, 2, bidirectional=True)(x(5, 2, 3)),
+    "GRU with a state": lambda t, x: t.nn.GRU(3, 4)(x(5, 2, 3), x.single(1, 2, 4)),
+    "GRU with a state of x": lambda t, x: t.nn.GRU(3, 4)(x.single(5, 2, 3), x(1, 2, 4)),
+    "GRU of packed x": lambda t, x: t.nn.GRU(3, 4)(
+        t.nn.utils.rnn.pack_padded_sequence(x(5, 2, 3), [5, 2])
+    )[1],
+    "LSTM of x": lambda t, x: t.nn.LSTM(3, 4)(x(5, 2, 3)),
+    "RNN of x": lambda t, x: t.nn.RNN(3, 4)(x(5, 2, 3)),
+    "RNNCell of x": lambda t, x: t.nn.RNNCell(3, 4)(x(2, 3)),
+    "LSTMCell of x": lambda t, x: t.nn.LSTMCell(3, 4)(x(2, 3)),
+    "LSTMCell with a state": lambda t, x: t.nn.LSTMCell(3, 4)(x(2, 3), (x(2, 4), x.single(2, 4))),
+    "GRUCell of x": lambda t, x: t.nn.GRUCell(3, 4)(x(2, 3)),
+    "GRUCell with a state": lambda t, x: t.nn.GRUCell(3, 4)(x(2, 3), x.single(2, 4)),
+    "GRUCell with a state of x": lambda t, x: t.nn.GRUCell(3, 4)(x.single(2, 3), x(2, 4)),
     "Bilinear": lambda t, x: t.nn.Bilinear(3, 3, 2)(x.single(4, 3), x.single(4, 3)),
     "Embedding and Linear": lambda t, x: t.nn.Linear(4, 2)(t.nn.Embedding(5, 4)(_ints(t, 1, 2))),
 }

@@ -203,6 +203,13 @@ def test_modes_as_contexts_and_decorators():
     def g():
         return x * 2
 
+    class Kept:
+        def __init__(self, of):
+            self.of, self.recorded = of, clew.is_grad_enabled()
+
+    with pytest.warns(FutureWarning, match="not its methods"):
+        made = clew.no_grad()(Kept)(of=3)
+    assert type(made) is Kept and made.of == 3 and not made.recorded
     assert not f().requires_grad and not g().requires_grad
     clew.set_grad_enabled(False)
     assert not (x * 2).requires_grad

@@ -427,7 +427,7 @@ def test_they_stay_in_full_precision_under_autocast():
 
 def test_they_have_the_schemas_of_torchvision():
     assert str(ops.nms.default._schema) == (
-        "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+        "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
     )
     assert [a.name for a in ops._ps_roi_align_backward.default._schema.arguments] == (
         "grad rois channel_mapping spatial_scale pooled_height pooled_width sampling_ratio "

@@ -219,6 +219,11 @@ def test_marks_and_freezing():
     jit.save(frozen, file)
     file.seek(0)
     same(jit.load(file, map_location="cpu")(clew.ones(5, 2)), scripted(clew.ones(5, 2)))
+    file.seek(0)
+    for one in (frozen, jit.freeze(jit.load(file).eval())):
+        assert not one(x).requires_grad
+        one(x).numpy()
+    assert scripted(x).requires_grad
 
 
 class Point(NamedTuple):

@@ -180,3 +180,19 @@ def test_to_the_meta_device_and_back(name):
     back = module.to_empty(device="cpu")
     assert [(k, tuple(t.shape), t.dtype) for k, t in back.state_dict().items()] == shapes
     assert not any(t.is_meta for t in back.state_dict().values())
+
+
+def test_bases_that_programs_ask_for():
+    """`isinstance(module, torch.nn.modules.padding._ReflectionPadNd)` and the like."""
+    padding, pooling = nn.modules.padding, nn.modules.pooling
+    for n in (1, 2, 3):
+        assert issubclass(getattr(nn, f"ZeroPad{n}d"), getattr(nn, f"ConstantPad{n}d"))
+        assert issubclass(getattr(nn, f"AvgPool{n}d"), pooling._AvgPoolNd)
+        for kind in ("Constant", "Reflection", "Replication", "Circular"):
+            kinds = [k for k in vars(padding) if k.endswith("PadNd") and k != "_PadNd"]
+            module = getattr(nn, f"{kind}Pad{n}d")
+            bases = {k for k in kinds if issubclass(module, getattr(padding, k))}
+            assert bases == {f"_{kind}PadNd"}
+    zero = nn.ZeroPad2d((1, 0, 2, 0))
+    assert zero.value == 0 and repr(zero) == "ZeroPad2d((1, 0, 2, 0))"
+    assert repr(nn.AvgPool1d(2)) == "AvgPool1d(kernel_size=(2,), stride=(2,), padding=(0,))"

@@ -364,3 +364,14 @@ def test_multilabel_margin_loss_refuses_targets_that_are_no_class(row):
     # Those behind the end of the labels, too.
     with pytest.raises(RuntimeError, match="target is out of range"):
         F.multilabel_margin_loss(t(rng.normal(size=4)), t(row))
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss", "mse_loss", "soft_margin_loss"])
+def test_the_first_name_of_mean(name):
+    """PyTorch 0.4.1 called it so; its programs run on, with a warning."""
+    x = clew.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, 0.25]])
+    target = clew.tensor([2, 0]) if name in ("cross_entropy", "nll_loss") else clew.ones(2, 3)
+    loss = getattr(nn.functional, name)
+    with pytest.warns(UserWarning, match="use reduction='mean'"):
+        given = loss(x, target, reduction="elementwise_mean")
+    assert given == loss(x, target)

@@ -47,6 +47,10 @@ def test_load_by_assignment():
     empty = nn.Linear(2, 2, device="meta")
     empty.load_state_dict(nn.Linear(2, 2).state_dict(), assign=True)
     assert not empty.weight.is_meta and empty(clew.ones(2)).shape == (2,)
+    empty = nn.Linear(2, 2, device="meta")
+    with pytest.warns(UserWarning, match="for (weight|bias): .* assign=True"):
+        empty.load_state_dict(nn.Linear(2, 2).state_dict())
+    assert empty.weight.is_meta
 
 
 def test_missing_unexpected_and_mismatched():

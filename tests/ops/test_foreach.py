@@ -31,7 +31,7 @@ def check(short: str, *columns, rows, **options):
     assert_equal(got, want)
     written = tensors()
     versions = [t._version for t in written]
-    assert getattr(clew, f"_foreach_{short}_")(written, *columns, **options) is None
+    assert getattr(clew, f"_foreach_{short}_")(written, *columns, **options) is written
     assert_equal(written, want)
     assert all(t._version > v for t, v in zip(written, versions))
 
@@ -89,12 +89,19 @@ def test_gradients_pass():
 
 def test_copies_zeros_norms_and_maxima():
     into = [t * 0 for t in tensors()]
-    clew._foreach_copy_(into, tensors())
+    assert clew._foreach_copy_(into, tensors()) is into
     assert_equal(into, tensors())
     assert_equal(clew._foreach_norm(into, 1), [clew.linalg.vector_norm(t, 1) for t in into])
     full = [into[0], into[1], into[3]]
     assert_equal(clew._foreach_max(full), [t.max() for t in full])
-    clew._foreach_zero_(into)
+    assert_equal(clew._foreach_powsum(into, 3), [t.pow(3).sum() for t in into])
+    assert clew._foreach_powsum(into, dtype=clew.float32)[0].dtype == clew.float32
+    copies = clew._foreach_clone(into)
+    assert isinstance(copies, tuple)
+    assert_equal(copies, into)
+    assert_equal(clew._foreach_mm([into[0]], [into[0].mT]), [into[0] @ into[0].mT])
+    assert clew._foreach_zero_(into) is into
+    assert copies[0].all()
     assert not any(t.any() for t in into)
 
 

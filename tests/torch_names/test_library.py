@@ -31,7 +31,7 @@ def test_called_by_name_and_differentiated():
     assert x.grad.tolist() == [6, 12]
     op = clew.ops.test_library.scaled_square
     assert op.default(x).tolist() == [1, 4] and str(op._schema) == (
-        "scaled_square(Tensor x, float k=1.0) -> Tensor"
+        "test_library::scaled_square(Tensor x, float k=1.0) -> Tensor"
     )
     assert op(clew.ones(3, device="meta")).shape == (3,)
     assert set(library.opcheck(scaled_square, (x, 2.0)).values()) == {"SUCCESS"}

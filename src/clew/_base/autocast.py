@@ -13,12 +13,17 @@ from typing import Any, TypeVar
 
 from clew import _C
 
-__all__ = ["autocasting", "float32", "in_float32", "lower"]
+__all__ = ["autocasting", "float32", "in_float32", "lower", "region_dtype"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 autocasting = _C._autocasting  # whether autocast is on in this thread
 fit = _C._fit  # whether two tensors have one floating dtype and one shape, and autocast is off
+
+
+def region_dtype() -> Any:
+    """The dtype that the innermost region casts to."""
+    return _C._autocast_state()[1]
 
 
 def float32(*tensors: Any) -> tuple[Any, ...]:

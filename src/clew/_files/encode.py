@@ -239,6 +239,10 @@ class Encoder:
         self._call("torch", "device", args)
         self._memoize(value)
 
+    def _layout(self, value: Any) -> None:
+        self._call("torch.serialization", "_get_layout", (f"torch.{value._name}",))
+        self._memoize(value)
+
     def _dtype(self, value: Any) -> None:
         self.name("torch", str(value).rpartition(".")[2])
 
@@ -448,4 +452,5 @@ _WRITERS: dict[Any, Any] = {
     clew.Size: Encoder._size,
     clew.device: Encoder._device,
     clew.dtype: Encoder._dtype,
+    clew.layout: Encoder._layout,
 }

@@ -1,6 +1,6 @@
 """Operations on every tensor of a list, by PyTorch's names: `_foreach_add(tensors, 1)`.
 
-Forms that end in an underscore write to the tensors and give None.
+Forms that end in an underscore write to the tensors and give the list itself.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew import _C
+from clew._base import dtypes as _dtypes
 from clew._C import Tensor
 
 _UNARY = (
@@ -66,7 +67,7 @@ def _make(short: str, operands: int, in_place: bool) -> Callable[..., Any]:
             getattr(t, method)(*(c[i] for c in columns), **{k: v[i] for k, v in options.items()})
             for i, t in enumerate(tensors)
         ]
-        return None if in_place else tuple(results)
+        return self if in_place else tuple(results)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{short}` of every tensor of a list."
@@ -80,19 +81,35 @@ for _names, _count in ((_UNARY, 0), (_BINARY, 1), (_TERNARY, 2)):
             globals()[_function.__name__] = _function
 
 
-def _foreach_zero_(self: Sequence[Tensor]) -> None:
+def _foreach_zero_(self: Sequence[Tensor]) -> Sequence[Tensor]:
     """Makes the tensors of a list zero."""
     for t in _tensors("_foreach_zero_", self):
         t.zero_()
+    return self
+
+
+def _foreach_clone(
+    self: Sequence[Tensor], *, memory_format: Any = _dtypes.preserve_format
+) -> tuple[Tensor, ...]:
+    """Copies of the tensors of a list."""
+    return tuple(t.clone(memory_format=memory_format) for t in _tensors("_foreach_clone", self))
+
+
+def _foreach_mm(self: Sequence[Tensor], mat2: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The product of each matrix of one list with that of another."""
+    first = _tensors("_foreach_mm", self)
+    second = _for_each("_foreach_mm", len(first), _tensors("_foreach_mm", mat2))
+    return tuple(a.mm(b) for a, b in zip(first, second))
 
 
 def _foreach_copy_(
     self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False
-) -> None:
+) -> Sequence[Tensor]:
     """Writes each tensor of one list over that of another."""
     tensors = _tensors("_foreach_copy_", self)
     for t, s in zip(tensors, _for_each("_foreach_copy_", len(tensors), src)):
         t.copy_(s)
+    return self
 
 
 def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
@@ -100,6 +117,13 @@ def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> tu
     return tuple(
         _C.functions["linalg.vector_norm"](t, ord, dtype=dtype)
         for t in _tensors("_foreach_norm", self)
+    )
+
+
+def _foreach_powsum(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
+    """The sum of the absolute values' powers, of every tensor of a list."""
+    return tuple(
+        t.to(dtype or t.dtype).abs().pow(ord).sum() for t in _tensors("_foreach_powsum", self)
     )
 
 

@@ -14,6 +14,7 @@ from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.promotion import can_cast, promote_types, result_type
 from clew._base.sizes import broadcast_sizes
 from clew._C import Tensor
+from clew._ops.modes import set_deterministic_debug_mode
 from clew._tensor.conversions import clone
 
 __all__ = [
@@ -278,25 +279,32 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """Accepted: clew's operations are deterministic anyway.
 
     Args:
-        mode: has no effect.
-        warn_only: has no effect.
+        mode: True is what `get_deterministic_debug_mode` then says: 2, or 1 with `warn_only`.
+        warn_only: what `is_deterministic_algorithms_warn_only_enabled` then says.
 
-    >>> clew.use_deterministic_algorithms(True)
+    >>> clew.use_deterministic_algorithms(True, warn_only=True)
+    >>> clew.is_deterministic_algorithms_warn_only_enabled()
+    True
+    >>> clew.use_deterministic_algorithms(False)
     """
+    set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
 
 
 def typename(obj: Any) -> str:
-    """The name of obj's type; of a tensor's element type for tensors.
+    """The name of a class or function, of a tensor's type, of another object's type.
 
     Args:
         obj: anything.
 
-    >>> clew.typename(clew.ones(1))
-    'clew.FloatTensor'
+    >>> clew.typename(clew.ones(1)), clew.typename(3), clew.typename(clew.nn.ReLU)
+    ('clew.FloatTensor', 'int', 'clew.nn.modules.activation.ReLU')
     """
     if isinstance(obj, Tensor):
         return obj.type()
-    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+    module = getattr(obj, "__module__", None)
+    name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
+    name = name or type(obj).__qualname__
+    return name if module in (None, "builtins") else f"{module}.{name}"
 
 
 @asks_classes
@@ -348,13 +356,16 @@ def set_flush_denormal(mode: bool) -> bool:
     return False
 
 
+_matmul_precision = "highest"
+
+
 def get_float32_matmul_precision() -> str:
-    """'highest': float32 products are computed in float32.
+    """What :func:`set_float32_matmul_precision` was given; 'highest' before.
 
     >>> clew.get_float32_matmul_precision()
     'highest'
     """
-    return "highest"
+    return _matmul_precision
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -370,11 +381,13 @@ def set_float32_matmul_precision(precision: str) -> None:
 
     >>> clew.set_float32_matmul_precision('highest')
     """
+    global _matmul_precision
     if precision not in ("highest", "high", "medium"):
         raise ValueError(
             f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium'; got "
             f"{precision!r}"
         )
+    _matmul_precision = precision
 
 
 @asks_classes

@@ -159,7 +159,8 @@ class Schema:
             )
 
     def __str__(self) -> str:
-        return self.text
+        spaced = "::" in self.text.partition("(")[0]
+        return f"{self.namespace}::{self.text}" if self.namespace and not spaced else self.text
 
 
 def _shown(value: Any) -> str:

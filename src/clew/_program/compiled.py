@@ -47,7 +47,7 @@ def compile(
         a callable with the function's name and signature; of a module an :class:`OptimizedModule`.
     Raises:
         TypeError: the model cannot be called.
-        ValueError: an unknown mode or option.
+        RuntimeError: an unknown mode or option.
         NotImplementedError: a backend that is not one of the above.
 
     >>> @clew.compile

@@ -30,11 +30,11 @@ def check_options(
             "`clew run`, torch.compile gives graphs to a function of one's own"
         )
     if mode is not None and mode not in _MODES:
-        raise ValueError(f"compile: mode must be one of {', '.join(_MODES)}; got {mode!r}")
+        raise RuntimeError(f"compile: mode must be one of {', '.join(_MODES)}; got {mode!r}")
     if mode is not None and options:
-        raise ValueError("compile: give either mode or options, not both")
+        raise RuntimeError("compile: give either mode or options, not both")
     if options:
-        raise ValueError(
+        raise RuntimeError(
             f"compile: there are no options; got {', '.join(map(str, options))}. Leave them out"
         )
 

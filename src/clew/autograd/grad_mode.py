@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -36,10 +37,13 @@ class _Mode:
         import inspect
 
         if inspect.isclass(function):
-            raise TypeError(
-                f"{type(self).__name__}: decorating classes is not supported; decorate their "
-                f"methods"
+            warnings.warn(
+                f"{type(self).__name__}: of a class only the call is decorated, not its methods, "
+                "and the result is a function; decorate __init__ or the methods",
+                FutureWarning,
+                stacklevel=2,
             )
+            function = functools.partial(function)  # type: ignore[assignment]
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
 

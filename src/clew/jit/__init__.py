@@ -43,7 +43,7 @@ from clew.jit._modules import _see as _see
 from clew.jit._modules import _TracedFunction as _TracedFunction
 from clew.jit._modules import _unpickled as _unpickled
 from clew.jit._traced import _Method, trace, trace_module
-from clew.nn import Module
+from clew.nn import Module, Parameter
 
 __all__ = [
     "Attribute",
@@ -238,10 +238,10 @@ def is_scripting() -> bool:
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """Returns the module itself; PyTorch would make its parameters constants of a program.
+    """A copy of a module whose parameters are constants: what it gives requires no grad.
 
     Args:
-        mod: a module in evaluation mode.
+        mod: a module in evaluation mode; it stays as it is, and the copy shares its elements.
         preserved_attrs: not used: all attributes stay.
         optimize_numerics: not used.
 
@@ -249,26 +249,29 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
         RuntimeError: if the module is in training mode.
 
     >>> net = clew.nn.Linear(2, 1).eval()
-    >>> clew.jit.freeze(net) is net
-    True
+    >>> clew.jit.freeze(net)(clew.ones(2)).requires_grad
+    False
     """
     if mod.training:
         raise RuntimeError("freeze: the module must be in evaluation mode; call .eval() first")
-    return mod
+    shared: dict[int, Any] = {id(b): b for b in mod.buffers()}
+    for p in mod.parameters():
+        shared[id(p)] = Parameter(p.detach(), requires_grad=False)
+    return copy.deepcopy(mod, shared)
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """Returns the module itself: it runs as Python, and nothing is optimized.
+    """The module frozen, as by :func:`freeze`, in evaluation mode; nothing else is optimized.
 
     Args:
         mod: a module.
         other_methods: not used.
 
-    >>> net = clew.nn.Linear(2, 1).eval()
-    >>> clew.jit.optimize_for_inference(net) is net
-    True
+    >>> net = clew.nn.Linear(2, 1)
+    >>> clew.jit.optimize_for_inference(net)(clew.ones(2)).requires_grad
+    False
     """
-    return mod
+    return freeze(mod.eval())
 
 
 class _Done:

@@ -149,7 +149,7 @@ def register(name: str) -> bool:
     else:
         return False
     for text, kernel in kernels.items():
-        schema = _Schema(text)
+        schema = _Schema(text, space)
         full = f"{space}::{schema.name}"
         if full not in _registry:
             operation = _define(full, schema)

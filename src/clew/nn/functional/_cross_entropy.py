@@ -10,7 +10,7 @@ from clew._base.autocast import autocasting, float32
 from clew._base.overriding import asks_classes
 
 from ._core import linear, private
-from ._loss import bad_reduction, legacy_reduction, reduced
+from ._loss import OLD_MEAN, bad_reduction, legacy_reduction, reduced
 
 _nll_loss = private("_nll_loss")
 _cross_entropy = private("_cross_entropy")
@@ -157,6 +157,7 @@ def cross_entropy(
         1.3863
     """
     plain = weight is None and label_smoothing == 0.0 and size_average is None and reduce is None
+    plain = plain and reduction != OLD_MEAN
     try:
         indices = input.is_floating_point() and not target.is_floating_point()
     except AttributeError:

@@ -18,6 +18,9 @@ _binary_cross_entropy = private("_binary_cross_entropy")
 _binary_cross_entropy_with_logits = private("_binary_cross_entropy_with_logits")
 
 
+OLD_MEAN = "elementwise_mean"  # as PyTorch 0.4.1 called "mean"
+
+
 def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     """The meaning of the old arguments size_average and reduce.
 
@@ -30,7 +33,13 @@ def legacy_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
         "none", "mean" or "sum".
     """
     if size_average is None and reduce is None:
-        return reduction
+        if reduction != OLD_MEAN:
+            return reduction
+        warnings.warn(
+            f"reduction='{OLD_MEAN}' is deprecated; use reduction='mean' instead",
+            stacklevel=user_level(),
+        )
+        return "mean"
     for name, value in (("size_average", size_average), ("reduce", reduce)):
         if isinstance(value, clew.Tensor) and value.numel() != 1:
             raise RuntimeError(

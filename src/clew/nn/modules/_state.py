@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict, namedtuple
 from typing import Any
 
 import clew
+from clew._base.provenance import user_level
 
 from ..parameter import Parameter, is_lazy
 
@@ -132,6 +134,12 @@ def load_own(
                 f"the shape in current model is {param.shape}."
             )
             continue
+        if not assign and param.is_meta and not given.is_meta:
+            warnings.warn(
+                f"for {key}: it is on the meta device in the model, so copying elements into it "
+                "does nothing; pass assign=True to take those of the checkpoint",
+                stacklevel=user_level(),
+            )
         try:
             with clew.no_grad():
                 if assign:

@@ -225,3 +225,5 @@ class LazyLinear(LazyModuleMixin, Linear):
                 if self.bias is not None:
                     self.bias.materialize((self.out_features,))
                 self.reset_parameters()
+        elif self.in_features == 0:  # the parameters came from a state_dict
+            self.in_features = self.weight.shape[-1]

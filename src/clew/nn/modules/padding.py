@@ -98,6 +98,14 @@ class _ZeroPadNd(_ConstantPadNd):
         return f"{self.padding}"
 
 
+class _ReflectionPadNd(_PadNd):
+    pass
+
+
+class _ReplicationPadNd(_PadNd):
+    pass
+
+
 class _CircularPadNd(_PadNd):
     def forward(self, input: Any) -> Any:
         check_dims(self, input, self._nd + 1, self._nd + 2)
@@ -106,6 +114,8 @@ class _CircularPadNd(_PadNd):
 
 _BASES: dict[str, type[_PadNd]] = {
     "Constant": _ConstantPadNd,
+    "Reflection": _ReflectionPadNd,
+    "Replication": _ReplicationPadNd,
     "Zero": _ZeroPadNd,
     "Circular": _CircularPadNd,
 }
@@ -155,7 +165,10 @@ def _make(kind: str, n: int) -> type[_PadNd]:
         "__module__": __name__,
         "__qualname__": name,
     }
-    return type(name, (_BASES.get(kind, _PadNd),), space)
+    bases: tuple[type[_PadNd], ...] = (_BASES[kind],)
+    if kind == "Zero":  # is a ConstantPad, which is made before
+        bases += (globals()[f"ConstantPad{n}d"],)
+    return type(name, bases, space)
 
 
 if TYPE_CHECKING:  # checkers do not see what the loop makes
@@ -169,31 +182,31 @@ if TYPE_CHECKING:  # checkers do not see what the loop makes
     class ConstantPad3d(_ConstantPadNd):
         pass
 
-    class ReflectionPad1d(_PadNd):
+    class ReflectionPad1d(_ReflectionPadNd):
         pass
 
-    class ReflectionPad2d(_PadNd):
+    class ReflectionPad2d(_ReflectionPadNd):
         pass
 
-    class ReflectionPad3d(_PadNd):
+    class ReflectionPad3d(_ReflectionPadNd):
         pass
 
-    class ReplicationPad1d(_PadNd):
+    class ReplicationPad1d(_ReplicationPadNd):
         pass
 
-    class ReplicationPad2d(_PadNd):
+    class ReplicationPad2d(_ReplicationPadNd):
         pass
 
-    class ReplicationPad3d(_PadNd):
+    class ReplicationPad3d(_ReplicationPadNd):
         pass
 
-    class ZeroPad1d(_ZeroPadNd):
+    class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
         pass
 
-    class ZeroPad2d(_ZeroPadNd):
+    class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
         pass
 
-    class ZeroPad3d(_ZeroPadNd):
+    class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
         pass
 
     class CircularPad1d(_CircularPadNd):

@@ -14,7 +14,6 @@ from ._pool_base import (
     _MaxPoolNd,
     _MaxUnpoolNd,
 )
-from .module import Module
 from .utils import _pair, _single, _triple
 
 __all__ = [
@@ -211,7 +210,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     _repeat = staticmethod(_triple)
 
 
-class AvgPool1d(Module):
+class AvgPool1d(_AvgPoolNd):
     """Mean of each window of (N, C, L).
 
     Args:
@@ -243,12 +242,8 @@ class AvgPool1d(Module):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
-        super().__init__()
-        self.kernel_size = _single(kernel_size)
-        self.stride = _single(stride if stride is not None else kernel_size)
-        self.padding = _single(padding)
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+        step = _single(kernel_size if stride is None else stride)
+        super().__init__(_single(kernel_size), step, _single(padding), ceil_mode, count_include_pad)
 
     def forward(self, input: Any) -> Any:
         return F.avg_pool1d(
@@ -259,9 +254,6 @@ class AvgPool1d(Module):
             self.ceil_mode,
             self.count_include_pad,
         )
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class AvgPool2d(_AvgPoolNd):

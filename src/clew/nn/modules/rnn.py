@@ -8,7 +8,7 @@ from typing import Any
 
 import clew
 from clew._base.arguments import need_tensors
-from clew._base.autocast import autocasting, float32, lower
+from clew._base.autocast import autocasting, float32, lower, region_dtype
 from clew._base.provenance import user_level
 
 from .. import init
@@ -237,8 +237,12 @@ class RNNBase(Module):
             return self._flat_weights
 
     def _autocast(self, input: Any, hx: Any, tensors: list[Any]) -> tuple[Any, ...]:
-        # PyTorch's kernels on the CPU: GRUs give float32, the others the region's dtype.
-        cast = float32 if self.mode == "GRU" else lower
+        # PyTorch's kernels on the CPU: simple layers and LSTMs give the region's dtype; GRUs, and
+        # LSTMs of the other 16-bit dtype, what their state's and the region's promote to.
+        state = input if hx is None else hx[0] if isinstance(hx, (tuple, list)) else hx
+        cast = lower
+        if self.mode == "GRU" or (self.mode == "LSTM" and state.dtype is not clew.float32):
+            cast = lower if state.dtype is region_dtype() else float32
         if tensors[0].dtype is clew.float32:
             input = input.to(clew.float32)
         if isinstance(hx, (tuple, list)):
@@ -649,6 +653,15 @@ class RNNCell(RNNCellBase):
         return _rnn_cell(input, hx, *self._weights(), self.nonlinearity == "relu")
 
 
+def _in_dtype_of(state: Any, *results: Any) -> tuple[Any, ...]:
+    """A cell's results, which autocast made in float32, in the region's dtype if the state has it:
+    PyTorch's kernels on the CPU blend the state as it comes with products in the region's dtype.
+    """
+    if autocasting() and state.dtype is region_dtype():
+        return lower(*results)
+    return results
+
+
 class LSTMCell(RNNCellBase):
     """One step of an LSTM.
 
@@ -686,7 +699,7 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         h, c = (None, None) if hx is None else hx
-        return _lstm_cell(input, h, c, *self._weights())
+        return _in_dtype_of(input if c is None else c, *_lstm_cell(input, h, c, *self._weights()))
 
 
 class GRUCell(RNNCellBase):
@@ -724,4 +737,5 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        return _gru_cell(input, hx, *self._weights())
+        (h,) = _in_dtype_of(input if hx is None else hx, _gru_cell(input, hx, *self._weights()))
+        return h
