@@ -23,7 +23,7 @@ template <class T> [[gnu::always_inline]] inline M<T> number(int64_t v) {
   return M<T>{} + static_cast<std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>(v);
 }
 
-constexpr int64_t most = most_side_by_side, most_columns = 8;
+constexpr int64_t most_rows = most_side_by_side, most_columns = 8;
 
 template <class T> [[gnu::always_inline]] inline V<T> size_of(V<T> x) { return x < 0 ? -x : x; }
 
@@ -62,9 +62,9 @@ template <class T>
 }
 
 template <class T> struct Factors {
-  alignas(64) V<T> a[most * most];  // L below the diagonal, U above
-  alignas(64) M<T> top[most];       // the row that row j was exchanged with
-  alignas(64) M<T> zero;            // the number of the first zero pivot, from 1, or 0
+  alignas(64) V<T> a[most_rows * most_rows];  // L below the diagonal, U above
+  alignas(64) M<T> top[most_rows];            // the row that row j was exchanged with
+  alignas(64) M<T> zero;                      // the number of the first zero pivot, from 1, or 0
 };
 
 // Rows i > j of x (n, k) change places with row j where i is `top`.
@@ -105,7 +105,7 @@ template <class T>
     const V<T> pivot = f.a[j * n + j], none{};
     const M<T> zero = pivot == 0;
     f.zero = (zero & (f.zero == 0)) ? number<T>(j + 1) : f.zero;
-    V<T> tail[most];
+    V<T> tail[most_rows];
     for (int64_t c = j + 1; c < n; ++c) tail[c] = zero ? none : f.a[j * n + c];
     for (int64_t i = j + 1; i < n; ++i) {
       V<T>* row = f.a + i * n;
@@ -160,7 +160,7 @@ template <class T> void solve(const TinyStack<T>& a, int64_t k, const T* b, T* x
     Factors<T> f;
     factor_lanes(a, first, count, f);
     for (int64_t l = 0; l < count; ++l) info[first + l] = static_cast<int32_t>(f.zero[l]);
-    alignas(64) V<T> lanes[most * most_columns];
+    alignas(64) V<T> lanes[most_rows * most_columns];
     for (int64_t c = 0; c < k; c += most_columns) {
       const int64_t some = std::min(most_columns, k - c);
       if (b) {
@@ -184,7 +184,7 @@ template <class T> void pivots(const TinyStack<T>& a, T* to) {
     Factors<T> f;
     factor_lanes(a, first, count, f);
     M<T> odd{};
-    V<T> diagonal[most];
+    V<T> diagonal[most_rows];
     for (int64_t j = 0; j < n; ++j) {
       odd ^= f.top[j] != number<T>(j);
       diagonal[j] = f.a[j * (n + 1)];
