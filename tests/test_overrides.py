@@ -450,3 +450,41 @@ def test_copy_hands_on_all_its_arguments():
     clew.zeros(2).copy_(source, non_blocking=True)
     assert clew.zeros(2).copy_(src=source).tolist() == [1.0, 1.0]
     assert seen == [[], ["non_blocking"], ["src"]]
+
+
+class Declines:
+    """Answers no function, but has operators of its own."""
+
+    calls = 0
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls += 1
+        return NotImplemented
+
+    def __rmul__(self, other):
+        return "rmul"
+
+    def __rmatmul__(self, other):
+        return "rmatmul"
+
+    def __gt__(self, other):
+        return "gt"
+
+
+@pytest.mark.parametrize("cls", [clew.Tensor, clew.nn.Parameter])
+def test_an_operand_that_declines_is_asked_for_its_own_operator(cls):
+    t = clew.ones(2) if cls is clew.Tensor else clew.nn.Parameter(clew.ones(2))
+    u = Declines()
+    before = Declines.calls
+    assert t * u == "rmul" and t @ u == "rmatmul" and (t < u) == "gt"
+    assert Declines.calls == before + 3  # each asked once
+    assert (t == u) is False and (t != u) is True
+    for operator in (lambda: t - u, lambda: u - t, lambda: t >= u):
+        with pytest.raises(TypeError, match="not supported|unsupported operand"):
+            operator()
+    if cls is clew.Tensor:
+        t *= u
+        assert t == "rmul"
+    with pytest.raises(TypeError, match="mul"):
+        clew.mul(clew.ones(2), u)

@@ -132,7 +132,13 @@ PyObject* overridden_method(const char* name, PyObject* const* args, Py_ssize_t 
 
 PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b) {
   PyObject* both[2] = {a, b};
-  if (PyObject* result = overridden_method(name, both, 2)) return result;
+  try {
+    if (PyObject* result = overridden_method(name, both, 2)) return result;
+  } catch (const PythonError&) {
+    // Python then asks the other operand, which is no tensor, for its own operator.
+    if ((is_tensor(a) && is_tensor(b)) || !PyErr_ExceptionMatches(PyExc_TypeError)) throw;
+    PyErr_Clear();
+  }
   Py_RETURN_NOTIMPLEMENTED;
 }
 

@@ -141,7 +141,8 @@ template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
     static const Overload& o = *lookup(name.text);
     // Reached by super().__add__(), by Tensor.__radd__(), and when the left operand's class is not
     // a base of the right one's.
-    if (overriding && (is_subclassed(a) || is_subclassed(b))) {
+    const bool asks = overriding && (is_subclassed(a) || is_subclassed(b));
+    if (asks) {
       static constexpr const char* turned = reflected(name.text);
       Ref result(is_tensor(a) ? overridden_operator(name.text, a, b)
                               : overridden_operator(turned ? turned : name.text, b, a));
@@ -154,7 +155,10 @@ template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
       return apply_to(o, {reinterpret_cast<const Tensor*>(pair), 2});
     }
     Tensor in[2] = {tensor_or_number(a), tensor_or_number(b)};
-    if (!in[0].defined() || !in[1].defined()) return overridden_operator(name.text, a, b);
+    if (!in[0].defined() || !in[1].defined()) {
+      if (asks) Py_RETURN_NOTIMPLEMENTED;
+      return overridden_operator(name.text, a, b);
+    }
     if constexpr (std::string_view(name.text) == "matmul") match_dtypes(in);
     return apply_to(o, in);
   });
