@@ -480,9 +480,9 @@ def test_an_operand_that_declines_is_asked_for_its_own_operator(cls):
     assert t * u == "rmul" and t @ u == "rmatmul" and (t < u) == "gt"
     assert Declines.calls == before + 3  # each asked once
     assert (t == u) is False and (t != u) is True
-    for operator in (lambda: t - u, lambda: u - t, lambda: t >= u):
+    for call in (lambda: t - u, lambda: u - t, lambda: t >= u):
         with pytest.raises(TypeError, match="not supported|unsupported operand"):
-            operator()
+            call()
     if cls is clew.Tensor:
         t *= u
         assert t == "rmul"
