@@ -232,7 +232,22 @@ def test_a_worker_that_dies_is_noticed():
 
 class Slow(Squares):
     def __getitem__(self, i):
-        time.sleep(60 if i == 2 else 0.2 if i == 0 else 0)
+        time.sleep(60 if i == 2 else 0)
+        return i
+
+
+class Overtaken(Squares):
+    """Its first sample waits until the second one was made."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.second = multiprocessing.Event()
+
+    def __getitem__(self, i):
+        if i == 1:
+            self.second.set()
+        elif self.second.wait(60):
+            time.sleep(0.5)
         return i
 
 
@@ -250,9 +265,9 @@ def test_timeout_needs_workers():
 
 
 def test_out_of_order():
-    loader = DataLoader(Slow(2), num_workers=2, in_order=False)
+    loader = DataLoader(Overtaken(2), num_workers=2, in_order=False)
     assert [b.item() for b in loader] == [1, 0]
-    loader = DataLoader(Slow(2), num_workers=2)
+    loader = DataLoader(Overtaken(2), num_workers=2)
     assert [b.item() for b in loader] == [0, 1]
 
 
