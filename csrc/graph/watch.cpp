@@ -272,8 +272,10 @@ bool watch_sum(const Tensor& sum) {
 }
 
 bool SmallGradient::keep(std::span<const Tensor> grads) {
-  if (grads.size() != 1 || !grads[0] || !is_plain(grads[0], sizeof bytes_ / 8)) return false;
-  std::ranges::copy(bytes_of(grads[0]), bytes_);
+  if (grads.size() != 1 || !grads[0] || !is_plain(grads[0], sizeof bytes_)) return false;
+  const std::span<const std::byte> bytes = bytes_of(grads[0]);
+  if (bytes.size() > sizeof bytes_) return false;
+  std::ranges::copy(bytes, bytes_);
   return true;
 }
 Tensor SmallGradient::restored(const Tensor& like) const {

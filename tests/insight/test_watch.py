@@ -345,3 +345,12 @@ def test_anomaly_detection_is_switched_by_a_function():
     finally:
         clew.set_anomaly_enabled(False)
     assert not clew.is_anomaly_enabled() and clew.is_anomaly_check_nan_enabled()
+
+
+def test_gradients_as_large_as_may_be_kept():
+    for dtype in (clew.float32, clew.float64, clew.complex64, clew.complex128):
+        for n in (32, 33, 48, 64, 65):
+            x = clew.ones(n, dtype=dtype, requires_grad=True)
+            with clew.debug.nan_watch():
+                ((x * 2).exp() * x).backward(clew.ones(n, dtype=dtype) * 3)
+            assert x.grad is not None and x.grad.isfinite().all()
