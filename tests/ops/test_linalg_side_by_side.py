@@ -97,3 +97,14 @@ def test_zero_pivots() -> None:
     factors, pivots, info = la.lu_factor_ex(a)
     assert info.item() == 2 and pivots.tolist() == [2, 2, 3]
     assert factors[0].tolist() == [float("inf"), 0, 1] and factors[2].isnan().all()
+
+
+@pytest.mark.parametrize("count", [1, 9])
+def test_singular_matrices_of_small_integers(count: int) -> None:
+    # Products are rounded before they are subtracted: a row that is a multiple of another vanishes.
+    for a, b in ((1, 2), (2, 5), (7, 4)):
+        for c in (1, 2, 4, 5, 8):
+            matrix = clew.tensor([[a, b], [a * c, b * c]]).float().expand(count, 2, 2)
+            assert (la.inv_ex(matrix).info == 2).all() and (la.det(matrix) == 0).all()
+            with pytest.raises(la.LinAlgError, match="singular"):
+                la.solve(matrix, clew.ones(count, 2, 1))

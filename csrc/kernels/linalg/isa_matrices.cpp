@@ -1,6 +1,11 @@
 // Factorizations and triangular systems of small matrices, compiled once for each instruction set.
 // May include: kernels.
 // Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
+#if defined(__GNUC__) && !defined(__clang__)
+// A product is rounded before it is subtracted, as in LAPACK: the second row of a singular matrix
+// of small integers then becomes zero exactly.
+#pragma GCC optimize("fp-contract=off")
+#endif
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -2,6 +2,11 @@
 // May include: kernels.
 // Invariant: everything lies in the namespace CLEW_ISA or has internal linkage; lanes beyond the
 // last matrix hold identities.
+#if defined(__GNUC__) && !defined(__clang__)
+// A product is rounded before it is subtracted, as in LAPACK: the second row of a singular matrix
+// of small integers then becomes zero exactly.
+#pragma GCC optimize("fp-contract=off")
+#endif
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 // LU factors of many tiny real matrices at once: a matrix in each lane of the vectors.
 // May include: the standard library.
-// Invariant: a matrix's results do not depend on the others of its batch.
+// Invariant: a matrix's results do not depend on what the others of its batch hold.
 #pragma once
 #include <cstdint>
 
