@@ -488,3 +488,18 @@ def test_an_operand_that_declines_is_asked_for_its_own_operator(cls):
         assert t == "rmul"
     with pytest.raises(TypeError, match="mul"):
         clew.mul(clew.ones(2), u)
+
+
+def test_a_subclass_that_declines_leaves_the_operator_to_the_other_tensor():
+    class Silent(clew.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+        def __radd__(self, other):
+            return "radd"
+
+    d, t = clew.ones(2).as_subclass(Silent), clew.ones(2)
+    assert t + d == "radd"
+    with pytest.raises(TypeError):
+        t * d

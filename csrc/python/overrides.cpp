@@ -130,14 +130,15 @@ PyObject* overridden_method(const char* name, PyObject* const* args, Py_ssize_t 
   return overridden(method.get(), args, nargs, nullptr);
 }
 
-PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b) {
+PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b, bool* declined) {
   PyObject* both[2] = {a, b};
   try {
     if (PyObject* result = overridden_method(name, both, 2)) return result;
   } catch (const PythonError&) {
-    // Python then asks the other operand, which is no tensor, for its own operator.
-    if ((is_tensor(a) && is_tensor(b)) || !PyErr_ExceptionMatches(PyExc_TypeError)) throw;
+    // Python then asks the other operand for its own operator.
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw;
     PyErr_Clear();
+    *declined = true;
   }
   Py_RETURN_NOTIMPLEMENTED;
 }

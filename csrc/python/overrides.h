@@ -30,8 +30,8 @@ PyObject* overridden_by_name(const char* name, PyObject* const* args, Py_ssize_t
 PyObject* overridden_method(const char* name, PyObject* const* args, Py_ssize_t nargs);
 
 // The same for an operator between a tensor and something else: NotImplemented when that does not
-// take it over.
-PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b);
+// take it over; `declined` becomes true where somebody was asked.
+PyObject* overridden_operator(const char* name, PyObject* a, PyObject* b, bool* declined);
 
 void add_overrides(PyObject* module);
 void add_asking(PyObject* module);

@@ -141,12 +141,12 @@ template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
     static const Overload& o = *lookup(name.text);
     // Reached by super().__add__(), by Tensor.__radd__(), and when the left operand's class is not
     // a base of the right one's.
-    const bool asks = overriding && (is_subclassed(a) || is_subclassed(b));
-    if (asks) {
+    bool declined = false;
+    if (overriding && (is_subclassed(a) || is_subclassed(b))) {
       static constexpr const char* turned = reflected(name.text);
-      Ref result(is_tensor(a) ? overridden_operator(name.text, a, b)
-                              : overridden_operator(turned ? turned : name.text, b, a));
-      if (result.get() != Py_NotImplemented) return result.release();
+      Ref result(is_tensor(a) ? overridden_operator(name.text, a, b, &declined)
+                              : overridden_operator(turned ? turned : name.text, b, a, &declined));
+      if (declined || result.get() != Py_NotImplemented) return result.release();
     }
     if (is_tensor(a) && is_tensor(b)) {
       TensorObj* pair[2] = {obj(a),
@@ -155,10 +155,8 @@ template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
       return apply_to(o, {reinterpret_cast<const Tensor*>(pair), 2});
     }
     Tensor in[2] = {tensor_or_number(a), tensor_or_number(b)};
-    if (!in[0].defined() || !in[1].defined()) {
-      if (asks) Py_RETURN_NOTIMPLEMENTED;
-      return overridden_operator(name.text, a, b);
-    }
+    if (!in[0].defined() || !in[1].defined())
+      return overridden_operator(name.text, a, b, &declined);
     if constexpr (std::string_view(name.text) == "matmul") match_dtypes(in);
     return apply_to(o, in);
   });
@@ -169,8 +167,9 @@ template <Name name> PyObject* binary_inplace(PyObject* a, PyObject* b) {
     static const Overload& o = *lookup(name.text);
     static constexpr auto in_place = with_underscore(name);
     if (overriding && is_subclassed(b) && !is_subclassed(a)) {
-      Ref result(overridden_operator(in_place.text, a, b));
-      if (result.get() != Py_NotImplemented) return result.release();
+      bool declined = false;
+      Ref result(overridden_operator(in_place.text, a, b, &declined));
+      if (declined || result.get() != Py_NotImplemented) return result.release();
     }
     Tensor in[2] = {tensor_or_number(a), tensor_or_number(b)};
     if (!in[0].defined() || !in[1].defined()) Py_RETURN_NOTIMPLEMENTED;
