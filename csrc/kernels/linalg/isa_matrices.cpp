@@ -109,11 +109,13 @@ int lu_in(int64_t given, const T* __restrict a, T* __restrict lu, int32_t* __res
   return zero;
 }
 template <class T> int lu(int64_t n, const T* a, T* to, int32_t* pivots) {
-  if (n == 4) return lu_in<4, true>(n, a, to, pivots);
-  if (n == 8) return lu_in<8, true>(n, a, to, pivots);
+  if constexpr (is_complex_v<T>) {  // real ones are done side by side
+    if (n == 4) return lu_in<4, true>(n, a, to, pivots);
+    if (n == 8) return lu_in<8, true>(n, a, to, pivots);
+    if (n < 4) return lu_in<4, false>(n, a, to, pivots);
+    if (n < 8) return lu_in<8, false>(n, a, to, pivots);
+  }
   if (n == 16) return lu_in<16, true>(n, a, to, pivots);
-  if (n < 4) return lu_in<4, false>(n, a, to, pivots);
-  if (n < 8) return lu_in<8, false>(n, a, to, pivots);
   if (n < 16) return lu_in<16, false>(n, a, to, pivots);
   return lu_in<32, false>(n, a, to, pivots);
 }
