@@ -66,15 +66,22 @@ template <int half, class V, int... I>
 [[gnu::always_inline]] inline V other_half(V v, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(v, v, (I ^ half)...);
 }
-// The sum of all in double, without leaving the registers.
-template <int half = lane_count<double> / 2>
-[[gnu::always_inline]] inline double sum_of_doubles(Lanes_t<double> v) {
+// Joins the lanes of each `half * 2` neighbours without leaving the registers; all of these lanes
+// get the result.
+template <int half, class V, class F> [[gnu::always_inline]] inline V join_groups(V v, F&& join) {
   if constexpr (half == 0) {
-    return v[0];
+    return v;
   } else {
-    constexpr auto all = std::make_integer_sequence<int, lane_count<double>>{};
-    return sum_of_doubles<half / 2>(v + other_half<half>(v, all));
+    constexpr auto all = std::make_integer_sequence<int, sizeof(V) / sizeof(v[0])>{};
+    return join_groups<half / 2>(join(v, other_half<half>(v, all)), join);
   }
+}
+// All lanes as one.
+template <class C, class F> [[gnu::always_inline]] inline C join_all_lanes(Lanes_t<C> v, F&& join) {
+  return join_groups<lane_count<C> / 2>(v, join)[0];
+}
+[[gnu::always_inline]] inline double sum_of_doubles(Lanes_t<double> v) {
+  return join_all_lanes<double>(v, [](auto a, auto b) { return a + b; });
 }
 template <class C> [[gnu::always_inline]] inline double sum_of_lanes(const Lanes_t<C>& v) {
   if constexpr (sizeof(C) == sizeof(double)) {

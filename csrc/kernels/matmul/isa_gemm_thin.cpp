@@ -7,15 +7,6 @@
 namespace clew::kernels::CLEW_ISA {
 namespace {
 
-template <class S, int half = lanes<S> / 2> [[gnu::always_inline]] inline S sum_lanes(Vector<S> v) {
-  if constexpr (half == 0) {
-    return v[0];
-  } else {
-    constexpr auto all = std::make_integer_sequence<int, lanes<S>>{};
-    return sum_lanes<S, half / 2>(v + other_half<half>(v, all));
-  }
-}
-
 template <class S>
 [[gnu::always_inline]] inline S dot(const S* a, int64_t a_step, const S* b, int64_t b_step,
                                     int64_t k) {
@@ -33,7 +24,7 @@ template <class S>
   Vector<S> sums{};
   for (; j + lanes<S> <= k; j += lanes<S>) sums += load(a + j) * load(b + j);
   if (j < k) sums += load_part(a + j, k - j) * load_part(b + j, k - j);
-  return sum_lanes<S>(sums);
+  return join_all_lanes<S>(sums, [](auto x, auto y) { return x + y; });
 }
 
 template <class S> void products(const ThinBatch& g) {

@@ -154,24 +154,8 @@ void exp_affine(C* __restrict y, const C* __restrict x, int64_t n, C shift, C a,
   });
 }
 // The largest of a vector's lanes, if none is NaN.
-template <class C, int half = lane_count<C> / 2>
-[[gnu::always_inline]] inline C largest_lane(Lanes_t<C> v) {
-  if constexpr (half == 0) {
-    return v[0];
-  } else {
-    constexpr auto all = std::make_integer_sequence<int, lane_count<C>>{};
-    const Lanes_t<C> other = other_half<half>(v, all);
-    return largest_lane<C, half / 2>(other > v ? other : v);
-  }
-}
-// Joins the lanes of each `half * 2` neighbours; all of these lanes get the result.
-template <int half, class V, class F> [[gnu::always_inline]] inline V join_groups(V v, F&& join) {
-  if constexpr (half == 0) {
-    return v;
-  } else {
-    constexpr auto all = std::make_integer_sequence<int, sizeof(V) / sizeof(v[0])>{};
-    return join_groups<half / 2>(join(v, other_half<half>(v, all)), join);
-  }
+template <class C> [[gnu::always_inline]] inline C largest_lane(Lanes_t<C> v) {
+  return join_all_lanes<C>(v, [](auto a, auto b) { return b > a ? b : a; });
 }
 // Softmax, or its logarithm, of U vectors of rows of W elements.
 template <int W, bool log, int U>

@@ -65,17 +65,6 @@ template <class S> Vector<S> lane_numbers() {
 }
 template <class S> int64_t padded(int64_t n) { return ceil_div(n, lanes<S>) * lanes<S>; }
 
-// All lanes as one, joined in halves that stay in registers.
-template <class S, int half = lanes<S> / 2, class F>
-[[gnu::always_inline]] inline S join_lanes(Vector<S> v, F&& join) {
-  if constexpr (half == 0) {
-    return v[0];
-  } else {
-    constexpr auto all = std::make_integer_sequence<int, lanes<S>>{};
-    return join_lanes<S, half / 2>(join(v, other_half<half>(v, all)), join);
-  }
-}
-
 // Rows are whole vectors long: n is rounded up, what is beyond it is masked by the caller.
 template <class S> S row_max(const S* row, int64_t n) {
   constexpr int L = lanes<S>;
@@ -84,7 +73,7 @@ template <class S> S row_max(const S* row, int64_t n) {
     const Vector<S> v = load(row + j);
     best = v > best ? v : best;
   }
-  return join_lanes<S>(best, [](auto a, auto b) { return b > a ? b : a; });
+  return join_all_lanes<S>(best, [](auto a, auto b) { return b > a ? b : a; });
 }
 // A row's greatest score, and one over the sum of e^(score - top). Their sum as one logarithm would
 // have too few digits for backward where scores are large.
@@ -98,7 +87,7 @@ template <class S> S row_weights(S* row, int64_t n, S shift) {
     store(row + j, w);
     sum += w;
   }
-  return join_lanes<S>(sum, [](auto a, auto b) { return a + b; });
+  return join_all_lanes<S>(sum, [](auto a, auto b) { return a + b; });
 }
 template <class S> void row_scale(S* row, int64_t n, S factor) {
   for (int64_t j = 0; j < n; ++j) row[j] *= factor;
@@ -126,7 +115,7 @@ template <class S> S dot(const S* a, int64_t a_step, const S* b, int64_t b_step,
   if (a_step == 1 && b_step == 1 && n >= lanes<S>) {
     Vector<S> v{};
     for (; j + lanes<S> <= n; j += lanes<S>) v += load(a + j) * load(b + j);
-    sum = join_lanes<S>(v, [](auto x, auto y) { return x + y; });
+    sum = join_all_lanes<S>(v, [](auto x, auto y) { return x + y; });
   }
   for (; j < n; ++j) sum += a[j * a_step] * b[j * b_step];
   return sum;
