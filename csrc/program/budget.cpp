@@ -221,7 +221,7 @@ void make_room(size_t nbytes) {
                     .more = more,
                     .in_backward = modes.running || makes_again(),
                     .recomputed = makes_again(),
-                    .late = b.missed};
+                    .late = b.early.missed};
   // What would do is said behind it (clew._program.enough).
   fail(ErrorKind::OutOfMemory, "memory_budget: ", more, " bytes more are needed, but ",
        a.stats.live_bytes, " of the budget's ", b.limit,
@@ -317,6 +317,7 @@ struct Region {
   int64_t limit;
   SpillFile* file;  // counted, or null
   int64_t peak_before;
+  EarlyCalls early_before;  // of the region that was open when it began
 };
 std::vector<Region>& open_regions() {
   static auto& all = *new std::vector<Region>();
@@ -356,7 +357,7 @@ uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t
   if (file) file->incref();
   if (open_regions().empty()) budget().widest = 0;
   know_the_clock();
-  open_regions().push_back({++last_region, limit, file, memory_stats().peak_bytes});
+  open_regions().push_back({++last_region, limit, file, memory_stats().peak_bytes, budget().early});
   reset_peak_memory_stats();
   budgets_open = static_cast<int>(open_regions().size());
   apply_regions();
@@ -367,12 +368,18 @@ uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t
   the_allocator.make_room = make_room;
   the_allocator.tell = hear;
   the_allocator.room_limit = noting ? limit_now : std::min(note_from, limit_now);
-  budget().first_left = noting ? 0 : note_first;
-  budget().first_least = note_first / Budget::first_calls + 1;  // they suffice
-  budget().early_calls = budget().early_bytes = 0;
-  budget().missed = !noting && note_first == 0;
+  Budget& b = budget();
+  if (noting) {
+    b.first_left = 0;
+  } else if (note_first > b.first_left) {  // else those of the region around it go on
+    b.first_left = note_first;
+    b.first_least = note_first / EarlyCalls::most + 1;  // they suffice
+  }
+  // A region without a limit refuses nothing.
+  const bool late = limit != INT64_MAX && !noting && b.first_left == 0;
+  b.early = {.missed = b.early.missed || late};
   tell_threads();
-  if (noting || note_first > 0) note_calls();
+  if (noting || b.first_left > 0) note_calls();
   return last_region;
 }
 
@@ -389,7 +396,7 @@ void noted_first(int64_t nbytes) {
   int64_t& left = budget().first_left;
   left = std::max<int64_t>(left - std::max(nbytes, budget().first_least), 0);
   if (left > 0) return;
-  budget().missed = true;
+  budget().early.missed = true;
   note_no_calls();
   tell_threads();
 }
@@ -400,6 +407,14 @@ void end_budget(uint64_t number) {
       std::find_if(all.begin(), all.end(), [&](const Region& r) { return r.number == number; });
   if (at == all.end()) return;
   SpillFile* file = at->file;
+  if (all.size() == 1) {
+    budget().early = {};
+  } else if (at + 1 == all.end()) {
+    // What an inner region did not note is missing in the one around it, too.
+    const bool missed = budget().early.missed || at->early_before.missed;
+    budget().early = at->early_before;
+    budget().early.missed = missed;
+  }
   // A region that began inside and is still open counts from its own beginning.
   if (at + 1 != all.end())
     at[1].peak_before = std::max(at[1].peak_before, at->peak_before);

@@ -39,16 +39,21 @@ struct BudgetCounts {
   int64_t noted = 0;   // calls
 };
 
+// The first calls of the region that began last and is open, up to `most`: how many were noted, and
+// the bytes of their results; and whether others were not noted.
+struct EarlyCalls {
+  static constexpr int64_t most = 512;
+  int64_t calls = 0, bytes = 0;
+  bool missed = false;
+};
+
 struct Budget {
   int64_t limit = INT64_MAX;  // of live bytes
   int64_t least = 0;          // results of fewer bytes are not noted
   SpillFile* file = nullptr;
   // Where notes begin late: bytes of results that are still noted, and what a call takes at least.
   int64_t first_left = 0, first_least = 0;
-  // Of any region: how many of its first calls were noted, and the bytes of their results.
-  static constexpr int64_t first_calls = 512;
-  int64_t early_calls = 0, early_bytes = 0;
-  bool missed = false;  // calls of the region that began last were not noted
+  EarlyCalls early;
   BudgetCounts counts;
   int64_t widest = 0;  // bytes of activations that one noted call read and made, at most
 };

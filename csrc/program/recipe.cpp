@@ -316,8 +316,8 @@ void note_early(std::span<const Tensor> results) {
   int64_t nbytes = 0;
   for (const Tensor& t : results)
     if (t.defined()) nbytes += static_cast<int64_t>(t->storage->nbytes);
-  ++budget().early_calls;
-  budget().early_bytes += nbytes;
+  ++budget().early.calls;
+  budget().early.bytes += nbytes;
   if (budget().first_left > 0) noted_first(nbytes);
 }
 
@@ -327,7 +327,7 @@ void finish(Recipe* r, std::span<const Tensor> results) {
   spent_ns += r->cost;
   bool any = false;
   int64_t wide = 0;
-  if (budget().early_calls < Budget::first_calls) note_early(results);
+  if (budget().early.calls < EarlyCalls::most) note_early(results);
   for (const Tensor& t : results) {
     Recipe::Output out;
     Storage* s = t.defined() ? t->storage : nullptr;

@@ -66,7 +66,7 @@ PyObject* counts(PyObject*, PyObject*) {
                        static_cast<long long>(c.made_again_ns), static_cast<long long>(c.written),
                        static_cast<long long>(c.written_bytes), static_cast<long long>(c.read),
                        static_cast<long long>(c.noted), static_cast<long long>(c.unmade),
-                       static_cast<long long>(b.early_bytes));
+                       static_cast<long long>(b.early.bytes));
 }
 
 // _budget_refusal() -> (bytes that would have had to be live when this thread's last call was

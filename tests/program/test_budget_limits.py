@@ -10,6 +10,7 @@ import pytest
 from budgeted_steps import check, deep, peak_of, same, stepping
 
 import clew
+from clew import nn
 
 pytestmark = pytest.mark.usefixtures("young_heap")  # they collect garbage hundreds of times
 
@@ -321,6 +322,27 @@ def test_a_step_that_first_needs_the_limit_is_told_to_run_again():
                 del refused
             else:
                 step(with_large)
+
+
+def test_an_inner_budget_leaves_what_the_outer_one_knows():
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(128, 128), nn.Tanh()) for _ in range(10)])
+
+    def step(samples):
+        h = model(clew.ones(samples, 128))
+        with clew.memory_budget("50 MB"):
+            model(clew.ones(8, 128)).sum().backward()
+        (model(clew.ones(samples, 128)).sum() + h.sum()).backward()
+
+    for k, samples in enumerate([8, 8, 384, 384]):
+        gc.collect()
+        with clew.memory_budget("4 MB") as budget:
+            if k == 2:  # the steps before it did not need the limit
+                with pytest.raises(clew.OutOfMemoryError, match="run the step again") as refused:
+                    step(samples)
+                del refused
+            else:
+                step(samples)
+    assert budget.report().given_up > 0
 
 
 @pytest.mark.parametrize("limit", [10**30, 1 << 63, "99999999 TB"])

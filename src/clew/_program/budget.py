@@ -178,6 +178,7 @@ class memory_budget:
         region, here = self._region, self._line
         assert region is not None and here is not None
         self._report = self._count()
+        early = _C._budget_counts()[-1]  # of this region, while it is open
         self._region = None
         _C._end_budget(region)
         open_lines.remove(self._known)
@@ -185,7 +186,7 @@ class memory_budget:
             self._known.ended(self._now, self._report.peak, self._report.given_up)
         report, limit = self._report, self._now or _NO_LIMIT
         # What the first calls alone could have given up.
-        little = min(limit // 20, _C._budget_counts()[-1] // 4)
+        little = min(limit // 20, early // 4)
         here.reached = bool(here.reached) or report.given_up_bytes > little or error is not None
         here.peak = max(report.peak, here.peak * 15 // 16)
         if self._now is None and error is None:
