@@ -501,5 +501,7 @@ def test_a_subclass_that_declines_leaves_the_operator_to_the_other_tensor():
 
     d, t = clew.ones(2).as_subclass(Silent), clew.ones(2)
     assert t + d == "radd"
-    with pytest.raises(TypeError):
-        t * d
+    assert (t == d) is False and (t != d) is True and (d == t) is False
+    for operator_of in (lambda: t * d, lambda: d - 1, lambda: t < d):
+        with pytest.raises(TypeError, match="no implementation found"):
+            operator_of()

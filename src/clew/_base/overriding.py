@@ -102,6 +102,22 @@ def is_tensor_like(inp: Any) -> bool:
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
+def _answer(
+    public_api: Callable[..., Any],
+    relevant_args: Iterable[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """What the first class that answers the function gives; NotImplemented where none does."""
+    relevant = _relevant(relevant_args)
+    types = tuple(map(type, relevant))
+    for one in relevant:
+        answer = type(one).__torch_function__(public_api, types, args, kwargs)
+        if answer is not NotImplemented:
+            return answer
+    return NotImplemented
+
+
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
@@ -128,12 +144,10 @@ def handle_torch_function(
         >>> clew.overrides.handle_torch_function(clew.add, (x,), x, 1)
         'add of 2'
     """
-    relevant = _relevant(relevant_args)
-    types = tuple(map(type, relevant))
-    for one in relevant:
-        answer = type(one).__torch_function__(public_api, types, args, kwargs)
-        if answer is not NotImplemented:
-            return answer
+    answer = _answer(public_api, relevant_args, args, kwargs)
+    if answer is not NotImplemented:
+        return answer
+    types = tuple(map(type, _relevant(relevant_args)))
     module = getattr(public_api, "__module__", "")
     name = f"{module}.{public_api.__name__}" if module else public_api.__name__
     raise TypeError(
@@ -301,6 +315,8 @@ def _taken_over(name: str, target: str) -> Callable[..., Any]:
         asked = (self, *args, *kwargs.values())
         if not _relevant(asked):
             return own(self, *args, **kwargs)
+        if name in ("__eq__", "__ne__"):  # where nobody answers, objects are equal to themselves
+            return _answer(getattr(Tensor, target), asked, (self, *args), kwargs)
         return handle_torch_function(getattr(Tensor, target), asked, self, *args, **kwargs)
 
     def operator(self: Any, other: Any) -> Any:
