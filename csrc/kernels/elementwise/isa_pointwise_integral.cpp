@@ -163,13 +163,12 @@ void not_loop(char* const* p, const int64_t* s, int64_t n, const Scalar*) {
 }
 
 void init_arithmetic() {
-  scaled(
-      table::add, I{}, []<class T>(T a, T b) { return wrap_add(a, b); },
-      []<class T>(T a, T b, const T* c) { return wrap_add(a, wrap_mul(c[0], b)); });
+  scaled(table::add, I{}, Symmetric{[]<class T>(T a, T b) { return wrap_add(a, b); }},
+         []<class T>(T a, T b, const T* c) { return wrap_add(a, wrap_mul(c[0], b)); });
   scaled(
       table::sub, N{}, []<class T>(T a, T b) { return wrap_sub(a, b); },
       []<class T>(T a, T b, const T* c) { return wrap_sub(a, wrap_mul(c[0], b)); });
-  binary(table::mul, I{}, []<class T>(T a, T b) { return wrap_mul(a, b); });
+  binary(table::mul, I{}, Symmetric{[]<class T>(T a, T b) { return wrap_mul(a, b); }});
   unary(table::neg, N{}, []<class T>(T a) { return wrap_sub(T(0), a); });
   unary(table::abs, N{}, []<class T>(T a) { return absolute(a); });
   unary(table::square, N{}, []<class T>(T a) { return wrap_mul(a, a); });
@@ -180,26 +179,34 @@ void init_arithmetic() {
   divided(table::remainder, N{}, FloorRest{});
 }
 
+struct Less {
+  template <class T> bool operator()(T a, T b) const { return a < b; }
+};
+struct AtMost {
+  template <class T> bool operator()(T a, T b) const { return a <= b; }
+};
+
 void init_comparison() {
-  binary(table::eq, I{}, []<class T>(T a, T b) { return a == b; });
-  binary(table::ne, I{}, []<class T>(T a, T b) { return a != b; });
-  binary(table::lt, AllI{}, []<class T>(T a, T b) { return a < b; });
-  binary(table::le, AllI{}, []<class T>(T a, T b) { return a <= b; });
-  binary(table::gt, AllI{}, []<class T>(T a, T b) { return a > b; });
-  binary(table::ge, AllI{}, []<class T>(T a, T b) { return a >= b; });
+  binary(table::eq, I{}, Symmetric{[]<class T>(T a, T b) { return a == b; }});
+  binary(table::ne, I{}, Symmetric{[]<class T>(T a, T b) { return a != b; }});
+  binary(table::lt, AllI{}, Less{});
+  binary(table::le, AllI{}, AtMost{});
+  swapped(table::gt, AllI{}, Less{});
+  swapped(table::ge, AllI{}, AtMost{});
   for (LoopTable* t : {&table::maximum, &table::fmax})
-    binary(*t, AllI{}, []<class T>(T a, T b) { return a > b ? a : b; });
+    binary(*t, AllI{}, Symmetric{[]<class T>(T a, T b) { return a > b ? a : b; }});
   for (LoopTable* t : {&table::minimum, &table::fmin})
-    binary(*t, AllI{}, []<class T>(T a, T b) { return a < b ? a : b; });
+    binary(*t, AllI{}, Symmetric{[]<class T>(T a, T b) { return a < b ? a : b; }});
   binary(table::logical_and, I{},
-         []<class T>(T a, T b) { return bool((a != T(0)) & (b != T(0))); });
-  binary(table::logical_or, I{}, []<class T>(T a, T b) { return bool((a != T(0)) | (b != T(0))); });
+         Symmetric{[]<class T>(T a, T b) { return bool((a != T(0)) & (b != T(0))); }});
+  binary(table::logical_or, I{},
+         Symmetric{[]<class T>(T a, T b) { return bool((a != T(0)) | (b != T(0))); }});
   binary(table::logical_xor, I{},
-         []<class T>(T a, T b) { return bool((a != T(0)) ^ (b != T(0))); });
+         Symmetric{[]<class T>(T a, T b) { return bool((a != T(0)) ^ (b != T(0))); }});
   unary(table::logical_not, I{}, []<class T>(T a) { return a == T(0); });
-  binary(table::bitwise_and, I{}, []<class T>(T a, T b) { return T(a & b); });
-  binary(table::bitwise_or, I{}, []<class T>(T a, T b) { return T(a | b); });
-  binary(table::bitwise_xor, I{}, []<class T>(T a, T b) { return T(a ^ b); });
+  binary(table::bitwise_and, I{}, Symmetric{[]<class T>(T a, T b) { return T(a & b); }});
+  binary(table::bitwise_or, I{}, Symmetric{[]<class T>(T a, T b) { return T(a | b); }});
+  binary(table::bitwise_xor, I{}, Symmetric{[]<class T>(T a, T b) { return T(a ^ b); }});
   unary(table::bitwise_not, N{}, []<class T>(T a) { return T(~a); });
   table::bitwise_not.fn[static_cast<int>(DType::Bool)] = not_loop;
   table::logical_not.fn[static_cast<int>(DType::Bool)] = not_loop;

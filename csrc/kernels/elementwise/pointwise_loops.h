@@ -179,6 +179,12 @@ void unary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
     block_rows<1, T, T, R>(unary_loop<T, F, P>, p, s, n, params);
 }
 
+// A function whose operands may change places: one number for all is always the second.
+template <class F> struct Symmetric : F {};
+template <class F> Symmetric(F) -> Symmetric<F>;
+template <class F> constexpr bool symmetric = false;
+template <class F> constexpr bool symmetric<Symmetric<F>> = true;
+
 // The second operand: a row (0), or one number for all (2); the first one: (1).
 template <class T, class F, int P, int single>
 [[gnu::flatten]] void binary_rows(char* const* p, int64_t n, const Scalar* params) {
@@ -200,7 +206,17 @@ template <class T, class F, int P, int single>
   }
 }
 template <class T, class F, int P>
-void binary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+void number_first(char* const* p, int64_t n, const Scalar* params) {
+  if constexpr (symmetric<F>) {
+    char* const rows[] = {p[0], p[2], p[1]};
+    binary_rows<T, F, P, 2>(rows, n, params);
+  } else {
+    binary_rows<T, F, P, 1>(p, n, params);
+  }
+}
+template <class T, class F, int P>
+[[gnu::noinline]] void binary_loop(char* const* p, const int64_t* s, int64_t n,
+                                   const Scalar* params) {
   using R = typename result_of<T, F, P, 2>::type;
   constexpr int64_t item = sizeof(T);
   const bool dense = s[0] == sizeof(R);
@@ -209,9 +225,19 @@ void binary_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* para
   else if (dense && s[1] == item && s[2] == 0)
     binary_rows<T, F, P, 2>(p, n, params);
   else if (dense && s[1] == 0 && s[2] == item)
-    binary_rows<T, F, P, 1>(p, n, params);
+    number_first<T, F, P>(p, n, params);
   else
     block_rows<2, T, T, R>(binary_loop<T, F, P>, p, s, n, params);
+}
+// F of the operands in the other order: a > b is b < a.
+template <class T, class F>
+void swapped_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
+  char* const rows[] = {p[0], p[2], p[1]};
+  const int64_t steps[] = {s[0], s[2], s[1]};
+  binary_loop<T, F, 0>(rows, steps, n, params);
+}
+template <class F, class... T> void swapped(LoopTable& table, TypeList<T...>, F) {
+  ((table.fn[static_cast<int>(dtype_of<T>())] = swapped_loop<T, F>), ...);
 }
 
 // The third operand is a row, or one number for all, as in lerp(a, b, 0.1).

@@ -14,21 +14,21 @@ namespace {
 constexpr int64_t sorted_block = 512;
 
 // F::kind(x) is the kind of x, below F::kinds, and F::of<kind>(x) is the function's value; both
-// take doubles. Kind 0 must be harmless for any number.
-template <class F, int kind, class T>
-[[gnu::flatten]] void rows_of_kind(const T* x, T* out, int64_t n) {
+// take doubles. Kind 0 must be harmless for any number. Out of line: each form is compiled once.
+template <class F, int kind>
+[[gnu::flatten, gnu::noinline]] void rows_of_kind(const double* x, double* out, int64_t n) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i)
-    out[i] = static_cast<T>(F::template of<kind>(static_cast<double>(x[i])));
+  for (int64_t i = 0; i < n; ++i) out[i] = F::template of<kind>(x[i]);
 }
 // The elements of kinds that are present, from `kind` on.
-template <class F, int kind, class T>
-void rows_of_each_kind(const T* x, T* out, const uint8_t* kinds, unsigned present, int64_t n) {
+template <class F, int kind>
+void rows_of_each_kind(const double* x, double* out, const uint8_t* kinds, unsigned present,
+                       int64_t n) {
   if constexpr (kind < F::kinds) {
     if (present == 1u << kind) return rows_of_kind<F, kind>(x, out, n);
     if (present & 1u << kind) {
       int16_t at[sorted_block];
-      alignas(64) T given[sorted_block] = {}, made[sorted_block];
+      alignas(64) double given[sorted_block] = {}, made[sorted_block];
       int64_t count = 0;
       for (int64_t i = 0; i < n; ++i) {
         at[count] = static_cast<int16_t>(i);
@@ -45,15 +45,26 @@ struct Kinds {
   unsigned present;
   int64_t first;  // how many are of kind 0
 };
-template <class T, class F> [[gnu::flatten]] Kinds kinds_of(const T* x, uint8_t* kinds, int64_t n) {
+template <class F> [[gnu::flatten]] Kinds kinds_of(const double* x, uint8_t* kinds, int64_t n) {
   int present = 0, first = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const int kind = F::kind(static_cast<double>(x[i]));
+    const int kind = F::kind(x[i]);
     kinds[i] = static_cast<uint8_t>(kind);
     present |= 1 << kind;
     first += kind == 0;
   }
   return {static_cast<unsigned>(present), first};
+}
+// At most sorted_block elements.
+template <class F> [[gnu::noinline]] void sorted_rows(const double* x, double* out, int64_t n) {
+  uint8_t kinds[sorted_block];
+  const Kinds found = kinds_of<F>(x, kinds, n);
+  if (2 * found.first > n && x != out) {  // the others are written over
+    rows_of_kind<F, 0>(x, out, n);
+    if (found.present != 1) rows_of_each_kind<F, 1>(x, out, kinds, found.present, n);
+  } else {
+    rows_of_each_kind<F, 0>(x, out, kinds, found.present, n);
+  }
 }
 template <class T, class F>
 void sorted_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
@@ -63,14 +74,13 @@ void sorted_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* para
   auto* x = reinterpret_cast<const T*>(p[1]);
   for (int64_t begin = 0; begin < n; begin += sorted_block) {
     const int64_t count = std::min(sorted_block, n - begin);
-    uint8_t kinds[sorted_block];
-    const Kinds found = kinds_of<T, F>(x + begin, kinds, count);
-    if (2 * found.first > count && x != out) {  // the others are written over
-      rows_of_kind<F, 0>(x + begin, out + begin, count);
-      if (found.present != 1)
-        rows_of_each_kind<F, 1>(x + begin, out + begin, kinds, found.present, count);
+    if constexpr (std::is_same_v<T, double>) {
+      sorted_rows<F>(x + begin, out + begin, count);
     } else {
-      rows_of_each_kind<F, 0>(x + begin, out + begin, kinds, found.present, count);
+      alignas(64) double wide[sorted_block], made[sorted_block];
+      std::copy_n(x + begin, count, wide);
+      sorted_rows<F>(wide, made, count);
+      for (int64_t i = 0; i < count; ++i) out[begin + i] = static_cast<T>(made[i]);
     }
   }
 }

@@ -51,15 +51,18 @@ template <class T> [[gnu::always_inline]] inline int32_t element(T at, T size) {
   return i < end ? i : -1;
 }
 
-template <class T, GridMode mode, int taps, GridPadding padding, int step, bool slopes>
-void find_taps(const T* grid, int64_t elements, bool align, int64_t given, Line<T, taps>& line) {
+// `dims` coordinates stand together in the grid.
+template <class T, GridMode mode, int taps, GridPadding padding>
+[[gnu::noinline, gnu::noclone]] void find_taps(const T* grid, int dims, int64_t elements,
+                                               bool align, bool slopes, int64_t given,
+                                               Line<T, taps>& line) {
   int64_t count = given;
   const T size = static_cast<T>(elements);
   const T scale = align ? (size - 1) / 2 : size / 2;
   // Whole vectors: what stands behind the last place is thrown away.
   T places[B] = {}, ways[B];
   count = (count + G - 1) / G * G;
-  for (int64_t j = 0; j < given; ++j) places[j] = grid[j * step];
+  for (int64_t j = 0; j < given; ++j) places[j] = grid[j * dims];
   for (int64_t j = 0; j < count; ++j) {
     const T g = places[j] + 1;
     places[j] = align ? g * scale : (g * size - 1) / 2;
@@ -76,12 +79,12 @@ void find_taps(const T* grid, int64_t elements, bool align, int64_t given, Line<
     return;
   }
   T lows[B];
+  // At no distance from an element the weight is NaN. (A volume's place at infinity is outside.)
+  const bool infinite_counts = dims == 2 && padding == GridPadding::zeros;
   for (int64_t j = 0; j < count; ++j) {
     lows[j] = std::floor(places[j]);
     places[j] -= lows[j];
-    // At no distance from an element the weight is NaN. (A volume's place at infinity is outside.)
-    constexpr bool infinite_counts = step == 2 && padding == GridPadding::zeros;
-    const bool none = places[j] != places[j] && (infinite_counts || lows[j] != lows[j]);
+    const bool none = (places[j] != places[j]) & (infinite_counts | (lows[j] != lows[j]));
     lows[j] = none ? T(0) : lows[j];
     ways[j] = none ? T(0) : ways[j];
   }
@@ -109,14 +112,19 @@ void find_taps(const T* grid, int64_t elements, bool align, int64_t given, Line<
       for (int64_t j = 0; j < count; ++j) line.at[k][j] = element(at[j], size);
       // Distance from the place, and the direction in which the place's motion changes it.
       const bool far = k == 0 || k == 3;
+      auto distance = [&](int64_t j) __attribute__((always_inline)) {
+        return k < 2 ? places[j] + static_cast<T>(1 - k) : static_cast<T>(k - 1) - places[j];
+      };
       for (int64_t j = 0; j < count; ++j) {
-        const T d = k < 2 ? places[j] + static_cast<T>(1 - k) : static_cast<T>(k - 1) - places[j];
+        const T d = distance(j);
         line.weight[k][j] =
             far ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : ((a + 2) * d - (a + 3)) * d * d + 1;
-        if constexpr (slopes)
-          line.slope[k][j] =
-              (k < 2 ? ways[j] : -ways[j]) *
-              (far ? (3 * a * d - 10 * a) * d + 8 * a : (3 * (a + 2) * d - 2 * (a + 3)) * d);
+      }
+      for (int64_t j = 0; slopes && j < count; ++j) {
+        const T d = distance(j);
+        line.slope[k][j] =
+            (k < 2 ? ways[j] : -ways[j]) *
+            (far ? (3 * a * d - 10 * a) * d + 8 * a : (3 * (a + 2) * d - 2 * (a + 3)) * d);
       }
     }
   }
@@ -146,7 +154,7 @@ template <class T, GridMode mode, int dims, bool slopes> struct Lines {
     for (int d = 0; d < dims; ++d) {
       const T* from = grid + (dims - 1 - d);
       auto find = [&]<GridPadding padding>() {
-        find_taps<T, mode, each, padding, dims, slopes>(from, sh.sizes[d], sh.align, n, lines[d]);
+        find_taps<T, mode, each, padding>(from, dims, sh.sizes[d], sh.align, slopes, n, lines[d]);
       };
       with_padding(sh.padding, find);
     }

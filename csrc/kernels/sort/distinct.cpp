@@ -159,7 +159,7 @@ template <class It> struct NextKey {
 template <class T, class It> class Sorted final : public DistinctElements {
   using U = key_t<T>;
   static constexpr bool bare = !requires(It item) { item.index; };
-  Keys<T> keys_;
+  PlainKeys<T> keys_;
   int64_t n_;
   const It* sorted_;
   U low_;
@@ -170,7 +170,7 @@ template <class T, class It> class Sorted final : public DistinctElements {
   }
 
  public:
-  Sorted(Keys<T> keys, int64_t n, const It* sorted, U low)
+  Sorted(PlainKeys<T> keys, int64_t n, const It* sorted, U low)
       : keys_(keys), n_(n), sorted_(sorted), low_(low) {
     // All NaNs have the greatest key. Each of them is distinct.
     using Key = typename It::Key;
@@ -259,7 +259,7 @@ std::unique_ptr<DistinctElements> distinct_elements(const NdView& elements, bool
   const int64_t n = v.sizes[0];
   std::unique_ptr<DistinctElements> found;
   with_items(v.dtype, n, [&]<class T, class It>() {
-    const Keys<T> keys{v.ptr<const T>(), 1, false};
+    const PlainKeys<T> keys{v.ptr<const T>()};
     auto keep = [&]<class Kept>(const Kept* sorted, key_t<T> low) {
       found = std::make_unique<Sorted<T, Kept>>(keys, n, sorted, low);
     };

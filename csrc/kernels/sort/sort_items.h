@@ -37,6 +37,7 @@ template <class U, class I> struct Bare {
 
 // Elements of a line by their keys, which are turned around for descending order.
 template <class T> struct Keys {
+  using Element = T;
   using U = key_t<T>;
   const T* from;
   int64_t step;
@@ -54,6 +55,18 @@ template <class T> struct Keys {
       return from[place * step];
     }
   }
+};
+
+// The same of neighbours in ascending order.
+template <class T> struct PlainKeys {
+  using Element = T;
+  using U = key_t<T>;
+  const T* from;
+  U operator[](int64_t i) const { return key_of(from[i]); }
+  T element(U key, U low, int64_t place) const {
+    return Keys<T>{from, 1, false}.element(key, low, place);
+  }
+  operator Keys<T>() const { return {from, 1, false}; }
 };
 
 using SortTypes = RealNumericTypes;
@@ -130,8 +143,7 @@ template <class It>
 const It* sort_spanned(It* room, Keys<int64_t> keys, int64_t n, uint64_t low, uint32_t most);
 
 // The least key of a line and how far above it the greatest is.
-template <class T> std::pair<key_t<T>, key_t<T>> key_range(Keys<T> keys, int64_t n) {
-  using U = key_t<T>;
+template <class K, class U = typename K::U> std::pair<U, U> key_range(K keys, int64_t n) {
   const int64_t pieces = pieces_of(n);
   std::vector<U> lows(static_cast<size_t>(pieces)), highs(static_cast<size_t>(pieces));
   for_pieces(n, pieces, [&](int64_t piece, int64_t begin, int64_t end) {
@@ -149,10 +161,10 @@ template <class T> std::pair<key_t<T>, key_t<T>> key_range(Keys<T> keys, int64_t
 }
 
 // Fills items with the keys, less the smallest key, and with their places if the type keeps places.
-template <class It, class T> void load_items(It* items, Keys<T> keys, int64_t n, key_t<T> low) {
+template <class It, class K> void load_items(It* items, K keys, int64_t n, typename K::U low) {
   for_pieces(n, n < short_line ? 1 : pieces_of(n), [&](int64_t, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const auto key = static_cast<typename It::Key>(static_cast<key_t<T>>(keys[i] - low));
+      const auto key = static_cast<typename It::Key>(static_cast<typename K::U>(keys[i] - low));
       if constexpr (requires { items->index; })
         items[i] = {key, static_cast<typename It::Index>(i)};
       else
@@ -163,9 +175,9 @@ template <class It, class T> void load_items(It* items, Keys<T> keys, int64_t n,
 
 // Calls each(sorted items, low) once: low + an item's key is the element's key. `room` holds
 // 2 n items of type It, or of the same with narrower keys.
-template <class It, class T, class Each>
-void with_sorted(Keys<T> keys, int64_t n, void* room, Each&& each) {
-  using U = key_t<T>;
+template <class It, class K, class Each>
+void with_sorted(K keys, int64_t n, void* room, Each&& each) {
+  using U = typename K::U;
   U low = 0, most = std::numeric_limits<U>::max();
   if (n >= short_line) std::tie(low, most) = key_range(keys, n);
   // Wide integers mostly span little: half the bytes to move.
@@ -175,8 +187,8 @@ void with_sorted(Keys<T> keys, int64_t n, void* room, Each&& each) {
       using Narrow = typename It::Narrow;
       auto* items = static_cast<Narrow*>(room);
       const auto span = static_cast<uint32_t>(most);
-      if constexpr (std::is_same_v<T, int64_t>) {
-        if (n >= short_line) return each(sort_spanned(items, keys, n, low, span), low);
+      if constexpr (std::is_same_v<typename K::Element, int64_t>) {
+        if (n >= short_line) return each(sort_spanned<Narrow>(items, keys, n, low, span), low);
       }
       load_items(items, keys, n, low);
       return each(sort_items(items, n, span), low);
