@@ -318,7 +318,9 @@ def _chunk_cat(
                 f"{list(tensors[0].shape)}"
             )
         parts.append(padded.reshape([*t.shape[:at], num_chunks, -1]))
-    return write_out("_chunk_cat", _f["cat"](parts, parts[0].ndim - 1), out, converts=True)
+    return write_out(
+        "_chunk_cat", _f["cat"](parts, parts[0].ndim - 1), out, converts=True, records=True
+    )
 
 
 def _inside(t: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:

@@ -190,7 +190,7 @@ def select_scatter(
     [[0.0, 0.0], [1.0, 1.0]]
     """
     made = _scattered("select_scatter", input, src, lambda t: t.select(dim, index))
-    return _written("select_scatter", made, out)
+    return _written("select_scatter", made, out, records=True)
 
 
 @asks_classes
@@ -222,7 +222,7 @@ def slice_scatter(
     """
     first, last = 0 if start is None else start, 2**62 if end is None else min(end, 2**62)
     made = _scattered("slice_scatter", input, src, lambda t: _ops._slice(t, dim, first, last, step))
-    return _written("slice_scatter", made, out)
+    return _written("slice_scatter", made, out, records=True)
 
 
 @asks_classes
@@ -251,7 +251,7 @@ def diagonal_scatter(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     made = _scattered("diagonal_scatter", input, src, lambda t: t.diagonal(offset, dim1, dim2))
-    return _written("diagonal_scatter", made, out)
+    return _written("diagonal_scatter", made, out, records=True)
 
 
 @asks_classes
@@ -282,7 +282,7 @@ def as_strided_scatter(
     made = _scattered(
         "as_strided_scatter", input, src, lambda t: t.as_strided(size, stride, storage_offset)
     )
-    return _written("as_strided_scatter", made, out)
+    return _written("as_strided_scatter", made, out, records=True)
 
 
 @asks_classes
