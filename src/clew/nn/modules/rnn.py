@@ -15,6 +15,7 @@ from .. import init
 from ..functional._core import private
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
+from ._expected_sizes import _ExpectedSizes
 from .module import Module
 from .utils import check_whole
 
@@ -40,7 +41,7 @@ def _draw_all(module: Any) -> None:
         init.uniform_(param, -bound, bound)
 
 
-class RNNBase(Module):
+class RNNBase(_ExpectedSizes):
     """What RNN, LSTM and GRU share: parameters by layer and direction, and the run over a sequence.
 
     Args:
@@ -73,6 +74,18 @@ class RNNBase(Module):
         >>> [tuple(w.shape) for w in base.all_weights[0]]
         [(9, 4), (9, 3), (9,), (9,)]
     """
+
+    __constants__ = [
+        "mode",
+        "input_size",
+        "hidden_size",
+        "num_layers",
+        "bias",
+        "batch_first",
+        "dropout",
+        "bidirectional",
+        "proj_size",
+    ]
 
     def __init__(
         self,
@@ -467,6 +480,22 @@ class LSTM(RNNBase):
             dtype,
         )
 
+    def get_expected_cell_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
+        """The shape of the cell state for an input.
+
+        Args:
+            input: (T, N, input_size), (N, T, input_size) with batch_first, or packed elements.
+            batch_sizes: of a PackedSequence, or None.
+
+        Returns:
+            (num_layers * dirs, N, hidden_size).
+
+        Example:
+            >>> clew.nn.LSTM(4, 3, proj_size=2).get_expected_cell_size(clew.ones(5, 2, 4), None)
+            (1, 2, 3)
+        """
+        return self._state_size(input, batch_sizes, self.hidden_size)
+
 
 class GRU(RNNBase):
     """Gated recurrent unit over a sequence.
@@ -557,6 +586,8 @@ class RNNCellBase(Module):
         (clew.Size([6, 4]), clew.Size([6]))
     """
 
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
     weight_ih: Any
     weight_hh: Any
     bias_ih: Any
@@ -634,6 +665,8 @@ class RNNCell(RNNCellBase):
         >>> h.shape
         clew.Size([2, 3])
     """
+
+    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
     def __init__(
         self,
