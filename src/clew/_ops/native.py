@@ -431,6 +431,8 @@ def segment_reduce(
     """
     name = "segment_reduce"
     need_tensors(name, data=data)
+    if not isinstance(reduce, str):
+        raise TypeError(f"{name}(): argument 'reduce' must be str, not {type(reduce).__name__}")
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in _NEUTRAL:
         raise RuntimeError(f"{name}: reduce must be one of {sorted(_NEUTRAL)}; got {reduce!r}")
