@@ -251,11 +251,12 @@ class RNNBase(_ExpectedSizes):
 
     def _autocast(self, input: Any, hx: Any, tensors: list[Any]) -> tuple[Any, ...]:
         # PyTorch's kernels on the CPU: simple layers and LSTMs give the region's dtype; GRUs, and
-        # LSTMs of the other 16-bit dtype, what their state's and the region's promote to.
+        # LSTMs of float16 or with projections, what their state's and the region's promote to.
         state = input if hx is None else hx[0] if isinstance(hx, (tuple, list)) else hx
-        cast = lower
-        if self.mode == "GRU" or (self.mode == "LSTM" and state.dtype is not clew.float32):
-            cast = lower if state.dtype is region_dtype() else float32
+        by_state = self.mode == "GRU"
+        if self.mode == "LSTM":
+            by_state = self.proj_size > 0 or input.dtype is clew.float16
+        cast = float32 if by_state and state.dtype is not region_dtype() else lower
         if tensors[0].dtype is clew.float32:
             input = input.to(clew.float32)
         if isinstance(hx, (tuple, list)):
@@ -311,6 +312,8 @@ class RNNBase(_ExpectedSizes):
             self.proj_size,
             batch_sizes,
         )
+        if self.proj_size and autocasting():
+            out, last[0] = lower(out, last[0])  # a projection is a product; the cell is none
         if batch_sizes is not None:
             out = PackedSequence(out, batch_sizes, order, back)
             if back is not None:
