@@ -77,6 +77,7 @@ torch.compiler.nested_compile_region torch.cuda.set_per_process_memory_fraction
 torch.distributions.kl.Normal torch.distributions.transforms.F torch.export.register_dataclass
 torch.functional.Tensor torch.jit.ScriptWarning torch.nested.F torch.nn.factory_kwargs
 torch.nn.functional.has_torch_function_variadic torch.nn.init.Tensor torch.nn.utils.rnn.Tensor
+torch.optim.adam.adam torch.optim._functional.sgd
 torch.optim.lr_scheduler.Optimizer torch.optim.Optimizer.profile_hook_step
 torch.overrides.has_torch_function_unary torch.random.thread_safe_generator
 torch.types.py_sym_types torch.utils.data.dataloader.Dataset torch.utils.data.distributed.dist

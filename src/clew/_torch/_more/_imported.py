@@ -8,6 +8,7 @@ from typing import Any
 _OVERRIDES = (
     "handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic"
 )
+_STEPS = "adadelta adagrad adam adamax adamw asgd nadam radam rmsprop rprop sgd"
 # What a module of torch has of others, by what it is called there.
 _IMPORTED = {
     "autograd": f"{_OVERRIDES} is_tensor_like",
@@ -35,6 +36,7 @@ _IMPORTED = {
     "nn.utils.rnn": "Tensor",
     "nn.utils.stateless": "Tensor",
     "optim.lr_scheduler": "Optimizer Tensor inf",
+    **{f"optim.{name}": name for name in _STEPS.split()},
     "special": "Tensor",
     "utils.data.dataloader": "Dataset IterableDataset dist",
     "utils.data.dataset": "default_generator randperm",
@@ -60,6 +62,7 @@ _HOMES = {
         "clew.utils.data": "Dataset IterableDataset Sampler",
         "clew.utils.hooks": "RemovableHandle",
         "clew._torch._more.overrides": "has_torch_function_unary has_torch_function_variadic",
+        "clew._torch.optim._functional": _STEPS,
         "copy": "deepcopy",
     }.items()
     for name in names.split()
