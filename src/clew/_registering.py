@@ -236,7 +236,7 @@ def register_fake(
     *,
     lib: Any = None,
     _stacklevel: int = 1,
-    allow_override: bool = False,
+    allow_override: bool = True,
 ) -> Any:
     """Gives an operation its rule for tensors without data; a decorator without `func`.
 
@@ -247,13 +247,13 @@ def register_fake(
         op: the operation, or its name "namespace::name".
         func: the rule.
         lib: not used.
-        allow_override: not used: a second rule replaces the first.
+        allow_override: a second rule replaces the first; where False, it raises.
 
     Returns:
         `func`, or without it a decorator that returns its function.
 
     Raises:
-        RuntimeError: if there is no such operation.
+        RuntimeError: if there is no such operation, or it has a rule and allow_override is False.
 
     Example:
         >>> from clew.library import custom_op, register_fake
@@ -268,7 +268,10 @@ def register_fake(
     """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        _find(op)._fake = fn
+        operation = _find(op)
+        if operation._fake is not None and not allow_override:
+            raise RuntimeError(f"register_fake: {operation._qualname} already has such a rule")
+        operation._fake = fn
         return fn
 
     return register if func is None else register(func)
