@@ -400,3 +400,15 @@ def test_a_second_rule_replaces_the_first_if_it_may():
     assert ruled(clew.empty(3, device="meta")).shape == (3,)
     with pytest.raises(RuntimeError, match="clew_tests::ruled already has such a rule"):
         library.register_fake("clew_tests::ruled", lambda x: x, allow_override=False)
+
+
+@pytest.mark.parametrize("key", ["CPU", "Meta", "Autograd", "CUDA", ""])
+def test_a_second_kernel_replaces_the_first_if_it_may(key):
+    lib = library.Library(f"clew_tests_{key}", "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x + 1, key, allow_override=False)
+    lib.impl("f", lambda x: x + 2, key)
+    with pytest.raises(RuntimeError, match=f"f already has a kernel for {key or 'CPU'}"):
+        lib.impl("f", lambda x: x + 3, key, allow_override=False)
+    if key in ("CPU", ""):
+        assert getattr(clew.ops, f"clew_tests_{key}").f(clew.zeros(1)).item() == 2

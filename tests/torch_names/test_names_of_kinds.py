@@ -160,3 +160,9 @@ def test_names_by_import():
         _more.find("functional", "Dataset")
     takes_over = _more.find("nn.functional", "has_torch_function_variadic")
     assert not takes_over(clew.ones(1), 3)
+
+
+def test_operators_by_names_of_python_2():
+    x = clew.tensor([3.0])
+    assert x.__div__(2).item() == 1.5 and x.__rdiv__(6).item() == 2
+    assert x.__idiv__(2) is x and x.__long__() == 1 and x.__nonzero__() is True
