@@ -287,7 +287,7 @@ def test_calls_that_would_raise(doctor):
         ("torch.utils.data.Dataloader", "nearest: torch.utils.data.DataLoader"),
         ("torch.rfft", "PyTorch has removed it: use torch.fft.rfft"),
         ("torch._six.string_classes", "PyTorch has removed it: use str"),
-        ("torch.quantize_per_tensor", "there are no quantized tensors"),
+        ("torch.quantized_lstm", "there are no quantized tensors"),
         ("torch._inductor.nothing", "there is no such compiler"),
         ("torch.distributed._nothing.at_all", "docs/distributed.md"),
         ("torch.cuda.jiterator.create_jit_fn", "needs a GPU"),

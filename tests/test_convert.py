@@ -3,6 +3,7 @@
 import gc
 import math
 import operator
+import warnings
 import weakref
 
 import numpy as np
@@ -405,3 +406,41 @@ def test_types_of_python_stand_for_dtypes():
     assert clew.nn.Linear(2, 2).to(float).weight.dtype is clew.float64
     with pytest.raises(TypeError, match="dtype"):
         x.to(str)
+
+
+def test_casting_complex_numbers_to_real_warns_once(monkeypatch):
+    from clew._tensor import conversions
+
+    c = clew.tensor([1 + 2j, 3j])
+    casts = (
+        lambda: c.float(),
+        lambda: c.to(clew.int64),
+        lambda: c.to(clew.zeros(1)),
+        lambda: c.to("cpu", clew.float64, copy=True),
+        lambda: c.type(clew.float16),
+        lambda: c.type_as(clew.zeros(1)),
+        lambda: clew.as_tensor(c, dtype=clew.float32),
+    )
+    for cast in casts:
+        monkeypatch.setattr(conversions, "_warned", False)
+        with pytest.warns(UserWarning, match="discards the imaginary part") as seen:
+            assert cast().tolist() == [1, 0]
+        assert len(seen) == 1 and seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for cast in casts:
+            cast()  # once a process
+        monkeypatch.setattr(conversions, "_warned", False)
+        assert c.bool().all() and c.real.sum() == 1
+        assert c.to(clew.complex128).to(clew.complex64).dtype is clew.complex64
+        assert clew.ones(2).to(clew.complex64).dtype is clew.complex64
+        x = clew.ones(2, requires_grad=True)
+        (x * c).real.sum().backward()
+        x.to(clew.complex64).abs().sum().backward()
+    clew.set_warn_always(True)
+    try:
+        for _ in range(2):
+            with pytest.warns(UserWarning, match="discards the imaginary part"):
+                c.half()
+    finally:
+        clew.set_warn_always(False)

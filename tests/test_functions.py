@@ -221,6 +221,10 @@ def test_settings_work_or_raise():
     clew.set_num_interop_threads(1)
     with pytest.raises(RuntimeError, match="must be positive"):
         clew.set_num_interop_threads(0)
+    with pytest.raises(TypeError, match="set_num_interop_threads"):
+        clew.set_num_interop_threads("two")
+    with pytest.raises(TypeError, match="argument 'mode' must be bool, not int"):
+        clew.use_deterministic_algorithms(3)
     assert clew.set_flush_denormal(True) is False
     assert clew.get_float32_matmul_precision() == "highest"
     clew.set_float32_matmul_precision("high")

@@ -526,3 +526,32 @@ def test_index_add_to_integers_takes_the_whole_part_of_alpha(dtype):
             x.index_add_(0, places, ones, alpha=300)
     told = clew.zeros(2, dtype=clew.bool).index_add(0, places[:1], ones[:1].bool(), alpha=0.5)
     assert told.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("call", [clew.Tensor.index_reduce, clew.Tensor.index_reduce_])
+def test_index_reduce_refuses_in_its_own_name(call):
+    x, i = clew.zeros(3, 2), clew.tensor([0, 1])
+    for index, source, dim, error, text in (
+        ([0, 3], (2, 2), 0, IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
+        ([-1, 0], (2, 2), 0, IndexError, "index -1 is out of bounds"),
+        ([0, 2], (3, 2), 1, IndexError, "index 2 is out of bounds for dimension 1 with size 2"),
+        ([0, 1], (2, 1), 0, RuntimeError, r"source must have .* \[2, 2\]; got \[2, 1\]"),
+        ([0, 1], (3, 2), 0, RuntimeError, r"got \[3, 2\]"),
+        ([0, 1], (2,), 0, RuntimeError, r"got \[2\]"),
+        ([0, 1], (2, 2), 2, IndexError, "Dimension out of range"),
+    ):
+        with pytest.raises(error, match="^index_reduce: .*" + text):
+            call(x, dim, clew.tensor(index), clew.ones(source), "amax")
+    with pytest.raises(RuntimeError, match="source must have the input's dtype"):
+        call(x, 0, i, clew.ones(2, 2, dtype=clew.float64), "amax")
+    with pytest.raises(TypeError, match="argument 'reduce' must be str, not NoneType"):
+        call(x, 0, i, clew.ones(2, 2), None)
+    assert (x == 0).all()
+    made = call(x, -2, i.int(), clew.ones(2, 2), "amax")
+    assert made.tolist() == [[1, 1], [1, 1], [0, 0]]
+
+
+def test_index_reduce_of_samples():
+    x, s = clew.zeros(3), clew.tensor([1.0, 2.0])
+    each = clew.func.vmap(lambda i: x.index_reduce(0, i, s, "amax"))
+    assert each(clew.tensor([[0, 2], [1, 1]])).tolist() == [[1, 0, 2], [0, 2, 0]]

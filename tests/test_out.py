@@ -286,3 +286,44 @@ def test_results_without_a_derivative_may_be_of_inputs_that_require_grad():
     ):
         with pytest.raises(RuntimeError, match="one of the arguments requires grad"):
             call()
+
+
+def test_functions_of_several_steps_give_out_the_history():
+    """PyTorch writes the result with copy_, which is recorded."""
+    a = clew.tensor([[2.0, 1.0], [0.5, 3.0]], requires_grad=True)
+    calls = {
+        "quantile": lambda x, out=None: clew.quantile(x, 0.3, out=out),
+        "nanquantile": lambda x, out=None: clew.nanquantile(x, 0.3, out=out),
+        "tensordot": lambda x, out=None: clew.tensordot(x, x, 1, out=out),
+        "linalg.matrix_norm": lambda x, out=None: clew.linalg.matrix_norm(x, 1, out=out),
+        "linalg.norm": lambda x, out=None: clew.linalg.norm(x, out=out),
+        "linalg.cond": lambda x, out=None: clew.linalg.cond(x, out=out),
+        "linalg.pinv": lambda x, out=None: clew.linalg.pinv(x, out=out),
+        "linalg.tensorinv": lambda x, out=None: clew.linalg.tensorinv(x, ind=1, out=out),
+        "view_copy": lambda x, out=None: clew.view_copy(x, (4,), out=out),
+        "slice_scatter": lambda x, out=None: clew.slice_scatter(x, x[:1], 0, 1, 2, out=out),
+    }
+    for name, call in calls.items():
+        (want,) = clew.autograd.grad(call(a).sum(), a)
+        out = clew.empty(call(a).shape)
+        assert call(a, out=out) is out and out.requires_grad, name
+        (got,) = clew.autograd.grad(out.sum(), a)
+        assert clew.equal(got, want), name
+        with clew.no_grad():
+            assert not call(a, out=clew.empty(out.shape)).requires_grad, name
+        assert call(a, out=out) is out  # now no leaf
+        with pytest.raises(RuntimeError, match="but out requires grad"):
+            call(a, out=clew.empty(out.shape, requires_grad=True))
+
+
+def test_functions_without_a_derivative_in_pytorch_write_out():
+    x = clew.tensor([0.5, 1.5], requires_grad=True)
+    out = clew.empty(2)
+    clew.special.bessel_j0(x, out=out)
+    assert clew.equal(out, clew.special.bessel_j0(x))
+    assert clew.special.hermite_polynomial_h(x, 2, out=clew.empty(2)).tolist() == [-1.0, 7.0]
+    parts = clew.empty(3), clew.empty(4)
+    assert clew.histogram(x, 3, out=parts).hist is parts[0]
+    assert parts[0].tolist() == [1.0, 0.0, 1.0]
+    with pytest.raises(RuntimeError, match="one of the arguments requires grad"):
+        clew.special.gammainc(x, x, out=out)

@@ -162,6 +162,8 @@ def test_fork_rng():
     with clew.random.fork_rng(enabled=False):
         inside = clew.rand(3)
     assert clew.rand(3).tolist() != inside.tolist()
+    with clew.random.fork_rng(device_type=None):
+        clew.rand(1)
     with pytest.raises(RuntimeError), clew.random.fork_rng(devices=[0]):
         pass
 

@@ -86,7 +86,7 @@ class Library:
         dispatch_key: str = "",
         *,
         with_keyset: bool = False,
-        allow_override: bool = False,
+        allow_override: bool = True,
     ) -> None:
         """Gives an operation its kernel.
 
@@ -98,13 +98,13 @@ class Library:
                 and calls the operation outside of them; "Meta" for shapes. Kernels of other
                 devices are kept nowhere. Without one, the library's.
             with_keyset: not supported.
-            allow_override: accepted.
+            allow_override: a second kernel for a key replaces the first; where False, it raises.
         """
         if with_keyset:
             raise NotImplementedError("Library.impl: with_keyset is not supported")
         full = op_name if isinstance(op_name, str) else _full_name(op_name)
         full = full if "::" in full else f"{self.ns}::{full.partition('.')[0]}"
-        _implement(full, fn, dispatch_key or self.dispatch_key)
+        _implement(full, fn, dispatch_key or self.dispatch_key, allow_override)
 
     def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", **kwargs: Any) -> None:
         """Raises: there is no kernel for all operations."""
@@ -116,7 +116,18 @@ class Library:
         self._defined.clear()
 
 
-def _implement(full: str, fn: Callable[..., Any], key: str) -> None:
+# Where an operation keeps the kernels of dispatch keys; others' are never called.
+_ATTRIBUTES = {
+    **dict.fromkeys(
+        ("", "CPU", "default", "CompositeImplicitAutograd", "CompositeExplicitAutograd"), "_kernel"
+    ),
+    **dict.fromkeys(("Autograd", "AutogradCPU"), "_autograd"),
+    "AutocastCPU": "_in_autocast",
+    "Meta": "_fake",
+}
+
+
+def _implement(full: str, fn: Callable[..., Any], key: str, allow_override: bool = True) -> None:
     operation = _registry.get(full)
     if operation is None:
         space, _, short = full.partition("::")
@@ -127,16 +138,16 @@ def _implement(full: str, fn: Callable[..., Any], key: str) -> None:
         operation = _define(full, None)
     if fn is fallthrough_kernel:
         return
-    if key in ("", "CPU", "default", "CompositeImplicitAutograd", "CompositeExplicitAutograd"):
-        operation._kernel = fn
-    elif key in ("Autograd", "AutogradCPU"):
-        operation._autograd = fn
-    elif key == "AutocastCPU":
-        operation._in_autocast = fn
-    elif key == "Meta":
-        operation._fake = fn
-    else:
+    attribute = _ATTRIBUTES.get(key)
+    known = (
+        operation._elsewhere.get(key.upper()) if attribute is None else vars(operation)[attribute]
+    )
+    if known is not None and not allow_override:
+        raise RuntimeError(f"library: {full} already has a kernel for {key or 'CPU'}")
+    if attribute is None:
         operation._elsewhere[key.upper()] = fn
+    else:
+        setattr(operation, attribute, fn)
 
 
 def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = ()) -> Any:
@@ -236,7 +247,7 @@ def register_fake(
     *,
     lib: Any = None,
     _stacklevel: int = 1,
-    allow_override: bool = False,
+    allow_override: bool = True,
 ) -> Any:
     """Gives an operation its rule for tensors without data; a decorator without `func`.
 
@@ -247,13 +258,13 @@ def register_fake(
         op: the operation, or its name "namespace::name".
         func: the rule.
         lib: not used.
-        allow_override: not used: a second rule replaces the first.
+        allow_override: a second rule replaces the first; where False, it raises.
 
     Returns:
         `func`, or without it a decorator that returns its function.
 
     Raises:
-        RuntimeError: if there is no such operation.
+        RuntimeError: if there is no such operation, or it has a rule and allow_override is False.
 
     Example:
         >>> from clew.library import custom_op, register_fake
@@ -268,7 +279,10 @@ def register_fake(
     """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-        _find(op)._fake = fn
+        operation = _find(op)
+        if operation._fake is not None and not allow_override:
+            raise RuntimeError(f"register_fake: {operation._qualname} already has such a rule")
+        operation._fake = fn
         return fn
 
     return register if func is None else register(func)

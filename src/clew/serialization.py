@@ -228,6 +228,15 @@ def _load(file: Any, map_location: Any, path: str | None, trusted: bool, encodin
         raise
 
 
+def _what_it_may_be(head: bytes) -> str:
+    """What else a file that was downloaded may hold, to be said behind an error."""
+    if head.startswith(b"version https://git-lfs"):
+        return "; it is Git LFS's pointer to it: `git lfs pull` fetches the file itself"
+    if head.lstrip()[:1] == b"<":
+        return "; it begins as a web page does: look at it, and download the file again"
+    return ""
+
+
 def _load_from(
     file: Any, size: int, map_location: Any, path: str | None, trusted: bool, encoding: str
 ) -> tuple[Any, int]:
@@ -256,7 +265,9 @@ def _load_from(
         kind = legacy.TarReader if legacy.is_tar(head) else legacy.RowReader
         reader = kind(file, size, place, encoding)
     else:
-        raise RuntimeError("load: the file is neither one made by save nor safetensors")
+        raise pickle.UnpicklingError(
+            "load: the file is neither one made by save nor safetensors" + _what_it_may_be(head)
+        )
     found = whole.load(reader) if trusted and not reader.is_data() else reader.load()
     file.seek(reader.end)  # where what was saved after it begins
     return found, reader.end

@@ -325,10 +325,9 @@ class TypedStorage(metaclass=_Kind):
         return memo.setdefault(id(self), self.clone())
 
     def __repr__(self) -> str:
-        return (
-            f"{self.tolist()}\n[clew.TypedStorage(dtype={self._dtype}, device={self.device}) of "
-            f"size {len(self)}]"
-        )
+        values = "".join(f" {value}\n" for value in self.tolist())
+        kind = f"clew.storage.TypedStorage(dtype={self._dtype}, device={self.device})"
+        return f"{values}[{kind} of size {len(self)}]"
 
 
 def _rebuild_typed(raw: UntypedStorage, dtype: _C.dtype) -> TypedStorage:

@@ -266,6 +266,16 @@ CASES: dict[str, Case] = {
         t.nn.utils.rnn.pack_padded_sequence(x(5, 2, 3), [5, 2])
     )[1],
     "LSTM of x": lambda t, x: t.nn.LSTM(3, 4)(x(5, 2, 3)),
+    "LSTM with a state": lambda t, x: t.nn.LSTM(3, 4)(
+        x(5, 2, 3), (x.single(1, 2, 4), x.single(1, 2, 4))
+    ),
+    "LSTM with a state of x": lambda t, x: t.nn.LSTM(3, 4)(
+        x.single(5, 2, 3), (x(1, 2, 4), x(1, 2, 4))
+    ),
+    "LSTM with projections": lambda t, x: t.nn.LSTM(3, 4, 2, proj_size=2)(x(5, 2, 3)),
+    "LSTM with projections and a state of x": lambda t, x: t.nn.LSTM(3, 4, proj_size=2)(
+        x.single(5, 2, 3), (x(1, 2, 2), x(1, 2, 4))
+    ),
     "RNN of x": lambda t, x: t.nn.RNN(3, 4)(x(5, 2, 3)),
     "RNNCell of x": lambda t, x: t.nn.RNNCell(3, 4)(x(2, 3)),
     "LSTMCell of x": lambda t, x: t.nn.LSTMCell(3, 4)(x(2, 3)),

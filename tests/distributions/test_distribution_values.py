@@ -443,3 +443,8 @@ def test_geometric_log_prob_falls_with_the_value_from_zero_on():
     slope, of_p = clew.autograd.grad(log_prob.sum(), (value, p))
     assert slope.tolist()[:2] == pytest.approx([math.log(0.8), math.log(0.4)])
     assert of_p.tolist() == pytest.approx([5.0, 1 / 0.6 - 3 / 0.4, 1.0, 1.0])
+
+
+def test_quantiles_of_half_distributions_are_of_prob():
+    near(D.HalfNormal(2.0).icdf(prob=clew.tensor(0.3)), stats.halfnorm(scale=2.0).ppf(0.3), 1e-6)
+    near(D.HalfCauchy(2.0).icdf(prob=clew.tensor(0.3)), stats.halfcauchy(scale=2.0).ppf(0.3), 1e-6)

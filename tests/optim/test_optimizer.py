@@ -292,6 +292,17 @@ def test_hooks_run_once_when_a_subclass_calls_super():
     assert log == [1] and w.item() == pytest.approx(0.8)
 
 
+def test_a_step_that_asks_for_its_hooks():
+    class Own(optim.SGD):
+        @optim.Optimizer.profile_hook_step
+        def step(self, closure=None):
+            return "done"
+
+    opt, log = Own([leaf(1.0)], lr=0.1), []
+    opt.register_step_pre_hook(lambda o, a, k: log.append(1))
+    assert opt.step() == "done" and log == [1]
+
+
 def test_state_dict_hooks():
     opt = optim.SGD([leaf(1.0)], lr=0.1)
     log = []

@@ -102,6 +102,14 @@ def test_what_cannot_be_kept_is_refused(options, error):
         clew.compile(chain, **options)
 
 
+def test_what_only_a_compiler_asks_for_is_taken():
+    x = clew.rand(5)
+    options = {"name": "part", "recompile_limit": 2, "isolate_recompiles": True}
+    made = clew.compile(chain, backend=None, shapes_spec=None, **options)
+    assert clew.equal(made(x), chain(x))
+    assert clew.equal(clew.compile(**options)(chain)(x), chain(x))
+
+
 def test_what_cannot_be_called_is_refused():
     with pytest.raises(TypeError, match="compile: expected a function or module; got Tensor"):
         clew.compile(clew.ones(2))

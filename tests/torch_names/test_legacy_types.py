@@ -162,3 +162,8 @@ def test_bytes_become_elements_one_by_one():
     assert bytes_.new().tolist() == [] and bytes_.resizable() and bytes_.float().resizable()
     with pytest.raises(TypeError, match=r"\.float\(\)"):
         bytes_.type(clew.FloatStorage)
+
+
+def test_storages_print_a_value_a_line():
+    kind = "[clew.storage.TypedStorage(dtype=clew.float64, device=cpu) of size 2]"
+    assert str(clew.tensor([1.5, 2.0], dtype=clew.float64).storage()) == f" 1.5\n 2.0\n{kind}"

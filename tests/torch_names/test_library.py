@@ -387,3 +387,28 @@ def test_a_function_for_other_devices_waits_for_a_kernel():
     assert library.get_kernel(op, "CPU")(clew.ones(1)).tolist() == [3.0]
     both = library.custom_op("elsewhere::both", more, mutates_args=(), device_types=["cpu", "cuda"])
     assert both(clew.ones(1)).tolist() == [2.0]
+
+
+def test_a_second_rule_replaces_the_first_if_it_may():
+    @library.custom_op("clew_tests::ruled", mutates_args=())
+    def ruled(x: clew.Tensor) -> clew.Tensor:
+        return x.clone()
+
+    library.register_fake("clew_tests::ruled", lambda x: x.new_empty(2), allow_override=False)
+    assert ruled(clew.empty(3, device="meta")).shape == (2,)
+    library.register_fake("clew_tests::ruled", lambda x: x.new_empty(3))
+    assert ruled(clew.empty(3, device="meta")).shape == (3,)
+    with pytest.raises(RuntimeError, match="clew_tests::ruled already has such a rule"):
+        library.register_fake("clew_tests::ruled", lambda x: x, allow_override=False)
+
+
+@pytest.mark.parametrize("key", ["CPU", "Meta", "Autograd", "CUDA", ""])
+def test_a_second_kernel_replaces_the_first_if_it_may(key):
+    lib = library.Library(f"clew_tests_{key}", "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x + 1, key, allow_override=False)
+    lib.impl("f", lambda x: x + 2, key)
+    with pytest.raises(RuntimeError, match=f"f already has a kernel for {key or 'CPU'}"):
+        lib.impl("f", lambda x: x + 3, key, allow_override=False)
+    if key in ("CPU", ""):
+        assert getattr(clew.ops, f"clew_tests_{key}").f(clew.zeros(1)).item() == 2

@@ -68,6 +68,20 @@ torch.distributed.checkpoint.api.CheckpointException torch.distributed.checkpoin
 torch.distributed.checkpoint.staging.DefaultStager torch.distributed.run.elastic_launch
 torch.distributed.pipelining.schedules.ScheduleInterleaved1F1B torch.distributed.remote_device
 torch.distributed.optim._apply_optimizer_in_backward torch.distributed.nn.api.remote_module
+torch._C._VariableFunctions.gru torch._C.Tag torch._VF.lstm torch.cuda.AcceleratorError
+torch.FatalError torch.JITException torch.Graph torch.ScriptObject torch.has_lapack
+torch.Tag.pt2_compliant_tag torch.compiled_with_cxx11_abi torch.per_channel_affine
+torch.quantize_per_tensor torch.sym_constrain_range torch.autograd.NestedIOFunction
+torch.autograd.function.InplaceFunction torch.backends.cuda.preferred_blas_library
+torch.compiler.nested_compile_region torch.cuda.set_per_process_memory_fraction
+torch.distributions.kl.Normal torch.distributions.transforms.F torch.export.register_dataclass
+torch.functional.Tensor torch.jit.ScriptWarning torch.nested.F torch.nn.factory_kwargs
+torch.nn.functional.has_torch_function_variadic torch.nn.init.Tensor torch.nn.utils.rnn.Tensor
+torch.optim.adam.adam torch.optim._functional.sgd
+torch.optim.lr_scheduler.Optimizer torch.optim.Optimizer.profile_hook_step
+torch.overrides.has_torch_function_unary torch.random.thread_safe_generator
+torch.types.py_sym_types torch.utils.data.dataloader.Dataset torch.utils.data.distributed.dist
+torch.utils.dlpack.DLDeviceType.kDLCPU
 """
 
 

@@ -38,6 +38,8 @@ def test_tensor_dataset():
 def test_concat_dataset():
     d = Squares(3) + Squares(2)
     assert isinstance(d, ConcatDataset) and len(d) == 5
+    with pytest.warns(FutureWarning, match="renamed to `cumulative_sizes`"):
+        assert d.cummulative_sizes == d.cumulative_sizes
     assert [d[i][1] for i in range(5)] == [0, 1, 2, 0, 1]
     assert d[-1][1] == 1 and d[-5][1] == 0
     with pytest.raises(ValueError, match="-5; got -6"):

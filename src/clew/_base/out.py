@@ -13,7 +13,9 @@ from clew._C import Tensor
 __all__ = ["write_out"]
 
 
-def write_out(name: str, result: Any, out: Any, *, converts: bool = False) -> Any:
+def write_out(
+    name: str, result: Any, out: Any, *, converts: bool = False, records: bool = False
+) -> Any:
     """``result``, or ``out`` with the result written into it when it is given.
 
     Args:
@@ -22,6 +24,9 @@ def write_out(name: str, result: Any, out: Any, *, converts: bool = False) -> An
         out: None, a tensor, or a tuple of as many tensors.
         converts: out may have another dtype that the result's can be cast to; it differs from
             function to function, as it does in PyTorch.
+        records: an input may require grad, and out gets the result's history, as of ``copy_``.
+            PyTorch does so in functions that it composes of others, and takes such inputs where it
+            has no derivative.
 
     Raises:
         RuntimeError: something requires grad, or out has another dtype.
@@ -30,13 +35,13 @@ def write_out(name: str, result: Any, out: Any, *, converts: bool = False) -> An
     if out is None:
         return result
     if isinstance(result, Tensor):
-        _check_one(name, result, out, converts)
+        _check_one(name, result, out, converts, records)
         _write_one(name, result, out)
         return out
     if not isinstance(out, (tuple, list)) or len(out) != len(result):
         raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors")
     for r, o in zip(result, out):
-        _check_one(name, r, o, converts)
+        _check_one(name, r, o, converts, records)
     for r, o in zip(result, out):
         _write_one(name, r, o)
     return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
@@ -51,13 +56,14 @@ def check_castable(name: str, result: Tensor, out: Tensor) -> None:
         )
 
 
-def _check_one(name: str, result: Tensor, out: Any, converts: bool) -> None:
+def _check_one(name: str, result: Tensor, out: Any, converts: bool, records: bool) -> None:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be a Tensor; got {type(out).__name__}")
-    if result.requires_grad or (out.requires_grad and _C.is_grad_enabled()):
+    wanted = result.requires_grad and not records
+    if wanted or (out.requires_grad and _C.is_grad_enabled() and (out.is_leaf or not records)):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic "
-            f"differentiation, but {'one of the arguments' if result.requires_grad else 'out'} "
+            f"differentiation, but {'one of the arguments' if wanted else 'out'} "
             f"requires grad; call it without out=, or inside no_grad()"
         )
     if out.is_inference() and not _C.is_inference_mode_enabled():

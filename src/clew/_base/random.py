@@ -84,13 +84,15 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cpu") -> Iterator[None]:
+def fork_rng(
+    devices: Any = None, enabled: bool = True, device_type: str | None = None
+) -> Iterator[None]:
     """Gives the default generator its state back when the `with` block ends.
 
     Args:
         devices: accelerators to include; there are none, so only None or an empty list works.
         enabled: False makes the block do nothing.
-        device_type: accepted as "cpu" or "cuda"; only the CPU's generator exists.
+        device_type: accepted as None, "cpu" or "cuda"; only the CPU's generator exists.
 
     Example:
         >>> generator = clew.manual_seed(0)
@@ -101,7 +103,7 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cpu"
     """
     if devices:
         raise RuntimeError(f"fork_rng: there are no accelerators here; got devices={devices!r}")
-    if device_type not in ("cpu", "cuda"):
+    if device_type not in (None, "cpu", "cuda"):
         raise RuntimeError(f"fork_rng: unknown device type {device_type!r}")
     if not enabled:
         yield

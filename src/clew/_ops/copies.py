@@ -42,9 +42,9 @@ def _copied(name: str, view: Any, out: Any) -> Any:
     else:
         made = tuple(v.clone(memory_format=_dtypes.contiguous_format) for v in view)
         if out is not None:
-            write_out(name, made, out)
+            write_out(name, made, out, records=True)
             return None
-    return write_out(name, made, out)
+    return write_out(name, made, out, records=True)
 
 
 def sliced(

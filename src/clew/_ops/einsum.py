@@ -358,7 +358,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Tensor:
     made = _ops._tensordot(a, b, dims_a, dims_b)
     if out is None:
         return made
-    return write_out("tensordot", made, out)
+    return write_out("tensordot", made, out, records=True)
 
 
 def _chain_split(sizes: Sequence[int]) -> dict[tuple[int, int], int]:

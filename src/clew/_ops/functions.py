@@ -7,7 +7,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_tensors, numpy_names
+from clew._base.arguments import need_int, need_tensors, numpy_names
 from clew._base.autocast import in_float32
 from clew._base.out import write_out
 from clew._base.overriding import asks_classes, modes_are_on
@@ -282,11 +282,20 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         mode: True is what `get_deterministic_debug_mode` then says: 2, or 1 with `warn_only`.
         warn_only: what `is_deterministic_algorithms_warn_only_enabled` then says.
 
+    Raises:
+        TypeError: one of them is no bool.
+
     >>> clew.use_deterministic_algorithms(True, warn_only=True)
     >>> clew.is_deterministic_algorithms_warn_only_enabled()
     True
     >>> clew.use_deterministic_algorithms(False)
     """
+    for name, given in (("mode", mode), ("warn_only", warn_only)):
+        if not isinstance(given, bool):
+            raise TypeError(
+                f"use_deterministic_algorithms(): argument '{name}' must be bool, not "
+                f"{type(given).__name__}"
+            )
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
 
 
@@ -337,11 +346,13 @@ def set_num_interop_threads(n: int) -> None:
         n: a positive number.
 
     Raises:
+        TypeError: ``n`` is not an int.
         RuntimeError: ``n`` is not positive.
 
     >>> clew.set_num_interop_threads(1)
     """
     global _interop_threads
+    n = need_int("set_num_interop_threads", "n", n)
     if n < 1:
         raise RuntimeError(f"set_num_interop_threads: n must be positive; got {n}")
     _interop_threads = n

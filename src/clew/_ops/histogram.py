@@ -251,7 +251,7 @@ def histogram(
     hist, edges = _histogram("histogram", input.unsqueeze(-1), bins, range, weight, density)
     edge = edges[0].clone() if isinstance(bins, Tensor) else edges[0]
     made = without_derivative("histogram", (hist, edge), input, bins, weight)
-    return write_out("histogram", histogram_result(*made), out)
+    return write_out("histogram", histogram_result(*made), out, records=True)
 
 
 def histogramdd(

@@ -58,7 +58,8 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_warn_always(b: bool) -> None:
-    """Accepted: every warning goes to Python's filters, which decide how often it is shown.
+    """Whether warnings that come once a process, as that of a complex number's lost part, come
+    each time. All others go to Python's filters each time, which decide how often they are shown.
 
     Args:
         b: what `is_warn_always_enabled` says afterwards.

@@ -318,7 +318,9 @@ def _chunk_cat(
                 f"{list(tensors[0].shape)}"
             )
         parts.append(padded.reshape([*t.shape[:at], num_chunks, -1]))
-    return write_out("_chunk_cat", _f["cat"](parts, parts[0].ndim - 1), out, converts=True)
+    return write_out(
+        "_chunk_cat", _f["cat"](parts, parts[0].ndim - 1), out, converts=True, records=True
+    )
 
 
 def _inside(t: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
@@ -429,6 +431,8 @@ def segment_reduce(
     """
     name = "segment_reduce"
     need_tensors(name, data=data)
+    if not isinstance(reduce, str):
+        raise TypeError(f"{name}(): argument 'reduce' must be str, not {type(reduce).__name__}")
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in _NEUTRAL:
         raise RuntimeError(f"{name}: reduce must be one of {sorted(_NEUTRAL)}; got {reduce!r}")

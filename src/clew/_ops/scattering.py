@@ -8,6 +8,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import wrapped_dim
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew._ops.shaping import _written
@@ -124,20 +125,45 @@ def index_reduce(
     >>> clew.ones(2).index_reduce(0, clew.tensor([0, 0]), clew.tensor([2.0, 3.0]), "prod").tolist()
     [6.0, 1.0]
     """
-    at = _rows_to_reduce(dim, index, source, reduce)
+    at = _rows_to_reduce(input, dim, index, source, reduce)
     made = input.scatter_reduce(dim, at, source, reduce, include_self=include_self)
     return _written("index_reduce", made, out)
 
 
-def _rows_to_reduce(dim: int, index: Tensor, source: Tensor, reduce: str) -> Tensor:
+def _rows_to_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str) -> Tensor:
     """The index of every element of the source."""
+    name = "index_reduce"
+    if not isinstance(reduce, str):
+        raise TypeError(f"{name}(): argument 'reduce' must be str, not {type(reduce).__name__}")
     if reduce not in _REDUCTIONS:
-        raise RuntimeError(f"index_reduce: reduce must be one of {_REDUCTIONS}; got {reduce!r}")
+        raise RuntimeError(f"{name}: reduce must be one of {_REDUCTIONS}; got {reduce!r}")
     if index.ndim > 1:
-        raise IndexError("index_reduce: index must be a vector")
+        raise IndexError(f"{name}: index must be a vector")
     if index.dtype not in (_dtypes.int64, _dtypes.int32):
-        raise RuntimeError(f"index_reduce: index must be int64 or int32; got {index.dtype}")
-    shape = [-1 if d == dim % max(source.ndim, 1) else 1 for d in range(source.ndim)]
+        raise RuntimeError(f"{name}: index must be int64 or int32; got {index.dtype}")
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"{name}: source must have the input's dtype; got {source.dtype} for {input.dtype}"
+        )
+    at = wrapped_dim(name, dim, input.ndim)
+    count = index.numel()
+    if source.ndim == 0 and count != 1:
+        raise IndexError(f"{name}: a source without dimensions takes one index; got {count}")
+    fitting = (*input.shape[:at], count, *input.shape[at + 1 :]) if input.ndim else ()
+    if tuple(source.shape) != fitting:
+        raise RuntimeError(
+            f"{name}: source must have the input's shape with one part for each index along dim "
+            f"{at}, {list(fitting)}; got {list(source.shape)}"
+        )
+    size = input.shape[at] if input.ndim else 1
+    # The core's scatter_reduce would raise RuntimeError. Samples of vmap have no values to read.
+    if count and not index.is_meta and not _C._vmap_depth():
+        for number in (int(index.min()), int(index.max())):
+            if not 0 <= number < size:
+                raise IndexError(
+                    f"{name}: index {number} is out of bounds for dimension {at} with size {size}"
+                )
+    shape = [-1 if d == at else 1 for d in range(source.ndim)]
     return index.long().reshape(shape).expand(source.shape)
 
 
@@ -155,7 +181,7 @@ def index_reduce_(
     >>> clew.ones(2).index_reduce_(0, clew.tensor([1]), clew.tensor([5.0]), "prod")
     tensor([1., 5.])
     """
-    at = _rows_to_reduce(dim, index, source, reduce)
+    at = _rows_to_reduce(self, dim, index, source, reduce)
     return self.scatter_reduce_(dim, at, source, reduce, include_self=include_self)
 
 
@@ -190,7 +216,7 @@ def select_scatter(
     [[0.0, 0.0], [1.0, 1.0]]
     """
     made = _scattered("select_scatter", input, src, lambda t: t.select(dim, index))
-    return _written("select_scatter", made, out)
+    return _written("select_scatter", made, out, records=True)
 
 
 @asks_classes
@@ -222,7 +248,7 @@ def slice_scatter(
     """
     first, last = 0 if start is None else start, 2**62 if end is None else min(end, 2**62)
     made = _scattered("slice_scatter", input, src, lambda t: _ops._slice(t, dim, first, last, step))
-    return _written("slice_scatter", made, out)
+    return _written("slice_scatter", made, out, records=True)
 
 
 @asks_classes
@@ -251,7 +277,7 @@ def diagonal_scatter(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     made = _scattered("diagonal_scatter", input, src, lambda t: t.diagonal(offset, dim1, dim2))
-    return _written("diagonal_scatter", made, out)
+    return _written("diagonal_scatter", made, out, records=True)
 
 
 @asks_classes
@@ -282,7 +308,7 @@ def as_strided_scatter(
     made = _scattered(
         "as_strided_scatter", input, src, lambda t: t.as_strided(size, stride, storage_offset)
     )
-    return _written("as_strided_scatter", made, out)
+    return _written("as_strided_scatter", made, out, records=True)
 
 
 @asks_classes

@@ -36,12 +36,12 @@ __all__ = [
 _ops = _C.ops
 
 
-def _written(name: str, made: Tensor, out: Tensor | None) -> Tensor:
+def _written(name: str, made: Tensor, out: Tensor | None, records: bool = False) -> Tensor:
     if out is None:
         return made
     from clew._ops.primitive import write_out
 
-    return write_out(name, made, out)
+    return write_out(name, made, out, records=records)
 
 
 def _one_list(tensors: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -138,7 +138,10 @@ def quantile(
     tensor([1.5000, 4.0000])
     """
     return write_out(
-        "quantile", _quantile("quantile", input, q, dim, keepdim, interpolation, False), out
+        "quantile",
+        _quantile("quantile", input, q, dim, keepdim, interpolation, False),
+        out,
+        records=True,
     )
 
 
@@ -169,7 +172,10 @@ def nanquantile(
     tensor(2.)
     """
     return write_out(
-        "nanquantile", _quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out
+        "nanquantile",
+        _quantile("nanquantile", input, q, dim, keepdim, interpolation, True),
+        out,
+        records=True,
     )
 
 

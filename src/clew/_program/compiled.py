@@ -21,10 +21,14 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: str | Callable[..., Any] = "inductor",
+    backend: str | Callable[..., Any] | None = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
+    name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:
     """Makes a function or module run its operations together instead of one after the other.
 
@@ -36,15 +40,21 @@ def compile(
         model: a function, a method or a module; without one a decorator is returned.
         fullgraph: accepted: no graph ever breaks.
         dynamic: accepted: every shape is as good as every other.
-        backend: accepted by name ("inductor", "eager", "aot_eager", "cudagraphs", "clew"): there is
-            one way to run. Under `clew run` also a function of one's own, which is given a graph of
-            the operations and example inputs.
+        backend: accepted by name ("inductor", the default, "eager", "aot_eager", "cudagraphs",
+            "clew"): there is one way to run. Under `clew run` also a function of one's own, which
+            is given a graph of the operations and example inputs.
         mode: accepted: one of "default", "reduce-overhead", "max-autotune" and
             "max-autotune-no-cudagraphs".
         options: settings of PyTorch's compiler, of which clew has none: empty or None.
+        name: accepted: a label for a compiler's own tools.
         disable: return the model as it is.
+        recompile_limit: accepted: nothing is compiled twice.
+        isolate_recompiles: accepted: nothing is compiled twice.
+        shapes_spec: accepted: every shape is as good as every other.
+
     Returns:
         a callable with the function's name and signature; of a module an :class:`OptimizedModule`.
+
     Raises:
         TypeError: the model cannot be called.
         RuntimeError: an unknown mode or option.
@@ -56,6 +66,7 @@ def compile(
     >>> loss(clew.zeros(3))
     tensor(0.)
     """
+    backend = "inductor" if backend is None else backend
     if model is None:
         return functools.partial(
             compile,

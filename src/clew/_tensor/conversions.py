@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.provenance import user_level
 from clew._C import Tensor
 
 _cast_op = _C.ops._to_dtype
 
 
+_COMPLEX = frozenset((_dtypes.complex32, _dtypes.complex64, _dtypes.complex128))
+_warned = False
+
+
+def _warn_of_lost_parts() -> None:
+    global _warned
+    from clew._ops.modes import is_warn_always_enabled
+
+    if not _warned or is_warn_always_enabled():
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part; x.real says so",
+            stacklevel=user_level(),
+        )
+        _warned = True
+
+
 def _to_dtype(t: Tensor, dtype: _C.dtype) -> Tensor:
-    return t if t.dtype is dtype else _cast_op(t, dtype=dtype)
+    own = t.dtype
+    if own is dtype:
+        return t
+    if own in _COMPLEX and dtype not in _COMPLEX and dtype is not _dtypes.bool:
+        _warn_of_lost_parts()
+    return _cast_op(t, dtype=dtype)
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -38,7 +61,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             "to: a meta tensor has no data to copy; use Tensor.new_empty or Module.to_empty instead"
         )
     if dtype is not None and dtype is not self.dtype:
-        out = _C.ops._to_dtype(self, dtype=dtype)
+        out = _to_dtype(self, dtype)
     elif copy:
         out = self.clone()
     if memory_format is not None and memory_format is not _dtypes.preserve_format:

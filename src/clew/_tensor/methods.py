@@ -345,6 +345,11 @@ def install() -> None:
         "__contains__": _contains,
         "__divmod__": _divmod,
         "__dir__": _dir,
+        # Names of Python 2's, which wrappers of programs still list.
+        "__div__": Tensor.__truediv__,
+        "__idiv__": Tensor.__itruediv__,
+        "__long__": Tensor.__int__,
+        "__nonzero__": Tensor.__bool__,
         "__rdiv__": Tensor.__rtruediv__,
         "__torch_function__": classmethod(_torch_function),
         "_make_wrapper_subclass": _make_wrapper_subclass,

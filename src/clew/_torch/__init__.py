@@ -16,6 +16,15 @@ NAMES: dict[str, str] = {
             "DeviceObjType DispatchKey DispatchKeySet PyTorchFileReader PyTorchFileWriter "
             "FloatType TensorType"
         ),
+        "kinds": (
+            "AcceleratorError Block ClassType CompilationUnit FatalError FunctionSchema Graph "
+            "JITException ListType Node OptionalType ScriptFunction ScriptMethod ScriptObject Tag "
+            "TupleType Use Value compiled_with_cxx11_abi per_channel_affine "
+            "per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine "
+            "per_tensor_symmetric qscheme quantize_per_channel quantize_per_tensor "
+            "quantize_per_tensor_dynamic sym_constrain_range sym_constrain_range_for_size"
+        ),
+        "recurrent": ("gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"),
         "_fake_quantize": ("fake_quantize_per_channel_affine fake_quantize_per_tensor_affine"),
         "names": (
             "Event Future ScriptModule Stream SymBool SymFloat SymInt "
@@ -26,7 +35,8 @@ NAMES: dict[str, str] = {
             "sym_float sym_int sym_ite sym_max "
             "sym_min sym_not sym_sqrt sym_sum typename "
             "_mkldnn hspmm "
-            "has_mps has_cuda has_cudnn has_mkldnn cond classes _is_functional_tensor "
+            "has_lapack has_mkl has_mps has_cuda has_cudnn has_mkldnn has_openmp has_spectral "
+            "cond classes _is_functional_tensor "
             "fork wait is_distributed StorageBase legacy_contiguous_format while_loop "
             "eig lstsq matrix_rank set_vital solve symeig dsmm spmm _check_tensor_all_with "
             "_cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long "

@@ -228,7 +228,7 @@ class _Absent(type):
 
 def absent(module: str, name: str, why: str) -> Any:
     """A class that stands for a name that is not there."""
-    home = f"torch.{module}"
+    home = f"torch.{module}".rstrip(".")
     return _Absent(
         name, (), {"__module__": home, "_why": why, "__doc__": f"Not part of clew: {why}."}
     )

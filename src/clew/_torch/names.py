@@ -28,8 +28,8 @@ _SYMBOLS = "sizes are numbers here; nothing is symbolic"
 SymInt = absent("", "SymInt", _SYMBOLS)
 SymFloat = absent("", "SymFloat", _SYMBOLS)
 SymBool = absent("", "SymBool", _SYMBOLS)
-has_mps = has_cuda = has_cudnn = False
-has_mkldnn = True
+has_mps = has_cuda = has_cudnn = has_mkl = False
+has_mkldnn = has_openmp = has_lapack = has_spectral = True  # factorizations and FFTs are clew's own
 
 
 class _Layout(clew.layout):

@@ -274,4 +274,4 @@ def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         values = _eig(input, name="linalg.eigvals")[0]
     else:
         values = _eigvals(input, name="linalg.eigvals")
-    return write_out("linalg.eigvals", values, out, converts=True)
+    return write_out("linalg.eigvals", values, out, converts=True, records=True)

@@ -182,7 +182,7 @@ def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> LD
     made = _ldl(
         input, hermitian=_is_hermitian(input, hermitian), name="linalg.ldl_factor", check=True
     )
-    return write_out("linalg.ldl_factor", LDLFactor(*made[:2]), out)
+    return write_out("linalg.ldl_factor", LDLFactor(*made[:2]), out, records=True)
 
 
 @asks_classes
@@ -209,7 +209,7 @@ def ldl_factor_ex(
     check_matrix(name, input, square=True)
     need_bools(name, hermitian=hermitian, check_errors=check_errors)
     made = _ldl(input, hermitian=_is_hermitian(input, hermitian), name=name, check=check_errors)
-    return write_out(name, LDLFactorEx(*made), out)
+    return write_out(name, LDLFactorEx(*made), out, records=True)
 
 
 def _is_hermitian(a: Tensor, hermitian: bool) -> bool:
@@ -316,4 +316,4 @@ def ldl_solve(
         )
     LD, pivots, B = broadcast_batch(name, LD, pivots, B, core=(2, 1, 2))
     made = _ldl_solve(LD, pivots, B, hermitian=_is_hermitian(LD, hermitian))
-    return write_out(name, made, out)
+    return write_out(name, made, out, records=True)

@@ -96,7 +96,7 @@ def matrix_norm(
         result = _largest(sums, outer, True) if ord > 0 else sums.amin(outer, keepdim=True)
         if not keepdim:
             result = result.squeeze((first, second))
-    return write_out(name, result, out)
+    return write_out(name, result, out, records=True)
 
 
 def _largest(t: Tensor, dim: int, keepdim: bool = False) -> Tensor:
@@ -163,7 +163,7 @@ def norm(
     if isinstance(ord, str):
         raise RuntimeError(f"linalg.norm: ord={ord!r} needs two dims; got {dims}")
     result = vector_norm(input, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
-    return write_out("linalg.norm", result, out)
+    return write_out("linalg.norm", result, out, records=True)
 
 
 @asks_classes
@@ -222,17 +222,17 @@ def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
         raise RuntimeError(f"{name}: got an invalid norm type: {p!r}")
     if input.numel() == 0:
         made = input.new_zeros(input.shape[:-2], dtype=real_dtype(input.dtype))
-        return write_out(name, made, out, converts=True)
+        return write_out(name, made, out, converts=True, records=True)
     if special:
         s = singular_values(input, name)
         first, last = s[..., 0], s[..., -1]
         made = last / first if p == -2 else first / last
-        return write_out(name, made, out, converts=True)
+        return write_out(name, made, out, converts=True, records=True)
     if p == "nuc":
         s = singular_values(input, name)
-        return write_out(name, s.sum(-1) * s.reciprocal().sum(-1), out, converts=True)
+        return write_out(name, s.sum(-1) * s.reciprocal().sum(-1), out, converts=True, records=True)
     inverse, info = inv_ex(input)
     infinite = float("inf")
     singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
     made = matrix_norm(input, p) * matrix_norm(inverse.masked_fill(singular, infinite), p)
-    return write_out(name, made.masked_fill(info != 0, infinite), out, converts=True)
+    return write_out(name, made.masked_fill(info != 0, infinite), out, converts=True, records=True)

@@ -317,7 +317,7 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
             f"prod(A.shape[:ind]); got {show(input)} and ind={ind}"
         )
     made = inv(input.reshape(_product(columns), _product(rows))).reshape(*columns, *rows)
-    return write_out("linalg.tensorinv", made, out, converts=True)
+    return write_out("linalg.tensorinv", made, out, converts=True, records=True)
 
 
 @asks_classes
@@ -355,4 +355,4 @@ def tensorsolve(
             f"prod(A.shape[:B.ndim]); got {show(input)} and {show(other)}"
         )
     solved = solve(input.reshape(size, size), other.flatten()).reshape(shape)
-    return write_out(name, solved, out, converts=True)
+    return write_out(name, solved, out, converts=True, records=True)

@@ -367,7 +367,7 @@ def _pseudo_inverse(name: str, a: Any, atol: Any, rtol: Any, hermitian: bool, ou
     check_matrix(name, a, square=hermitian)
     if a.numel() == 0:
         made = a.mH * 1  # keeps the graph
-        return write_out(name, made, out, converts=True)
+        return write_out(name, made, out, converts=True, records=True)
     limits = (t.expand(a.shape[:-2]).unsqueeze(-1) for t in _tolerances(name, a, atol, rtol))
     made = _pinv(a, *limits, hermitian=hermitian, name=name)
-    return write_out(name, made, out, converts=True)
+    return write_out(name, made, out, converts=True, records=True)

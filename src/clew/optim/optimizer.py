@@ -154,6 +154,7 @@ class Optimizer:
     defaults: dict[str, Any]
 
     _clew_in_step = False
+    profile_hook_step = staticmethod(_hooked)
     _optimizer_step_pre_hooks: OrderedDict[int, Callable[..., Any]]
     _optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]]
     _optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]

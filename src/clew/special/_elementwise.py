@@ -73,10 +73,14 @@ def evaluate(
     *arguments: Any,
     out: Tensor | None = None,
     numbers: bool = True,
+    records: bool = True,
     **attrs: Any,
 ) -> Tensor:
     """The function of tensors, or numbers, of any real dtype: they are promoted and broadcast;
     integers become the default dtype, half precision is computed in single.
+
+    PyTorch has no derivative of most of these functions, so ``out`` is written although an input
+    requires grad; not with records=False.
 
     Raises:
         TypeError: an argument is neither a tensor nor a number, or none is a tensor.
@@ -110,7 +114,9 @@ def evaluate(
         given = broadcast_batch(f"special.{name}", *given, core=(0,) * len(given))
     result = in_memory_order(function, *given, **attrs)
     made = result if dtype is working else result.to(dtype)
-    return made if out is None else write_out(f"special.{name}", made, out, converts=True)
+    if out is None:
+        return made
+    return write_out(f"special.{name}", made, out, converts=True, records=records)
 
 
 def _check_arguments(

@@ -66,7 +66,7 @@ def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     made = _short(_C.ops._gammainc, input, other) if out is None else None
     if made is not None:
         return made
-    return evaluate("gammainc", _igamma, input, other, out=out, numbers=False)
+    return evaluate("gammainc", _igamma, input, other, out=out, numbers=False, records=False)
 
 
 @asks_classes
@@ -90,7 +90,7 @@ def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     made = _short(_C.ops._gammaincc, input, other) if out is None else None
     if made is not None:
         return made
-    return evaluate("gammaincc", _igammac, input, other, out=out, numbers=False)
+    return evaluate("gammaincc", _igammac, input, other, out=out, numbers=False, records=False)
 
 
 gammainc = igamma

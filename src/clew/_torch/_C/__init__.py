@@ -232,6 +232,14 @@ def __getattr__(name: str) -> Any:
         from clew import Generator
 
         return Generator
+    if name in ("AcceleratorError", "FatalError", "JITException", "Tag"):
+        from clew._torch import kinds
+
+        return getattr(kinds, name)
+    if name == "_VariableFunctions":
+        from clew._torch import _VF
+
+        return _VF
     if name.startswith("_jit_"):
         from clew._torch._C import _jit
 

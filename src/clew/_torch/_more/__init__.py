@@ -25,6 +25,8 @@ def find(module: str, name: str) -> Any:
         AttributeError: there is none.
     """
     home = _home(module)
-    if home is None:
-        raise AttributeError(name)
-    return getattr(home, name)
+    if hasattr(home, name):
+        return getattr(home, name)
+    from clew._torch._more._imported import find_imported
+
+    return find_imported(module, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clew import _C
+from clew.autograd.function import NestedIOFunction as NestedIOFunction
 from clew.autograd.profiler import DeviceType as DeviceType
 
 

@@ -1,8 +1,9 @@
-"""Which of PyTorch's attention kernels may run. There is one here, which always may."""
+"""Which of PyTorch's kernels may run. There is one of each here, which always may."""
 
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -93,3 +94,79 @@ def sdp_kernel(
         yield
     finally:
         _allowed.update(before)
+
+
+_reductions = [True]
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Keeps the choice; attention of small floats is computed in float32."""
+    _reductions[0] = bool(enabled)
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """What `allow_fp16_bf16_reduction_math_sdp` was told last."""
+    return _reductions[0]
+
+
+def is_ck_sdpa_available() -> bool:
+    """Whether a device has this kernel: no."""
+    return False
+
+
+class _LinalgBackend(enum.Enum):
+    Default = 0
+    Cusolver = 1
+    Magma = 2
+
+
+class _BlasBackend(enum.Enum):
+    Default = 0
+    Cublas = 1
+    Cublaslt = 2
+    Ck = 3
+
+
+class _ROCmFABackend(enum.Enum):
+    Default = 0
+    AOTriton = 1
+    Ck = 2
+
+
+def _preferred(name: str, kinds: Any, backend: Any) -> Any:
+    """The default, which alone may be chosen: other libraries need a device."""
+    if isinstance(backend, str):
+        known = {kind.name.lower(): kind for kind in kinds}
+        if backend not in known:
+            raise RuntimeError(f"{name}: choose from {', '.join(known)}; got {backend!r}")
+        backend = known[backend]
+    if backend not in (None, kinds.Default):
+        raise RuntimeError(f"{name}: {backend.name} needs a CUDA device, and there is none")
+    return kinds.Default
+
+
+def preferred_linalg_library(backend: Any = None) -> Any:
+    """The library for factorizations on a device: the default.
+
+    Args:
+        backend: "default", or None to ask.
+    """
+    return _preferred("preferred_linalg_library", _LinalgBackend, backend)
+
+
+def preferred_blas_library(backend: Any = None) -> Any:
+    """The library for products on a device: the default.
+
+    Args:
+        backend: "default", or None to ask.
+    """
+    return _preferred("preferred_blas_library", _BlasBackend, backend)
+
+
+def preferred_rocm_fa_library(backend: Any = None) -> Any:
+    """The library for attention on a device: the default.
+
+    Args:
+        backend: "default", or None to ask.
+    """
+    return _preferred("preferred_rocm_fa_library", _ROCmFABackend, backend)

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import clew
 from clew import Tensor
+from clew.nn.utils.clip_grad import clip_grads_with_norm_ as _clip_grads_with_norm_  # noqa: F401
+from clew.nn.utils.clip_grad import get_total_norm as _get_total_norm  # noqa: F401
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _tensor_or_tensors = Tensor | Iterable[Tensor]

@@ -58,6 +58,18 @@ def _pads(padding: Any, dilation: tuple[int, ...], kernel_size: tuple[int, ...])
 class _ConvNd(Module):
     """What all convolutions share."""
 
+    __constants__ = [
+        "stride",
+        "padding",
+        "dilation",
+        "groups",
+        "padding_mode",
+        "output_padding",
+        "in_channels",
+        "out_channels",
+        "kernel_size",
+    ]
+
     weight: Any
     bias: Any
     _nd = 0

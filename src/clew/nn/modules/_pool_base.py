@@ -9,6 +9,7 @@ from .module import Module
 
 
 class _MaxPoolNd(Module):
+    __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
     _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(
@@ -66,6 +67,14 @@ class _MaxUnpoolNd(Module):
 
 
 class _AvgPoolNd(Module):
+    __constants__ = [
+        "kernel_size",
+        "stride",
+        "padding",
+        "ceil_mode",
+        "count_include_pad",
+        "divisor_override",
+    ]
     _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(
@@ -101,6 +110,7 @@ class _AvgPoolNd(Module):
 
 
 class _FractionalMaxPoolNd(Module):
+    __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
     _op: str  # of nn.functional, looked up at every call: others may stand in for it
     _repeat: Any = None
 
@@ -140,6 +150,7 @@ class _FractionalMaxPoolNd(Module):
 
 
 class _LPPoolNd(Module):
+    __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
     _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(
@@ -164,6 +175,7 @@ class _LPPoolNd(Module):
 
 
 class _AdaptiveMaxPoolNd(Module):
+    __constants__ = ["output_size", "return_indices"]
     _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
@@ -179,6 +191,7 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class _AdaptiveAvgPoolNd(Module):
+    __constants__ = ["output_size"]
     _op: str  # of nn.functional, looked up at every call: others may stand in for it
 
     def __init__(self, output_size: Any) -> None:

@@ -50,6 +50,8 @@ __all__ = [
 class _Inplace(Module):
     """An activation whose only argument is inplace."""
 
+    __constants__ = ["inplace"]
+
     inplace: bool
 
     def __init__(self, inplace: bool = False) -> None:
@@ -101,6 +103,8 @@ class Hardtanh(Module):
         >>> clew.nn.Hardtanh(-1., 2.)(clew.tensor([-3., 0.5, 3.])).tolist()
         [-1.0, 0.5, 2.0]
     """
+
+    __constants__ = ["min_val", "max_val", "inplace"]
 
     def __init__(
         self,
@@ -183,6 +187,8 @@ class Threshold(Module):
         [20.0, 20.0, 2.0]
     """
 
+    __constants__ = ["threshold", "value", "inplace"]
+
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
         self.threshold = threshold
@@ -218,6 +224,8 @@ class RReLU(Module):
         >>> act(clew.tensor([-2., 4.])).tolist()
         [-1.0, 4.0]
     """
+
+    __constants__ = ["lower", "upper", "inplace"]
 
     def __init__(
         self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
@@ -285,6 +293,8 @@ class Hardsigmoid(Module):
         [0.0, 0.5, 0.75, 1.0]
     """
 
+    __constants__ = ["inplace"]
+
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -309,6 +319,8 @@ class Hardswish(Module):
         >>> clew.nn.Hardswish()(clew.tensor([-4., -1.5, 0., 4.])).tolist()
         [-0.0, -0.375, 0.0, 4.0]
     """
+
+    __constants__ = ["inplace"]
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -383,6 +395,8 @@ class SELU(_Inplace):
 
 
 class _Alpha(Module):
+    __constants__ = ["alpha", "inplace"]
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha = alpha
@@ -453,6 +467,8 @@ class GLU(Module):
         [[2.0, 3.0]]
     """
 
+    __constants__ = ["dim"]
+
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
@@ -482,6 +498,8 @@ class GELU(Module):
         tensor([-0.1587,  0.0000,  0.8413])
     """
 
+    __constants__ = ["approximate"]
+
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
@@ -508,6 +526,8 @@ class LeakyReLU(Module):
         >>> clew.nn.LeakyReLU(0.25)(clew.tensor([-2., 4.])).tolist()
         [-0.5, 4.0]
     """
+
+    __constants__ = ["inplace", "negative_slope"]
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()
@@ -540,6 +560,8 @@ class PReLU(Module):
         >>> clew.nn.PReLU(2)(clew.tensor([[-4., -8.]])).tolist()
         [[-1.0, -2.0]]
     """
+
+    __constants__ = ["num_parameters"]
 
     weight: Any
 
@@ -629,6 +651,8 @@ class Softplus(Module):
         tensor([ 0.3133,  0.6931, 30.0000])
     """
 
+    __constants__ = ["beta", "threshold"]
+
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta = beta
@@ -656,6 +680,8 @@ class Hardshrink(Module):
         [-2.0, 0.0, 3.0]
     """
 
+    __constants__ = ["lambd"]
+
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
@@ -682,6 +708,8 @@ class Softshrink(Module):
         [-1.0, 0.0, 2.0]
     """
 
+    __constants__ = ["lambd"]
+
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
@@ -694,6 +722,7 @@ class Softshrink(Module):
 
 
 class _AlongDim(Module):
+    __constants__ = ["dim"]
     dim: int | None
 
     def __init__(self, dim: int | None = None) -> None:

@@ -58,6 +58,8 @@ class MultiheadAttention(Module):
         ((1, 5, 8), (1, 5, 5))
     """
 
+    __constants__ = ["batch_first"]
+
     in_proj_weight: Any
     in_proj_bias: Any
     q_proj_weight: Any

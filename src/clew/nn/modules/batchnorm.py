@@ -29,6 +29,8 @@ __all__ = [
 class _NormBase(Module):
     """What batch and instance normalisation share."""
 
+    __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
+
     _version = 2
     weight: Any
     bias: Any

@@ -11,6 +11,7 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Fe
 
 
 class _DropoutNd(Module):
+    __constants__ = ["p", "inplace"]
     p: float
     inplace: bool
 

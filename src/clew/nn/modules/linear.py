@@ -65,6 +65,8 @@ class Linear(Module):
         (clew.Size([5, 30]), clew.Size([30, 20]))
     """
 
+    __constants__ = ["in_features", "out_features"]
+
     in_features: int
     out_features: int
     weight: Any
@@ -136,6 +138,8 @@ class Bilinear(Module):
         >>> form(clew.ones(5, 2), clew.ones(5, 3)).shape
         clew.Size([5, 4])
     """
+
+    __constants__ = ["in1_features", "in2_features", "out_features"]
 
     weight: Any
     bias: Any

@@ -77,6 +77,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         (clew.Size([]), clew.Size([5, 8]))
     """
 
+    __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
+
     def __init__(
         self,
         in_features: int,

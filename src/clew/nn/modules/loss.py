@@ -53,6 +53,8 @@ class L1Loss(_Loss):
         2.0
     """
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Any, target: Any) -> Any:
         return F.l1_loss(input, target, reduction=self.reduction)
 
@@ -73,6 +75,8 @@ class MSELoss(_Loss):
         >>> clew.nn.MSELoss()(clew.tensor([1., 3.]), clew.tensor([1., 1.])).item()
         2.0
     """
+
+    __constants__ = ["reduction"]
 
     def forward(self, input: Any, target: Any) -> Any:
         return F.mse_loss(input, target, reduction=self.reduction)
@@ -101,6 +105,8 @@ class NLLLoss(_WeightedLoss):
         >>> clew.nn.NLLLoss()(logp, clew.tensor([0, 1])).item()
         2.5
     """
+
+    __constants__ = ["ignore_index", "reduction"]
 
     def __init__(
         self,
@@ -174,6 +180,8 @@ class CrossEntropyLoss(_WeightedLoss):
         1.3863
     """
 
+    __constants__ = ["ignore_index", "reduction", "label_smoothing"]
+
     def __init__(
         self,
         weight: Any = None,
@@ -221,6 +229,8 @@ class BCELoss(_WeightedLoss):
         >>> clew.nn.BCELoss()(clew.tensor([0.5, 1.]), clew.tensor([1., 1.]))
         tensor(0.3466)
     """
+
+    __constants__ = ["reduction"]
 
     def forward(self, input: Any, target: Any) -> Any:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
@@ -292,6 +302,8 @@ class KLDivLoss(_Loss):
         tensor(0.6931)
     """
 
+    __constants__ = ["reduction"]
+
     def __init__(
         self,
         size_average: Any = None,
@@ -328,6 +340,8 @@ class PoissonNLLLoss(_Loss):
         >>> clew.nn.PoissonNLLLoss()(clew.tensor([0., 0.]), clew.tensor([1., 3.])).item()
         1.0
     """
+
+    __constants__ = ["log_input", "full", "eps", "reduction"]
 
     def __init__(
         self,
@@ -379,6 +393,8 @@ class GaussianNLLLoss(_Loss):
         1.0
     """
 
+    __constants__ = ["full", "eps", "reduction"]
+
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(None, None, reduction)
         self.full = full
@@ -407,6 +423,8 @@ class HingeEmbeddingLoss(_Loss):
         >>> clew.nn.HingeEmbeddingLoss(2.)(clew.tensor([3., 0.5]), clew.tensor([1., -1.])).item()
         2.25
     """
+
+    __constants__ = ["margin", "reduction"]
 
     def __init__(
         self,
@@ -443,6 +461,8 @@ class MultiLabelMarginLoss(_Loss):
         0.5
     """
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Any, target: Any) -> Any:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
@@ -467,6 +487,8 @@ class SmoothL1Loss(_Loss):
         >>> clew.nn.SmoothL1Loss()(clew.tensor([0.5, 3.]), clew.zeros(2)).item()
         1.3125
     """
+
+    __constants__ = ["reduction"]
 
     def __init__(
         self,
@@ -503,6 +525,8 @@ class HuberLoss(_Loss):
         2.25
     """
 
+    __constants__ = ["reduction", "delta"]
+
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
         if not isinstance(delta, int | float):
@@ -530,6 +554,8 @@ class SoftMarginLoss(_Loss):
         tensor(0.3466)
     """
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Any, target: Any) -> Any:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
@@ -555,6 +581,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         >>> clew.nn.MultiLabelSoftMarginLoss()(clew.zeros(1, 3), clew.tensor([[1., 0., 1.]]))
         tensor(0.6931)
     """
+
+    __constants__ = ["reduction"]
 
     def forward(self, input: Any, target: Any) -> Any:
         return F.multilabel_soft_margin_loss(
@@ -582,6 +610,8 @@ class CosineEmbeddingLoss(_Loss):
         >>> loss(x, y, clew.tensor([1, -1])).tolist()
         [1.0, 1.0]
     """
+
+    __constants__ = ["margin", "reduction"]
 
     def __init__(
         self,
@@ -618,6 +648,8 @@ class MarginRankingLoss(_Loss):
         >>> loss(clew.tensor([3., 2.]), clew.tensor([1., 4.]), clew.tensor([1., 1.])).item()
         1.5
     """
+
+    __constants__ = ["margin", "reduction"]
 
     def __init__(
         self,
@@ -660,6 +692,8 @@ class MultiMarginLoss(_WeightedLoss):
         >>> clew.nn.MultiMarginLoss()(clew.tensor([[0., 1., 0.5, 0.5]]), clew.tensor([1])).item()
         0.25
     """
+
+    __constants__ = ["p", "margin", "reduction"]
 
     def __init__(
         self,
@@ -719,6 +753,8 @@ class TripletMarginLoss(_Loss):
         tensor(5.0000)
     """
 
+    __constants__ = ["margin", "p", "eps", "swap", "reduction"]
+
     def __init__(
         self,
         margin: float = 1.0,
@@ -777,6 +813,8 @@ class TripletMarginWithDistanceLoss(_Loss):
         >>> loss(clew.zeros(1), clew.tensor([3.]), clew.tensor([1.])).item()
         3.0
     """
+
+    __constants__ = ["margin", "swap", "reduction"]
 
     def __init__(
         self,
@@ -838,6 +876,8 @@ class CTCLoss(_Loss):
         >>> clew.nn.CTCLoss()(log_probs, clew.tensor([[1, 2]]), [4], [2])
         tensor(0.8432)
     """
+
+    __constants__ = ["blank", "reduction"]
 
     def __init__(
         self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False

@@ -38,6 +38,8 @@ class LocalResponseNorm(Module):
         tensor([0.5000, 0.3000])
     """
 
+    __constants__ = ["size", "alpha", "beta", "k"]
+
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
         self.size = size
@@ -102,6 +104,8 @@ class LayerNorm(Module):
         >>> norm(clew.tensor([[1., 3.], [10., 30.]])).tolist()
         [[-1.0, 1.0], [-1.0, 1.0]]
     """
+
+    __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
     weight: Any
     bias: Any
@@ -172,6 +176,8 @@ class GroupNorm(Module):
         [[-1.0, 1.0], [-1.0, 1.0]]
     """
 
+    __constants__ = ["num_groups", "num_channels", "eps", "affine"]
+
     weight: Any
     bias: Any
 
@@ -236,6 +242,8 @@ class RMSNorm(Module):
         >>> norm(clew.tensor([[1., 7.]]))
         tensor([[0.2000, 1.4000]])
     """
+
+    __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
     weight: Any
 

@@ -77,6 +77,7 @@ class _PadNd(Module):
 
 
 class _ConstantPadNd(_PadNd):
+    __constants__ = ["padding", "value"]
     value: float
 
     def __init__(self, padding: Any, value: float) -> None:
@@ -99,14 +100,16 @@ class _ZeroPadNd(_ConstantPadNd):
 
 
 class _ReflectionPadNd(_PadNd):
-    pass
+    __constants__ = ["padding"]
 
 
 class _ReplicationPadNd(_PadNd):
-    pass
+    __constants__ = ["padding"]
 
 
 class _CircularPadNd(_PadNd):
+    __constants__ = ["padding"]
+
     def forward(self, input: Any) -> Any:
         check_dims(self, input, self._nd + 1, self._nd + 2)
         return F.pad(input, self.padding, self._mode)

@@ -234,6 +234,8 @@ class AvgPool1d(_AvgPoolNd):
         [[[2.0, 1.0]]]
     """
 
+    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
+
     def __init__(
         self,
         kernel_size: Any,
@@ -244,6 +246,7 @@ class AvgPool1d(_AvgPoolNd):
     ) -> None:
         step = _single(kernel_size if stride is None else stride)
         super().__init__(_single(kernel_size), step, _single(padding), ceil_mode, count_include_pad)
+        del self.divisor_override  # it has none
 
     def forward(self, input: Any) -> Any:
         return F.avg_pool1d(

@@ -39,6 +39,8 @@ class Flatten(Module):
         (2, 12)
     """
 
+    __constants__ = ["start_dim", "end_dim"]
+
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = start_dim
@@ -70,6 +72,8 @@ class Unflatten(Module):
         >>> clew.nn.Unflatten(1, (2, -1))(clew.ones(5, 6)).shape
         clew.Size([5, 2, 3])
     """
+
+    __constants__ = ["dim", "unflattened_size"]
 
     def __init__(self, dim: Any, unflattened_size: Any) -> None:
         super().__init__()
@@ -119,6 +123,8 @@ class Fold(Module):
         [[[[1.0, 2.0, 1.0]]]]
     """
 
+    __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
+
     def __init__(
         self,
         output_size: Any,
@@ -166,6 +172,8 @@ class Unfold(Module):
         [[[1.0, 2.0], [2.0, 3.0]]]
     """
 
+    __constants__ = ["kernel_size", "dilation", "padding", "stride"]
+
     def __init__(
         self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
     ) -> None:
@@ -202,6 +210,8 @@ class PixelShuffle(Module):
         [[[1.0, 2.0], [3.0, 4.0]]]
     """
 
+    __constants__ = ["upscale_factor"]
+
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
         self.upscale_factor = upscale_factor
@@ -229,6 +239,8 @@ class PixelUnshuffle(Module):
         >>> clew.nn.PixelUnshuffle(2)(clew.tensor([[[1., 2.], [3., 4.]]])).flatten().tolist()
         [1.0, 2.0, 3.0, 4.0]
     """
+
+    __constants__ = ["downscale_factor"]
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -258,6 +270,8 @@ class ChannelShuffle(Module):
         >>> clew.nn.ChannelShuffle(2)(x).flatten().tolist()
         [1.0, 3.0, 2.0, 4.0]
     """
+
+    __constants__ = ["groups"]
 
     def __init__(self, groups: int) -> None:
         super().__init__()
@@ -297,6 +311,15 @@ class Upsample(Module):
         >>> up(clew.tensor([[[1., 2.]]])).tolist()
         [[[1.0, 1.5, 2.0]]]
     """
+
+    __constants__ = [
+        "size",
+        "scale_factor",
+        "mode",
+        "align_corners",
+        "name",
+        "recompute_scale_factor",
+    ]
 
     def __init__(
         self,
@@ -395,6 +418,8 @@ class PairwiseDistance(Module):
         [5.0]
     """
 
+    __constants__ = ["norm", "eps", "keepdim"]
+
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()
         self.norm = p
@@ -421,6 +446,8 @@ class CosineSimilarity(Module):
         >>> same(clew.tensor([[1., 0.], [1., 0.]]), clew.tensor([[0., 3.], [5., 0.]])).tolist()
         [0.0, 1.0]
     """
+
+    __constants__ = ["dim", "eps"]
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()

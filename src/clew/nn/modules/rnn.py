@@ -15,6 +15,7 @@ from .. import init
 from ..functional._core import private
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
+from ._expected_sizes import _ExpectedSizes
 from .module import Module
 from .utils import check_whole
 
@@ -40,7 +41,7 @@ def _draw_all(module: Any) -> None:
         init.uniform_(param, -bound, bound)
 
 
-class RNNBase(Module):
+class RNNBase(_ExpectedSizes):
     """What RNN, LSTM and GRU share: parameters by layer and direction, and the run over a sequence.
 
     Args:
@@ -73,6 +74,18 @@ class RNNBase(Module):
         >>> [tuple(w.shape) for w in base.all_weights[0]]
         [(9, 4), (9, 3), (9,), (9,)]
     """
+
+    __constants__ = [
+        "mode",
+        "input_size",
+        "hidden_size",
+        "num_layers",
+        "bias",
+        "batch_first",
+        "dropout",
+        "bidirectional",
+        "proj_size",
+    ]
 
     def __init__(
         self,
@@ -238,11 +251,12 @@ class RNNBase(Module):
 
     def _autocast(self, input: Any, hx: Any, tensors: list[Any]) -> tuple[Any, ...]:
         # PyTorch's kernels on the CPU: simple layers and LSTMs give the region's dtype; GRUs, and
-        # LSTMs of the other 16-bit dtype, what their state's and the region's promote to.
+        # LSTMs of float16 or with projections, what their state's and the region's promote to.
         state = input if hx is None else hx[0] if isinstance(hx, (tuple, list)) else hx
-        cast = lower
-        if self.mode == "GRU" or (self.mode == "LSTM" and state.dtype is not clew.float32):
-            cast = lower if state.dtype is region_dtype() else float32
+        by_state = self.mode == "GRU"
+        if self.mode == "LSTM":
+            by_state = self.proj_size > 0 or input.dtype is clew.float16
+        cast = float32 if by_state and state.dtype is not region_dtype() else lower
         if tensors[0].dtype is clew.float32:
             input = input.to(clew.float32)
         if isinstance(hx, (tuple, list)):
@@ -298,6 +312,8 @@ class RNNBase(Module):
             self.proj_size,
             batch_sizes,
         )
+        if self.proj_size and autocasting():
+            out, last[0] = lower(out, last[0])  # a projection is a product; the cell is none
         if batch_sizes is not None:
             out = PackedSequence(out, batch_sizes, order, back)
             if back is not None:
@@ -467,6 +483,22 @@ class LSTM(RNNBase):
             dtype,
         )
 
+    def get_expected_cell_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
+        """The shape of the cell state for an input.
+
+        Args:
+            input: (T, N, input_size), (N, T, input_size) with batch_first, or packed elements.
+            batch_sizes: of a PackedSequence, or None.
+
+        Returns:
+            (num_layers * dirs, N, hidden_size).
+
+        Example:
+            >>> clew.nn.LSTM(4, 3, proj_size=2).get_expected_cell_size(clew.ones(5, 2, 4), None)
+            (1, 2, 3)
+        """
+        return self._state_size(input, batch_sizes, self.hidden_size)
+
 
 class GRU(RNNBase):
     """Gated recurrent unit over a sequence.
@@ -557,6 +589,8 @@ class RNNCellBase(Module):
         (clew.Size([6, 4]), clew.Size([6]))
     """
 
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
     weight_ih: Any
     weight_hh: Any
     bias_ih: Any
@@ -634,6 +668,8 @@ class RNNCell(RNNCellBase):
         >>> h.shape
         clew.Size([2, 3])
     """
+
+    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
     def __init__(
         self,

@@ -66,6 +66,16 @@ class Embedding(Module):
         [[2.0, 3.0], [2.0, 3.0]]
     """
 
+    __constants__ = [
+        "num_embeddings",
+        "embedding_dim",
+        "padding_idx",
+        "max_norm",
+        "norm_type",
+        "scale_grad_by_freq",
+        "sparse",
+    ]
+
     weight: Any
 
     def __init__(
@@ -214,6 +224,18 @@ class EmbeddingBag(Module):
         >>> bag(clew.tensor([0, 1, 1]), clew.tensor([0, 1])).tolist()
         [[0.0, 1.0], [4.0, 6.0]]
     """
+
+    __constants__ = [
+        "num_embeddings",
+        "embedding_dim",
+        "max_norm",
+        "norm_type",
+        "scale_grad_by_freq",
+        "mode",
+        "sparse",
+        "include_last_offset",
+        "padding_idx",
+    ]
 
     weight: Any
 

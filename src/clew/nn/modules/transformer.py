@@ -106,6 +106,8 @@ class TransformerEncoderLayer(Module):
         (1, 4, 8)
     """
 
+    __constants__ = ["norm_first"]
+
     def __init__(
         self,
         d_model: int,
@@ -211,6 +213,8 @@ class TransformerDecoderLayer(Module):
         >>> layer(clew.ones(1, 4, 8), clew.ones(1, 6, 8)).shape
         clew.Size([1, 4, 8])
     """
+
+    __constants__ = ["norm_first"]
 
     def __init__(
         self,
@@ -323,6 +327,8 @@ class TransformerEncoder(Module):
         clew.Size([4, 1, 8])
     """
 
+    __constants__ = ["norm"]
+
     def __init__(
         self,
         encoder_layer: Any,
@@ -396,6 +402,8 @@ class TransformerDecoder(Module):
         >>> clew.nn.TransformerDecoder(layer, 2)(clew.ones(4, 1, 8), clew.ones(6, 1, 8)).shape
         clew.Size([4, 1, 8])
     """
+
+    __constants__ = ["norm"]
 
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Any = None) -> None:
         super().__init__()
