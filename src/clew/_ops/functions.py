@@ -7,7 +7,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_tensors, numpy_names
+from clew._base.arguments import need_bools, need_tensors, numpy_names
 from clew._base.autocast import in_float32
 from clew._base.out import write_out
 from clew._base.overriding import asks_classes, modes_are_on
@@ -287,6 +287,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     True
     >>> clew.use_deterministic_algorithms(False)
     """
+    need_bools("use_deterministic_algorithms", mode=mode, warn_only=warn_only)
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
 
 
@@ -353,6 +354,7 @@ def set_flush_denormal(mode: bool) -> bool:
     >>> clew.set_flush_denormal(False)
     False
     """
+    need_bools("set_flush_denormal", mode=mode)
     return False
 
 
