@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,100 @@ def test_linear_algebra_takes_no_number_for_a_bool(function, args, keywords):
         function(*args, **{name: True})
         with pytest.raises(TypeError, match=f"'{name}' must be bool, not int"):
             function(*args, **{name: 1})
+
+
+LEAF = clew.ones(2, 3, requires_grad=True)
+IMAGE = clew.ones(1, 2, 4, 4)
+WINDOW = clew.ones(16)
+SPECTRUM = clew.ones(9, 5, dtype=clew.complex64)
+CTC = [clew.zeros(3, 1, 2), clew.tensor([[1]]), [3], [1]]
+PACKED = clew.nn.utils.rnn.pack_sequence([X])
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "keywords"),
+    [
+        (F.affine_grid, [clew.ones(1, 2, 3), (1, 1, 2, 2)], ["align_corners"]),
+        (F.grid_sample, [IMAGE, clew.zeros(1, 2, 2, 2)], ["align_corners"]),
+        (lambda **k: F.interpolate(IMAGE, 3, mode="bilinear", **k), [], ["align_corners"]),
+        (F.ctc_loss, CTC, ["zero_infinity"]),
+        (F.embedding, [clew.tensor([0]), X], ["sparse"]),
+        (
+            F.embedding_bag,
+            [clew.tensor([0, 1]), X, clew.tensor([0, 2])],
+            ["sparse", "include_last_offset"],
+        ),
+        (F.kl_div, [X, X, None, None, "sum"], ["log_target"]),
+        (F.poisson_nll_loss, [X, X], ["log_input", "full"]),
+        (F.rrelu, [X], ["training"]),
+        (F.instance_norm, [IMAGE, clew.zeros(2), clew.ones(2)], ["use_input_stats"]),
+        (F.triplet_margin_loss, [X, X, X], ["swap"]),
+        (clew.asarray, [[1.0]], ["copy", "requires_grad"]),
+        (clew.normal, [0.0, 1.0, (2,)], ["requires_grad"]),
+        (clew.vander, [X[0]], ["increasing"]),
+        (clew.empty_permuted, [(2, 3), (1, 0)], ["requires_grad"]),
+        (clew.histogram, [X, 3], ["density"]),
+        (clew.histogramdd, [X, 3], ["density"]),
+        (clew.isin, [X, X], ["assume_unique", "invert"]),
+        (clew.quantile, [X, 0.5, 0], ["keepdim"]),
+        (clew.nanquantile, [X, 0.5, 0], ["keepdim"]),
+        (clew.nonzero, [X], ["as_tuple"]),
+        (clew.nuclear_norm, [X], ["keepdim"]),
+        (clew.hann_window, [4], ["periodic", "requires_grad"]),
+        (clew.fft.fftfreq, [3], ["requires_grad"]),
+        (clew.fft.rfftfreq, [3], ["requires_grad"]),
+        (
+            lambda **k: clew.stft(clew.ones(64), 16, window=WINDOW, **{"return_complex": True} | k),
+            [],
+            ["normalized", "onesided", "return_complex"],
+        ),
+        (lambda **k: clew.istft(SPECTRUM, 16, window=WINDOW, **k), [], ["center", "onesided"]),
+        (
+            clew.sparse_coo_tensor,
+            [[[0]], [1.0], (1,)],
+            ["requires_grad", "is_coalesced"],
+        ),
+        (clew.sparse_csr_tensor, [[0, 1], [0], [1.0], (1, 1)], ["requires_grad"]),
+        (clew.eye(3).clone().fill_diagonal_, [0.0], ["wrap"]),
+        (X.to, [clew.float64], ["copy", "non_blocking"]),
+        (X.type, [clew.float64], ["non_blocking"]),
+        (clew.nn.Parameter, [X], ["requires_grad"]),
+        (clew.nn.utils.rnn.pad_sequence, [[X]], ["batch_first"]),
+        (clew.nn.utils.rnn.pad_packed_sequence, [PACKED], ["batch_first"]),
+        (clew.nn.utils.rnn.pack_padded_sequence, [clew.ones(1, 1, 1), [1]], ["batch_first"]),
+        (clew.autocast, ["cpu"], ["enabled", "cache_enabled"]),
+        (lambda **k: clew.autograd.backward(LEAF.sum(), **k), [], ["retain_graph"]),
+        (lambda **k: clew.autograd.grad(LEAF.sum(), LEAF, **k), [], ["retain_graph"]),
+        (lambda **k: clew.autograd.grad(LEAF.sum(), LEAF, **k), [], ["create_graph"]),
+        (lambda **k: clew.autograd.grad(LEAF.sum(), LEAF, **k), [], ["materialize_grads"]),
+    ],
+)
+def test_text_is_no_switch(function, args, keywords):
+    """Or "False", read from a command line, would switch it on."""
+    for name in keywords:
+        function(*args, **{name: True})
+        function(*args, **{name: np.True_})
+        with pytest.raises(TypeError, match=f"'{name}'.* must be bool, not str"):
+            function(*args, **{name: "False"})
+
+
+@pytest.mark.parametrize("value", ["False", 2, None, [1]])
+def test_text_is_no_mode(value):
+    for call in (
+        clew.set_grad_enabled,
+        clew.autograd.set_detect_anomaly,
+        clew.set_anomaly_enabled,
+        clew.autograd.detect_anomaly,
+        clew.use_deterministic_algorithms,
+        clew.set_autocast_cache_enabled,
+        clew.set_warn_always,
+        clew.set_flush_denormal,
+        lambda v: clew.set_autocast_enabled("cpu", [] if v is None else v),
+    ):
+        with pytest.raises(TypeError, match="must be bool, not"):
+            call(value)
+    assert clew.is_grad_enabled() and not clew.is_anomaly_enabled()
+    assert not clew.is_autocast_enabled("cpu") and clew.is_autocast_cache_enabled()
 
 
 def test_the_factor_of_integers_is_an_integer():
@@ -238,3 +334,50 @@ def test_a_tensor_of_one_integer_is_an_int():
 @pytest.mark.parametrize("name", "is_ipu is_maia is_mtia is_vulkan is_xla is_mkldnn".split())
 def test_tensors_are_on_no_other_device(name):
     assert getattr(X, name) is False
+
+
+def test_numpys_numbers_are_numbers():
+    assert clew.nn.LayerNorm(np.int64(3)).normalized_shape == (3,)
+    assert clew.nn.RMSNorm(np.int32(3)).normalized_shape == (3,)
+    assert clew.nn.LSTM(3, 2, 2, dropout=np.float32(0.5)).dropout == 0.5
+    assert F.interpolate(X[None], np.int64(6)).shape == (1, 2, 6)
+
+
+@pytest.mark.parametrize("size", [2.5, "3", True, clew.tensor(2.5), [2.5], np.float32(2)])
+def test_the_size_of_interpolate_is_whole(size):
+    with pytest.raises(TypeError, match=r"interpolate\(\): argument 'size' must be int"):
+        F.interpolate(X[None], size)
+
+
+@pytest.mark.parametrize("old", [True, False], ids=["hook", "parametrization"])
+def test_the_dim_of_weight_norm(old):
+    from clew.nn.utils import parametrizations
+
+    def make(dim):
+        normed = clew.nn.utils.weight_norm if old else parametrizations.weight_norm
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            layer = normed(clew.nn.Linear(3, 4), dim=dim)
+        return layer.weight_g if old else layer.parametrizations.weight.original0
+
+    assert make(None).shape == make(-1).shape == () and make(np.int64(1)).shape == (1, 3)
+    assert make(-2).shape == make(0).shape == (4, 1)
+    for dim in (2, -3):
+        with pytest.raises(IndexError, match="weight_norm"):
+            make(dim)
+    for dim in (1.5, True, float("nan"), "0"):
+        with pytest.raises(TypeError, match=r"weight_norm\(\): argument 'dim' must be int"):
+            make(dim)
+
+
+def test_normal_takes_tensors_without_dims_with_a_size():
+    clew.manual_seed(0)
+    expected = clew.normal(1.0, 2.0, (3,))
+    clew.manual_seed(0)
+    got = clew.normal(clew.tensor(1), clew.tensor(2.0, dtype=clew.float64), (3,))
+    assert clew.equal(got, expected)
+    for mean in (clew.ones(1), clew.tensor(1.0, requires_grad=True)):
+        with pytest.raises(TypeError, match="'mean' must be a number, not a tensor of shape"):
+            clew.normal(mean, 1.0, (3,))
+    with pytest.raises(RuntimeError, match="-1"):
+        clew.normal(0.0, clew.tensor(-1.0), (3,))

@@ -611,3 +611,9 @@ def test_a_clone_of_a_generator_in_use():
     ours = clew.empty(16).uniform_(generator=clone).numpy()
     starts = np.flatnonzero(whole[:-15] == ours[0])
     assert any(np.array_equal(whole[k : k + 16], ours) for k in starts)
+
+
+@pytest.mark.parametrize("seed", [1.9, "3", None, [1]])
+def test_a_generators_seed_is_no_fraction_and_no_text(seed):
+    with pytest.raises(TypeError, match="manual_seed: the seed must be an int; got"):
+        clew.Generator().manual_seed(seed)

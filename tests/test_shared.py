@@ -573,6 +573,63 @@ def test_hostile_handles():
         clew._C._share(3, "", 0)
 
 
+def test_memory_without_bytes_needs_no_name(tmp_path):
+    """Or the tracker of names would warn of leaks that are none, one for each empty tensor."""
+    before = set(left_behind())
+    run = run_script(
+        tmp_path,
+        """
+        import clew, clew.multiprocessing as mp
+
+        def child(queue):
+            for _ in range(3):
+                queue.put((clew.zeros(0, 4), clew.ones(2)[:0], clew.ones(2)))
+
+        if __name__ == "__main__":
+            mp.set_sharing_strategy("file_system")
+            assert clew.zeros(0).share_memory_().is_shared()
+            queue = mp.Queue()
+            process = mp.Process(target=child, args=(queue,))
+            process.start()
+            for _ in range(3):
+                empty, cut, whole = queue.get(timeout=60)
+                assert empty.shape == (0, 4) and cut.shape == (0,) and whole.tolist() == [1, 1]
+                del empty, cut, whole
+            process.join()
+            queue.close()
+        """,
+    )
+    assert run.stderr == "" and set(left_behind()) <= before
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_sender_with_names_need_not_live(tmp_path, method):
+    """The first name is made in the child; what it sent is received after its end."""
+    before = set(left_behind())
+    run = run_script(
+        tmp_path,
+        """
+        import sys, clew, clew.multiprocessing as mp
+
+        def child(queue):
+            mp.set_sharing_strategy("file_system")
+            for i in range(3):
+                queue.put(clew.full((2,), float(i)))
+
+        if __name__ == "__main__":
+            mp.set_sharing_strategy("file_system")
+            context = mp.get_context(sys.argv[1])
+            queue = context.Queue()
+            process = context.Process(target=child, args=(queue,))
+            process.start()
+            process.join()
+            assert [queue.get(timeout=60)[1].item() for _ in range(3)] == [0, 1, 2]
+        """,
+        method,
+    )
+    assert run.stderr == "" and set(left_behind()) <= before
+
+
 def test_strategies():
     assert mp.get_all_sharing_strategies() == set(STRATEGIES)
     assert mp.get_sharing_strategy() == "file_descriptor"

@@ -46,7 +46,10 @@ void generator_dealloc(PyObject* o) {
 }
 
 uint64_t seed_from(PyObject* value) {
-  Ref index(checked(PyNumber_Long(value)));
+  if (!PyIndex_Check(value))
+    fail_type("manual_seed: the seed must be an int; got ", Py_TYPE(value)->tp_name,
+              "; clew.manual_seed takes what int() takes");
+  Ref index(checked(PyNumber_Index(value)));
   int overflow = 0;
   long long small = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
   if (!overflow) return static_cast<uint64_t>(small);

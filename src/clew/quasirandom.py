@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import clew
+from clew._base.arguments import need_int
 from clew._C import Tensor
 
 __all__ = ["SobolEngine"]
@@ -34,6 +35,7 @@ class SobolEngine:
     MAXDIM = 21201
 
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None) -> None:
+        dimension = need_int("SobolEngine", "dimension", dimension)
         if not 1 <= dimension <= self.MAXDIM:
             raise ValueError(
                 f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]; got "
@@ -77,20 +79,20 @@ class SobolEngine:
         """
         import numpy as np
 
+        n = self._count("draw", n)
         kind = dtype or clew.get_default_dtype()
-        points = np.empty((n, self.dimension), dtype=np.int64)
-        for i in range(n):
-            if self.num_generated:
-                # The lowest zero bit of the number of the point before says what changes.
-                count = self.num_generated - 1
-                bit = (~count & -~count).bit_length() - 1
-                if bit >= _BITS:
-                    raise RuntimeError("SobolEngine: there are no more points")
-                self._state = self._state ^ self._directions[:, bit]
-            points[i] = self._state
-            self.num_generated += 1
+        # From point to point one direction changes: that of the lowest zero bit of the number of
+        # the point before. Nothing changes before the first point.
+        before = range(self.num_generated - 1, self.num_generated + n - 1)
+        bits = [(~k & -~k).bit_length() - 1 for k in before]
+        points = self._directions[:, bits]
+        if n:
+            points[:, 0] = self._state ^ (points[:, 0] if self.num_generated else 0)
+            np.bitwise_xor.accumulate(points, 1, out=points)
+            self._state = points[:, -1].copy()
+            self.num_generated += n
         # Scaled in double: as a float32 a point close to 1 would become 1.
-        found = clew.from_numpy(points.astype(np.float64) / 2**_BITS).to(kind)
+        found = clew.from_numpy(points.T / np.float64(2**_BITS)).to(kind).contiguous()
         if kind is clew.float32:
             found = found.clamp(max=1 - 2**-24)
         return found if out is None else out.resize_(found.shape).copy_(found)
@@ -103,6 +105,9 @@ class SobolEngine:
             out: where they go.
             dtype: their dtype.
         """
+        m = need_int("SobolEngine.draw_base2", "m", m)
+        if not 0 <= m <= _BITS:
+            raise ValueError(f"SobolEngine.draw_base2: m must be in [0, {_BITS}]; got {m}")
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):
@@ -127,9 +132,28 @@ class SobolEngine:
         Returns:
             the engine itself.
         """
+        import numpy as np
+
+        n = self._count("fast_forward", n)
         if n:
-            self.draw(n)
+            self.num_generated += n
+            # The point of number k is the sum of the directions that k's Gray code names.
+            k = self.num_generated - 1
+            named = [bit for bit in range(_BITS) if (k ^ k >> 1) >> bit & 1]
+            directions = np.bitwise_xor.reduce(self._directions[:, named], 1)
+            self._state = self.shift.numpy() ^ directions
         return self
+
+    def _count(self, name: str, n: Any) -> int:
+        n = need_int(f"SobolEngine.{name}", "n", n)
+        if n < 0:
+            raise RuntimeError(f"SobolEngine.{name}: n must not be negative; got {n}")
+        if self.num_generated + n > 2**_BITS:
+            raise RuntimeError(
+                f"SobolEngine.{name}: there are no more points than 2**{_BITS}; "
+                f"{self.num_generated} were drawn, and {n} more were asked for"
+            )
+        return n
 
     def __repr__(self) -> str:
         words = [f"dimension={self.dimension}"]

@@ -228,15 +228,6 @@ def _load(file: Any, map_location: Any, path: str | None, trusted: bool, encodin
         raise
 
 
-def _what_it_may_be(head: bytes) -> str:
-    """What else a file that was downloaded may hold, to be said behind an error."""
-    if head.startswith(b"version https://git-lfs"):
-        return "; it is Git LFS's pointer to it: `git lfs pull` fetches the file itself"
-    if head.lstrip()[:1] == b"<":
-        return "; it begins as a web page does: look at it, and download the file again"
-    return ""
-
-
 def _load_from(
     file: Any, size: int, map_location: Any, path: str | None, trusted: bool, encoding: str
 ) -> tuple[Any, int]:
@@ -266,11 +257,28 @@ def _load_from(
         reader = kind(file, size, place, encoding)
     else:
         raise pickle.UnpicklingError(
-            "load: the file is neither one made by save nor safetensors" + _what_it_may_be(head)
+            f"load: the file is neither one made by save nor safetensors; {_foreign(head)}"
         )
     found = whole.load(reader) if trusted and not reader.is_data() else reader.load()
     file.seek(reader.end)  # where what was saved after it begins
     return found, reader.end
+
+
+_FOREIGN = {
+    b"version https://git-lfs": "it is a pointer of Git LFS; `git lfs pull` fetches the file",
+    b"<": "it looks like a web page; look at what was downloaded",
+    b"\x93NUMPY": "it is an array of NumPy's; use clew.from_numpy(numpy.load(...))",
+    b"\x1f\x8b": "it is compressed by gzip; unpack it first",
+    b"\x89HDF": "it is an HDF5 file, which h5py reads",
+}
+
+
+def _foreign(head: bytes) -> str:
+    """What a file that begins so may be instead, and what to do with it."""
+    for beginning, told in _FOREIGN.items():
+        if head.lstrip().startswith(beginning):
+            return told
+    return f"it begins with {head[:16]!r}"
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:

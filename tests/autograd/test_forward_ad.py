@@ -39,6 +39,32 @@ def test_results_of_constants_require_no_grad():
         assert forward_ad.unpack_dual(x.sin() * 2).tangent is not None
 
 
+@pytest.mark.parametrize("saved", [True, False], ids=["saved", "attribute"])
+def test_what_a_jvp_makes_of_constants_requires_no_grad(saved):
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x = x
+            ctx.save_for_forward(x)
+            return x**2
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return 2 * (ctx.saved_tensors[0] if saved else ctx.x) * tangent
+
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(t([1.0, 2.0]), t([1.0, 3.0]))
+        y = Square.apply(x)
+        for tensor in (y, y.sin(), x * 2):
+            value, tangent = forward_ad.unpack_dual(tensor)
+            assert not value.requires_grad and not tangent.requires_grad
+        assert forward_ad.unpack_dual(y).tangent.tolist() == [2.0, 12.0]
+        w = t([3.0, 4.0]).requires_grad_()
+        tangent = forward_ad.unpack_dual((Square.apply(x) * w).sum()).tangent
+    tangent.backward()
+    assert w.grad.tolist() == [2.0, 12.0]
+
+
 def test_results_of_parameters_require_grad():
     w = t([3.0, 4.0]).requires_grad_()
     with forward_ad.dual_level():

@@ -80,6 +80,30 @@ def test_a_failed_pruning_leaves_the_module_as_it_was():
     assert not m._forward_pre_hooks and not list(m.buffers())
 
 
+@pytest.mark.parametrize("amount", [1.5, "x", 100])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_failed_pruning_keeps_what_was_pruned_before(amount, times):
+    m = layer()
+    for _ in range(times):
+        prune.l1_unstructured(m, "weight", 1)
+    before, (hook,) = sorted(m.state_dict()), m._forward_pre_hooks.values()
+    with pytest.raises((ValueError, TypeError), match="amount"):
+        prune.l1_unstructured(m, "weight", amount)
+    assert sorted(m.state_dict()) == before and list(m._forward_pre_hooks.values()) == [hook]
+    with clew.no_grad():
+        m.weight_orig.fill_(1.0)
+    assert m(clew.ones(3)).sub(m.bias).sum() == 6 - times  # the mask still works
+    prune.l1_unstructured(m, "weight", 1)
+    assert len(m._forward_pre_hooks) == 1 and int(m.weight_mask.sum()) == 5 - times
+
+
+def test_only_parameters_are_pruned():
+    m = nn.BatchNorm1d(3)
+    with pytest.raises(TypeError, match="'running_mean' of BatchNorm1d must be a parameter"):
+        prune.l1_unstructured(m, "running_mean", 1)
+    assert "running_mean" in dict(m.named_buffers())
+
+
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_gradients_of_convolutions(n):
     conv = getattr(F, f"conv{n}d")

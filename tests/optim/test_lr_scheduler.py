@@ -138,6 +138,23 @@ def test_sequential_and_chained():
     assert schedule.get_last_lr() == pytest.approx([0.6561, 0.2 * 0.6561])
 
 
+@pytest.mark.parametrize("last", [L.ExponentialLR, L.StepLR])
+def test_a_milestone_of_0_passes_over_a_schedule(last):
+    """A warmup of no epochs; the rates that PyTorch 2.13 gives."""
+
+    def schedule(opt):
+        return last(opt, 0.5) if last is L.ExponentialLR else last(opt, 1, 0.5)
+
+    opt = sgd(lr=1.0)
+    warmed = L.SequentialLR(opt, [L.LinearLR(opt, 0.1, total_iters=5), schedule(opt)], [0])
+    assert walk(warmed, opt, 4) == pytest.approx([1, 0.5, 0.25, 0.125])
+    assert warmed.get_last_lr()[0] == pytest.approx(0.0625)
+    opt = sgd(lr=1.0)
+    passed = [L.LinearLR(opt, 0.1, total_iters=5), L.ConstantLR(opt, 0.2, total_iters=9)]
+    twice = L.SequentialLR(opt, [*passed, schedule(opt)], [0, 2])
+    assert walk(twice, opt, 4) == pytest.approx([0.2, 0.2, 1, 0.5])
+
+
 def test_composed_state():
     def make():
         opt = sgd(lr=1.0)

@@ -223,6 +223,27 @@ class Dies(Squares):
         return i
 
 
+class Unsendable(Dataset):
+    """Raises what cannot be pickled."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        class Broken(Exception):
+            pass
+
+        raise Broken(f"sample {i} is broken")
+
+
+def test_an_error_whose_class_cannot_be_sent_keeps_its_text():
+    with pytest.raises(RuntimeError) as caught:
+        list(DataLoader(Unsendable(), num_workers=1))
+    told = str(caught.value)
+    assert told.startswith("Caught RuntimeError in DataLoader worker process 0, in place of Broken")
+    assert "Broken: sample 0 is broken" in told and "raise Broken" in told
+
+
 def test_a_worker_that_dies_is_noticed():
     start = time.monotonic()
     with pytest.raises(RuntimeError, match=r"exited unexpectedly"):

@@ -24,6 +24,11 @@ def promote_types(type1: _C.dtype, type2: _C.dtype) -> _C.dtype:
     >>> clew.promote_types(clew.int32, clew.float32)
     clew.float32
     """
+    for name, given in (("type1", type1), ("type2", type2)):
+        if not isinstance(given, _C.dtype):
+            raise TypeError(
+                f"promote_types(): argument '{name}' must be dtype, not {type(given).__name__}"
+            )
     return result_type(empty(1, dtype=type1, device="meta"), empty(1, dtype=type2, device="meta"))
 
 

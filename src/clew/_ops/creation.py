@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
-from clew._base.arguments import need_int, need_tensors
+from clew._base.arguments import need_bools, need_int, need_tensors
 from clew._base.autocast import in_float32
 from clew._base.out import write_out
 from clew._base.overriding import asks_classes
@@ -121,6 +121,10 @@ def asarray(
         >>> clew.asarray([1, 2])
         tensor([1, 2])
     """
+    if requires_grad is not None:
+        need_bools("asarray", requires_grad=requires_grad)
+    if copy is not None:
+        need_bools("asarray", copy=copy)
     import numpy as np
 
     source: Tensor | None = None
@@ -204,9 +208,15 @@ def normal(
         >>> clew.normal(3.0, 0.0, (2,))
         tensor([3., 3.])
     """
+    need_bools("normal", requires_grad=requires_grad)
     if size is not None:
-        if isinstance(mean, Tensor) or isinstance(std, Tensor):
-            raise TypeError("normal(): with a size, mean and std must be numbers")
+        for name, given in (("mean", mean), ("std", std)):
+            if isinstance(given, Tensor) and (given.dim() or given.requires_grad):
+                raise TypeError(
+                    f"normal(): with a size, argument '{name}' must be a number, not a tensor of "
+                    f"shape {list(given.shape)}"
+                )
+        mean, std = (v.item() if isinstance(v, Tensor) else v for v in (mean, std))
         made = empty(
             size, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, out=out
         )
@@ -328,6 +338,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         tensor([[4, 2, 1],
                 [9, 3, 1]])
     """
+    need_bools("vander", increasing=increasing)
     need_tensors("vander", x=x)
     if x.dim() != 1:
         raise RuntimeError(f"vander: x must be one-dimensional; got {x.dim()} dims")

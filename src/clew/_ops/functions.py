@@ -7,7 +7,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_int, need_tensors, numpy_names
+from clew._base.arguments import need_bools, need_int, need_tensors, numpy_names
 from clew._base.autocast import in_float32
 from clew._base.out import write_out
 from clew._base.overriding import asks_classes, modes_are_on
@@ -290,12 +290,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     True
     >>> clew.use_deterministic_algorithms(False)
     """
-    for name, given in (("mode", mode), ("warn_only", warn_only)):
-        if not isinstance(given, bool):
-            raise TypeError(
-                f"use_deterministic_algorithms(): argument '{name}' must be bool, not "
-                f"{type(given).__name__}"
-            )
+    need_bools("use_deterministic_algorithms", mode=mode, warn_only=warn_only)
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
 
 
@@ -364,6 +359,7 @@ def set_flush_denormal(mode: bool) -> bool:
     >>> clew.set_flush_denormal(False)
     False
     """
+    need_bools("set_flush_denormal", mode=mode)
     return False
 
 

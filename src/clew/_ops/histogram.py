@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_int, need_number, need_tensors, whole
+from clew._base.arguments import need_bools, need_int, need_number, need_tensors, whole
 from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.results import shown_as
 from clew._C import Tensor
@@ -242,6 +242,7 @@ def histogram(
     >>> clew.histogram(clew.tensor([1.0, 2.0, 1.0]), bins=4, range=(0.0, 3.0)).hist
     tensor([0., 2., 1., 0.])
     """
+    need_bools("histogram", density=density)
     if not isinstance(input, Tensor):
         need_tensors("histogram", input=input)
     if not isinstance(bins, Tensor) and whole(bins) is None:
@@ -280,6 +281,7 @@ def histogramdd(
     >>> clew.histogramdd(x, bins=[2, 2]).hist.tolist()
     [[0.0, 1.0], [1.0, 1.0]]
     """
+    need_bools("histogramdd", density=density)
     need_tensors("histogramdd", input=input)
     if input.ndim < 2:
         raise RuntimeError(

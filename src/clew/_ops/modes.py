@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from clew._base.arguments import need_bools
+
 __all__ = [
     "get_deterministic_debug_mode",
     "is_deterministic_algorithms_warn_only_enabled",
@@ -66,6 +68,7 @@ def set_warn_always(b: bool) -> None:
 
     >>> clew.set_warn_always(False)
     """
+    need_bools("set_warn_always", b=b)
     _state["warn_always"] = bool(b)
 
 

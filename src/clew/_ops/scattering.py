@@ -8,7 +8,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import wrapped_dim
+from clew._base.arguments import need_bools, wrapped_dim
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew._ops.shaping import _written
@@ -42,6 +42,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     >>> clew.nonzero(clew.tensor([0, 5, 6])).tolist()
     [[1], [2]]
     """
+    need_bools("nonzero", as_tuple=as_tuple)
     if as_tuple:
         if out is not None:
             raise RuntimeError("nonzero: out goes with as_tuple=False; got as_tuple=True")

@@ -10,7 +10,14 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_int, need_number, need_tensors, numpy_names, wrapped_dim
+from clew._base.arguments import (
+    need_bools,
+    need_int,
+    need_number,
+    need_tensors,
+    numpy_names,
+    wrapped_dim,
+)
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
@@ -137,6 +144,7 @@ def quantile(
     >>> clew.quantile(clew.tensor([0.0, 1.0, 2.0, 4.0]), clew.tensor([0.5, 1.0]))
     tensor([1.5000, 4.0000])
     """
+    need_bools("quantile", keepdim=keepdim)
     return write_out(
         "quantile",
         _quantile("quantile", input, q, dim, keepdim, interpolation, False),
@@ -171,6 +179,7 @@ def nanquantile(
     >>> clew.nanquantile(clew.tensor([1.0, float("nan"), 3.0]), 0.5)
     tensor(2.)
     """
+    need_bools("nanquantile", keepdim=keepdim)
     return write_out(
         "nanquantile",
         _quantile("nanquantile", input, q, dim, keepdim, interpolation, True),
@@ -325,6 +334,7 @@ def isin(
     >>> clew.isin(clew.tensor([[1, 2], [3, 4]]), clew.tensor([2, 3])).tolist()
     [[False, True], [True, False]]
     """
+    need_bools("isin", assume_unique=assume_unique, invert=invert)
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError(
             f"isin(): one of elements and test_elements must be a Tensor; got "

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_int, need_tensors, wrapped_dim
+from clew._base.arguments import need_bools, need_int, need_tensors, wrapped_dim
 from clew._base.overriding import asks_classes, modes_are_on
 from clew._base.results import shown_as
 from clew._base.settling import settle
@@ -308,6 +308,7 @@ def empty_permuted(
     >>> clew.empty_permuted((2, 3), (1, 0)).stride()
     (1, 2)
     """
+    need_bools("empty_permuted", requires_grad=requires_grad)
     order = [int(d) for d in physical_layout]
     dims = list(range(len(size)))
     if len(order) != len(size):
@@ -439,6 +440,7 @@ def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tenso
     >>> clew.zeros(2, 2).fill_diagonal_(1).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    need_bools("fill_diagonal_", wrap=wrap)
     if self.ndim < 2:
         raise RuntimeError(f"fill_diagonal_: dimensions must larger than 1; got {list(self.shape)}")
     if self.ndim > 2 and len(set(self.shape)) > 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 from clew import _C
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_bools
 from clew._base.provenance import user_level
 from clew._C import Tensor
 
@@ -102,10 +103,14 @@ def parse_to(
             dtype, device = value.dtype, value.device
         elif key == "copy":
             copy = value
+        elif key == "non_blocking":  # copies on the CPU never block
+            need_bools(name, non_blocking=value)
         elif key == "memory_format":
             memory_format = value
-        elif key != "non_blocking":
+        else:
             raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+    if copy is not False:
+        need_bools(name, copy=copy)
     if isinstance(dtype, type):
         dtype = _dtypes.PYTHON_TYPES.get(dtype, dtype)
     if dtype is not None and not isinstance(dtype, _C.dtype):
@@ -125,6 +130,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     >>> clew.ones(1).type()
     'clew.FloatTensor'
     """
+    need_bools("type", non_blocking=non_blocking)
     if dtype is None:
         return f"{_dtypes.home}.{_dtypes.TENSOR_NAMES[self.dtype]}"
     if isinstance(dtype, str):

@@ -37,13 +37,18 @@ def set_strategy(new_strategy: str) -> None:
         )
     global _strategy
     _strategy = new_strategy
+    if new_strategy == "file_system":
+        # Now, so that processes forked from here report to the same keeper of names: one of their
+        # own would end with them and remove what they sent and nobody has received yet.
+        _watch_names()
 
 
 def share(tensor: Tensor) -> None:
     """Moves the storage of a tensor, and so all tensors over it, to shared memory."""
     if _C._is_shared(tensor):
         return
-    if _strategy == "file_descriptor" or tensor.is_meta:
+    # Memory without bytes is no file, so that there is no name to watch.
+    if _strategy == "file_descriptor" or tensor.is_meta or not tensor.untyped_storage().nbytes():
         _C._share(tensor, "", 0)
         return
     global _count

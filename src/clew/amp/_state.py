@@ -12,6 +12,7 @@ from typing import Any
 
 import clew
 from clew import _C
+from clew._base.arguments import need_bools
 from clew._base.provenance import user_level
 
 __all__ = [
@@ -112,6 +113,7 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """
     if enabled is None:  # PyTorch's older form, of CUDA alone
         device_type, enabled = "cuda", device_type
+    need_bools("set_autocast_enabled", enabled=enabled)
     _check(device_type)
     if device_type == "cpu":
         _, dtype, keeps = _C._autocast_state()
@@ -172,6 +174,7 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
     >>> clew.set_autocast_cache_enabled(True)
     """
+    need_bools("set_autocast_cache_enabled", enabled=enabled)
     on, dtype, _ = _C._autocast_state()
     _C._set_autocast(on, dtype, enabled)
 

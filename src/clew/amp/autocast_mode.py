@@ -9,6 +9,7 @@ from typing import Any
 
 import clew
 from clew import _C
+from clew._base.arguments import need_bools
 from clew._base.provenance import user_level
 
 from ._state import (
@@ -65,6 +66,9 @@ class autocast:
             raise RuntimeError(
                 f"autocast: the device type must be one that has autocast; got {device_type!r}"
             )
+        need_bools("autocast", enabled=enabled)
+        if cache_enabled is not None:
+            need_bools("autocast", cache_enabled=cache_enabled)
         self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         self._cache_enabled = (

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from clew import _C
 from clew._base.arguments import in_graph, is_structured
 from clew._base.overriding import asks_classes
@@ -107,6 +109,16 @@ def _warn_of_cycles() -> None:
     )
 
 
+def _need_flags(function: str, **flags: Any) -> None:
+    """Raises TypeError for a flag that is no bool, int or None: text such as "False" is true."""
+    for name, value in flags.items():
+        if value is not None and value is not True and value is not False:
+            if not isinstance(value, (int, np.bool_)):
+                raise TypeError(
+                    f"{function}(): argument '{name}' must be bool, not {type(value).__name__}"
+                )
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -136,6 +148,7 @@ def backward(
     >>> x.grad
     tensor([2., 2.])
     """
+    _need_flags("backward", retain_graph=retain_graph, create_graph=create_graph)
     if grad_variables is not None:
         if grad_tensors is not None:
             raise RuntimeError(
@@ -227,6 +240,13 @@ def grad(
     >>> clew.autograd.grad(x**2, x)
     (tensor(6.),)
     """
+    _need_flags(
+        "grad",
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        allow_unused=allow_unused,
+        materialize_grads=materialize_grads,
+    )
     if not only_inputs:
         raise ValueError(
             "grad: only_inputs=False is not supported; use backward(), which fills .grad of "

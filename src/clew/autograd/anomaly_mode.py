@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 
 from clew import _C
+from clew._base.arguments import need_bools
 from clew._base.tasks import of_tasks
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
@@ -41,6 +42,7 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        need_bools("set_detect_anomaly", mode=mode, check_nan=check_nan)
         self._before = _switch(bool(mode), bool(check_nan))
 
     def __enter__(self) -> None:
@@ -74,6 +76,7 @@ class detect_anomaly:
     """
 
     def __init__(self, check_nan: bool = True) -> None:
+        need_bools("detect_anomaly", check_nan=check_nan)
         self.check_nan = bool(check_nan)
         self._before: list[dict[str, bool]] = []
 
@@ -96,6 +99,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     True
     >>> clew.set_anomaly_enabled(False)
     """
+    need_bools("set_anomaly_enabled", enabled=enabled, check_nan=check_nan)
     _switch(bool(enabled), bool(check_nan))
 
 

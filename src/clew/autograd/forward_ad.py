@@ -143,11 +143,16 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def _wanted_elsewhere(tensor: Tensor, level: _Level) -> bool:
-    """Whether the tensor depends on something that requires grad, duals made of constants aside."""
-    if any(tangent.requires_grad for _, tangent in level.roots):
-        return True
+    """Whether the tensor depends on something that requires grad, duals made of constants aside.
+
+    So does it where a tangent does that the level starts from; a custom Function's jvp makes such
+    tangents of the duals themselves.
+    """
     duals = {id(dual) for dual, _ in level.roots} | {id(leaf) for leaf in leaves_of_others()}
-    todo = [tensor.grad_fn] if tensor.grad_fn is not None else []
+    tangents = [tangent for _, tangent in level.roots if tangent.requires_grad]
+    if any(t.is_leaf and id(t) not in duals for t in tangents):
+        return True
+    todo = [t.grad_fn for t in [tensor, *tangents] if t.grad_fn is not None]
     seen = set(todo)
     while todo:
         node = todo.pop()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from clew import _C
+from clew._base.arguments import need_bools
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -141,6 +142,8 @@ class set_grad_enabled(_Mode):
     """
 
     def __init__(self, mode: bool) -> None:
+        if mode is not True and mode is not False:
+            need_bools("set_grad_enabled", mode=mode)
         self.mode = bool(mode)
         self._before = _C._set_grad_enabled(self.mode)
 

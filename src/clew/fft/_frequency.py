@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew import _C
-from clew._base.arguments import need_int, numpy_names
+from clew._base.arguments import need_bools, need_int, numpy_names
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew._ops.primitive import write_out
@@ -47,6 +47,7 @@ def fftfreq(
         >>> clew.fft.fftfreq(4)
         tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
+    need_bools("fftfreq", requires_grad=requires_grad)
     return _frequencies("fftfreq", n, d, out, dtype, layout, device, pin_memory, requires_grad)
 
 
@@ -81,6 +82,7 @@ def rfftfreq(
         >>> clew.fft.rfftfreq(4)
         tensor([0.0000, 0.2500, 0.5000])
     """
+    need_bools("rfftfreq", requires_grad=requires_grad)
     return _frequencies("rfftfreq", n, d, out, dtype, layout, device, pin_memory, requires_grad)
 
 

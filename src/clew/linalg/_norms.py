@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import _C
-from clew._base.arguments import numpy_names, whole, whole_tuple
+from clew._base.arguments import need_bools, numpy_names, whole, whole_tuple
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -185,6 +185,7 @@ def nuclear_norm(
         >>> clew.nuclear_norm(clew.eye(3))
         tensor(3.)
     """
+    need_bools("nuclear_norm", keepdim=keepdim)
     check_tensor("nuclear_norm", "input", input)
     if isinstance(dim, bool):
         dim, keepdim = None, dim

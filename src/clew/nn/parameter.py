@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew import _C
+from clew._base.arguments import need_bools
 from clew._base.overriding import aside
 from clew._C import Tensor, empty
 
@@ -60,6 +61,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             data = empty(0)
         elif not isinstance(data, Tensor):
             raise TypeError(f"Parameter: data must be a Tensor or None; got {type(data).__name__}")
+        if requires_grad is not True and requires_grad is not False:
+            need_bools("Parameter", requires_grad=requires_grad)
         if cls is Parameter and type(data) is not Tensor and not isinstance(data, Parameter):
             own = data.detach()
             if type(own) is type(data):

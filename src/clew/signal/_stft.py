@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from clew import _C
-from clew._base.arguments import need_int
+from clew._base.arguments import need_bools, need_int
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
@@ -69,6 +69,13 @@ def stft(
                 [0., 0., 0.],
                 [0., 0., 0.]])
     """
+    need_bools("stft", normalized=normalized)
+    if onesided is not None:
+        need_bools("stft", onesided=onesided)
+    if return_complex is not None:
+        need_bools("stft", return_complex=return_complex)
+    if align_to_window is not None:
+        need_bools("stft", align_to_window=align_to_window)
     name = "stft"
     _need_tensors(name, input, window)
     hop, width = _lengths(name, n_fft, hop_length, win_length)
@@ -160,6 +167,9 @@ def istft(
         >>> clew.istft(clew.stft(x, 4, 2, window=w, return_complex=True), 4, 2, window=w).round()
         tensor([0., 1., 2., 3., 4., 5., 6., 7.])
     """
+    need_bools("istft", center=center, normalized=normalized, return_complex=return_complex)
+    if onesided is not None:
+        need_bools("istft", onesided=onesided)
     name = "istft"
     _need_tensors(name, input, window)
     hop, width = _lengths(name, n_fft, hop_length, win_length)

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import need_int
+from clew._base.arguments import need_bools, need_int
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew.signal._sampling import bartlett_points, cosines, kaiser_points, made, need_numbers
@@ -36,10 +36,7 @@ def _sampled(
     requires_grad: bool,
 ) -> Tensor:
     length = need_int(name, "window_length", length)
-    if not isinstance(periodic, bool):
-        raise TypeError(
-            f"{name}(): argument 'periodic' must be bool, not {type(periodic).__name__}"
-        )
+    need_bools(name, periodic=periodic, requires_grad=requires_grad)
     if length < 0:
         raise RuntimeError(
             f"{name}: requires non-negative window_length; got window_length={length}"

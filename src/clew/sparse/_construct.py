@@ -11,7 +11,7 @@ import numpy as np
 import clew
 from clew import _C
 from clew._base import dtypes as _dtypes
-from clew._base.arguments import is_structured
+from clew._base.arguments import is_structured, need_bools
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
 from clew.sparse._batched import batched
@@ -46,6 +46,7 @@ def _as_indices(name: str, what: str, given: Any, narrow: bool) -> Tensor:
 
 
 def _as_values(name: str, given: Any, dtype: Any, requires_grad: bool) -> Tensor:
+    need_bools(name, requires_grad=requires_grad)
     made = given if isinstance(given, Tensor) else clew.tensor(given)
     if type(made) is not Tensor and is_structured(made):
         raise TypeError(f"{name}: values must be a dense tensor; got {made.layout}")
@@ -151,6 +152,8 @@ def sparse_coo_tensor(
     """
     name = "sparse_coo_tensor"
     _check_options(name, device, layout, _dtypes.sparse_coo)
+    if is_coalesced is not None:
+        need_bools(name, is_coalesced=is_coalesced)
     if values is None:
         if (indices is None) is (size is None):
             raise TypeError(

@@ -30,7 +30,10 @@ def canonical_mask(
     if mask is None:
         return None
     if mask.dtype != clew.bool and not mask.is_floating_point():
-        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+        raise AssertionError(
+            f"multi_head_attention_forward: only bool and floating types of {mask_name} are "
+            f"supported"
+        )
     if other_type is not None and mask.dtype != other_type:
         import warnings
 
@@ -50,32 +53,37 @@ def _check_shapes(
     dims = query.dim()
     if dims not in (2, 3):
         raise AssertionError(
-            f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor"
+            f"multi_head_attention_forward: query should be unbatched 2D or batched 3D tensor "
+            f"but received {dims}-D query tensor"
         )
     batched = dims == 3
     word = "batched" if batched else "unbatched"
     if key.dim() != dims or value.dim() != dims:
         raise AssertionError(
-            f"For {word} ({dims}-D) `query`, expected `key` and `value` to be {dims}-D but found "
+            f"multi_head_attention_forward: For {word} ({dims}-D) `query`, expected `key` and "
+            f"`value` to be {dims}-D but found "
             f"{key.dim()}-D and {value.dim()}-D tensors respectively"
         )
     if key_padding_mask is not None and key_padding_mask.dim() != dims - 1:
         raise AssertionError(
-            f"For {word} ({dims}-D) `query`, expected `key_padding_mask` to be `None` or "
+            f"multi_head_attention_forward: For {word} ({dims}-D) `query`, expected "
+            f"`key_padding_mask` to be `None` or "
             f"{dims - 1}-D "
             f"but found {key_padding_mask.dim()}-D tensor instead"
         )
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
             raise AssertionError(
-                f"For {word} ({dims}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but "
+                f"multi_head_attention_forward: For {word} ({dims}-D) `query`, expected "
+                f"`attn_mask` to be `None`, 2-D or 3-D but "
                 f"found {attn_mask.dim()}-D tensor instead"
             )
         if not batched and attn_mask.dim() == 3:
             want = (num_heads, query.shape[0], key.shape[0])
             if tuple(attn_mask.shape) != want:
                 raise AssertionError(
-                    f"Expected `attn_mask` shape to be {want} but got {tuple(attn_mask.shape)}"
+                    f"multi_head_attention_forward: Expected `attn_mask` shape to be {want} but "
+                    f"got {tuple(attn_mask.shape)}"
                 )
     return batched
 
@@ -91,15 +99,22 @@ def _check_sizes(
             f"got {embed}"
         )
     if embed // num_heads * num_heads != embed:
-        raise AssertionError(f"embed_dim {embed} not divisible by num_heads {num_heads}")
+        raise AssertionError(
+            f"multi_head_attention_forward: embed_dim {embed} not divisible by num_heads "
+            f"{num_heads}"
+        )
     if weights_apart:
         if key.shape[:2] != value.shape[:2]:
             raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+                f"multi_head_attention_forward: key's sequence and batch dims {key.shape[:2]} do "
+                f"not match value's "
                 f"{value.shape[:2]}"
             )
     elif key.shape != value.shape:
-        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        raise AssertionError(
+            f"multi_head_attention_forward: key shape {key.shape} does not match value shape "
+            f"{value.shape}"
+        )
 
 
 def _summands(
@@ -143,7 +158,8 @@ def _in_heads(x: Any, static: Any, what: str, batch_heads: int, head: int) -> An
         return x.reshape(x.shape[0], batch_heads, head).transpose(0, 1)
     if (static.shape[0], static.shape[2]) != (batch_heads, head):
         raise AssertionError(
-            f"{what} must be ({batch_heads}, *, {head}); got {tuple(static.shape)}"
+            f"multi_head_attention_forward: {what} must be ({batch_heads}, *, {head}); got "
+            f"{tuple(static.shape)}"
         )
     return static
 
@@ -159,7 +175,8 @@ def _for_all_heads(mask: Any, length: int, sources: int, heads: int) -> Any:
     want = (length, sources) if dims == 2 else (heads, length, sources)
     if tuple(mask.shape) != want:
         raise RuntimeError(
-            f"The shape of the {dims}D attn_mask is {mask.shape}, but should be {want}."
+            f"multi_head_attention_forward: The shape of the {dims}D attn_mask is {mask.shape}, "
+            f"but should be {want}."
         )
     return mask.unsqueeze(0) if dims == 2 else mask
 
@@ -168,8 +185,8 @@ def _of_each_head(padding: Any, batch: int, sources: int, num_heads: int) -> Any
     """A key_padding_mask as an attn_mask; raises for another shape."""
     if tuple(padding.shape) != (batch, sources):
         raise AssertionError(
-            f"expecting key_padding_mask shape of {(batch, sources)}, but got "
-            f"{tuple(padding.shape)}"
+            "multi_head_attention_forward: expecting key_padding_mask shape of "
+            f"{(batch, sources)}, but got {tuple(padding.shape)}"
         )
     return (
         padding.reshape(batch, 1, 1, sources)
@@ -255,7 +272,9 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "multi_head_attention_forward: Need attn_mask if specifying the is_causal hint."
+        )
     _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
     length, batch, embed = query.shape
     head = embed // num_heads
@@ -271,7 +290,9 @@ def multi_head_attention_forward(
         attn_mask = _for_all_heads(attn_mask, length, key.shape[0], batch * num_heads)
     if bias_k is not None and bias_v is not None:
         if static_k is not None or static_v is not None:
-            raise AssertionError("bias cannot be added to static key or value.")
+            raise AssertionError(
+                "multi_head_attention_forward: bias cannot be added to static key or value."
+            )
         k = clew.cat([k, bias_k.expand(1, batch, embed)])
         v = clew.cat([v, bias_v.expand(1, batch, embed)])
         attn_mask, key_padding_mask = _for_one_more(attn_mask), _for_one_more(key_padding_mask)

@@ -7,6 +7,7 @@ from typing import Any
 
 import clew
 from clew import _C
+from clew._base.arguments import need_bools
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
@@ -254,6 +255,7 @@ def rrelu(
         >>> clew.nn.functional.rrelu(clew.tensor([-3., 2.]), 0.25, 0.75).tolist()
         [-1.5, 2.0]
     """
+    need_bools("rrelu", training=training)
     if lower > upper:
         raise RuntimeError(
             f"rrelu: lower bound must be less than or equal to the upper bound; got {lower} and "
@@ -390,13 +392,14 @@ def instance_norm(
         >>> y.tolist()
         [[[-1.0, 1.0]]]
     """
+    need_bools("instance_norm", use_input_stats=use_input_stats)
     if use_input_stats:
         positions = 1
         for n in input.shape[2:]:
             positions *= n
         if positions == 1:
             raise ValueError(
-                "Expected more than 1 spatial element when training, got input size "
+                "instance_norm: Expected more than 1 spatial element when training, got input size "
                 f"{tuple(input.shape)}"
             )
     if (running_mean is None) is not (running_var is None):

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any
 
 import clew
+from clew._base.arguments import need_bools
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._ops.primitive import loops_in_vmap
@@ -55,6 +56,7 @@ def ctc_loss(
         >>> clew.nn.functional.ctc_loss(log_probs, clew.tensor([[1, 2]]), [4], [2])
         tensor(0.8432)
     """
+    need_bools("ctc_loss", zero_infinity=zero_infinity)
     single = log_probs.dim() == 2
     if single:
         log_probs = log_probs.unsqueeze(1)

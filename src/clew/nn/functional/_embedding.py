@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import clew
-from clew._base.arguments import need_tensors
+from clew._base.arguments import need_bools, need_tensors
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
@@ -45,6 +45,7 @@ def embedding(
         >>> clew.nn.functional.embedding(clew.tensor([1, 0]), table).tolist()
         [[3.0, 4.0], [1.0, 2.0]]
     """
+    need_bools("embedding", scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
     if padding_idx is not None:
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:
@@ -131,8 +132,14 @@ def embedding_bag(
         >>> clew.nn.functional.embedding_bag(bags, table, starts, mode="sum").tolist()
         [[4.0, 6.0], [5.0, 6.0]]
     """
+    need_bools(
+        "embedding_bag",
+        scale_grad_by_freq=scale_grad_by_freq,
+        sparse=sparse,
+        include_last_offset=include_last_offset,
+    )
     if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
+        raise ValueError(f"embedding_bag: mode has to be one of sum, mean or max; got {mode!r}")
     if weight.dtype is clew.int64 and input.is_floating_point():
         warnings.warn(
             "embedding_bag(weight, input) is the order of old releases; pass input first",
@@ -171,7 +178,7 @@ def embedding_bag(
             per_sample_weights = per_sample_weights.packed().values()
     elif input.dim() == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None")
+            raise ValueError("embedding_bag: if input is 2D, then offsets has to be None")
         bags, per_bag = input.shape
         flat = input.reshape(-1)
         edges = clew.arange(bags + 1, device=input.device) * per_bag
@@ -179,23 +186,31 @@ def embedding_bag(
             per_sample_weights = per_sample_weights.reshape(-1)
     elif input.dim() == 1:
         if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
+            raise ValueError("embedding_bag: offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
+            raise ValueError(
+                f"embedding_bag: offsets has to be a 1D Tensor; got {offsets.dim()} dims"
+            )
         flat, edges = input, offsets
         if not include_last_offset:
             edges = clew.cat([offsets, offsets.new_full((1,), input.shape[0])])
         elif not offsets.shape[0]:
-            raise RuntimeError("include_last_offset: number of offsets should be at least 1")
+            raise RuntimeError(
+                "embedding_bag: include_last_offset: number of offsets should be at least 1"
+            )
         _check_first(edges)
     else:
         raise ValueError(
-            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
+            f"embedding_bag: input has to be 1D or 2D Tensor, but got Tensor of dimension "
+            f"{input.dim()}"
         )
     if padding_idx is not None:
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:
-            raise ValueError("padding_idx must be within the number of embeddings")
+            raise ValueError(
+                "embedding_bag: padding_idx must be within the number of embeddings, "
+                f"{rows}; got {padding_idx}"
+            )
         _check_edges(edges, flat.shape[0])
         kept = flat != padding_idx % rows
         flat = flat[kept]
@@ -205,7 +220,7 @@ def embedding_bag(
     if max_norm is not None:
         embedding_renorm_(weight, flat, max_norm, norm_type)
     if sparse and mode == "max":
-        raise ValueError("max mode does not support sparse weights")
+        raise ValueError("embedding_bag: max mode does not support sparse weights")
     if mode != "max" and not scale_grad_by_freq and weight.is_floating_point() and not sparse:
         return _embedding_bag(weight, flat, edges, per_sample_weights, mode == "mean")
     return _composed_bags(weight, flat, edges, per_sample_weights, mode, scale_grad_by_freq, sparse)
@@ -214,7 +229,8 @@ def embedding_bag(
 def _check_first(edges: Any) -> None:
     if edges.shape[0] > 1 and not edges.is_meta and int(edges[0]) != 0:
         raise RuntimeError(
-            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+            f"embedding_bag: offsets[0] has to be 0, i.e., the first sequence in the mini-batch "
+            f"has to start "
             f"from position 0. However, got {int(edges[0])}"
         )
 

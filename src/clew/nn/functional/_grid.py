@@ -7,6 +7,7 @@ from typing import Any
 
 import clew
 from clew._base import dtypes as _dtypes
+from clew._base.arguments import need_bools
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._ops.twofold import twofold
@@ -39,6 +40,8 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> cle
         >>> clew.nn.functional.affine_grid(same, (1, 1, 1, 2), align_corners=True).tolist()
         [[[[-1.0, 0.0], [1.0, 0.0]]]]
     """
+    if align_corners is not None:
+        need_bools("affine_grid", align_corners=align_corners)
     if align_corners is None:
         align_corners = False
     if not theta.is_floating_point():
@@ -126,6 +129,8 @@ def grid_sample(
         >>> clew.nn.functional.grid_sample(image, middle, align_corners=False).item()
         1.5
     """
+    if align_corners is not None:
+        need_bools("grid_sample", align_corners=align_corners)
     if mode not in _GRID_MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import clew
-from clew._base.arguments import need_tensors
+from clew._base.arguments import need_bools, need_tensors
 from clew._base.autocast import autocasting, fit, float32
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
@@ -241,6 +241,7 @@ def kl_div(
         >>> round(clew.nn.functional.kl_div(q.log(), p, reduction="batchmean").item(), 4)
         0.1438
     """
+    need_bools("kl_div", log_target=log_target)
     if autocasting():
         input, target = float32(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -294,6 +295,7 @@ def poisson_nll_loss(
         >>> clew.nn.functional.poisson_nll_loss(log_rate, count, reduction="none").tolist()
         [1.0, 1.0]
     """
+    need_bools("poisson_nll_loss", log_input=log_input, full=full)
     if autocasting():
         input, target = float32(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -345,10 +347,12 @@ def gaussian_nll_loss(
     """
     if not isinstance(var, clew.Tensor):
         if var < 0:
-            raise ValueError("var has negative entry/entries")
+            raise ValueError(f"gaussian_nll_loss: var has negative entry/entries; got {var}")
         var = clew.full_like(input, var)
     elif bool((var < 0).any()):
-        raise ValueError("var has negative entry/entries")
+        raise ValueError(
+            f"gaussian_nll_loss: var has negative entry/entries; the least is {var.min().item()}"
+        )
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
             var = var.unsqueeze(-1)

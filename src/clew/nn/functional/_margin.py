@@ -6,7 +6,7 @@ from typing import Any
 
 import clew
 from clew import _C
-from clew._base.arguments import need_tensors
+from clew._base.arguments import need_bools, need_tensors
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 
@@ -232,6 +232,7 @@ def triplet_margin_loss(
         >>> round(clew.nn.functional.triplet_margin_loss(a, p, n).item(), 4)
         2.0
     """
+    need_bools("triplet_margin_loss", swap=swap)
     reduction = legacy_reduction(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 import clew
-from clew._base.arguments import need_tensors
+from clew._base.arguments import need_bools, need_int, need_tensors
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
 
@@ -218,14 +218,16 @@ def _resized(
         need_tensors("interpolate", input=input)
         raise
     if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
+        raise ValueError(
+            "interpolate: only one of size or scale_factor should be defined; got both"
+        )
     if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
+        raise ValueError("interpolate: either size or scale_factor should be defined; got neither")
     if size is not None:
         if not isinstance(size, list | tuple):
-            sizes = [int(size)] * n
+            sizes = [need_int("interpolate", "size", size)] * n
         elif len(size) == n:
-            sizes = [int(s) for s in size]
+            sizes = [need_int("interpolate", "size", s) for s in size]
         else:
             raise ValueError(
                 f"Input and output must have the same number of spatial dimensions, but got "
@@ -311,11 +313,14 @@ def _blended(
     if mode in _LINEAR:
         if _LINEAR[mode] != n:
             raise NotImplementedError(
-                f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input"
+                f"interpolate: Got {input.dim()}D input, but {mode} mode needs "
+                f"{_LINEAR[mode] + 2}D input"
             )
     elif mode == "bicubic":
         if n != 2:
-            raise NotImplementedError(f"Got {input.dim()}D input, but bicubic mode needs 4D input")
+            raise NotImplementedError(
+                f"interpolate: Got {input.dim()}D input, but bicubic mode needs 4D input"
+            )
     else:
         raise NotImplementedError(f"interpolate: unknown mode {mode!r}")
     kind = "linear" if mode in _LINEAR else "cubic"
@@ -377,6 +382,8 @@ def interpolate(
         >>> clew.nn.functional.interpolate(x, scale_factor=2).tolist()
         [[[1.0, 1.0, 2.0, 2.0]]]
     """
+    if align_corners is not None:
+        need_bools("interpolate", align_corners=align_corners)
     if mode == "nearest" and type(scale_factor) is int and input.is_contiguous():
         plain = size is None and align_corners is None and not antialias and scale_factor > 1
         views = _copies(input.shape, scale_factor) if plain else None
@@ -385,8 +392,8 @@ def interpolate(
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError(
-                "align_corners option can only be set with the interpolating modes: "
-                "linear | bilinear | bicubic | trilinear"
+                "interpolate: align_corners option can only be set with the interpolating modes: "
+                f"linear | bilinear | bicubic | trilinear; got mode={mode!r}"
             )
     sizes, scales = _resized(input, size, scale_factor, recompute_scale_factor)
     _check_interpolated(input, sizes, mode, antialias)

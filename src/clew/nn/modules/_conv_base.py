@@ -106,9 +106,8 @@ class _ConvNd(Module):
         _check_conv(type(self).__name__, in_channels, out_channels, groups, padding, stride)
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(
-                "padding_mode must be one of ('zeros', 'reflect', 'replicate', 'circular'), but "
-                "got "
-                f"padding_mode='{padding_mode}'"
+                f"{type(self).__name__}: padding_mode must be one of ('zeros', 'reflect', "
+                f"'replicate', 'circular'), but got padding_mode='{padding_mode}'"
             )
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -276,9 +275,8 @@ class _ConvTransposeNd(_ConvNd):
         most = [least[d] + self.stride[d] - 1 for d in range(n)]
         if any(not lo <= s <= hi for s, lo, hi in zip(sizes, least, most, strict=True)):
             raise ValueError(
-                f"requested an output size of {sizes}, but valid sizes range from {least} to "
-                f"{most} "
-                f"(for an input of {tuple(spatial)})"
+                f"{type(self).__name__}: requested an output size of {sizes}, but valid sizes "
+                f"range from {least} to {most} (for an input of {tuple(spatial)})"
             )
         return tuple(s - lo for s, lo in zip(sizes, least, strict=True))
 

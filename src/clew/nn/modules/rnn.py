@@ -6,6 +6,8 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
+
 import clew
 from clew._base.arguments import need_tensors
 from clew._base.autocast import autocasting, float32, lower, region_dtype
@@ -32,7 +34,10 @@ _KINDS = {"LSTM": 0, "GRU": 1, "RNN_TANH": 2, "RNN_RELU": 3}
 
 def _refuse_projection(proj_size: int) -> None:
     if proj_size:
-        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        raise ValueError(
+            "proj_size argument is only supported for LSTM, not RNN or GRU; "
+            f"got proj_size={proj_size}"
+        )
 
 
 def _draw_all(module: Any) -> None:
@@ -102,14 +107,15 @@ class RNNBase(_ExpectedSizes):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        name = type(self).__name__
         if (
-            not isinstance(dropout, int | float)
+            not isinstance(dropout, int | float | np.floating)
             or isinstance(dropout, bool)
             or not 0 <= dropout <= 1
         ):
             raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an "
-                "element being zeroed"
+                f"{name}: dropout should be a number in range [0, 1] representing the probability "
+                f"of an element being zeroed; got {dropout!r}"
             )
         if dropout > 0 and num_layers == 1:
             warnings.warn(
@@ -117,23 +123,31 @@ class RNNBase(_ExpectedSizes):
                 stacklevel=user_level(),
             )
         if not isinstance(hidden_size, int):
-            raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+            raise TypeError(
+                f"{name}: hidden_size should be of type int, got: {type(hidden_size).__name__}"
+            )
         check_whole(self, input_size=input_size, num_layers=num_layers, proj_size=proj_size)
         for option, given in (("bias", bias), ("batch_first", batch_first)):
             if not isinstance(given, bool):
-                raise TypeError(f"{option} should be of type bool, got: {type(given).__name__}")
+                raise TypeError(
+                    f"{name}: {option} should be of type bool, got: {type(given).__name__}"
+                )
         if input_size <= 0:
-            raise ValueError("input_size must be greater than zero")
+            raise ValueError(f"{name}: input_size must be greater than zero; got {input_size}")
         if hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
+            raise ValueError(f"{name}: hidden_size must be greater than zero; got {hidden_size}")
         if num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
+            raise ValueError(f"{name}: num_layers must be greater than zero; got {num_layers}")
         if proj_size < 0:
             raise ValueError(
-                "proj_size should be a positive integer or zero to disable projections"
+                f"{name}: proj_size should be a positive integer or zero to disable projections; "
+                f"got {proj_size}"
             )
         if proj_size >= hidden_size:
-            raise ValueError("proj_size has to be smaller than hidden_size")
+            raise ValueError(
+                f"{name}: proj_size has to be smaller than hidden_size; "
+                f"got {proj_size} and {hidden_size}"
+            )
         if mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
         self.mode = mode
@@ -397,7 +411,7 @@ class RNN(RNNBase):
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(
-                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+                f"RNN: Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
             )
         _refuse_projection(proj_size)
         super().__init__(
@@ -685,7 +699,9 @@ class RNNCell(RNNCellBase):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         if self.nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+            raise RuntimeError(
+                f"RNNCell: Unknown nonlinearity: {self.nonlinearity}; it must be 'tanh' or 'relu'"
+            )
         return _rnn_cell(input, hx, *self._weights(), self.nonlinearity == "relu")
 
 

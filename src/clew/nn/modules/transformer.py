@@ -48,7 +48,10 @@ def _get_activation_fn(activation: Any) -> Any:
         return F.relu
     if activation == "gelu":
         return F.gelu
-    raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    raise RuntimeError(
+        f"Transformer: activation should be relu/gelu, not {activation}; a function may be "
+        f"given, too"
+    )
 
 
 def _is_causal(mask: Any, is_causal: bool | None, size: int | None) -> bool:
@@ -547,9 +550,15 @@ class Transformer(Module):
     ) -> Any:
         batch_dim = 0 if self.batch_first else 1
         if src.dim() == 3 and tgt.dim() == 3 and src.shape[batch_dim] != tgt.shape[batch_dim]:
-            raise RuntimeError("the batch number of src and tgt must be equal")
+            raise RuntimeError(
+                "Transformer: the batch number of src and tgt must be equal; "
+                f"got {src.shape[batch_dim]} and {tgt.shape[batch_dim]}"
+            )
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
-            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+            raise RuntimeError(
+                "Transformer: the feature number of src and tgt must be equal to d_model, "
+                f"{self.d_model}; got {src.shape[-1]} and {tgt.shape[-1]}"
+            )
         memory = self.encoder(
             src,
             mask=src_mask,

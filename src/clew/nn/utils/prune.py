@@ -86,11 +86,6 @@ class BasePruningMethod:
         Returns:
             the hook.
         """
-        old = None
-        for key, hook in list(module._forward_pre_hooks.items()):
-            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-                old = hook
-                del module._forward_pre_hooks[key]
         method: Any = cls(*args, **kwargs)
         method._tensor_name = name
         original = getattr(module, name)
@@ -100,28 +95,39 @@ class BasePruningMethod:
             raise AssertionError(
                 f"importance_scores should have the same shape as parameter {name} of {module}"
             )
+        hooks = {
+            key: hook
+            for key, hook in module._forward_pre_hooks.items()
+            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
+        }
+        old = next(iter(hooks.values()), None)
         if old is not None:
-            container = old if isinstance(old, PruningContainer) else PruningContainer(old)
-            container.add_pruning_method(method)
-            method = container
-        if old is None:
-            param = module._parameters[name]
-            module.register_parameter(name + "_orig", param)
-            del module._parameters[name]
-            default = clew.ones_like(param, requires_grad=False)
-        else:
+            new = method
+            method = old if isinstance(old, PruningContainer) else PruningContainer(old)
+            method.add_pruning_method(new)
             default = getattr(module, name + "_mask").detach().clone()
+        elif name in module._parameters:
+            default = clew.ones_like(original, requires_grad=False)
+        else:
+            raise TypeError(
+                f"{cls.__name__}.apply: {name!r} of {type(module).__name__} must be a parameter; "
+                f"got {type(original).__name__}"
+            )
+        # All that may fail comes before the module changes.
         try:
             with clew.no_grad():
                 mask = method.compute_mask(importance_scores.detach(), default)
-            module.register_buffer(name + "_mask", mask)
-            setattr(module, name, method.apply_mask(module))
-            module.register_forward_pre_hook(method)
-        except Exception:
-            if old is None:
-                param = module._parameters.pop(name + "_orig")
-                module.register_parameter(name, param)
+        except BaseException:
+            if isinstance(method, PruningContainer):
+                method._methods.pop()
             raise
+        if old is None:
+            module.register_parameter(name + "_orig", module._parameters.pop(name))
+        for key in hooks:
+            del module._forward_pre_hooks[key]
+        module.register_buffer(name + "_mask", mask)
+        setattr(module, name, method.apply_mask(module))
+        module.register_forward_pre_hook(method)
         return method
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:

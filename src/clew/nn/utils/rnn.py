@@ -6,6 +6,7 @@ from collections import namedtuple
 from typing import Any
 
 import clew
+from clew._base.arguments import need_bools
 
 __all__ = [
     "PackedSequence",
@@ -165,6 +166,7 @@ def pack_padded_sequence(
         >>> clew.nn.utils.rnn.pack_padded_sequence(x, [2, 1], batch_first=True).data.tolist()
         [1, 3, 2]
     """
+    need_bools("pack_padded_sequence", batch_first=batch_first)
     lengths = clew.as_tensor(lengths, dtype=clew.int64).detach()
     order = None
     if not enforce_sorted:
@@ -175,25 +177,30 @@ def pack_padded_sequence(
     count = input.shape[1] if input.dim() > 1 else 0
     if lengths.dim() != 1 or input.dim() < 2 or lengths.shape[0] != count:
         raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} "
+            f"pack_padded_sequence: Expected `len(lengths)` to be equal to batch_size, but got "
+            f"{lengths.numel()} "
             f"(batch_size={count})"
         )
     if count == 0:
-        raise RuntimeError("Cannot pack empty tensors.")
+        raise RuntimeError(
+            "pack_padded_sequence: Cannot pack empty tensors; the batch has no sequences"
+        )
     if int(lengths.min()) <= 0:
         raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
-            "that is <= 0"
+            "pack_padded_sequence: Length of all samples has to be greater than 0, but found an "
+            f"element in 'lengths' that is <= 0: {int(lengths.min())}"
         )
     if order is None and bool((lengths[1:] > lengths[:-1]).any()):
         raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True; "
+            "pack_padded_sequence: `lengths` array must be sorted in decreasing order when "
+            "`enforce_sorted` is True; "
             "pass enforce_sorted=False to have the batch sorted"
         )
     steps = int(lengths[0])
     if steps > input.shape[0]:
         raise RuntimeError(
-            f"Expected lengths of at most {input.shape[0]}, input's length; got {steps}"
+            f"pack_padded_sequence: Expected lengths of at most {input.shape[0]}, input's "
+            f"length; got {steps}"
         )
     live = clew.arange(steps).unsqueeze(1) < lengths.unsqueeze(0)
     where = live.reshape(-1).nonzero().reshape(-1)
@@ -227,13 +234,15 @@ def pad_packed_sequence(
         >>> padded.tolist(), lengths.tolist()
         ([[1, 2], [3, 0]], [2, 1])
     """
+    need_bools("pad_packed_sequence", batch_first=batch_first)
     data, batch_sizes, _, back = sequence
     steps, batch = batch_sizes.shape[0], int(batch_sizes[0])
     if total_length is not None:
         if total_length < steps:
             raise ValueError(
-                "Expected total_length to be at least the length of the longest sequence in input, "
-                f"but got total_length={total_length} and max sequence length being {steps}"
+                "pad_packed_sequence: Expected total_length to be at least the length of the "
+                f"longest sequence in input, but got total_length={total_length} and max "
+                f"sequence length being {steps}"
             )
     sizes_column = clew.as_tensor(batch_sizes, dtype=clew.int64).unsqueeze(1)
     live = clew.arange(batch).unsqueeze(0) < sizes_column
@@ -278,6 +287,7 @@ def pad_sequence(
         >>> clew.nn.utils.rnn.pad_sequence([a, b], batch_first=True).tolist()
         [[1, 2], [3, 0]]
     """
+    need_bools("pad_sequence", batch_first=batch_first)
     if padding_side not in ("left", "right"):
         raise RuntimeError(
             f"pad_sequence: padding_side must be 'left' or 'right'; got {padding_side!r}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from clew._base.arguments import wrapped_dim
 from clew._base.provenance import user_level
 
 from ..functional._core import vector_norm
@@ -30,7 +31,8 @@ def norm_except_dim(v: Any, dim: int | None) -> Any:
     """
     if dim is None or dim == -1:
         return vector_norm(v)
-    dims = [d for d in range(v.dim()) if d != dim % v.dim()]
+    kept = wrapped_dim("weight_norm", dim, v.dim())
+    dims = [d for d in range(v.dim()) if d != kept]
     if not dims:
         return v.abs()
     return vector_norm(v, 2, dims, True)

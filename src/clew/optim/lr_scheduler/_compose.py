@@ -97,8 +97,9 @@ class SequentialLR(_Composed):
         for scheduler in schedulers:
             _step_back(scheduler)
         # For a composed schedule this is an ordinary step of what it holds, as PyTorch has it.
-        schedulers[0]._initial_step()
-        self._last_lr = schedulers[0].get_last_lr()
+        first = schedulers[bisect_right(milestones, 0)]  # a milestone of 0 passes over a schedule
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
 
     def step(self) -> None:  # type: ignore[override]
         """Goes to the next epoch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import queue
 import random
 import sys
@@ -121,7 +122,13 @@ class Fetcher:
 
 
 def _wrapped(error: BaseException, where: str) -> ExceptionWrapper:
-    return ExceptionWrapper((type(error), error, error.__traceback__), where)
+    made = ExceptionWrapper((type(error), error, error.__traceback__), where)
+    try:
+        pickle.dumps(made.exc_type)
+    except Exception:  # of a class within a function, say: its text and lines go all the same
+        made.exc_type = RuntimeError
+        made.where += f", in place of {type(error).__name__}, whose class cannot be pickled"
+    return made
 
 
 def _seed(base_seed: int, worker_id: int) -> int:
