@@ -33,8 +33,8 @@ $(VENV)/packages: pyproject.toml tools/requirements.py
 # says which processors' loops are compiled.
 define install
 	$(PY) -m pip install -q --no-compile -r $(VENV)/demo-requires.txt & fetching=$$!; \
-	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PY) -m pip install -q --no-build-isolation --no-deps \
-		-C cmake.define.CLEW_SETS=$(SETS) -e . ; built=$$?; \
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) SKBUILD_CMAKE_DEFINE=CLEW_SETS=$(SETS) \
+		$(PY) -m pip install -q --no-build-isolation --no-deps -e . ; built=$$?; \
 	wait $$fetching && exit $$built
 	@touch $@
 endef
