@@ -42,7 +42,8 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     >>> clew.nonzero(clew.tensor([0, 5, 6])).tolist()
     [[1], [2]]
     """
-    need_bools("nonzero", as_tuple=as_tuple)
+    if as_tuple is not False:
+        need_bools("nonzero", as_tuple=as_tuple)
     if as_tuple:
         if out is not None:
             raise RuntimeError("nonzero: out goes with as_tuple=False; got as_tuple=True")

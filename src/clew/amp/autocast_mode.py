@@ -66,7 +66,8 @@ class autocast:
             raise RuntimeError(
                 f"autocast: the device type must be one that has autocast; got {device_type!r}"
             )
-        need_bools("autocast", enabled=enabled)
+        if enabled is not True:
+            need_bools("autocast", enabled=enabled)
         if cache_enabled is not None:
             need_bools("autocast", cache_enabled=cache_enabled)
         self.device = device_type

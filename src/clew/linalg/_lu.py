@@ -179,7 +179,8 @@ def permute_rows(x: Tensor, order: Tensor, *, inverse: bool = False) -> Tensor:
 
 def _factored(name: str, a: Any, pivot: bool, check: bool) -> Any:
     check_matrix(name, a)
-    need_bools(name, pivot=pivot, check_errors=check)
+    if pivot is not True or check is not True:
+        need_bools(name, pivot=pivot, check_errors=check)
     if not pivot:
         raise RuntimeError(f"{name}: LU without pivoting is not implemented on the CPU")
     return _lu(a, name=name, check=check)

@@ -104,7 +104,8 @@ def _solve_any(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Tens
     check_matrix(name, A, square=True)
     check_tensor(name, "B", B)
     check_same(name, A, B)
-    need_bools(name, left=left, check_errors=check)
+    if left is not True or check is not True:
+        need_bools(name, left=left, check_errors=check)
     if B.ndim == 0:
         raise RuntimeError(f"{name}: B must have at least 1 dimension; got {show(B)}")
     vector = is_vector(A, B)
@@ -278,7 +279,8 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> InvEx:
         tensor(1, dtype=clew.int32)
     """
     check_matrix("linalg.inv_ex", A, square=True)
-    need_bools("linalg.inv_ex", check_errors=check_errors)
+    if check_errors is not False:
+        need_bools("linalg.inv_ex", check_errors=check_errors)
     made = _inv(A, name="linalg.inv_ex", check=check_errors)
     return write_out("linalg.inv_ex", InvEx(*made), out)
 

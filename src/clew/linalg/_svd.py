@@ -172,7 +172,8 @@ def svd(
         tensor([2., 1.])
     """
     check_matrix("linalg.svd", A)
-    need_bools("linalg.svd", full_matrices=full_matrices)
+    if full_matrices is not True:
+        need_bools("linalg.svd", full_matrices=full_matrices)
     _check_driver("linalg.svd", driver)
     made = _svd(A, full=bool(full_matrices), name="linalg.svd")
     return write_out("linalg.svd", SVD(*made), out)

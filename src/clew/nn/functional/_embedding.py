@@ -45,7 +45,8 @@ def embedding(
         >>> clew.nn.functional.embedding(clew.tensor([1, 0]), table).tolist()
         [[3.0, 4.0], [1.0, 2.0]]
     """
-    need_bools("embedding", scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    if scale_grad_by_freq is not False or sparse is not False:
+        need_bools("embedding", scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
     if padding_idx is not None:
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:

@@ -241,7 +241,8 @@ def kl_div(
         >>> round(clew.nn.functional.kl_div(q.log(), p, reduction="batchmean").item(), 4)
         0.1438
     """
-    need_bools("kl_div", log_target=log_target)
+    if log_target is not False:
+        need_bools("kl_div", log_target=log_target)
     if autocasting():
         input, target = float32(input, target)
     reduction = legacy_reduction(size_average, reduce, reduction)
