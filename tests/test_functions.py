@@ -335,3 +335,13 @@ def test_cat_keeps_the_history_of_empty_vectors():
         assert out.requires_grad
         (grad,) = clew.autograd.grad(out.sum(), e)
         assert grad.shape == (0,)
+
+
+@pytest.mark.parametrize("flag", ["False", 0, None])
+def test_copy_takes_a_bool_for_non_blocking(flag):
+    x = clew.zeros(2)
+    with pytest.raises(TypeError, match="argument 'non_blocking' must be bool, not"):
+        x.copy_(clew.ones(2), non_blocking=flag)
+    with pytest.raises(TypeError, match="argument 'non_blocking' must be bool, not"):
+        x.copy_(clew.ones(2), flag)
+    assert x.copy_(clew.ones(2), True).tolist() == [1, 1]

@@ -279,8 +279,13 @@ def test_results_without_a_derivative_may_be_of_inputs_that_require_grad():
     assert clew.gt(w, 1, out=mask) is mask and mask.tolist() == [False, True, True]
     assert clew.eq(w, X, out=mask).all()
     assert clew.argmax(w, 0, out=place).item() == 2
+    # Nor does the dtype of `out` give a comparison a derivative, or take one away from a sum.
+    number = clew.empty(3)
+    assert clew.gt(w, 1, out=number) is number and number.tolist() == [0, 1, 1]
+    assert clew.logical_and(w, X - 1, out=number).tolist() == [0, 1, 1]
     for call in (
-        lambda: clew.gt(w, 1, out=clew.empty(3)),
+        lambda: clew.cumsum(w, 0, out=clew.empty(3, dtype=clew.int64)),
+        lambda: clew.floor(w, out=clew.empty(3)),
         lambda: clew.complex(w, w, out=clew.empty(3, dtype=clew.complex64)),
         lambda: clew.polar(w, w, out=clew.empty(3, dtype=clew.complex64)),
     ):

@@ -193,7 +193,9 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
     Tensors outs;
     AutocastMode off(false);
     const auto check = [&](const Tensor& out) {
-      if (modes.grad && is_inexact(out.dtype()) && any_requires_grad(in))
+      const bool has_slope =
+          op.kind == OpKind::Composite ? is_inexact(out.dtype()) : !bool(op.no_vjp);
+      if (modes.grad && has_slope && any_requires_grad(in))
         fail(e.name,
              "(): functions with out=... arguments don't support automatic differentiation, but "
              "one of the arguments requires grad; call it without out=, or inside no_grad()");

@@ -136,14 +136,20 @@ PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyO
     if (nargs + kw < 1 || nargs + kw > 2)
       fail_type("copy_() takes src and non_blocking; got ", nargs + kw, " arguments");
     PyObject* from = nargs ? args[0] : nullptr;
+    PyObject* non_blocking = nargs > 1 ? args[1] : nullptr;
     for (Py_ssize_t k = 0; k < kw; ++k) {
       PyObject* key = PyTuple_GET_ITEM(names, k);
       if (is_named(key, "src") && !from)
         from = args[nargs + k];
-      else if (!is_named(key, "non_blocking"))
+      else if (is_named(key, "non_blocking"))
+        non_blocking = args[nargs + k];
+      else
         fail_type("copy_() got an unexpected keyword argument '", printable(key), "'");
     }
     if (!from) fail_type("copy_() missing required argument 'src' (Tensor)");
+    if (non_blocking && !PyBool_Check(non_blocking))
+      fail_type("copy_(): argument 'non_blocking' must be bool, not ",
+                Py_TYPE(non_blocking)->tp_name);
     Tensor src = tensor_or_number(from);
     if (!src.defined())
       fail_type("copy_(): argument 'src' must be Tensor, not ", Py_TYPE(from)->tp_name);
