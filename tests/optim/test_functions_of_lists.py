@@ -108,6 +108,9 @@ def test_refusals():
         F.sgd(one, one)
     with pytest.raises(NotImplementedError, match="unscale"):
         F.sgd(one, one, [None], **sgd, maximize=False, grad_scale=clew.tensor(2.0))
+    for params, grads, momenta in ((one * 2, one, [None]), (one, [], [None]), (one, one, one * 2)):
+        with pytest.raises(RuntimeError, match="must be as long as each other; got"):
+            F.sgd(params, grads, momenta, **sgd, maximize=False)
     adam = {**BETAS, "lr": 1, "weight_decay": 0, "eps": 1e-8, "maximize": False, "amsgrad": False}
     with pytest.raises(RuntimeError, match="state_steps must be a list of tensors"):
         F.adam(one, one, one, one, [], [1], **adam)

@@ -42,10 +42,10 @@ def test_shapes_of_attention():
     assert check(q, q, q, clew.ones(2, 3), clew.ones(3, 3), 2) is True
     assert check(single, single, single, None, clew.ones(2, 3, 3), 2) is False
     for arguments, text in (
-        ((q[0, 0], q, q, None, None), "got 1-D"),
-        ((q, single, q, None, None), "takes 3-D key and value; got 2-D and 3-D"),
-        ((q, q, q, clew.ones(3), None), "takes a 2-D key_padding_mask; got 1-D"),
-        ((q, q, q, None, clew.ones(3)), "attn_mask should be 2-D or 3-D; got 1-D"),
+        ((q[0, 0], q, q, None, None), "received 1-D query"),
+        ((q, single, q, None, None), "`key` and `value` to be 3-D but found 2-D and 3-D"),
+        ((q, q, q, clew.ones(3), None), "`key_padding_mask` to be `None` or 2-D but found 1-D"),
+        ((q, q, q, None, clew.ones(3)), "`attn_mask` to be `None`, 2-D or 3-D but found 1-D"),
         ((single, single, single, None, clew.ones(1, 3, 3)), r"\(2, 3, 3\) but got \(1, 3, 3\)"),
     ):
         with pytest.raises(AssertionError, match=text):

@@ -148,7 +148,8 @@ def backward(
     >>> x.grad
     tensor([2., 2.])
     """
-    _need_flags("backward", retain_graph=retain_graph, create_graph=create_graph)
+    if retain_graph is not None or create_graph is not False:
+        _need_flags("backward", retain_graph=retain_graph, create_graph=create_graph)
     if grad_variables is not None:
         if grad_tensors is not None:
             raise RuntimeError(
@@ -240,13 +241,19 @@ def grad(
     >>> clew.autograd.grad(x**2, x)
     (tensor(6.),)
     """
-    _need_flags(
-        "grad",
-        retain_graph=retain_graph,
-        create_graph=create_graph,
-        allow_unused=allow_unused,
-        materialize_grads=materialize_grads,
-    )
+    if (
+        retain_graph is not None
+        or create_graph is not False
+        or allow_unused is not None
+        or materialize_grads is not False
+    ):
+        _need_flags(
+            "grad",
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
     if not only_inputs:
         raise ValueError(
             "grad: only_inputs=False is not supported; use backward(), which fills .grad of "

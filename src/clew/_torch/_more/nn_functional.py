@@ -11,6 +11,9 @@ import clew
 from clew import Tensor
 from clew._base.provenance import user_level
 from clew._torch.absent import absent
+from clew.nn.functional._attention import _check_shapes as _mha_shape_check  # noqa: F401
+from clew.nn.functional._core import verify_spatial_size as _verify_spatial_size  # noqa: F401
+from clew.nn.functional._pool import unpooled_sizes as _unpool_output_size  # noqa: F401
 
 _WHY = "tensors of 8-bit floats are storage here, and are not multiplied"
 ScalingType = absent("nn.functional", "ScalingType", _WHY)
@@ -169,14 +172,6 @@ def _verify_batch_size(size: Sequence[int]) -> None:
         )
 
 
-def _verify_spatial_size(size: Sequence[int]) -> None:
-    """Raises where instance normalisation would have one value a channel."""
-    if math.prod(size[2:]) == 1:
-        raise ValueError(
-            f"Expected more than 1 spatial element when training, got input size {list(size)}"
-        )
-
-
 def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dim of a softmax that was given none, with a warning."""
     warnings.warn(
@@ -185,68 +180,3 @@ def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
         stacklevel=user_level(),
     )
     return 0 if ndim in (0, 1, 3) else 1
-
-
-def _unpool_output_size(
-    input: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> list[int]:
-    """The sizes that max_unpool gives: those asked for, or what undoes a pooling.
-
-    Raises:
-        ValueError: output_size is not within a step of that.
-    """
-    spatial = len(kernel_size)
-    own = [
-        (input.shape[d - spatial] - 1) * stride[d] + kernel_size[d] - 2 * padding[d]
-        for d in range(spatial)
-    ]
-    if output_size is None:
-        return own
-    wanted = list(output_size)
-    if len(wanted) == spatial + 2:
-        wanted = wanted[2:]
-    if len(wanted) != spatial:
-        raise ValueError(
-            f"output_size should be a sequence containing {spatial} or {spatial + 2} elements, but "
-            f"it has a length of '{len(wanted)}'"
-        )
-    for d in range(spatial):
-        low, high = own[d] - stride[d], own[d] + stride[d]
-        if not low < wanted[d] < high:
-            raise ValueError(
-                f'invalid output_size "{wanted}" (dim {d} must be between {low} and {high})'
-            )
-    return wanted
-
-
-def _mha_shape_check(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    key_padding_mask: Tensor | None,
-    attn_mask: Tensor | None,
-    num_heads: int,
-) -> bool:
-    """Whether attention's arguments are a batch.
-
-    Raises:
-        AssertionError: numbers of dims, or the mask's sizes, do not fit.
-    """
-    dims = query.dim()
-    assert dims in (2, 3), f"query should be unbatched 2D or batched 3D; got {dims}-D"
-    assert key.dim() == value.dim() == dims, (
-        f"a {dims}-D query takes {dims}-D key and value; got {key.dim()}-D and {value.dim()}-D"
-    )
-    if key_padding_mask is not None:
-        assert key_padding_mask.dim() == dims - 1, (
-            f"a {dims}-D query takes a {dims - 1}-D key_padding_mask; got "
-            f"{key_padding_mask.dim()}-D"
-        )
-    if attn_mask is not None:
-        assert attn_mask.dim() in (2, 3), f"attn_mask should be 2-D or 3-D; got {attn_mask.dim()}-D"
-        if dims == 2 and attn_mask.dim() == 3:
-            wanted = (num_heads, query.shape[0], key.shape[0])
-            assert tuple(attn_mask.shape) == wanted, (
-                f"Expected `attn_mask` shape to be {wanted} but got {tuple(attn_mask.shape)}"
-            )
-    return dims == 3

@@ -68,6 +68,11 @@ class _Rule:
         for one, parts in self.grouped.items():
             group[one] = tuple(group[part] for part in parts)
         params, grads, *states = args[:lists]
+        if len(params) != len(grads) or any(len(s) not in (0, len(params)) for s in states):
+            raise RuntimeError(
+                f"{name}: params, grads and the lists of the state must be as long as each other; "
+                f"got {[len(s) for s in args[:lists]]}"
+            )
         if "step" in self.states:
             steps = states[self.states.index("step")]
             if not all(isinstance(step, Tensor) for step in steps):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import clew
@@ -358,6 +360,15 @@ def normalize(
     return clew.div(input, norm, out=out)
 
 
+def verify_spatial_size(size: Sequence[int]) -> None:
+    """Raises ValueError where instance normalisation would have one value a channel."""
+    if math.prod(size[2:]) == 1:
+        raise ValueError(
+            "instance_norm: Expected more than 1 spatial element when training, got input size "
+            f"{tuple(size)}"
+        )
+
+
 @asks_classes
 def instance_norm(
     input: Any,
@@ -394,14 +405,7 @@ def instance_norm(
     """
     need_bools("instance_norm", use_input_stats=use_input_stats)
     if use_input_stats:
-        positions = 1
-        for n in input.shape[2:]:
-            positions *= n
-        if positions == 1:
-            raise ValueError(
-                "instance_norm: Expected more than 1 spatial element when training, got input size "
-                f"{tuple(input.shape)}"
-            )
+        verify_spatial_size(input.shape)
     if (running_mean is None) is not (running_var is None):
         raise ValueError(
             "instance_norm: running_mean and running_var must either both be None or neither be "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import clew
@@ -273,6 +274,41 @@ adaptive_max_pool3d, adaptive_max_pool3d_with_indices = (
 )
 
 
+def unpooled_sizes(
+    input: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    output_size: Any,
+) -> list[int]:
+    """The sizes that max_unpool gives: those asked for, or what undoes a pooling.
+
+    Raises:
+        ValueError: output_size is not within a step of that.
+    """
+    n = len(kernel_size)
+    usual = [
+        (size - 1) * s + k - 2 * p
+        for size, s, k, p in zip(input.shape[-n:], stride, kernel_size, padding, strict=True)
+    ]
+    if output_size is None:
+        return usual
+    sizes = [int(s) for s in output_size]
+    if len(sizes) == n + 2 or len(sizes) == n + 1:
+        sizes = sizes[-n:]
+    if len(sizes) != n:
+        raise ValueError(
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has "
+            f"a length of '{len(output_size)}'"
+        )
+    for d, (got, want, s) in enumerate(zip(sizes, usual, stride, strict=True)):
+        if not want - s < got < want + s:
+            raise ValueError(
+                f'invalid output_size "{sizes}" (dim {d} must be between {want - s} and {want + s})'
+            )
+    return sizes
+
+
 def _unpool(
     input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any, n: int
 ) -> Any:
@@ -285,28 +321,7 @@ def _unpool(
             f"{name}: indices must have input's shape {tuple(input.shape)}; got "
             f"{tuple(indices.shape)}"
         )
-    spatial = input.shape[-n:]
-    usual = [
-        (size - 1) * s + k - 2 * p
-        for size, s, k, p in zip(spatial, steps, kernel, pads, strict=True)
-    ]
-    if output_size is None:
-        sizes = usual
-    else:
-        sizes = [int(s) for s in output_size]
-        if len(sizes) == n + 2 or len(sizes) == n + 1:
-            sizes = sizes[-n:]
-        if len(sizes) != n:
-            raise ValueError(
-                f"output_size should be a sequence containing {n} or {n + 2} elements, but it has "
-                f"a length of '{len(output_size)}'"
-            )
-        for got, want, s in zip(sizes, usual, steps, strict=True):
-            if not want - s < got < want + s:
-                raise ValueError(
-                    f'invalid output_size "{sizes}" (each dim must lie between the usual size '
-                    "minus and plus the stride)"
-                )
+    sizes = unpooled_sizes(input, kernel, steps, pads, output_size)
     total = 1
     for s in sizes:
         total *= s
