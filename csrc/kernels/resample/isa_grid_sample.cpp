@@ -385,7 +385,9 @@ template <int dims, GridPadding padding, bool align>
       const float size = sizes[d], g = grid[j * dims + (dims - 1 - d)] + 1;
       float x = align ? g * ((size - 1) / 2) : (g * size - 1) / 2, unused = 0;
       place(x, unused, size, padding, align);
-      const int32_t i = element(std::nearbyint(x), size);
+      // A place that was moved is inside.
+      const int32_t i = padding == GridPadding::zeros ? element(std::nearbyint(x), size)
+                                                      : static_cast<int32_t>(std::nearbyint(x));
       sign |= i;
       whole = whole * static_cast<int32_t>(sh.sizes[d]) + i;
     }
