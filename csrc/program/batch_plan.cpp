@@ -1,6 +1,7 @@
 // Which gathered calls run together, and in which order.
 // May include: program, graph, tensor.
 // Invariant: a group comes after the groups of all results that its members need.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <unordered_map>
@@ -286,69 +287,125 @@ uint64_t Plan::signature(uint32_t call) const {
   return h;
 }
 
+// A signature's calls that have not run. A call's level is how many calls of its signature, one
+// needing the other, come before it.
+struct Sort {
+  std::vector<uint32_t> ready;
+  std::vector<uint32_t> left_at, ready_at;  // by level
+  uint32_t lowest = 0;                      // level of a call that is left
+  uint64_t depths = 0;                      // sum over those left
+  uint32_t left = 0;
+  bool is_product = false;
+
+  void add(uint32_t level, uint32_t depth) {
+    if (level >= left_at.size()) {
+      left_at.resize(level + 1);
+      ready_at.resize(level + 1);
+    }
+    ++left_at[level];
+    depths += depth;
+    ++left;
+  }
+  void took(uint32_t level, uint32_t depth) {
+    --left_at[level];
+    --ready_at[level];
+    depths -= depth;
+    --left;
+  }
+  void climb() {
+    while (lowest < left_at.size() && left_at[lowest] == 0) ++lowest;
+  }
+  // Calls of the lowest level need no other call of their signature that is left. Where all of them
+  // are ready, waiting gains none (Chen et al., ED-Batch, 2023). Otherwise products, which gain
+  // most by larger groups, wait for the others.
+  int rank() const { return ready_at[lowest] == left_at[lowest] ? 0 : is_product ? 2 : 1; }
+  bool goes_before(const Sort& other) const {
+    if (rank() != other.rank()) return rank() < other.rank();
+    const uint64_t own = uint64_t{ready_at[lowest]} * other.left_at[other.lowest];
+    const uint64_t others = uint64_t{other.ready_at[other.lowest]} * left_at[lowest];
+    return own != others ? own > others : depths * other.left < other.depths * left;
+  }
+};
+
+// Of each call, the level among those of its signature.
+std::vector<int16_t> levels_of(std::span<const uint32_t> sort_of, size_t sorts,
+                               std::span<const uint32_t> first_need,
+                               std::span<const uint32_t> needs) {
+  // For each call, the longest chain of calls of each signature up to it. Signatures beyond so many
+  // share a count, which makes more levels than there are.
+  constexpr size_t most = 64;
+  const size_t width = std::min(most, (sorts + 7) / 8 * 8);
+  std::vector<int16_t> chains(sort_of.size() * width, 0), levels(sort_of.size());
+  for (size_t i = 0; i < sort_of.size(); ++i) {
+    int16_t* own = chains.data() + i * width;
+    for (uint32_t k = first_need[i]; k < first_need[i + 1]; ++k) {
+      const int16_t* before = chains.data() + needs[k] * width;
+      for (size_t s = 0; s < width; ++s) own[s] = std::max(own[s], before[s]);
+    }
+    int16_t& chain = own[sort_of[i] % width];
+    levels[i] = chain;
+    if (chain < INT16_MAX) ++chain;
+  }
+  return levels;
+}
+
 std::vector<std::vector<uint32_t>> Plan::groups() {
   find_kinds();
   join_kinds();
   const auto n = static_cast<uint32_t>(calls_.size());
-  // Of each signature: its calls that could run now, and the mean depth of those left.
-  struct Sort {
-    std::vector<uint32_t> ready;
-    uint64_t depths = 0;
-    uint32_t left = 0;
-  };
-  std::vector<Sort> sorts;
-  std::vector<uint32_t> sort_of(n), depth(n, 0), needs(n, 0), maker(values_.size());
-  Numbering known;
-  std::vector<uint32_t> first_user(n + 1, 0);
+  std::vector<uint32_t> sort_of(n), depth(n, 0), open_needs(n, 0), maker(values_.size());
+  std::vector<uint32_t> first_need(n + 1, 0), needs, first_user(n + 1, 0);
+  needs.reserve(givens_.size());
   for (uint32_t i = 0; i < n; ++i)
     for (uint32_t k = 0; k < calls_[i].values; ++k) maker[calls_[i].first_value + k] = i;
+  Numbering known;
+  uint32_t count = 0;
   for (uint32_t i = 0; i < n; ++i) {
     for (const Given& g : of(calls_[i])) {
       if (g.value < 0) continue;
       const uint32_t m = maker[static_cast<size_t>(g.value)];
       depth[i] = std::max(depth[i], depth[m] + 1);
-      ++needs[i];
+      needs.push_back(m);
       ++first_user[m + 1];
     }
+    first_need[i + 1] = static_cast<uint32_t>(needs.size());
+    open_needs[i] = first_need[i + 1] - first_need[i];
     sort_of[i] = known[signature(i)];
-    if (sort_of[i] == sorts.size()) sorts.emplace_back();
-    Sort& s = sorts[sort_of[i]];
-    s.depths += depth[i];
-    ++s.left;
-    if (needs[i] == 0) s.ready.push_back(i);
+    count = std::max(count, sort_of[i] + 1);
   }
+  const std::vector<int16_t> level = levels_of(sort_of, count, first_need, needs);
+  std::vector<Sort> sorts(count);
+  std::vector<uint32_t> open;  // signatures of which calls are ready
+  const auto get_ready = [&](uint32_t call) {
+    Sort& s = sorts[sort_of[call]];
+    if (s.ready.empty()) open.push_back(sort_of[call]);
+    s.ready.push_back(call);
+    ++s.ready_at[level[call]];
+  };
+  for (uint32_t i = 0; i < n; ++i) {
+    sorts[sort_of[i]].add(level[i], depth[i]);
+    sorts[sort_of[i]].is_product = calls_[i].op->is_product;
+  }
+  for (uint32_t i = 0; i < n; ++i)
+    if (open_needs[i] == 0) get_ready(i);
   for (uint32_t i = 0; i < n; ++i) first_user[i + 1] += first_user[i];
   std::vector<uint32_t> users(first_user[n]), filled(first_user.begin(), first_user.end() - 1);
   for (uint32_t i = 0; i < n; ++i)
-    for (const Given& g : of(calls_[i]))
-      if (g.value >= 0) users[filled[maker[static_cast<size_t>(g.value)]]++] = i;
-  // The agenda of Neubig et al. (On-the-fly Operation Batching in Dynamic Computation Graphs, 2017,
-  // section 3.2): of the signatures that can run, the one with the least mean depth.
-  std::vector<uint32_t> open;
-  for (uint32_t s = 0; s < sorts.size(); ++s)
-    if (!sorts[s].ready.empty()) open.push_back(s);
+    for (uint32_t k = first_need[i]; k < first_need[i + 1]; ++k) users[filled[needs[k]]++] = i;
   std::vector<std::vector<uint32_t>> groups;
   while (!open.empty()) {
     size_t best = 0;
-    for (size_t k = 1; k < open.size(); ++k) {
-      const Sort &a = sorts[open[k]], &b = sorts[open[best]];
-      if (a.depths * b.left < b.depths * a.left) best = k;
-    }
-    const uint32_t s = open[best];
+    for (size_t k = 1; k < open.size(); ++k)
+      if (sorts[open[k]].goes_before(sorts[open[best]])) best = k;
+    Sort& s = sorts[open[best]];
     open[best] = open.back();
     open.pop_back();
-    groups.push_back(std::exchange(sorts[s].ready, {}));
-    for (const uint32_t call : groups.back()) {
-      sorts[s].depths -= depth[call];
-      --sorts[s].left;
-      for (uint32_t u = first_user[call]; u < first_user[call + 1]; ++u) {
-        const uint32_t user = users[u];
-        if (--needs[user] > 0) continue;
-        Sort& of_user = sorts[sort_of[user]];
-        if (of_user.ready.empty()) open.push_back(sort_of[user]);
-        of_user.ready.push_back(user);
-      }
-    }
+    groups.push_back(std::exchange(s.ready, {}));
+    for (const uint32_t call : groups.back()) s.took(level[call], depth[call]);
+    s.climb();
+    for (const uint32_t call : groups.back())
+      for (uint32_t u = first_user[call]; u < first_user[call + 1]; ++u)
+        if (--open_needs[users[u]] == 0) get_ready(users[u]);
   }
   return groups;
 }

@@ -86,6 +86,38 @@ def test_trees():
     assert "tanh" in text and "test_autobatch.py" in text and "the region ended" in text
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_products_wait_for_the_others_of_their_height(seed):
+    rng = random.Random(seed)
+    linear, leaf = nn.Linear(8, 8), clew.rand(8)
+
+    def grow(size: int) -> list:
+        if size == 1:
+            return []
+        children = rng.randint(1, min(3, size - 1))
+        cuts = [0, *sorted(rng.sample(range(1, size - 1), children - 1)), size - 1]
+        return [grow(b - a) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+    def height(tree: list) -> int:
+        return 1 + max(map(height, tree)) if tree else 0
+
+    def value(tree: list) -> clew.Tensor:
+        if not tree:
+            return leaf * 1
+        total = value(tree[0])
+        for child in tree[1:]:
+            total = total * value(child)
+        return linear(total).tanh()
+
+    trees = [grow(rng.randint(5, 40)) for _ in range(16)]
+    with clew.autobatch():
+        batched = [value(tree) for tree in trees]
+    products = [g for g in clew.autobatch.report().groups if "linear" in g.operation]
+    assert len(products) == max(map(height, trees))
+    for got, tree in zip(batched, trees, strict=True):
+        assert_close(got, value(tree))
+
+
 def test_weights_are_told_apart_and_their_samples_are_grouped():
     first, second = nn.Linear(4, 4), nn.Linear(4, 4)
 
