@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import random
 
 import pytest
@@ -96,7 +97,7 @@ def test_products_wait_for_the_others_of_their_height(seed):
             return []
         children = rng.randint(1, min(3, size - 1))
         cuts = [0, *sorted(rng.sample(range(1, size - 1), children - 1)), size - 1]
-        return [grow(b - a) for a, b in zip(cuts, cuts[1:], strict=False)]
+        return [grow(b - a) for a, b in itertools.pairwise(cuts)]
 
     def height(tree: list) -> int:
         return 1 + max(map(height, tree)) if tree else 0

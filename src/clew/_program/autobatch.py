@@ -110,9 +110,9 @@ class autobatch:
     Operations check their arguments, give results of the right shape and dtype, and wait. When a
     value is asked for (``item()``, ``print``, ``if``, NumPy ...), or when the region ends, those
     that are the same operation on operands of the same kind run as one call, in an order that makes
-    such calls few (after Neubig et al., On-the-fly Operation Batching in Dynamic Computation Graphs,
-    2017, and Chen et al., ED-Batch, 2023). What backward needs is recorded of the batches, so that
-    backward is batched, too.
+    such calls few (after Neubig et al., On-the-fly Operation Batching in Dynamic Computation
+    Graphs, 2017, and Chen et al., ED-Batch, 2023). What backward needs is recorded of the batches,
+    so that backward is batched, too.
 
     Results are those of the plain program within the rounding of a product of more rows. Writing
     in place, random draws other than dropout's, and saved-tensor hooks run at once. Where the
