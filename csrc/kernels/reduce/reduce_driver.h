@@ -290,6 +290,12 @@ void reduce_wide_cols(const R& r, const ReducePlan& plan, const typename R::In* 
       if (count == reduce_batch) flush(w);
     });
     flush(w);
+    if (!sink.partial && inner.dst == 1) {
+      const R own = r;  // a copy that no result may overlap
+      typename R::Out* to = sink.out + at.dst;
+      for (int64_t j = 0; j < w; ++j) to[j] = own.finish(big[j]);
+      continue;
+    }
     for (int64_t j = 0; j < w; ++j) sink.put(r, first + j, at.dst + j * inner.dst, big[j]);
   }
 }
