@@ -3,6 +3,8 @@
 // Invariant: a walk visits positions in row-major order; its offsets are always those of the
 // current position.
 #pragma once
+#include <algorithm>
+
 #include "base/ndview.h"
 
 namespace clew::kernels {
@@ -45,6 +47,27 @@ template <int N> class Walk {
       if (++at_[d] < sizes_[d]) return;
       at_[d] = 0;
       for (int k = 0; k < N; ++k) offset[k] -= sizes_[d] * strides_[k][d];
+    }
+  }
+  // f(offsets, i) for the steps i from begin to end. Offsets stay in registers where f, which is
+  // inlined, writes to memory that could be the walk's own.
+  template <class F> [[gnu::always_inline]] inline void each(int64_t begin, int64_t end, F&& f) {
+    seek(begin);
+    const int last = sizes_.size() - 1;
+    for (int64_t i = begin; i < end; next()) {
+      const int64_t left = last < 0 ? 1 : sizes_[last] - at_[last];
+      const int64_t stop = std::min(end, i + left);
+      int64_t at[N], step[N];
+      for (int k = 0; k < N; ++k) {
+        at[k] = offset[k];
+        step[k] = last < 0 ? 0 : strides_[k][last];
+        offset[k] += (stop - i - 1) * step[k];
+      }
+      if (last >= 0) at_[last] += stop - i - 1;
+      for (; i < stop; ++i) {
+        f(at, i);
+        for (int k = 0; k < N; ++k) at[k] += step[k];
+      }
     }
   }
 };

@@ -290,6 +290,7 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
   const int64_t* strides[2] = {out.strides, src.strides};
   int64_t step = out.strides[axis];
   std::atomic<bool> ok = true;
+  constexpr int64_t few = 256;
   std::vector<PlaceRun> runs;
   if (block.count == 1 && step == 1 && scale == 1 && outer > 1)
     runs = long_runs(places, picks, total);
@@ -339,6 +340,26 @@ bool take_at(const NdView& out, const NdView& src, int axis, const int64_t* plac
         block.each(o + i * step, s + place * scale, Assign{});
       });
     };
+    // Few places for each of many rows are checked once.
+    if (block.count == 1 && picks <= few && outer > 1) {
+      int64_t own[few];
+      if (!each(0, picks, [&](int64_t k, int64_t place) { own[k] = place * scale; })) {
+        ok = false;
+        return;
+      }
+      parallel_for(outer, std::max<int64_t>(1, grain_default / picks),
+                   [&](int64_t begin, int64_t end) {
+                     Walk<2> walk(out.sizes, axis, strides);
+                     walk.seek(begin);
+                     const int64_t n = picks, by = step;  // of this loop alone
+                     for (int64_t r = begin; r < end; ++r, walk.next()) {
+                       T* o = to + walk.offset[0];
+                       const T* s = from + walk.offset[1];
+                       for (int64_t k = 0; k < n; ++k) o[k * by] = s[own[k]];
+                     }
+                   });
+      return;
+    }
     parallel_for(rows, std::max<int64_t>(1, grain_default / block.count),
                  [&](int64_t begin, int64_t end) {
                    Walk<2> walk(out.sizes, axis, strides);
@@ -499,8 +520,21 @@ bool gather(const NdView& out, const NdView& src, const NdView& index, int dim) 
   int64_t rows = product(out.sizes, 0, last);
   if (rows * n == 0) return true;
   const auto* indices = index.ptr<const int64_t>();
+  // Between short rows a walk would take longer than they do.
+  const bool in_order = n < 64 && index.contiguous() && copies_rows(src, out, index, dim);
   std::atomic<bool> ok = true;
   dispatch_size(itemsize(out.dtype), [&]<class T>() {
+    if (in_order) {
+      return parallel_for(
+          rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
+            T* o = out.ptr<T>() + begin * n;
+            const int64_t* i = indices + begin * n;
+            const T* s = src.ptr<const T>() + begin * size;
+            for (int64_t r = begin; r < end; ++r, o += n, i += n, s += size)
+              if (!each_place(i, 1, n, size, [=](int64_t j, int64_t k) { o[j] = s[k]; }))
+                ok = false;
+          });
+    }
     auto some = [&](T* o, const int64_t* i, const T* s, int64_t count) {
       if (so == 1) fetch(o, count);
       if (so == 1 && si == 1 && along == 1 && ss == 0)
@@ -549,6 +583,8 @@ bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
   int64_t rows = product(index.sizes, 0, last);
   if (rows * n == 0) return true;
   const auto* indices = index.ptr<const int64_t>();
+  const bool in_order =
+      n < 64 && index.contiguous() && src.contiguous() && copies_rows(dst, dst, index, dim);
   std::atomic<bool> ok = true;
   dispatch_combine(dst.dtype, combine, [&]<class T, class F>(F put) {
     auto some = [&](T* d, const int64_t* i, const T* v, int64_t count) {
@@ -573,6 +609,22 @@ bool scatter(const NdView& dst, const NdView& src, const NdView& index, int dim,
         if (!some(d + j0 * sd, i + j0 * si, v + j0 * sv, j1 - j0)) ok = false;
       }
     };
+    if (in_order) {
+      parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
+        T* d = dst.ptr<T>() + begin * size;
+        const int64_t* i = indices + begin * n;
+        const T* v = src.ptr<const T>() + begin * n;
+        const int64_t whole = size;  // of this loop alone: d may be a pointer to bytes
+        const auto put_here = put;
+        if (base)
+          std::memcpy(static_cast<void*>(d), base->ptr<const T>() + begin * size,
+                      sizeof(T) * static_cast<size_t>((end - begin) * size));
+        for (int64_t r = begin; r < end; ++r, d += whole, i += n, v += n)
+          if (!each_place(i, 1, n, whole, [=](int64_t j, int64_t k) { put_here(d[k], v[j]); }))
+            ok = false;
+      });
+      return;
+    }
     // Rows are independent when the scatter runs inside them; else columns are.
     if (dim == last) {
       parallel_for(rows, std::max<int64_t>(1, grain_default / n),

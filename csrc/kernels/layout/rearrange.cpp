@@ -41,6 +41,12 @@ template <class T> static void reverse_piece(T* to, const T* s, int64_t n) {
         std::memcpy(line + k * lanes, &turned, sizeof turned);
       }
     }
+    for (; j + lanes <= n; j += lanes) {
+      V v;
+      std::memcpy(&v, s + j, sizeof v);
+      v = reversed(v, std::make_integer_sequence<int, lanes>());
+      std::memcpy(to + n - j - lanes, &v, sizeof v);
+    }
   }
   for (; j < n; ++j) to[n - 1 - j] = s[j];
 }
@@ -48,7 +54,7 @@ template <class T> static void reverse_piece(T* to, const T* s, int64_t n) {
 // of what goes backwards: that is done within the cache.
 template <class T> static void copy_reversed(T* d, const T* s, int64_t n) {
   constexpr int64_t piece = 8192 / sizeof(T);
-  if (n <= piece / 4) return reverse_piece(d, s, n);
+  if (n <= piece) return reverse_piece(d, s, n);
   T turned[piece];
   for (int64_t j = 0; j < n; j += piece) {
     const int64_t count = std::min(piece, n - j);
@@ -64,10 +70,11 @@ template <class T, class F> static void for_rows(const NdView& dst, const NdView
   const int64_t* strides[2] = {dst.strides, src.strides};
   parallel_for(dst.numel() / inner, std::max<int64_t>(1, grain_default / inner),
                [&](int64_t begin, int64_t end) {
-                 Walk<2> walk(dst.sizes, last, strides);
-                 walk.seek(begin);
-                 for (int64_t r = begin; r < end; ++r, walk.next())
-                   f(dst.ptr<T>() + walk.offset[0], src.ptr<const T>() + walk.offset[1], r);
+                 T* to = dst.ptr<T>();
+                 const T* from = src.ptr<const T>();
+                 Walk<2>(dst.sizes, last, strides).each(begin, end, [&](const auto& at, int64_t r) {
+                   f(to + at[0], from + at[1], r);
+                 });
                });
 }
 
