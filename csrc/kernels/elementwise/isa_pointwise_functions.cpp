@@ -66,11 +66,7 @@ struct Sinc {
 // a / b has at most 28 bits, so n b and a - n b are not rounded. Doubles need a fused product.
 struct Remainder {
   static constexpr int inputs = 2;
-#ifdef __FMA__
-  static constexpr double most = 0x1p51;
-#else
-  static constexpr double most = 0;
-#endif
+  static constexpr double most = vm::fuses ? 0x1p51 : 0;
   static bool fits(double a, double b) {
     return (std::fabs(a / b) < most) & (std::fabs(b) < vm::inf<double>);
   }

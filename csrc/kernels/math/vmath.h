@@ -45,30 +45,42 @@ template <class T, int N> [[gnu::always_inline]] inline T two_chains(T x, const 
   return every_other<1>(square, c) * x + every_other<0>(square, c);
 }
 
+// Whether the processor has products that are added without being rounded.
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+constexpr bool fuses = true;
+#else
+constexpr bool fuses = false;
+#endif
+
 // The rounding error of `product` = a * b.
 [[gnu::always_inline]] inline float product_error(float a, float b, float product) {
-#ifdef __FMA__
-  return std::fma(a, b, -product);
-#else
-  return static_cast<float>(static_cast<double>(a) * b - product);
-#endif
+  if constexpr (fuses)
+    return std::fma(a, b, -product);
+  else
+    return static_cast<float>(static_cast<double>(a) * b - product);
 }
 [[gnu::always_inline]] inline double product_error(double a, double b, double product) {
-#ifdef __FMA__
-  return std::fma(a, b, -product);
-#else
-  return (void)a, (void)b, (void)product, 0.0;  // left out: it would cost more than the product
-#endif
+  if constexpr (fuses) return std::fma(a, b, -product);
+  // Each factor in two halves, whose products are exact (Dekker, A Floating-Point Technique for
+  // Extending the Available Precision, 1971).
+  auto high_half = [](double v) __attribute__((always_inline)) {
+    const double far = v * 0x1.0000002p27;
+    return far - (far - v);
+  };
+  const double a_high = high_half(a), a_low = a - a_high, b_high = high_half(b), b_low = b - b_high;
+  const double error =
+      ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+  const double largest = std::max(std::fabs(a), std::fabs(b));
+  return largest < 0x1p990 ? error : 0.0;
 }
 // a * b + c, fused where the processor has the instruction. If c is a product as well, this states
 // which of the two is rounded; the compiler might choose differently for vectors and for single
 // elements.
 template <class T> [[gnu::always_inline]] inline T product_and(T a, T b, T c) {
-#ifdef __FMA__
-  return std::fma(a, b, c);
-#else
-  return a * b + c;
-#endif
+  if constexpr (fuses)
+    return std::fma(a, b, c);
+  else
+    return a * b + c;
 }
 // The rounding error of `sum` = a + b, for |a| >= |b| or a = 0.
 template <class T> [[gnu::always_inline]] inline T sum_error(T a, T b, T sum) {

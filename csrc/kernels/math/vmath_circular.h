@@ -28,24 +28,23 @@ template <class T> struct Turned {
           static_cast<uint32_t>(std::bit_cast<uint64_t>(sum))};
 }
 [[gnu::always_inline]] inline Turned<float> turned(float x) {
-#ifdef __FMA__
-  float sum = std::fma(x, 0.636619772f, round_f);
-  float n = sum - round_f;
-  // The first step is exact: multiples of 2^-23 that are less than 1.
-  float far = std::fma(n, -1.57079637051f, x);
-  float step = n * 4.371139e-08f, rest = far + step;
-  // Either of the two may be the larger one.
-  float took = rest - far, low = (far - (rest - took)) + (step - took);
-  low += std::fma(n, 4.371139e-08f, -step);
-  return {rest, std::fma(n, 1.7151245e-15f, low), std::bit_cast<uint32_t>(sum)};
-#else
+  if constexpr (fuses) {
+    float sum = std::fma(x, 0.636619772f, round_f);
+    float n = sum - round_f;
+    // The first step is exact: multiples of 2^-23 that are less than 1.
+    float far = std::fma(n, -1.57079637051f, x);
+    float step = n * 4.371139e-08f, rest = far + step;
+    // Either of the two may be the larger one.
+    float took = rest - far, low = (far - (rest - took)) + (step - took);
+    low += std::fma(n, 4.371139e-08f, -step);
+    return {rest, std::fma(n, 1.7151245e-15f, low), std::bit_cast<uint32_t>(sum)};
+  }
   double sum = x * 0.63661977236758134308 + round_d;
   double n = sum - round_d;
   double whole = (x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11;
   auto rest = static_cast<float>(whole);
   return {rest, static_cast<float>(whole - rest),
           static_cast<uint32_t>(std::bit_cast<uint64_t>(sum))};
-#endif
 }
 template <class T> struct SinCos { T sin, cos; };
 // Both of t.rest + t.low, where the series give sin r = r + r z s(z) and

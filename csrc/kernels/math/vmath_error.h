@@ -20,6 +20,12 @@ namespace vm {
                            1.3980859e-02f, -2.6096248e-03f, 2.7091603e-04f};
   float a = std::fabs(x);
   float inside = x + x * horner(x * x, near);
+  if constexpr (!fuses) {  // the last steps would each be rounded twice
+    constexpr float higher[] = {near[2], near[3], near[4], near[5], near[6]};
+    const double wide = x, z = wide * wide;
+    const double first = near[0] + z * (near[1] + z * horner(x * x, higher));
+    inside = static_cast<float>(wide + wide * first);
+  }
   float p = horner((a > 4.0f ? 4.0f : a) - 1.0234375f, far);
   float sum = p + round_f;
   float outside = 1.0f - horner(p - (sum - round_f), exp2_series) * power_of_two(sum);
@@ -163,11 +169,7 @@ struct Pair {
   constexpr double slope = 0.886226925452758, slope_low = -3.8333e-17;  // half the root of pi
   constexpr double middle_far = 4.142724044720679, middle_far_low = 3.9303e-16;
   double a = std::fabs(x);
-#ifdef __FMA__
-  double w = -log(std::fma(-a, a, 1.0));
-#else
-  double w = -log((1.0 - a) * (1.0 + a));
-#endif
+  double w = -log(fuses ? std::fma(-a, a, 1.0) : (1.0 - a) * (1.0 + a));
   bool inside = w < 6.25;
   double t = (std::sqrt(w) - 4.3) * (1 / 1.8);
   double constant = inside ? slope : middle_far;

@@ -472,7 +472,8 @@ template <class S> Whole<S> dot_piece(const S* a, const S* b, int64_t n) {
   return sum;
 }
 template <class S> void one_dot(const Problem<S>& p) {
-  constexpr int64_t piece = 4096, most_parts = 256;
+  // As many terms in each lane whatever the vectors' width.
+  constexpr int64_t piece = 256 * lanes<S>, most_parts = 256;
   const int64_t pieces = ceil_div(p.k, piece), parts = least(pieces, most_parts);
   Whole<S> sums[most_parts];
   // Parts do not depend on the threads, nor does the sum.

@@ -19,14 +19,15 @@ namespace {
 [[gnu::always_inline]] inline float exp_fast(float x) {
   // Below -104 the result is 0; 0 is computed with instead, for products that underflow are slow.
   float c = x < -104.0f ? 0.0f : x;
-#ifdef __FMA__
-  // As exp_in_step() has it, so that all forms of softmax give the same bits.
-  float sum = std::fma(c, vm::log2_e<float>, vm::round_f);
-  float f = std::fma(c, vm::log2_e<float>, vm::round_f - sum);
-  vm::ExpParts<float> parts{vm::horner(std::fma(c, vm::log2_e_rest, f), vm::exp2_series), sum};
-#else
-  vm::ExpParts<float> parts = vm::exp_parts(c);
-#endif
+  vm::ExpParts<float> parts;
+  if constexpr (vm::fuses) {
+    // As exp_in_step() has it, so that all forms of softmax give the same bits.
+    const float sum = std::fma(c, vm::log2_e<float>, vm::round_f);
+    const float f = std::fma(c, vm::log2_e<float>, vm::round_f - sum);
+    parts = {vm::horner(std::fma(c, vm::log2_e_rest, f), vm::exp2_series), sum};
+  } else {
+    parts = vm::exp_parts(c);
+  }
   // 2^n in two factors, so that subnormals come out right.
   float raised = std::bit_cast<float>((std::bit_cast<uint32_t>(parts.sum) + (24u + 127u)) << 23);
   float e = parts.value * raised * 0x1p-24f;
@@ -38,8 +39,7 @@ namespace {
 // exp_fast() of U vectors (no element above 0), interleaved. One after another, each vector would
 // wait for its chain of products, and the following ones for room in the schedulers.
 template <class C, int U> [[gnu::always_inline]] inline void exp_in_step(Lanes_t<C> (&x)[U]) {
-#ifdef __FMA__
-  if constexpr (std::is_same_v<C, float>) {
+  if constexpr (vm::fuses && std::is_same_v<C, float>) {
     typedef uint32_t Bits __attribute__((vector_size(lane_bytes)));
     auto bits = [](Lanes_t<C> v) { return reinterpret_cast<Bits>(v); };
     auto lanes = [](Bits v) { return reinterpret_cast<Lanes_t<C>>(v); };
@@ -61,7 +61,6 @@ template <class C, int U> [[gnu::always_inline]] inline void exp_in_step(Lanes_t
     }
     return;
   }
-#endif
   C room[U * lane_count<C>];
   std::memcpy(room, x, sizeof x);
   for (C& e : room) e = exp_fast(e);
@@ -71,8 +70,7 @@ template <class C, int U> [[gnu::always_inline]] inline void exp_in_step(Lanes_t
 // The same for a sum of which 1 is the largest term: terms below e^-87 are replaced by e^-87. The
 // rounding of log2_e changes no term by more than 1e-8.
 template <class C, int U> [[gnu::always_inline]] inline void terms_in_step(Lanes_t<C> (&x)[U]) {
-#ifdef __FMA__
-  if constexpr (std::is_same_v<C, float>) {
+  if constexpr (vm::fuses && std::is_same_v<C, float>) {
     typedef uint32_t Bits __attribute__((vector_size(lane_bytes)));
     constexpr int terms = std::size(vm::exp2_series);
     Lanes_t<C> sum[U], f[U];
@@ -87,7 +85,6 @@ template <class C, int U> [[gnu::always_inline]] inline void terms_in_step(Lanes
       x[u] *= reinterpret_cast<Lanes_t<C>>((reinterpret_cast<Bits>(sum[u]) + 127u) << 23);
     return;
   }
-#endif
   exp_in_step<C>(x);
 }
 
