@@ -55,6 +55,21 @@ inline void copy_bytes(void* to, const void* from, size_t n) {
   constexpr size_t piece = 1024, most = size_t{1} << 18;
   auto* d = static_cast<char*>(to);
   auto* s = static_cast<const char*>(from);
+  if (n - 16 <= 48) {  // short rows: a call of memcpy would take longer than they do
+    typedef uint64_t Half __attribute__((vector_size(16)));
+    Half first, last, second, third;
+    std::memcpy(&first, s, 16);
+    std::memcpy(&last, s + n - 16, 16);
+    if (n > 32) {
+      std::memcpy(&second, s + 16, 16);
+      std::memcpy(&third, s + n - 32, 16);
+      std::memcpy(d + 16, &second, 16);
+      std::memcpy(d + n - 32, &third, 16);
+    }
+    std::memcpy(d, &first, 16);
+    std::memcpy(d + n - 16, &last, 16);
+    return;
+  }
   const auto apart = reinterpret_cast<uintptr_t>(d) - reinterpret_cast<uintptr_t>(s);
   if (n < most && apart % static_cast<uintptr_t>(line_bytes) != 0) {
     for (; n > piece; n -= piece, d += piece, s += piece) std::memcpy(d, s, piece);

@@ -239,12 +239,19 @@ void cat_rows(char* out, const char* const* src, const int64_t* bytes, const int
     return dispatch_size(static_cast<size_t>(bytes[0]),
                          [&]<class T>() { interleave_rows<T>(out, src, count, rows); });
   }
+  // One source after the other, in as many rows as stay in the nearest cache meanwhile.
+  const int64_t together = std::max<int64_t>(1, (1 << 14) / row);
   parallel_for(rows, std::max<int64_t>(1, (1 << 18) / row), [&](int64_t begin, int64_t end) {
-    char* to = out + begin * row;
-    for (int64_t r = begin; r < end; ++r) {
+    for (int64_t first = begin; first < end; first += together) {
+      const int64_t n = std::min(together, end - first);
+      char* column = out + first * row;
       for (int k = 0; k < count; ++k) {
-        copy_bytes(to, src[k] + r * steps[k], static_cast<size_t>(bytes[k]));
-        to += bytes[k];
+        const auto length = static_cast<size_t>(bytes[k]);
+        const int64_t step = steps[k];
+        const char* from = src[k] + first * step;
+        char* to = column;
+        for (int64_t r = 0; r < n; ++r, to += row, from += step) copy_bytes(to, from, length);
+        column += length;
       }
     }
   });
