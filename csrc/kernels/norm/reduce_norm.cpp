@@ -404,7 +404,28 @@ void reduce_logsumexp(const NdView& dst, const NdView& src) {
     return copy(dst, made.view);
   }
   if (rows && (src.dtype == DType::Float32 || src.dtype == DType::Float64)) {
+    constexpr int64_t short_row = 16;  // are turned, for as columns they are done side by side
     dispatch(src.dtype, TypeList<float, double>{}, [&]<class T>() {
+      if (plan.count <= short_row) {
+        return parallel_for(
+            plan.outputs, std::max<int64_t>(column_tile, grain_default / 4 / plan.count),
+            [&](int64_t k0, int64_t k1) {
+              T turned[short_row * column_tile];
+              double sums[column_tile];
+              int64_t to[column_tile];
+              for (int64_t first = k0; first < k1; first += column_tile) {
+                const int64_t w = std::min(column_tile, k1 - first);
+                for (int64_t j = 0; j < w; ++j) {
+                  const ReducePlan::Place at = plan.place(first + j);
+                  const T* row = src.ptr<const T>() + at.src;
+                  to[j] = at.dst;
+                  for (int64_t i = 0; i < plan.count; ++i) turned[i * column_tile + j] = row[i];
+                }
+                column_softmax<T>().log_sum(sums, turned, column_tile, plan.count, w);
+                for (int64_t j = 0; j < w; ++j) dst.ptr<T>()[to[j]] = static_cast<T>(sums[j]);
+              }
+            });
+      }
       parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / 4 / plan.count),
                    [&](int64_t k0, int64_t k1) {
                      for (int64_t k = k0; k < k1; ++k) {
