@@ -125,7 +125,7 @@ NO_POINTERS = {"vjp", "run", "shape", "view", "batch", "rows", "passes"}  # slot
 # Outside of csrc/kernels, csrc/tensor and csrc/ops, the files that take pointers: they run slots,
 # make tensors, or stand between Python and tensors. ARCHITECTURE says what each does.
 POINTER_FILES = {
-    "graph": {"apply.cpp", "elementwise.cpp", "engine.cpp"},
+    "graph": {"apply.cpp", "elementwise.cpp", "staged.cpp"},
     "program": {"gather_rows.cpp", "grouping.cpp"},
     "python": {
         "arguments.h", "convert.cpp", "creation.cpp", "creation_range.cpp", "dlpack.cpp",

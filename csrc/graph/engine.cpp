@@ -2,87 +2,21 @@
 // May include: base, graph.
 // Invariant: a node runs once per call, after all its consumers: these were made later, so that the
 // latest node reached has none left. Nothing here recurses over the graph.
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "graph/another_stack.h"
+#include "graph/backward_calls.h"
+#include "graph/captures.h"
 #include "graph/deferral.h"
 #include "graph/explain.h"
 #include "graph/gather.h"
 #include "graph/hooks.h"
 #include "graph/node.h"
 #include "graph/trace.h"
+#include "graph/waiting.h"
 #include "graph/watch.h"
 
 namespace clew {
-
-bool Staged::append(const Tensor& a, int64_t n, const Tensor& b, int64_t k) {
-  const int64_t count = k ? b.numel() / k : 0;
-  if (count == 0 || count > 16 || a.numel() != count * n || n == 0 || !a.is_contiguous() ||
-      !b.is_contiguous())
-    return false;
-  if (!left) {
-    left = empty({capacity, n}, a.dtype());
-    right = empty({capacity, k}, b.dtype());
-  }
-  const auto add = [&](const Tensor& all, const Tensor& t, int64_t width) {
-    const size_t row = static_cast<size_t>(width) * itemsize(t.dtype());
-    std::memcpy(all.data<char>() + static_cast<size_t>(rows) * row, t.data<char>(),
-                static_cast<size_t>(count) * row);
-  };
-  add(left, a, n);
-  add(right, b, k);
-  rows += count;
-  return true;
-}
-
-// The nodes that gradients are on their way to; the latest leaves first. Most come later than
-// nearly all that wait (a branch is run to its end before the one made before it) and are put in
-// their place; for the others there is a heap.
-class Waiting {
-  using Entry = std::pair<uint64_t, Node*>;  // by sequence
-  static constexpr size_t near = 6;
-  std::vector<Entry> sorted_, heap_;
-
-  [[gnu::noinline]] void push_below(Node* n) {
-    const Entry entry(n->sequence, n);
-    size_t at = sorted_.size() - 1;
-    const size_t least = at > near ? at - near : 0;
-    while (at > least && sorted_[at - 1].first > entry.first) --at;
-    if (at > 0 && sorted_[at - 1].first > entry.first) {
-      heap_.push_back(entry);
-      std::push_heap(heap_.begin(), heap_.end());
-      return;
-    }
-    sorted_.insert(sorted_.begin() + static_cast<std::ptrdiff_t>(at), entry);
-  }
-
- public:
-  Waiting() { sorted_.reserve(64); }
-  void push(Node* n) {
-    if (!sorted_.empty() && sorted_.back().first > n->sequence) return push_below(n);
-    sorted_.emplace_back(n->sequence, n);
-  }
-  // Null when there is none.
-  Node* pop() {
-    if (!heap_.empty() && (sorted_.empty() || heap_.front().first > sorted_.back().first)) {
-      std::pop_heap(heap_.begin(), heap_.end());
-      sorted_.push_back(heap_.back());
-      heap_.pop_back();
-    }
-    if (sorted_.empty()) return nullptr;
-    Node* n = sorted_.back().second;
-    sorted_.pop_back();
-    return n;
-  }
-  template <class F> void for_each(F f) const {
-    for (const Entry& e : sorted_) f(e.second);
-    for (const Entry& e : heap_) f(e.second);
-  }
-};
 
 // One backward call.
 struct GraphTask {
@@ -100,18 +34,15 @@ struct GraphTask {
   std::vector<Node*> leaves;
   Node* current = nullptr;
   Moment moment = Moment::rule;  // of the node that is being processed, when something fails
-  bool captures_any = false;     // some gradients are captured
   std::unordered_map<Node*, Scratch>
       foreign;  // nodes whose own scratch another running backward uses
-  std::vector<Tensor> captured;
-  Node** turn;               // borrowed: shows other code which node runs
+  Captures captures;
+  Node** turn = nullptr;     // borrowed: shows other code which node runs
   int64_t ended_before = 0;  // for TraceNode
-  std::unordered_map<Node*, std::vector<size_t>> capture_at;
-  std::unordered_map<Node*, bool> needed;  // only with captures
 
   static constexpr uint32_t few = 4;  // inputs, outputs
 
-  GraphTask(BackwardArgs& a, Node** tell) : args(a), turn(tell) {}
+  explicit GraphTask(BackwardArgs& a) : args(a) {}
   ~GraphTask() {
     modes.disposable = nullptr;
     // What an exception left.
@@ -154,51 +85,6 @@ struct GraphTask {
   // A consumer of n has run; an accumulator may have waited for it as the last one.
   void count(Node* n) {
     if (n->task == this && ++n->delivered == n->refs && n->is_accumulator) reached.push(n);
-  }
-
-  // Marks the nodes that captured gradients pass through.
-  void find_needed() {
-    std::vector<Node*> order;
-    std::unordered_set<Node*> seen;
-    auto visit = [&](Node* n) {
-      if (n && seen.insert(n).second) order.push_back(n);
-    };
-    for (OwnedEdge& r : args.roots) visit(r.fn.get());
-    for (size_t at = 0; at < order.size(); ++at)
-      for (uint32_t i = 0; i < order[at]->edge_count; ++i) visit(order[at]->edges[i].fn);
-    for (size_t i = 0; i < args.captures.size(); ++i)
-      if (Node* n = args.captures[i].fn.get()) capture_at[n].push_back(i);
-    // Edges point to earlier nodes (leaves first of all), so this order sees a node's inputs before
-    // it.
-    std::sort(order.begin(), order.end(), [](Node* a, Node* b) {
-      if (a->is_accumulator != b->is_accumulator) return a->is_accumulator;
-      return a->sequence < b->sequence;
-    });
-    for (Node* n : order) {
-      bool reaches = false;
-      for (uint32_t i = 0; i < n->edge_count && !reaches; ++i) {
-        Node* next = n->edges[i].fn;
-        reaches = next && (needed[next] || capture_at.count(next));
-      }
-      needed[n] = reaches;
-    }
-  }
-
-  // The first inputs of n whose gradients reach nothing that is captured.
-  uint64_t unwanted_inputs(const Node* n) const {
-    uint64_t unwanted = 0;
-    for (uint32_t i = 0; i < n->edge_count && i < 64; ++i) {
-      Node* next = n->edges[i].fn;
-      if (!next || capture_at.count(next)) continue;
-      const auto it = needed.find(next);
-      if (it == needed.end() || !it->second) unwanted |= uint64_t{1} << i;
-    }
-    return unwanted;
-  }
-
-  bool must_run(Node* n) {
-    if (args.captures.empty()) return true;
-    return needed[n];
   }
 
   // Adds into the buffer if it has no other owner; a shared buffer is not written to.
@@ -339,7 +225,7 @@ struct GraphTask {
       grads = many;
     }
     // Nodes that no requested gradient passes through do not run, and their hooks do not either.
-    bool wanted = args.captures.empty() || needed[n] || capture_at.count(n);
+    const bool run = captures.lets_run(n), wanted = run || captures.at.count(n);
     bool any = false;
     for (Tensor& g : grads) any = any || (wanted && g.defined());
     if (n->is_accumulator && any) call_leaf_hooks(n, grads[0]);
@@ -347,10 +233,7 @@ struct GraphTask {
       moment = Moment::tensor_hook;
       run_tensor_hooks(*n, grads);
     }
-    if (!capture_at.empty()) {
-      if (auto it = capture_at.find(n); it != capture_at.end())
-        for (size_t i : it->second) captured[i] = grads[args.captures[i].nr];
-    }
+    if (captures.any) captures.take(args, n, grads);
     uint32_t edges = n->edge_count;
     Tensor few[4];
     std::vector<Tensor> more;
@@ -360,7 +243,6 @@ struct GraphTask {
       outs = more;
     }
     moment = Moment::rule;
-    bool run = must_run(n) || (n->is_accumulator && args.captures.empty());
     if (run && any) {
       if (n->extra && n->extra->pre_hooks) {
         moment = Moment::node_hook;
@@ -375,7 +257,7 @@ struct GraphTask {
       // Gradients are computed in the dtypes of the forward pass; custom Functions, which are
       // Python code, see the caller's autocast region.
       AutocastMode cast(autocasts() && n->python_object());
-      const uint64_t unwanted = captures_any ? unwanted_inputs(n) : 0;
+      const uint64_t unwanted = captures.any ? captures.unwanted_inputs(n) : 0;
       trace.open_for(*n, unwanted);
       run_node(n, grads, outs.data(), unwanted);
       modes.disposable = nullptr;
@@ -568,9 +450,7 @@ struct GraphTask {
         if (Origin* inner = std::exchange(modes.unrecorded_since, before)) inner->decref();
       }
     } unrecorded;
-    captured.resize(args.captures.size());
-    captures_any = !args.captures.empty();
-    if (captures_any) find_needed();
+    captures.begin(args);
     finite = (modes.intercept & intercept_watch) && all_finite(args.grads);
     for (size_t i = 0; i < args.roots.size(); ++i) {
       Node* n = args.roots[i].fn.get();
@@ -614,7 +494,7 @@ struct GraphTask {
       multiply_staged(n);
       n->staged.reset();
     }
-    if (n->extra || captures_any || (modes.intercept & ~(looking | intercept_trace)) ||
+    if (n->extra || captures.any || (modes.intercept & ~(looking | intercept_trace)) ||
         n->task != this || n->output_count > few || n->edge_count > few)
       process(n);
     else if (n->output_count == 1 && n->edge_count <= 2)
@@ -629,52 +509,6 @@ struct GraphTask {
     throw;
   }
 };
-
-namespace {
-uint64_t last_backward = 0;
-constinit thread_local uint64_t running_backward = 0;
-
-struct BackwardCall {
-  uint32_t id = 0;
-  uint64_t root = 0;
-  Node* node = nullptr;      // borrowed: the node that runs, while the call is running
-  Origin* origin = nullptr;  // owned
-  Cut* cut = nullptr;        // owned; the cut of its gradients, once requested
-};
-std::array<BackwardCall, 256> calls;
-}  // namespace
-
-uint64_t backward_id() { return running_backward; }
-Node* backward_node() {
-  const BackwardCall& call = calls[static_cast<uint32_t>(running_backward) % calls.size()];
-  return running_backward && call.id == static_cast<uint32_t>(running_backward) ? call.node
-                                                                                : nullptr;
-}
-uint32_t consuming_id() {
-  auto id = static_cast<uint32_t>(running_backward);
-  return id ? id : 1;
-}
-Origin* backward_origin(uint32_t id) {
-  const BackwardCall& call = calls[id % calls.size()];
-  return call.id == id ? call.origin : nullptr;
-}
-std::vector<uint64_t> backward_roots() {
-  std::vector<uint64_t> found;
-  for (const BackwardCall& call : calls)
-    if (call.id) found.push_back(call.root);
-  return found;
-}
-Cut* cut_of_backward() {
-  const auto id = static_cast<uint32_t>(running_backward);
-  BackwardCall& call = calls[id % calls.size()];
-  if (call.id != id || !call.origin) return nullptr;
-  if (!call.cut) call.cut = new_backward_cut(call.origin);
-  return call.cut;
-}
-uint64_t backward_root(uint32_t id) {
-  const BackwardCall& call = calls[id % calls.size()];
-  return call.id == id ? call.root : 0;
-}
 
 // Backward inside of a hook or of a function's backward, and so on: past so many calls the next one
 // gets another stack, C's and Python's, so that the depth is bounded by memory alone.
@@ -692,43 +526,27 @@ std::vector<Tensor> run_backward(BackwardArgs& args) {
   } counted;
   if (nested > nested_most) {
     std::vector<Tensor> found;
-    const uint64_t around = running_backward;
+    const uint64_t around = backward_id();
     auto inner = [&] {
-      running_backward = around;
+      enter_backward(around);
       found = run_backward(args);
     };
     if (run_on_another_stack(inner)) return found;
   }
-  struct Number {
-    uint64_t before = running_backward;
-    Number() { running_backward = ++last_backward; }
-    ~Number() { running_backward = before; }
-  } number;
-  auto id = static_cast<uint32_t>(running_backward);
-  BackwardCall& call = calls[id % calls.size()];
-  call.id = id;
-  if (Cut* before = std::exchange(call.cut, nullptr)) before->decref();
-  call.root = args.roots.empty() ? 0 : args.roots[0].fn->sequence;
-  if (Origin* before = std::exchange(call.origin, kept(origin_here()))) before->decref();
+  const BackwardNumber number(args);
   TraceSpan trace("backward");
-  GraphTask task(args, &call.node);
-  struct Turn {
-    Node*& node;
-    uint32_t id;
-    ~Turn() {
-      if (calls[id % calls.size()].id == id) node = nullptr;
-    }
-  } turn{call.node, id};
-  call.node = nullptr;
+  GraphTask task(args);
+  const BackwardTurn turn;
+  task.turn = turn.node();
   task.run();
   if (!args.create_graph)
-    for (Tensor& t : task.captured)
+    for (Tensor& t : task.captures.found)
       if (t && t->cut == nullptr && !t->grad_fn && !(t->flags & flag_requires_grad))
         if (Cut* c = cut_of_backward()) {
           c->incref();
           t->cut = c;
         }
-  return std::move(task.captured);
+  return std::move(task.captures.found);
 }
 
 }  // namespace clew

@@ -511,7 +511,7 @@ Example:
 void add_tensor_type(PyObject* module) {
   std::vector<PyMethodDef>* methods =
       new std::vector<PyMethodDef>();  // the type keeps pointing at it
-  for (PyMethodDef* table : {tensor_methods, convert_methods})
+  for (PyMethodDef* table : {tensor_methods, history_methods, convert_methods})
     for (PyMethodDef* m = table; m->ml_name; ++m) methods->push_back(*m);
   methods->push_back({});
   std::vector<PyGetSetDef>* getset = new std::vector<PyGetSetDef>();

@@ -103,16 +103,16 @@ METHODS = {
     "clew._tensor.array_namespace": "__array_namespace__",
     "clew._ops.functions": "is_nonzero",
     "clew._ops.histogram": "histc histogram",
+    "clew._ops.methods": (
+        "const_data_ptr dim_order fill_diagonal_ is_set_to map2_ module_load new set_ storage_type "
+        "sum_to_size"
+    ),
     "clew._ops.scattering": (
         "as_strided_scatter diagonal_scatter index_put index_put_ index_reduce index_reduce_ "
         "nonzero select_scatter slice_scatter"
     ),
     "clew._ops.statistics": "corrcoef cov nanquantile quantile renorm renorm_",
-    "clew._ops.tensors": (
-        "const_data_ptr dim_order fill_diagonal_ frexp hash_tensor is_neg "
-        "is_set_to map2_ module_load new nonzero_static resize_as_ set_ slice_inverse storage_type "
-        "sum_to_size"
-    ),
+    "clew._ops.tensors": "frexp hash_tensor is_neg nonzero_static resize_as_ slice_inverse",
     "clew.sparse._of_dense": (
         "_indices _nnz ccol_indices coalesce col_indices crow_indices dense_dim indices "
         "is_coalesced row_indices sparse_dim sparse_mask to_dense to_sparse to_sparse_bsc "

@@ -248,95 +248,113 @@ class autobatch:
             if vars(_workers).get("hub") is not hub:  # a task of another map, parked as a whole
                 return [function(sample) for sample in samples]
             _C._park_with(None)  # an interrupt left it
-        samples = list(samples)
-        stayed = stays()
-        closing = False
-        running: int | None = None
+        tasks = _Tasks(greenlet, function, list(samples))
+        _gathered(tasks.run)
+        return tasks.results
 
-        def park() -> bool:
-            if closing or greenlet.getcurrent() is hub:  # a closed task is not asked to go on
-                return False
-            # The levels of an open vmap are the thread's, the parameters that functional_call puts
-            # in place are the module's: other tasks would find them.
-            if _C._vmap_depth() or stays() > stayed:
-                return False
-            own = turns.leave()
+
+class _Tasks:
+    """The samples of a `map`, each in a greenlet that goes back to the map's own to wait.
+
+    Attributes:
+        results: of the samples that are through; None for the others.
+    """
+
+    def __init__(self, greenlet: Any, function: Callable[..., Any], samples: list[Any]) -> None:
+        self._greenlet, self._hub = greenlet, greenlet.getcurrent()
+        self._function, self._samples = function, samples
+        self.results: list[Any] = [None] * len(samples)
+        self._stayed = stays()
+        self._idle = _idle_workers()
+        self._left: dict[int, Any] = {}  # by sample, those that are not through
+        self._running: int | None = None
+        self._closing = False
+        self._turns = Turns()
+
+    def run(self, last: bool) -> None:
+        """Runs all samples; last: what waits at the end runs, too."""
+        self._turns.start()
+        try:
+            _workers.hub = self._hub
+            _C._park_with(self._park)
+            self._begin()
+            while self._left:
+                _run_parked()
+                for i in list(self._left):
+                    self._go_on(i)
+                    self._to_hub()
+        except BaseException as error:
+            self._to_hub()
+            self._close(error)
+            raise
+        finally:
             try:
-                hub.switch()
+                _C._park_with(None)
             finally:
-                turns.resume(own)
-            return True
+                self._turns.end()
+            vars(_workers).pop("hub", None)
+            del self._idle[_MOST_IDLE:]
+        if last:
+            _run_last(self.results)
 
-        def to_hub() -> None:
-            _C._to_hub()
-            turns.to_hub()
+    def _park(self) -> bool:
+        """The core calls it where a value is asked for; whether others have run meanwhile."""
+        # A closed task is not asked to go on.
+        if self._closing or self._greenlet.getcurrent() is self._hub:
+            return False
+        # The levels of an open vmap are the thread's, the parameters that functional_call puts
+        # in place are the module's: other tasks would find them.
+        if _C._vmap_depth() or stays() > self._stayed:
+            return False
+        own = self._turns.leave()
+        try:
+            self._hub.switch()
+        finally:
+            self._turns.resume(own)
+        return True
 
-        results: list[Any] = [None] * len(samples)
+    def _begin(self) -> None:
+        for i in range(len(self._samples)):
+            worker = self._idle.pop() if self._idle else self._greenlet.greenlet(_work)
+            worker.parent, worker.gr_context = self._hub, contextvars.copy_context()
+            self._left[i] = worker
+            self._go_on(i, partial(self._work_on, i))
+            self._to_hub()
 
-        def task(i: int) -> None:
-            results[i] = function(samples[i])
+    def _work_on(self, i: int) -> None:
+        self.results[i] = self._function(self._samples[i])
 
-        def go_on(i: int, *job: Callable[[], None]) -> None:
-            nonlocal running
-            running, worker = i, tasks[i]
-            answer = worker.switch(*job)
-            running = None
-            if answer is True:  # the sample is through
-                del tasks[i]
-                worker.gr_context = None
-                idle.append(worker)
-            elif worker.dead:  # greenlet gives its own exception as if it were an answer
-                running = i
-                raise answer
+    def _go_on(self, i: int, *job: Callable[[], None]) -> None:
+        worker = self._left[i]
+        self._running = i
+        answer = worker.switch(*job)
+        self._running = None
+        if answer is True:  # the sample is through
+            del self._left[i]
+            worker.gr_context = None
+            self._idle.append(worker)
+        elif worker.dead:  # greenlet gives its own exception as if it were an answer
+            self._running = i
+            raise answer
 
-        idle = _idle_workers()
-        tasks: dict[int, Any] = {}
+    def _to_hub(self) -> None:
+        _C._to_hub()
+        self._turns.to_hub()
 
-        def run(last: bool) -> None:
-            nonlocal closing
-            turns.start()
+    def _close(self, error: BaseException) -> None:
+        """Ends the other tasks, in order, where one has raised an error."""
+        if self._running is not None:
+            _add_note(error, f"in sample {self._running} of autobatch.map")
+        self._closing = True
+        for i, left in self._left.items():
+            if left.dead:
+                continue
             try:
-                _workers.hub = hub
-                _C._park_with(park)
-                for i in range(len(samples)):
-                    worker = idle.pop() if idle else greenlet.greenlet(_work)
-                    worker.parent, worker.gr_context = hub, contextvars.copy_context()
-                    tasks[i] = worker
-                    go_on(i, partial(task, i))
-                    to_hub()
-                while tasks:
-                    _run_parked()
-                    for i in list(tasks):
-                        go_on(i)
-                        to_hub()
-            except BaseException as error:
-                to_hub()
-                if running is not None:
-                    _add_note(error, f"in sample {running} of autobatch.map")
-                closing = True
-                for i, left in tasks.items():
-                    if left.dead:
-                        continue
-                    try:
-                        left.throw()
-                    except BaseException as other:
-                        what = f"{type(other).__name__} when it was closed: {other}"
-                        _add_note(error, f"sample {i} raised {what}")
-                    to_hub()
-                raise
-            finally:
-                try:
-                    _C._park_with(None)
-                finally:
-                    turns.end()
-                vars(_workers).pop("hub", None)
-                del idle[_MOST_IDLE:]
-            if last:
-                _run_last(results)
-
-        turns = Turns()
-        _gathered(run)
-        return results
+                left.throw()
+            except BaseException as other:
+                what = f"{type(other).__name__} when it was closed: {other}"
+                _add_note(error, f"sample {i} raised {what}")
+            self._to_hub()
 
 
 # Greenlets of a thread that wait for the next `map`: to make one takes as long as a small model's

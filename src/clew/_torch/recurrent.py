@@ -6,7 +6,8 @@ from typing import Any
 
 from clew import Tensor
 from clew.nn.functional._core import private
-from clew.nn.modules.rnn import _GATES, _KINDS
+from clew.nn.modules._recurrent_weights import GATES
+from clew.nn.modules.rnn import _KINDS
 
 _PLAIN = "input hx params has_biases num_layers dropout train bidirectional batch_first".split()
 _PACKED = "data batch_sizes hx params has_biases num_layers dropout train bidirectional".split()
@@ -25,7 +26,7 @@ def _run(name: str, mode: str, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     weights = list(given["params"])
     if not weights:
         raise RuntimeError(f"{name}: params must be the weights of all layers; got none")
-    hidden = weights[0].shape[0] // _GATES[mode]
+    hidden = weights[0].shape[0] // GATES[mode]
     features = states[0].shape[-1]
     made: tuple[Any, ...] = private("_rnn")(
         given[names[0]],

@@ -230,6 +230,13 @@ def _details_of(recording: Recording, at: int, name: int) -> _Details:
     return _Details(inputs, dtypes, outputs, _arguments_at(recording.details, at, names))
 
 
+def _put_details(event: FunctionEvent, details: _Details, dtypes: Sequence[str]) -> None:
+    event.input_shapes = [[] if s is None else s for s in details.inputs]
+    event.input_dtypes = ["" if d < 0 else dtypes[d] for d in details.input_dtypes]
+    event.output_shapes = details.outputs
+    event.concrete_inputs = details.arguments
+
+
 _SCOPES = {
     Kind.NODE: Scope.BACKWARD_FUNCTION,
     Kind.RANGE: Scope.USER_SCOPE,
@@ -300,12 +307,7 @@ def _built_from(
             place=place,
         )
         if details is not None and recording.record_shapes:
-            event.input_shapes = [[] if s is None else s for s in details.inputs]
-            event.input_dtypes = [
-                "" if d < 0 else recording.dtypes[d] for d in details.input_dtypes
-            ]
-            event.output_shapes = details.outputs
-            event.concrete_inputs = details.arguments
+            _put_details(event, details, recording.dtypes)
         if kind == Kind.OP and not backward and value >= 0:
             forward.setdefault(value, (event, details))
         if kind == Kind.NODE and value in forward:

@@ -198,41 +198,12 @@ def export(
     )
     if training is not None and int(training) == 2:
         raise OnnxExporterError("onnx.export: training files are not written")
-    axes: dict[str, Any] = {}
-    opset = 20 if opset_version is None else opset_version
-    newest = onnx.defs.onnx_opset_version()
-    if not isinstance(opset, int) or not _LEAST <= opset <= newest:
-        raise OnnxExporterError(
-            f"onnx.export: opset_version must be from {_LEAST} to {newest}; got {opset!r}"
-        )
-    if isinstance(model, ExportedProgram):
-        program = model
-        if not program._examples:
-            raise OnnxExporterError(
-                "onnx.export: a program that was loaded has no example to compare with; export "
-                "the model itself"
-            )
-    else:
-        args = args if isinstance(args, tuple) else (args,)
-        kwargs = dict(kwargs or {})
-        if args and isinstance(args[-1], dict) and isinstance(model, Module) and not kwargs:
-            if set(args[-1]) <= set(run_names(model.forward)[len(args) - 1 :]):
-                kwargs, args = args[-1], args[:-1]
-        if dynamic_axes is not None:
-            if dynamic_shapes is not None:
-                raise OnnxExporterError("onnx.export: give dynamic_shapes or dynamic_axes")
-            dynamic_shapes, axes = _from_axes(dynamic_axes, model, args, kwargs, input_names)
-        program = record(model, args, kwargs, dynamic_shapes, keep_added=False)
+    opset = _checked_opset(20 if opset_version is None else opset_version)
+    program, axes = _recorded(model, args, kwargs, dynamic_shapes, dynamic_axes, input_names)
     check_aliases(program._program)
     builder = _lower.Builder(program._program, opset)
     written = builder.model(input_names, output_names, str(program))
-    inputs, outputs = ([v.name for v in vs] for vs in (written.graph.input, written.graph.output))
-    if unknown := sorted(axes.keys() - {*outputs}):
-        warnings.warn(
-            f"onnx.export: dynamic_axes: {', '.join(map(repr, unknown))} are no inputs or outputs "
-            f"and make no size vary; the inputs are {inputs}, the outputs {outputs}",
-            stacklevel=user_level(),
-        )
+    _warn_of_axes(axes, written.graph)
     try:
         onnx.checker.check_model(written)
     except onnx.checker.ValidationError as e:
@@ -253,6 +224,49 @@ def _refuse_options(**options: tuple[Any, bool]) -> None:
     for name, (given, wanted) in options.items():
         if bool(given) is not wanted:
             raise OnnxExporterError(f"onnx.export: {name} must be {wanted}")
+
+
+def _checked_opset(opset: Any) -> int:
+    newest = need_onnx().defs.onnx_opset_version()
+    if not isinstance(opset, int) or not _LEAST <= opset <= newest:
+        raise OnnxExporterError(
+            f"onnx.export: opset_version must be from {_LEAST} to {newest}; got {opset!r}"
+        )
+    return opset
+
+
+def _recorded(
+    model: Any, args: Any, kwargs: Any, dynamic_shapes: Any, dynamic_axes: Any, input_names: Any
+) -> tuple[ExportedProgram, dict[str, Any]]:
+    """The model as a program, and what is left of dynamic_axes when its inputs are known."""
+    if isinstance(model, ExportedProgram):
+        if not model._examples:
+            raise OnnxExporterError(
+                "onnx.export: a program that was loaded has no example to compare with; export "
+                "the model itself"
+            )
+        return model, {}
+    axes: dict[str, Any] = {}
+    args = args if isinstance(args, tuple) else (args,)
+    kwargs = dict(kwargs or {})
+    if args and isinstance(args[-1], dict) and isinstance(model, Module) and not kwargs:
+        if set(args[-1]) <= set(run_names(model.forward)[len(args) - 1 :]):
+            kwargs, args = args[-1], args[:-1]
+    if dynamic_axes is not None:
+        if dynamic_shapes is not None:
+            raise OnnxExporterError("onnx.export: give dynamic_shapes or dynamic_axes")
+        dynamic_shapes, axes = _from_axes(dynamic_axes, model, args, kwargs, input_names)
+    return record(model, args, kwargs, dynamic_shapes, keep_added=False), axes
+
+
+def _warn_of_axes(axes: dict[str, Any], graph: Any) -> None:
+    inputs, outputs = ([v.name for v in vs] for vs in (graph.input, graph.output))
+    if unknown := sorted(axes.keys() - {*outputs}):
+        warnings.warn(
+            f"onnx.export: dynamic_axes: {', '.join(map(repr, unknown))} are no inputs or outputs "
+            f"and make no size vary; the inputs are {inputs}, the outputs {outputs}",
+            stacklevel=user_level(),
+        )
 
 
 def _warn_of_limits(checks: list[str], state: dict[str, str], left_out: list[Any]) -> None:

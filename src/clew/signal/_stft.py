@@ -175,43 +175,17 @@ def istft(
     hop, width = _lengths(name, n_fft, hop_length, win_length)
     if length is not None:
         length = need_int(name, "length", length)
-    if not input.is_complex():
-        raise RuntimeError(
-            f"istft: requires a complex input, the output of stft with return_complex=True; got "
-            f"{input.dtype.name}"
-        )
-    if input.ndim not in (2, 3):
-        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dims; got {list(input.shape)}")
-    if input.numel() == 0:
-        raise RuntimeError(f"istft: input tensor cannot be empty; got {list(input.shape)}")
-    spectra = (input if input.ndim == 3 else input.unsqueeze(0)).transpose(1, 2)
-    count, size = spectra.shape[1:]
-    if onesided is None:
-        onesided = size != n_fft
-    expected = n_fft // 2 + 1 if onesided else n_fft
-    if size != expected:
-        raise RuntimeError(
-            f"istft: expected the frequency dim to have {expected} elements with n_fft={n_fft} "
-            f"and onesided={onesided}; got {size}"
-        )
+    spectra, onesided = _spectra(input, n_fft, onesided)
     _check_width(name, width, n_fft)
     if not 0 < hop <= width:
         raise RuntimeError(f"istft: expected 0 < hop_length <= win_length; got {hop} and {width}")
     if window is None:
         warnings.warn(f"istft: {_NO_WINDOW}", stacklevel=user_level())
     factors = _framed_window(name, window, input, width, n_fft)
-    norm = "ortho" if normalized else "backward"
-    options: Any = {"forward": False, "grid": False}
-    if return_complex:
-        if onesided:
-            raise RuntimeError("istft: cannot have onesided input if the output is complex")
-        frames = to_complex(name, spectra, None, -1, norm, None, **options)
-    else:
-        if window is not None and window.is_complex():
-            raise RuntimeError("istft: complex windows are incompatible with return_complex=False")
-        frames = to_real(name, spectra, n_fft, -1, norm, None, **options)
+    frames = _frames(spectra, n_fft, normalized, onesided, return_complex, window)
     if factors is None:
         factors = frames.new_ones(n_fft, dtype=frames.dtype.to_real())
+    count = spectra.shape[1]
     total = n_fft + hop * (count - 1)
     add = _C.ops._unfold_backward
     signal = add(frames * factors, (frames.shape[0], total), 1, n_fft, hop)
@@ -237,6 +211,50 @@ def istft(
         )
         signal = _C.functions["nn.functional.pad"](signal, (0, end - total))
     return signal if input.ndim == 3 else signal.squeeze(0)
+
+
+def _spectra(input: Tensor, n_fft: int, onesided: bool | None) -> tuple[Tensor, bool]:
+    """What istft is given as [B, frames, frequencies], and whether these go up to n_fft // 2."""
+    if not input.is_complex():
+        raise RuntimeError(
+            f"istft: requires a complex input, the output of stft with return_complex=True; got "
+            f"{input.dtype.name}"
+        )
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dims; got {list(input.shape)}")
+    if input.numel() == 0:
+        raise RuntimeError(f"istft: input tensor cannot be empty; got {list(input.shape)}")
+    spectra = (input if input.ndim == 3 else input.unsqueeze(0)).transpose(1, 2)
+    size = spectra.shape[2]
+    if onesided is None:
+        onesided = size != n_fft
+    expected = n_fft // 2 + 1 if onesided else n_fft
+    if size != expected:
+        raise RuntimeError(
+            f"istft: expected the frequency dim to have {expected} elements with n_fft={n_fft} "
+            f"and onesided={onesided}; got {size}"
+        )
+    return spectra, onesided
+
+
+def _frames(
+    spectra: Tensor,
+    n_fft: int,
+    normalized: bool,
+    onesided: bool,
+    return_complex: bool,
+    window: Tensor | None,
+) -> Tensor:
+    """The inverse transforms of istft's frames."""
+    norm = "ortho" if normalized else "backward"
+    options: Any = {"forward": False, "grid": False}
+    if return_complex:
+        if onesided:
+            raise RuntimeError("istft: cannot have onesided input if the output is complex")
+        return to_complex("istft", spectra, None, -1, norm, None, **options)
+    if window is not None and window.is_complex():
+        raise RuntimeError("istft: complex windows are incompatible with return_complex=False")
+    return to_real("istft", spectra, n_fft, -1, norm, None, **options)
 
 
 def _need_tensors(name: str, input: Any, window: Any) -> None:

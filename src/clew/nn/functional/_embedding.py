@@ -162,29 +162,22 @@ def embedding_bag(
         )
     if scale_grad_by_freq and mode == "max":
         raise ValueError("max mode does not support scaling the gradient by the frequency")
+    factors = per_sample_weights
     try:
         ragged = input.is_nested
     except AttributeError:
         need_tensors("embedding_bag", input=input)
         raise
     if ragged:
-        if offsets is not None or input.dim() != 2 or input.layout is not clew.jagged:
-            raise ValueError(
-                "embedding_bag: a ragged input must have two dims, bags and their indices, and "
-                "offsets must be None"
-            )
-        bag_input = input.packed()
-        flat, edges = bag_input.values(), bag_input.offsets()
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights.packed().values()
+        flat, edges, factors = _ragged_bags(input, offsets, factors)
     elif input.dim() == 2:
         if offsets is not None:
             raise ValueError("embedding_bag: if input is 2D, then offsets has to be None")
         bags, per_bag = input.shape
         flat = input.reshape(-1)
         edges = clew.arange(bags + 1, device=input.device) * per_bag
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights.reshape(-1)
+        if factors is not None:
+            factors = factors.reshape(-1)
     elif input.dim() == 1:
         if offsets is None:
             raise ValueError("embedding_bag: offsets has to be a 1D Tensor but got None")
@@ -206,25 +199,40 @@ def embedding_bag(
             f"{input.dim()}"
         )
     if padding_idx is not None:
-        rows = weight.shape[0]
-        if not -rows <= padding_idx < rows:
-            raise ValueError(
-                "embedding_bag: padding_idx must be within the number of embeddings, "
-                f"{rows}; got {padding_idx}"
-            )
-        _check_edges(edges, flat.shape[0])
-        kept = flat != padding_idx % rows
-        flat = flat[kept]
-        if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights[kept]
-        edges = clew.cat([edges.new_zeros(1), kept.cumsum(0)])[edges]
+        flat, edges, factors = _without_padding(flat, edges, factors, padding_idx, weight.shape[0])
     if max_norm is not None:
         embedding_renorm_(weight, flat, max_norm, norm_type)
     if sparse and mode == "max":
         raise ValueError("embedding_bag: max mode does not support sparse weights")
     if mode != "max" and not scale_grad_by_freq and weight.is_floating_point() and not sparse:
-        return _embedding_bag(weight, flat, edges, per_sample_weights, mode == "mean")
-    return _composed_bags(weight, flat, edges, per_sample_weights, mode, scale_grad_by_freq, sparse)
+        return _embedding_bag(weight, flat, edges, factors, mode == "mean")
+    return _composed_bags(weight, flat, edges, factors, mode, scale_grad_by_freq, sparse)
+
+
+def _ragged_bags(input: Any, offsets: Any, factors: Any) -> tuple[Any, Any, Any]:
+    if offsets is not None or input.dim() != 2 or input.layout is not clew.jagged:
+        raise ValueError(
+            "embedding_bag: a ragged input must have two dims, bags and their indices, and "
+            "offsets must be None"
+        )
+    packed = input.packed()
+    return packed.values(), packed.offsets(), None if factors is None else factors.packed().values()
+
+
+def _without_padding(
+    flat: Any, edges: Any, factors: Any, padding_idx: int, rows: int
+) -> tuple[Any, Any, Any]:
+    """The same bags without the indices that count nothing."""
+    if not -rows <= padding_idx < rows:
+        raise ValueError(
+            f"embedding_bag: padding_idx must be within the number of embeddings, {rows}; got "
+            f"{padding_idx}"
+        )
+    _check_edges(edges, flat.shape[0])
+    kept = flat != padding_idx % rows
+    if factors is not None:
+        factors = factors[kept]
+    return flat[kept], clew.cat([edges.new_zeros(1), kept.cumsum(0)])[edges], factors
 
 
 def _check_first(edges: Any) -> None:

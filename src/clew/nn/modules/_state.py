@@ -83,6 +83,56 @@ def _assign(module: Any, name: str, param: Any, given: Any) -> None:
     setattr(module, name, given)
 
 
+def _load_tensor(
+    module: Any, name: str, param: Any, key: str, given: Any, assign: bool
+) -> str | None:
+    """Copies a tensor of a state dict into a parameter or buffer; what went wrong, or None."""
+    if not isinstance(given, clew.Tensor):
+        return (
+            f'While copying the parameter named "{key}", expected a Tensor from the checkpoint '
+            f"but received {type(given)}"
+        )
+    if not assign and hasattr(type(given), "full_tensor") > hasattr(type(param), "full_tensor"):
+        return (
+            f'While copying the parameter named "{key}": it is distributed in the checkpoint '
+            "and plain in the model; pass its full_tensor(), or load by "
+            "distributed.checkpoint"
+        )
+    lazy = is_lazy(param)
+    if not lazy and param.dim() == 0 and given.dim() == 1 and given.shape[0] == 1:
+        given = given[0]
+    if not lazy and given.shape != param.shape:
+        return (
+            f"size mismatch for {key}: copying a param with shape {given.shape} from "
+            "checkpoint, "
+            f"the shape in current model is {param.shape}."
+        )
+    if not assign and param.is_meta and not given.is_meta:
+        warnings.warn(
+            f"for {key}: it is on the meta device in the model, so copying elements into it "
+            "does nothing; pass assign=True to take those of the checkpoint",
+            stacklevel=user_level(),
+        )
+    try:
+        with clew.no_grad():
+            if assign:
+                _assign(module, name, param, given)
+            elif lazy and is_lazy(given):
+                pass  # there is nothing to copy: both wait for a first input
+            elif lazy:
+                param.materialize(given.shape)
+                param.copy_(given)
+            else:
+                param.copy_(given)
+    except Exception as problem:
+        return (
+            f'While copying the parameter named "{key}", whose dimensions in the model are '
+            f"{param.size()} and whose dimensions in the checkpoint are {given.size()}, an "
+            f"exception occurred: {problem.args}."
+        )
+    return None
+
+
 def load_own(
     module: Any,
     state: Any,
@@ -110,53 +160,9 @@ def load_own(
             if strict:
                 missing.append(key)
             continue
-        given = state[key]
-        if not isinstance(given, clew.Tensor):
-            errors.append(
-                f'While copying the parameter named "{key}", expected a Tensor from the checkpoint '
-                f"but received {type(given)}"
-            )
-            continue
-        if not assign and hasattr(type(given), "full_tensor") > hasattr(type(param), "full_tensor"):
-            errors.append(
-                f'While copying the parameter named "{key}": it is distributed in the checkpoint '
-                "and plain in the model; pass its full_tensor(), or load by "
-                "distributed.checkpoint"
-            )
-            continue
-        lazy = is_lazy(param)
-        if not lazy and param.dim() == 0 and given.dim() == 1 and given.shape[0] == 1:
-            given = given[0]
-        if not lazy and given.shape != param.shape:
-            errors.append(
-                f"size mismatch for {key}: copying a param with shape {given.shape} from "
-                "checkpoint, "
-                f"the shape in current model is {param.shape}."
-            )
-            continue
-        if not assign and param.is_meta and not given.is_meta:
-            warnings.warn(
-                f"for {key}: it is on the meta device in the model, so copying elements into it "
-                "does nothing; pass assign=True to take those of the checkpoint",
-                stacklevel=user_level(),
-            )
-        try:
-            with clew.no_grad():
-                if assign:
-                    _assign(module, name, param, given)
-                elif lazy and is_lazy(given):
-                    pass  # there is nothing to copy: both wait for a first input
-                elif lazy:
-                    param.materialize(given.shape)
-                    param.copy_(given)
-                else:
-                    param.copy_(given)
-        except Exception as problem:
-            errors.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
-                f"{param.size()} and whose dimensions in the checkpoint are {given.size()}, an "
-                f"exception occurred: {problem.args}."
-            )
+        problem = _load_tensor(module, name, param, key, state[key], assign)
+        if problem is not None:
+            errors.append(problem)
     extra = prefix + EXTRA
     if has_extra_state(module, "set_extra_state"):
         if extra in state:

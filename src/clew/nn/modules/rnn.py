@@ -17,7 +17,7 @@ from .. import init
 from ..functional._core import private
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
-from ._expected_sizes import _ExpectedSizes
+from ._recurrent_weights import GATES, _RecurrentWeights
 from .module import Module
 from .utils import check_whole
 
@@ -27,9 +27,57 @@ _rnn = private("_rnn")
 _lstm_cell = private("_lstm_cell")
 _gru_cell = private("_gru_cell")
 _rnn_cell = private("_rnn_cell")
-_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 # The native operations' numbers of the kinds.
 _KINDS = {"LSTM": 0, "GRU": 1, "RNN_TANH": 2, "RNN_RELU": 3}
+
+
+def _check_layer(
+    module: Any,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    bias: bool,
+    batch_first: bool,
+    dropout: float,
+    proj_size: int,
+) -> None:
+    name = type(module).__name__
+    if (
+        not isinstance(dropout, int | float | np.floating)
+        or isinstance(dropout, bool)
+        or not 0 <= dropout <= 1
+    ):
+        raise ValueError(
+            f"{name}: dropout should be a number in range [0, 1] representing the probability "
+            f"of an element being zeroed; got {dropout!r}"
+        )
+    if dropout > 0 and num_layers == 1:
+        warnings.warn(
+            "dropout acts between recurrent layers only; with num_layers=1 it has no effect",
+            stacklevel=user_level(),
+        )
+    if not isinstance(hidden_size, int):
+        raise TypeError(
+            f"{name}: hidden_size should be of type int, got: {type(hidden_size).__name__}"
+        )
+    check_whole(module, input_size=input_size, num_layers=num_layers, proj_size=proj_size)
+    for option, given in (("bias", bias), ("batch_first", batch_first)):
+        if not isinstance(given, bool):
+            raise TypeError(f"{name}: {option} should be of type bool, got: {type(given).__name__}")
+    sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
+    for size, count in sizes.items():
+        if count <= 0:
+            raise ValueError(f"{name}: {size} must be greater than zero; got {count}")
+    if proj_size < 0:
+        raise ValueError(
+            f"{name}: proj_size should be a positive integer or zero to disable projections; "
+            f"got {proj_size}"
+        )
+    if proj_size >= hidden_size:
+        raise ValueError(
+            f"{name}: proj_size has to be smaller than hidden_size; "
+            f"got {proj_size} and {hidden_size}"
+        )
 
 
 def _refuse_projection(proj_size: int) -> None:
@@ -46,7 +94,7 @@ def _draw_all(module: Any) -> None:
         init.uniform_(param, -bound, bound)
 
 
-class RNNBase(_ExpectedSizes):
+class RNNBase(_RecurrentWeights):
     """What RNN, LSTM and GRU share: parameters by layer and direction, and the run over a sequence.
 
     Args:
@@ -107,48 +155,10 @@ class RNNBase(_ExpectedSizes):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        name = type(self).__name__
-        if (
-            not isinstance(dropout, int | float | np.floating)
-            or isinstance(dropout, bool)
-            or not 0 <= dropout <= 1
-        ):
-            raise ValueError(
-                f"{name}: dropout should be a number in range [0, 1] representing the probability "
-                f"of an element being zeroed; got {dropout!r}"
-            )
-        if dropout > 0 and num_layers == 1:
-            warnings.warn(
-                "dropout acts between recurrent layers only; with num_layers=1 it has no effect",
-                stacklevel=user_level(),
-            )
-        if not isinstance(hidden_size, int):
-            raise TypeError(
-                f"{name}: hidden_size should be of type int, got: {type(hidden_size).__name__}"
-            )
-        check_whole(self, input_size=input_size, num_layers=num_layers, proj_size=proj_size)
-        for option, given in (("bias", bias), ("batch_first", batch_first)):
-            if not isinstance(given, bool):
-                raise TypeError(
-                    f"{name}: {option} should be of type bool, got: {type(given).__name__}"
-                )
-        if input_size <= 0:
-            raise ValueError(f"{name}: input_size must be greater than zero; got {input_size}")
-        if hidden_size <= 0:
-            raise ValueError(f"{name}: hidden_size must be greater than zero; got {hidden_size}")
-        if num_layers <= 0:
-            raise ValueError(f"{name}: num_layers must be greater than zero; got {num_layers}")
-        if proj_size < 0:
-            raise ValueError(
-                f"{name}: proj_size should be a positive integer or zero to disable projections; "
-                f"got {proj_size}"
-            )
-        if proj_size >= hidden_size:
-            raise ValueError(
-                f"{name}: proj_size has to be smaller than hidden_size; "
-                f"got {proj_size} and {hidden_size}"
-            )
-        if mode not in _GATES:
+        _check_layer(
+            self, input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size
+        )
+        if mode not in GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
         self.mode = mode
         self.input_size = input_size
@@ -159,78 +169,8 @@ class RNNBase(_ExpectedSizes):
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size
-        gates = _GATES[mode] * hidden_size
-        out_size = proj_size or hidden_size
-        self._names: list[list[str]] = []
-        for layer in range(num_layers):
-            for direction in range(2 if bidirectional else 1):
-                width = input_size if layer == 0 else out_size * (2 if bidirectional else 1)
-                end = f"_l{layer}" + ("_reverse" if direction else "")
-                shapes: dict[str, Any] = {
-                    "weight_ih": (gates, width),
-                    "weight_hh": (gates, out_size),
-                }
-                if bias:
-                    shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
-                if proj_size:
-                    shapes["weight_hr"] = (proj_size, hidden_size)
-                for name, shape in shapes.items():
-                    fresh = clew.empty(shape, device=device, dtype=dtype)
-                    setattr(self, name + end, Parameter(fresh))
-                self._names.append([name + end for name in shapes])
-        self._flat_names = self._flat_weights_names
+        self._make_weights(device, dtype)
         self.reset_parameters()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        if "_all_weights" in state:  # of a file that PyTorch wrote
-            state["_names"] = state.pop("_all_weights")
-            state["_flat_names"] = state.pop("_flat_weights_names", None)
-            state.pop("_flat_weights", None)
-            state.pop("_flat_weight_refs", None)
-        super().__setstate__(state)
-
-    @property
-    def _flat_weights_names(self) -> list[str]:
-        return [name for names in self._names for name in names]
-
-    @property
-    def _flat_weights(self) -> list[Any]:
-        given: list[Any] | None = self.__dict__.get("_given_weights")
-        if given is not None:
-            return given
-        return [getattr(self, name) for name in self._flat_weights_names]
-
-    @_flat_weights.setter
-    def _flat_weights(self, weights: list[Any]) -> None:
-        named = [getattr(self, name, None) for name in self._flat_weights_names]
-        if len(weights) != len(named):
-            raise ValueError(
-                f"{type(self).__name__}._flat_weights: expected {len(named)} weights; got "
-                f"{len(weights)}"
-            )
-        if all(a is b for a, b in zip(weights, named)):
-            self.__dict__.pop("_given_weights", None)  # they are looked up by name
-        else:
-            self.__dict__["_given_weights"] = list(weights)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        given = self.__dict__.get("_given_weights")
-        if given is not None and name in self._flat_names:
-            given[self._flat_names.index(name)] = value
-
-    @property
-    def _all_weights(self) -> list[list[str]]:
-        return self._names
-
-    @property
-    def all_weights(self) -> list[list[Any]]:
-        """The parameters of each layer and direction."""
-        return [[getattr(self, name) for name in names] for names in self._names]
-
-    def flatten_parameters(self) -> None:
-        """Nothing to do: weights need no common memory here."""
 
     def reset_parameters(self) -> None:
         """Draws all parameters anew, evenly within 1 / sqrt(hidden_size)."""
@@ -251,17 +191,6 @@ class RNNBase(_ExpectedSizes):
         if self.bidirectional is not False:
             text += f", bidirectional={self.bidirectional}"
         return text
-
-    def _weights(self) -> list[Any]:
-        # The table is asked directly: __getattr__ would cost more than a short sequence. A
-        # parametrized weight is not in it.
-        own = self._parameters
-        if "_given_weights" in self.__dict__:
-            return self._flat_weights
-        try:
-            return [own[name] for name in self._flat_names]
-        except KeyError:
-            return self._flat_weights
 
     def _autocast(self, input: Any, hx: Any, tensors: list[Any]) -> tuple[Any, ...]:
         # PyTorch's kernels on the CPU: simple layers and LSTMs give the region's dtype; GRUs, and

@@ -37,6 +37,20 @@ class _InfiniteConstantSampler(Sampler[None]):
         return itertools.repeat(None)
 
 
+def _check_workers(
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
+) -> None:
+    _require(num_workers >= 0, f"num_workers must not be negative; got {num_workers}")
+    _require(timeout >= 0, f"timeout must not be negative; got {timeout}")
+    if num_workers == 0:
+        _require(prefetch_factor is None, "prefetch_factor needs num_workers > 0; got 0")
+        _require(not persistent_workers, "persistent_workers needs num_workers > 0; got 0")
+    _require(
+        prefetch_factor is None or prefetch_factor > 0,
+        f"prefetch_factor must be positive; got {prefetch_factor}",
+    )
+
+
 def _check_order(
     dataset: Any, iterable: bool, shuffle: bool | None, sampler: Any, batch_sampler: Any
 ) -> None:
@@ -52,6 +66,19 @@ def _check_order(
             "DataLoader: dataset must have __getitem__ and __len__, or be an "
             f"IterableDataset; got {type(dataset).__name__}"
         )
+
+
+def _check_batching(
+    batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, drop_last: bool
+) -> None:
+    _require(not (sampler is not None and shuffle), "sampler excludes shuffle; got both")
+    if batch_sampler is not None:
+        _require(
+            batch_size == 1 and not shuffle and sampler is None and not drop_last,
+            "batch_sampler excludes batch_size, shuffle, sampler and drop_last",
+        )
+    elif batch_size is None:
+        _require(not drop_last, "batch_size=None excludes drop_last")
 
 
 class DataLoader(Generic[T_co]):
@@ -115,17 +142,9 @@ class DataLoader(Generic[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        _require(num_workers >= 0, f"num_workers must not be negative; got {num_workers}")
-        _require(timeout >= 0, f"timeout must not be negative; got {timeout}")
-        if num_workers == 0:
-            _require(prefetch_factor is None, "prefetch_factor needs num_workers > 0; got 0")
-            _require(not persistent_workers, "persistent_workers needs num_workers > 0; got 0")
-        elif prefetch_factor is None:
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        if num_workers != 0 and prefetch_factor is None:
             prefetch_factor = 2
-        _require(
-            prefetch_factor is None or prefetch_factor > 0,
-            f"prefetch_factor must be positive; got {prefetch_factor}",
-        )
         note_origin(self)
         self.dataset = dataset
         self.num_workers = num_workers
@@ -145,16 +164,9 @@ class DataLoader(Generic[T_co]):
             _require(not persistent_workers, "data pipes are seeded anew: workers must not persist")
         else:
             _check_order(dataset, iterable, shuffle, sampler, batch_sampler)
-        _require(not (sampler is not None and shuffle), "sampler excludes shuffle; got both")
+        _check_batching(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
-            _require(
-                batch_size == 1 and not shuffle and sampler is None and not drop_last,
-                "batch_sampler excludes batch_size, shuffle, sampler and drop_last",
-            )
-            batch_size = None
-            drop_last = False
-        elif batch_size is None:
-            _require(not drop_last, "batch_size=None excludes drop_last")
+            batch_size, drop_last = None, False
 
         keys: Any = sampler
         if keys is None and iterable:
