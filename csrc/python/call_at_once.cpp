@@ -192,6 +192,29 @@ bool fits_operands(const Overload& o, const Laid& laid) {
 
 }  // namespace
 
+PyObject* call_with_list(FunctionEntry& e, PyObject* list) {
+  if (e.overloads.size() != 1 || !e.overloads[0]->list_alone) return nullptr;
+  if (!PyList_CheckExact(list) && !PyTuple_CheckExact(list)) return nullptr;
+  constexpr Py_ssize_t most = 8;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(list);
+  if (n == 0 || n > most) return nullptr;
+  // Counted: another thread, or code that the operation runs, may change the list.
+  struct Counted {
+    TensorObj* at[most];
+    Py_ssize_t count = 0;
+    ~Counted() {
+      for (Py_ssize_t i = 0; i < count; ++i) Py_DECREF(reinterpret_cast<PyObject*>(at[i]));
+    }
+  } in;
+  for (PyObject** item = PySequence_Fast_ITEMS(list); in.count < n; ++item) {
+    if (!is_tensor(*item)) return nullptr;
+    in.at[in.count++] = reinterpret_cast<TensorObj*>(Py_NewRef(*item));
+  }
+  const Overload& o = *e.overloads[0];
+  return wrap(apply_one(*o.op, {reinterpret_cast<const Tensor*>(in.at), static_cast<size_t>(n)},
+                        o.defaults));
+}
+
 PyObject* call_at_once(FunctionEntry& e, bool method, bool inplace, PyObject* const* args,
                        Py_ssize_t nargs, PyObject* kwnames) {
   for (auto& o : e.overloads) {

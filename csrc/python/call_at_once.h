@@ -12,6 +12,9 @@ namespace clew::python {
 PyObject* call_at_once(FunctionEntry& e, bool method, bool inplace, PyObject* const* args,
                        Py_ssize_t nargs, PyObject* kwnames);
 
+// The same of a call with nothing but a short list of tensors.
+PyObject* call_with_list(FunctionEntry& e, PyObject* list);
+
 // The results as Python gets them: a tensor, a tuple or a named tuple.
 PyObject* wrap_outputs(const FunctionEntry& e, Overload& o, Tensors& outs);
 

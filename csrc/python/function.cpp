@@ -362,6 +362,8 @@ PyObject* call(PyObject* self, FunctionEntry& e, bool method, bool inplace, PyOb
     if (PyObject* result = overridden(self, args, nargs, kwnames)) return result;
   if (!kwnames) {
     if (PyObject* result = call_with_tensors(e, method, inplace, args, nargs)) return result;
+    if (nargs == 1 && !method && !inplace)
+      if (PyObject* result = call_with_list(e, args[0])) return result;
   }
   if (PyObject* result = call_at_once(e, method, inplace, args, nargs, kwnames)) return result;
   if (kwnames && !inplace)

@@ -242,6 +242,8 @@ std::unique_ptr<Overload> parse_signature(const OpDef& op) {
   o->output_count = text.output_count;
   o->returns_list = text.returns_list;
   count_plain_tensors(*o);
+  o->list_alone = o->takes_list && o->tensors == 1 && o->required == 1 && o->output_count == 1 &&
+                  !o->returns_list && (op.kind != OpKind::Composite || op.quick);
   return o;
 }
 

@@ -84,6 +84,7 @@ struct Overload {
   int positional = 0;         // parameters that may be given by position
   int tensors = 0;            // leading tensor parameters, a list counted as one
   bool takes_list = false;    // of tensors
+  bool list_alone = false;    // with one result: a list is all that a call must have
   bool needs_tensor = false;  // among the operands, the rest of which may be numbers
   // A call with only tensors, from `fewest` to `most` of them, needs no matching: the parameters
   // after them have defaults. most is 0 if the op cannot be called so.

@@ -4,6 +4,7 @@
 #include "ops/calls/joining.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -107,18 +108,29 @@ void join(const Tensor& out, std::span<const Tensor> in, int dim, const int64_t*
   }
 }
 
-// Dense tensors of one dtype with few elements, joined along a dim of the given `sizes`; each lies
-// in memory as `rows` rows.
+constexpr size_t most_joined_quickly = 8;
+// At most so many dense tensors of one dtype with few elements, joined along a dim of the given
+// `sizes`; each lies in memory as `rows` rows.
 Tensor join_few(std::span<const Tensor> in, const Dims& sizes, int64_t rows) {
   Tensor out = empty(sizes, in[0].dtype());
-  const auto item = static_cast<int64_t>(itemsize(out.dtype()));
-  SmallVec<const char*, 8> data;
-  SmallVec<int64_t, 8> bytes;
-  for (const Tensor& t : in) {
-    data.push_back(t->address());
-    bytes.push_back(t.numel() / rows * item);
+  const size_t item = itemsize(out.dtype());
+  char* to = out->address();
+  if (rows == 1) {
+    for (const Tensor& t : in) {
+      const size_t bytes = static_cast<size_t>(t.numel()) * item;
+      std::memcpy(to, t->address(), bytes);
+      to += bytes;
+    }
+    return out;
   }
-  kernels::cat_rows(out->address(), data.data(), bytes.data(), bytes.data(), data.size(), rows);
+  const char* data[most_joined_quickly];
+  int64_t bytes[most_joined_quickly];
+  int count = 0;
+  for (const Tensor& t : in) {
+    data[count] = t->address();
+    bytes[count++] = t.numel() / rows * static_cast<int64_t>(item);
+  }
+  kernels::cat_rows(to, data, bytes, bytes, count, rows);
   return out;
 }
 constexpr int64_t few_elements = 4096;
@@ -166,7 +178,7 @@ void cat_cpu(const Call& c, Tensors& outs) {
   join(outs[0], c.in, wrapped(a.dim, outs[0].ndim(), "cat"), a.lengths.data());
 }
 Tensor cat_few(std::span<const Tensor> in, int64_t given) {
-  if (in.empty() || in.size() > 8 || !in[0].defined()) return {};
+  if (in.empty() || in.size() > most_joined_quickly || !in[0].defined()) return {};
   const Tensor& first = in[0];
   const int n = first.ndim();
   const int64_t at = given < 0 ? given + n : given;
@@ -283,7 +295,7 @@ void stack_cpu(const Call& c, Tensors& outs) {
   join(outs[0], c.in, dim, ones.data());
 }
 Tensor stack_quick(const Call& c) {
-  if (c.in.empty() || c.in.size() > 8 || !c.in[0].defined()) return {};
+  if (c.in.empty() || c.in.size() > most_joined_quickly || !c.in[0].defined()) return {};
   const Tensor& first = c.in[0];
   const int64_t given = c.as<DimAttrs>().dim;
   const int64_t dim = given < 0 ? given + first.ndim() + 1 : given;
