@@ -51,7 +51,7 @@ struct Operands {
     }
     const Tensor given = i.dtype() == DType::Int64 ? i : own_int64(i);
     if (const auto bad = kernels::copy_indices(indices.data<int64_t>(), given.nd(), size))
-      fail_index(op, ": index ", bad.value, " is out of range for a table of ", size, " rows");
+      fail(op, ": index ", bad.value, " is out of range for a table of ", size, " rows");
   }
   int64_t rows() const { return bags.offsets[bags.count] - bags.offsets[0]; }
 };
