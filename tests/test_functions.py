@@ -245,7 +245,7 @@ def test_settings_work_or_raise():
     clew.set_num_threads(1)
     assert clew.get_num_threads() == 1
     clew.set_num_threads(before)
-    with pytest.raises(ValueError):
+    with pytest.raises(RuntimeError, match="a positive number of threads"):
         clew.set_num_threads(0)
 
 

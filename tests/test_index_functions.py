@@ -555,3 +555,68 @@ def test_index_reduce_of_samples():
     x, s = clew.zeros(3), clew.tensor([1.0, 2.0])
     each = clew.func.vmap(lambda i: x.index_reduce(0, i, s, "amax"))
     assert each(clew.tensor([[0, 2], [1, 1]])).tolist() == [[1, 0, 2], [0, 2, 0]]
+
+
+def test_max_and_min_are_names_of_amax_and_amin():
+    x, i = clew.tensor([3.0, 1.0, 2.0]), clew.tensor([0, 0, 2])
+    src = clew.tensor([5.0, 7.0, 1.0], requires_grad=True)
+    for name, same in (("max", "amax"), ("min", "amin")):
+        for include in (True, False):
+            got, want = (x.scatter_reduce(0, i, src, r, include_self=include) for r in (name, same))
+            assert got.tolist() == want.tolist()
+            here = x.clone().scatter_reduce_(0, i, src.detach(), name, include_self=include)
+            assert here.tolist() == want.tolist()
+            grads = [clew.autograd.grad(y.sum(), src)[0].tolist() for y in (got, want)]
+            assert grads[0] == grads[1]
+    with pytest.raises(NotImplementedError, match="real numbers"):
+        x.cfloat().scatter_reduce(0, i, src.detach().cfloat(), "max")
+    with pytest.raises(RuntimeError, match="reduce must be"):
+        x.scatter_reduce(0, i, src, "most")
+
+
+def test_index_functions_raise_pytorch_kinds_of_exceptions():
+    x, ones, t = clew.zeros(3, 4), clew.ones(2, 4), clew.tensor
+    cube = clew.zeros(2, 3, 4)
+    table = clew.ones(3, 2)
+    bag = clew.nn.functional.embedding_bag
+    kinds = {
+        RuntimeError: [
+            lambda: x.index_add(0, t([0, 3]), ones),
+            lambda: x.index_add_(0, t([0, -1]), ones),
+            lambda: cube.index_add(2, t([4]), clew.ones(2, 3, 1)),
+            lambda: x.index_add(0, t([0.0, 1.0]), ones),
+            lambda: x.index_copy(0, t([0.0, 1.0]), ones),
+            lambda: x.index_select(0, t([0.0])),
+            lambda: x.index_fill(0, t([[0]]), 1),
+            lambda: x.index_copy(0, t([0, 1]), clew.ones(2, 3)),
+            lambda: bag(t([[3]]), table),
+            lambda: bag(t([[3]]), table, mode="max"),
+            lambda: bag(t([[3]]), table, mode="sum", sparse=True),
+        ],
+        IndexError: [
+            lambda: x[0].index_add(0, t([4]), clew.ones(1)),
+            lambda: cube.index_add(1, t([3]), clew.ones(2, 1, 4)),
+            lambda: x.index_copy(0, t([0, 3]), ones),
+            lambda: x.index_fill(0, t([3]), 1),
+            lambda: x.index_select(0, t([3])),
+            lambda: x.index_add(0, t([[0, 1]]), ones),
+            lambda: x.index_copy(0, t([[0, 1]]), ones),
+            lambda: x.index_copy(0, t([0, 1, 2]), ones),
+            lambda: x.index_copy(0, t([0, 1]), clew.ones(2)),
+            lambda: x.index_select(0, t([[0]])),
+            lambda: x.index_fill(0, t([0.0]), 1),
+            lambda: x.clone().put_(t([0, 1]), clew.ones(1)),
+        ],
+        NotImplementedError: [
+            lambda: clew.ones(2).repeat_interleave(t([1.0, 1.0])),
+            lambda: clew.ones(3, device="meta").nonzero(),
+            lambda: clew.where(clew.ones(3, device="meta")),
+            lambda: clew.ones(3, device="meta").masked_select(clew.ones(3, device="meta") > 0),
+            lambda: clew.ones(3, device="meta")[clew.ones(3, device="meta") > 0],
+        ],
+    }
+    for kind, calls in kinds.items():
+        for k, call in enumerate(calls):
+            with pytest.raises(Exception) as caught:
+                call()
+            assert caught.type is kind, (kind, k, caught.value)

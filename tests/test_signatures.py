@@ -170,10 +170,15 @@ def test_types_themselves_have_none():
 
 
 def test_the_number_of_threads_is_checked():
-    with pytest.raises(TypeError, match=r"set_num_threads\(\): threads must be an int; got str"):
-        clew.set_num_threads("2")
-    with pytest.raises(ValueError, match="expected a positive number of threads; got 0"):
-        clew.set_num_threads(0)
+    before = clew.get_num_threads()
+    for wrong in ("2", 1.5, True):  # RuntimeError, as in PyTorch
+        kind = type(wrong).__name__
+        with pytest.raises(RuntimeError, match=f"set_num_threads: expected an int; got {kind}"):
+            clew.set_num_threads(wrong)
+    for wrong in (0, -1):
+        with pytest.raises(RuntimeError, match=f"a positive number of threads; got {wrong}"):
+            clew.set_num_threads(wrong)
+    assert clew.get_num_threads() == before
 
 
 def test_tensor_is_described():

@@ -400,3 +400,9 @@ def test_the_class_of_one_sample_may_be_a_vector(loss):
         assert got.shape == wanted.shape == () and got.item() == wanted.item()
     with pytest.raises((RuntimeError, ValueError)):
         fn(x, clew.tensor([1, 1]))
+
+
+def test_can_cast_names_what_is_no_dtype():
+    for pair in ((1, clew.float32), (clew.float32, "int64")):
+        with pytest.raises(TypeError, match="can_cast: from_ and to must be dtypes"):
+            clew.can_cast(*pair)

@@ -55,7 +55,8 @@ void refuse_stored(const OpDef& op, std::span<const Tensor> in) {
 void find(const OpDef& op, std::span<const Tensor> in, const void* attrs, Tensors& outs) {
   refuse_stored(op, in);
   if (device_of(op, in) == Device::Meta)
-    fail(spoken_name(op), ": the result's size depends on the data, which the meta device lacks");
+    fail(ErrorKind::NotImplemented, spoken_name(op),
+         ": the result's size depends on the data, which the meta device lacks");
   settle(in);
   const KernelFrame frame(in, is_worth_holding(in));
   op.find(Call{op, frame.tensors(), attrs}, outs);

@@ -304,24 +304,37 @@ int OpNode::saved_slot(int bit) const {
   return slot;
 }
 
-void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
-  Vjp c(*this, grads, out);
-  if (op->vjp) {
-    op->vjp(c);
+[[gnu::always_inline]] static inline void run_rule(OpNode& n, Vjp& c, std::span<const Tensor> grads,
+                                                   Tensor* out) {
+  const OpDef& op = *n.op;
+  if (op.vjp) {
+    op.vjp(c);
     return;
   }
-  if (op->no_vjp) fail(op_name(*op), ": the derivative is not implemented: ", op->no_vjp.reason);
+  if (op.no_vjp) fail(op_name(op), ": the derivative is not implemented: ", op.no_vjp.reason);
   const Tensor& g = grads[0];
-  for (uint32_t i = 0; i < edge_count; ++i) {
-    if (!edges[i].fn || i >= 4 || !op->partials[i]) continue;
-    Tensor p = op->partials[i](c);
+  for (uint32_t i = 0; i < n.edge_count; ++i) {
+    if (!n.edges[i].fn || i >= 4 || !op.partials[i]) continue;
+    Tensor p = op.partials[i](c);
     if (!p.defined()) {
       out[i] = g;
       continue;
     }
     if (p.is_complex()) p = builtins.conj(p);
-    out[i] = builtins.mul(edge_count == 1 ? c.last_grad() : g, p);
+    out[i] = builtins.mul(n.edge_count == 1 ? c.last_grad() : g, p);
   }
+}
+[[gnu::cold, gnu::noinline]] static void run_packed(OpNode& n, std::span<const Tensor> grads,
+                                                    Tensor* out) {
+  std::vector<Tensor> unpacked(n.saved_count);
+  Vjp c(n, grads, out, unpacked.data());
+  run_rule(n, c, grads, out);
+}
+void OpNode::run(std::span<const Tensor> grads, Tensor* out) {
+  if (packed) [[unlikely]]
+    return run_packed(*this, grads, out);
+  Vjp c(*this, grads, out);
+  run_rule(*this, c, grads, out);
 }
 
 // A node whose edges and saved tensors are to be filled in. Inlined, as record() is its one caller.
@@ -429,14 +442,15 @@ Tensor Vjp::in(int i) const {
   int slot = n.saved_slot(i);
   if (slot < 0)
     fail_internal(n.name(), " uses input ", i, " in its gradient but does not list it in saves");
-  return n.saved(slot).unpack_for(n, &n.edges[i], 0);
+  return n.saved(slot).unpack_for(n, &n.edges[i], 0, unpacked_ ? unpacked_ + slot : nullptr);
 }
 Tensor Vjp::out(int k) const {
   OpNode& n = op_node(node_);
   int slot = n.saved_slot(16 + k);
   if (slot < 0)
     fail_internal(n.name(), " uses output ", k, " in its gradient but does not list it in saves");
-  return n.saved(slot).unpack_for(n, nullptr, static_cast<uint32_t>(k));
+  return n.saved(slot).unpack_for(n, nullptr, static_cast<uint32_t>(k),
+                                  unpacked_ ? unpacked_ + slot : nullptr);
 }
 const Tensor& Vjp::last_grad() const {
   const Tensor& g = grads_[0];

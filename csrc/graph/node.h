@@ -99,8 +99,10 @@ struct Saved {
   }
   // The values, without history and without a check; undefined where a hook took them.
   Tensor values() const;
-  // The tensor, with its place in the graph; throws when it was written since.
-  Tensor unpack_for(const Node& node, const Edge* edge, uint32_t output_nr) const;
+  // The tensor, with its place in the graph; throws when it was written since. What a hook gives
+  // back is left in `once`, or taken from there.
+  Tensor unpack_for(const Node& node, const Edge* edge, uint32_t output_nr,
+                    Tensor* once = nullptr) const;
   void clear();
 };
 

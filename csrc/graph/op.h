@@ -139,8 +139,10 @@ class Vjp {
   // cast to its dtype.
   void set(int i, Tensor g) { out_grads_[i] = std::move(g); }
 
-  Vjp(Node& node, std::span<const Tensor> grads, Tensor* out_grads)
-      : node_(node), grads_(grads), out_grads_(out_grads) {}
+  // `unpacked`: where hooks hold what was saved, room for what they give back, a tensor each, so
+  // that a rule that reads one twice asks once (a checkpoint would run its function again).
+  Vjp(Node& node, std::span<const Tensor> grads, Tensor* out_grads, Tensor* unpacked = nullptr)
+      : node_(node), grads_(grads), out_grads_(out_grads), unpacked_(unpacked) {}
   Node& node() const { return node_; }
 
  private:
@@ -148,6 +150,7 @@ class Vjp {
   Node& node_;
   std::span<const Tensor> grads_;
   Tensor* out_grads_;
+  Tensor* unpacked_;
 };
 
 // Which tensors backward needs. `always`: kept whenever the call is recorded. `when[i]`: kept if

@@ -142,12 +142,14 @@ static Tensor with_history(const Tensor& data, Node* fn, uint32_t nr) {
   return t;
 }
 
-Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr) const {
+Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr,
+                         Tensor* once) const {
   Node* fn = edge ? edge->fn : const_cast<Node*>(&node);
   uint32_t nr = edge ? edge->nr : output_nr;
   if (kind == Kind::packed) {
     const NodeRef keep = NodeRef::borrow(fn);
-    Tensor t = unpack(node, *hooked, shape, dtype);
+    Tensor t = once && once->defined() ? *once : unpack(node, *hooked, shape, dtype);
+    if (once) *once = t;
     // A function written in Python may ask whether it requires grad.
     return fn && (modes.grad || !shape) ? with_history(t, fn, nr) : t;
   }

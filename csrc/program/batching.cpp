@@ -215,10 +215,11 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
   constexpr uint8_t looking = intercept_watch | intercept_anomaly | intercept_observe;
   bool fits =
       !running_ && !modes.saved_hooks && !(modes.intercept & looking) && !depends_on_layout(op);
-  bool own = false, others = false;
+  bool own = false, others = false, unrecorded = false;
   for (const Tensor& t : in) {
     if (!t.defined()) continue;
     if (is_batched(t)) return false;  // vmap comes back with the tensors behind it
+    unrecorded = unrecorded || (t->flags & flag_inference);
     if (t->storage->is_pending()) {
       const bool here = waits_for(t, this);
       own = own || here;
@@ -232,6 +233,8 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
     }
   }
   if (op.kind == OpKind::View && !own) return false;  // needs no numbers
+  const bool records = modes.grad && any_requires_grad(in);
+  if (unrecorded && records) fits = false;  // an operation that saves it raises now
   if (!fits) {
     clew::settle(in);
     return false;
@@ -253,7 +256,6 @@ bool Batching::take(const OpDef& op, std::span<const Tensor> in, const void* att
     for (const Tensor& t : in)
       if (t.defined() && t->storage->is_pending() && (!waits_for(t, this) || value_of(t) < 0))
         settle_storage(t->storage);
-  const bool records = modes.grad && any_requires_grad(in);
   const uint64_t call = hash_of_call(op, attrs, in.size());
   const int first = outs.size();
   if (const KnownResults::Entry* known = known_.find(call, in)) {

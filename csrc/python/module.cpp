@@ -37,10 +37,10 @@ PyObject* get_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(threads
 PyObject* set_num_threads_(PyObject*, PyObject* number) {
   return python::guarded([&] {
     if (!python::is_int(number))
-      fail_type("set_num_threads(): threads must be an int; got ", Py_TYPE(number)->tp_name);
+      fail("set_num_threads: expected an int; got ", Py_TYPE(number)->tp_name);
     int64_t n = python::int_from(number);
     if (n < 1 || n > INT_MAX)
-      fail_value("set_num_threads: expected a positive number of threads; got ", n);
+      fail("set_num_threads: expected a positive number of threads; got ", n);
     set_num_threads(static_cast<int>(n));
     return done();
   });

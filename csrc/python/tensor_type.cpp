@@ -157,7 +157,10 @@ template <Name name> PyObject* binary(PyObject* a, PyObject* b) {
     Tensor in[2] = {tensor_or_number(a), tensor_or_number(b)};
     if (!in[0].defined() || !in[1].defined())
       return overridden_operator(name.text, a, b, &declined);
-    if constexpr (std::string_view(name.text) == "matmul") match_dtypes(in);
+    if constexpr (std::string_view(name.text) == "matmul") {
+      if (in[is_tensor(a) ? 1 : 0].ndim() == 0) Py_RETURN_NOTIMPLEMENTED;  // a number
+      match_dtypes(in);
+    }
     return apply_to(o, in);
   });
 }

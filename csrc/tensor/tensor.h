@@ -146,14 +146,17 @@ class Tensor {
   bool is_contiguous() const { return p_->shape->contiguous; }
   bool is_wrapped_number() const { return p_->flags & flag_wrapped_number; }
   // A leaf that asked for it, or a recorded result; also a view whose base was rewritten by a
-  // recorded operation.
+  // recorded operation, or was written to and then became a leaf that requires grad.
   bool requires_grad() const {
     return p_->grad_fn != nullptr || (p_->flags & flag_requires_grad) || is_stale_view();
   }
   bool is_stale_view() const {
     if (!p_->base) return false;
     if (p_->flags & flag_batched) return view_as_base().requires_grad();
-    return p_->base->grad_fn && p_->view_version != p_->storage->version && is_inexact(p_->dtype);
+    const bool recorded = p_->base->grad_fn ||
+                          (p_->view_kind == ViewKind::plain && p_->storage == p_->base->storage &&
+                           (p_->base->flags & flag_requires_grad));
+    return recorded && p_->view_version != p_->storage->version && is_inexact(p_->dtype);
   }
   const Tensor& view_as_base() const { return reinterpret_cast<const Tensor&>(p_->base); }
   bool is_floating() const { return clew::is_floating(p_->dtype); }

@@ -381,6 +381,31 @@ RULES = {
 }
 
 
+def test_an_unpack_hook_is_asked_once_for_each_saved_tensor():
+    asked = []
+
+    def unpack(pair):
+        asked.append(pair[0])
+        return pair[1]
+
+    x, y = (clew.rand(2, 3, requires_grad=True) for _ in range(2))
+    numbers = iter(range(100))
+    with saved_tensors_hooks(lambda t: (next(numbers), t), unpack):
+        z = clew.atan2(x, y) / (x + 1) + x.pow(y) + clew.nn.functional.layer_norm(x, (3,))
+    given = next(numbers)
+    grads = clew.autograd.grad(z.sum(), (x, y), create_graph=True)
+    assert sorted(asked) == list(range(given))
+    assert all(g.requires_grad for g in grads)
+    want = clew.atan2(x, y) / (x + 1) + x.pow(y) + clew.nn.functional.layer_norm(x, (3,))
+    for a, b in zip(grads, clew.autograd.grad(want.sum(), (x, y), create_graph=True)):
+        assert clew.allclose(a, b)
+        for first, second in zip(
+            clew.autograd.grad(a.sum(), (x, y), retain_graph=True),
+            clew.autograd.grad(b.sum(), (x, y), retain_graph=True),
+        ):
+            assert clew.allclose(first, second)
+
+
 def test_rules_are_safe_whatever_unpack_hooks_return():
     """Each either computes something or raises; in a child, since a crash is looked for."""
     out = in_child(

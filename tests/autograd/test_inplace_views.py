@@ -25,6 +25,32 @@ def test_versions_are_shared_by_views():
     assert x[0].item() == 9.0
 
 
+@pytest.mark.parametrize("through_view", [False, True])
+def test_a_view_that_was_written_follows_a_base_that_becomes_a_leaf(through_view):
+    x = clew.ones(2, 3)
+    v = x[0]
+    (v if through_view else x).mul_(2)
+    x.requires_grad_()
+    assert v.requires_grad and not v.is_leaf
+    (v * clew.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert x.grad.tolist() == [[1, 2, 3], [0, 0, 0]]
+    with pytest.raises(RuntimeError, match="leaf"):
+        v.add_(1)
+    w, d = x.view(-1), x.detach()
+    with clew.no_grad():
+        x.add_(1)  # as an optimizer does
+    assert not d.requires_grad and not (d * 2).requires_grad
+    x.grad = None
+    (w * w).sum().backward()
+    assert x.grad.tolist() == (2 * x).tolist()
+    other = clew.ones(3)
+    apart = other[:2]
+    apart.mul_(2)
+    apart.data = clew.full((2,), 5.0)  # no view of it any more
+    other.requires_grad_()
+    assert not (apart * 2).requires_grad
+
+
 def test_write_to_saved_input_is_caught():
     x = leaf([1.0, 2.0])
     y = x * 1

@@ -74,6 +74,15 @@ named = DDP(net())
 register_ddp_comm_hook(DDPCommHookType.FP16_COMPRESS, named, dist.group.WORLD)
 named(x).sum().backward()
 
+# The means of the first steps are exact, as many as were asked for.
+state = PowerSGDState(None, 1, start_powerSGD_iter=2, min_compression_rate=1)
+for step in range(3):
+    ours = DDP(nn.Linear(30, 20, bias=False))
+    ours.register_comm_hook(state, powerSGD_hook)
+    ours(numbers(50 + r, 16, 30)).square().sum().backward()
+    found = torch.linalg.matrix_rank(ours.module.weight.grad).item()
+    assert (found == 1) == (step == 2), (step, found)
+
 # Low rank: what is lost comes later, so the sum over steps is right, and training works.
 state = PowerSGDState(None, 1, start_powerSGD_iter=2, min_compression_rate=1)
 ours = DDP(nn.Linear(30, 20, bias=False))

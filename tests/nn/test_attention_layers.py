@@ -234,6 +234,48 @@ def test_a_causal_encoder_does_not_look_ahead():
     )
 
 
+def test_an_encoder_in_evaluation_gives_zeros_for_padding():
+    x = clew.randn(2, 4, 4)
+    end = t([[False, False, True, True], [True, True, True, True]])
+    begin = t([[True, False, False, False], [False, False, False, True]])
+
+    def encoder(norm=None, options=(), **layer):
+        layer = {"dropout": 0.0, "batch_first": True, "bias": True, **layer}
+        one = nn.TransformerEncoderLayer(4, layer.pop("nhead", 2), 8, **layer)
+        return nn.TransformerEncoder(one, 2, norm, **dict(options)).eval()
+
+    def zeros(model, padding=end, mask=None, x=x):
+        return (model(x, mask, src_key_padding_mask=padding) == 0).all(-1).tolist()
+
+    norm = nn.LayerNorm(4)
+    nn.init.constant_(norm.bias, 3.0)
+    with clew.no_grad():
+        assert zeros(encoder()) == end.tolist()
+        added = clew.zeros(2, 4).masked_fill(end, -clew.inf)
+        assert zeros(encoder(), added) == end.tolist()
+        assert zeros(encoder(), begin) == [[False] * 4] * 2  # not at the end of each row
+        assert zeros(encoder(options={"mask_check": False}.items()), begin) == begin.tolist()
+        assert (encoder(norm)(x, src_key_padding_mask=end)[1] == 3).all()  # the norm of zeros
+        plain = encoder()
+        for options in (
+            {"options": {"enable_nested_tensor": False}.items()},
+            {"norm_first": True},
+            {"bias": False},
+            {"nhead": 1},
+            {"activation": clew.tanh},
+        ):
+            assert not any(zeros(encoder(**options))[0])
+        assert not any(zeros(plain, mask=clew.zeros(4, 4))[0])
+        assert not any(zeros(plain.train())[0])
+        plain.eval().use_nested_tensor = False
+        same = plain(x, src_key_padding_mask=end)[0, :2]
+        plain.use_nested_tensor = True
+        np.testing.assert_allclose(plain(x, src_key_padding_mask=end)[0, :2].numpy(), same.numpy())
+        assert same.isfinite().all()
+    assert not any(zeros(encoder())[0])  # a gradient is recorded
+    assert zeros(encoder().requires_grad_(False)) == end.tolist()
+
+
 def test_transformer_masks_and_custom_parts():
     m = nn.Transformer(4, 2, 1, 1, 8, 0.0, batch_first=True)
     src, tgt = clew.randn(2, 3, 4), clew.randn(2, 5, 4)

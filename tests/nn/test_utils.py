@@ -283,6 +283,30 @@ def test_parametrize_mistakes():
         parametrize.remove_parametrizations(nn.Linear(1, 1), "weight")
 
 
+class Counting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", clew.zeros(()))
+        self.weight = nn.Parameter(clew.ones(()))
+
+    def forward(self, x):
+        self.count = self.count + 1
+        return x * self.weight * self.count
+
+
+def test_functional_call_hands_back_what_the_call_assigned():
+    for call in (stateless.functional_call, clew.func.functional_call):
+        m = Counting()
+        state = {"count": clew.tensor(4.0), "weight": clew.tensor(2.0)}
+        weight = state["weight"]
+        assert call(m, state, (clew.tensor(3.0),)).item() == 30
+        assert state["count"].item() == 5 and state["weight"] is weight
+        assert call(m, state, (clew.tensor(3.0),)).item() == 36
+        assert m.count.item() == 0
+        only = {"weight": weight}
+        assert call(m, only, (clew.tensor(3.0),)).item() == 6 and list(only) == ["weight"]
+
+
 def test_functional_call():
     m = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
     own = dict(m.named_parameters())

@@ -473,3 +473,20 @@ def test_batches_of_rows_and_columns(batch: tuple[int, ...], dtype: str) -> None
             shared = clew.tensor(a[:1]).expand(a.shape) if batch[0] else clew.tensor(a)
             want = np.broadcast_to(a[:1], a.shape).astype("float64") @ b
             assert np.allclose((shared @ clew.tensor(b)).numpy(), want, rtol=1e-4, atol=1e-3)
+
+
+def test_numbers_are_no_factors_of_a_matrix_product() -> None:
+    x = clew.ones(3, 4)
+    for other in (2, 2.0, 1j, True, np.float32(2), [1, 2, 3, 4], "a", None):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            x @ other
+        if not isinstance(other, np.generic):
+            with pytest.raises(TypeError, match="unsupported operand"):
+                other @ x
+        y = x
+        with pytest.raises(TypeError, match="unsupported operand"):
+            y @= other
+    assert x.__matmul__(2) is NotImplemented and x.__rmatmul__(2) is NotImplemented
+    assert (x @ np.ones((4, 2))).tolist() == [[4.0, 4.0]] * 3
+    with pytest.raises(RuntimeError, match="at least one dimension"):
+        x @ clew.tensor(2.0)

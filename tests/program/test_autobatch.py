@@ -409,3 +409,21 @@ def test_a_region_that_was_not_entered_cannot_end() -> None:
         pass
     with pytest.raises(RuntimeError, match="autobatch: the region was not entered"):
         region.__exit__(None, None, None)
+
+
+def test_an_inference_tensor_that_backward_would_need_is_refused_at_its_call():
+    layer = nn.Linear(3, 2)
+    x = clew.randn(3)
+    with clew.inference_mode():
+        given = x * 2
+    with clew.autobatch():
+        with clew.inference_mode():
+            waiting = x * 3
+        for t in (given, waiting):
+            with pytest.raises(RuntimeError, match="inference tensors cannot be saved"):
+                layer(t)
+        added = layer(x) + waiting[:2]  # saves neither
+        with clew.no_grad():
+            plain = layer(waiting)
+    added.sum().backward()
+    assert clew.equal(layer.bias.grad, clew.ones(2) * 1) and not plain.requires_grad

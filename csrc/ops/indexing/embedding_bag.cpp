@@ -51,7 +51,7 @@ struct Operands {
     }
     const Tensor given = i.dtype() == DType::Int64 ? i : own_int64(i);
     if (const auto bad = kernels::copy_indices(indices.data<int64_t>(), given.nd(), size))
-      fail_index(op, ": index ", bad.value, " is out of range for a table of ", size, " rows");
+      fail(op, ": index ", bad.value, " is out of range for a table of ", size, " rows");
   }
   int64_t rows() const { return bags.offsets[bags.count] - bags.offsets[0]; }
 };
@@ -199,14 +199,15 @@ void bag_vjp(Vjp& c) {
   c.set(3, apply(bag_dots_op, {c.grad(), c.in(0), indices, c.in(2)}, c.as<BagAttrs>()));
 }
 void bag_accumulate(Vjp& c, const Tensor& into) {
+  const Tensor indices = c.in(1), offsets = c.in(2);
   const Tensor factors = factors_of(c);
   const bool mean = c.as<BagAttrs>().mean;
   if (itemsize(into.dtype()) > 2) {
-    const Held held{into, c.grad(), c.in(1), c.in(2), factors};
-    return spread_into(into, c.grad(), c.in(1), c.in(2), factors, mean);
+    const Held held{into, c.grad(), indices, offsets, factors};
+    return spread_into(into, c.grad(), indices, offsets, factors, mean);
   }
   const Tensor table =
-      apply(bag_spread_op, {c.grad(), c.in(1), c.in(2), factors}, SpreadAttrs{into.size(0), mean});
+      apply(bag_spread_op, {c.grad(), indices, offsets, factors}, SpreadAttrs{into.size(0), mean});
   copy_into(into, add(into, to_dtype(table, into.dtype())));
 }
 constexpr OpDef bag_op = general({

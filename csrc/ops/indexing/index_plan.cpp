@@ -204,8 +204,9 @@ const OpList index_plan_ops = op_list(index_plan_list);
 Tensor basic_index(const Tensor& x, const BasicIndex& part) { return apply(basic_op, {x}, part); }
 
 Tensor nonzero_flat(const Tensor& input, std::string_view op) {
-  require(!input.is_meta(), op,
-          ": the shape of the result depends on values, which a meta tensor does not have");
+  if (input.is_meta())
+    fail(ErrorKind::NotImplemented, op,
+         ": the shape of the result depends on values, which a meta tensor does not have");
   require_elements(input, "a mask");
   return apply(nonzero_flat_op, {input});
 }

@@ -19,17 +19,23 @@ namespace clew {
 
 namespace {
 
-// A vector of indices into a dimension as int64, none negative; negative ones count from the end
-// where they are allowed.
+// PyTorch's exceptions: index_fill raises the other one of two for each of its checks.
+void require_vector(const Tensor& index, std::string_view op, bool fills = false) {
+  if (index.dtype() != DType::Int64 && index.dtype() != DType::Int32)
+    fail(fills ? ErrorKind::Index : ErrorKind::Runtime, op, ": index must be int64 or int32; got ",
+         index);
+  if (index.ndim() > 1)
+    fail(fills ? ErrorKind::Runtime : ErrorKind::Index, op,
+         ": index must have at most one dimension; got ", index);
+}
+// A vector of indices into a dimension as int64, none negative; those of index_fill may count from
+// the end.
 Tensor index_vector(const Tensor& index, int64_t size, int dim, std::string_view op,
-                    bool negative = false) {
-  if (index.dtype() != DType::Int64 && index.dtype() != DType::Int32) {
-    fail_index(op, ": index must be int64 or int32; got ", index);
-  }
-  if (index.ndim() > 1) fail_index(op, ": index must have at most one dimension; got ", index);
+                    bool fills = false) {
+  require_vector(index, op, fills);
   const Tensor v = index.ndim() == 1 ? index : alias(index, {1}, {1});
   if (v.is_meta()) return empty(v.sizes(), DType::Int64, Device::Meta);
-  return places_along(dense(v, DType::Int64), size, dim, op, negative);
+  return places_along(dense(v, DType::Int64), size, dim, op, fills);
 }
 
 Tensor select_by(const Tensor& x, int64_t dim, const Tensor& index, std::string_view op) {
@@ -70,21 +76,30 @@ Tensor put_along(const Tensor& input, int64_t dim, const Tensor& index, const Te
           " for ", input);
   Tensor x = input.ndim() ? input : reshape(input, {1});
   Tensor s = source.ndim() ? source : reshape(source, {1});
-  require(index.ndim() <= 1, op, ": index must have at most one dimension; got ", index);
+  require_vector(index, op);
   bool fits = s.ndim() == x.ndim();
   for (int i = 0; fits && i < x.ndim(); ++i)
     fits = s.size(i) == (i == d ? index.numel() : x.size(i));
   if (!fits) {
     Dims needed = x.sizes();
     needed[d] = index.numel();
-    fail(op, ": source must have the sizes ", needed,
-         ", the input's but for one row along dimension ", d, " for each of the ", index.numel(),
-         " indices; got ", source, " for the input ", input);
+    const bool other_rows =
+        !accumulate && source.ndim() && (s.ndim() != x.ndim() || s.size(d) != index.numel());
+    fail(other_rows ? ErrorKind::Index : ErrorKind::Runtime, op, ": source must have the sizes ",
+         needed, ", the input's but for one row along dimension ", d, " for each of the ",
+         index.numel(), " indices; got ", source, " for the input ", input);
   }
   // As in PyTorch, nothing is read of the index where there is nothing to add to.
   const bool nowhere = accumulate && x.numel() == 0;
   if (nowhere) s = narrow(s, d, 0, 0);
-  Tensor places = index_vector(nowhere ? alias(index, {0}, {1}) : index, x.size(d), d, op);
+  Tensor places;
+  try {
+    places = index_vector(nowhere ? alias(index, {0}, {1}) : index, x.size(d), d, op);
+  } catch (Error& error) {  // PyTorch's index_add is a scatter_add here
+    if (accumulate && x.ndim() > 1 && (d == 0 || d == x.ndim() - 1))
+      error.kind = ErrorKind::Runtime;
+    throw;
+  }
   if (here) {
     const bool records = modes.grad && (input.requires_grad() || source.requires_grad());
     if (records || !is_freely_written(input) || overlaps_itself(input))
@@ -256,8 +271,9 @@ struct AccumulateAttrs {
 // With `here` the input itself is written, where its elements lie one after the other.
 Tensor put_flat(const Call& c, bool here) {
   const Tensor& x = c.in[0];
-  require(c.in[1].numel() == c.in[2].numel(), c.name(),
-          ": index and source must have equally many elements; got ", c.in[1], " and ", c.in[2]);
+  if (c.in[1].numel() != c.in[2].numel())
+    fail_index(c.name(), ": index and source must have equally many elements; got ", c.in[1],
+               " and ", c.in[2]);
   Tensor places = flat_places(x, c.in[1], true, c.name());
   const bool accumulate = c.as<AccumulateAttrs>().accumulate;
   if (here) check_written(x, concat(c.name(), "_"), modes.grad && any_requires_grad(c.in));

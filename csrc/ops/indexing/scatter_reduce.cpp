@@ -32,13 +32,16 @@ struct ScatterReduceAttrs {
                       &ScatterReduceAttrs::include_self);
   }
 };
+// "max" and "min" are other names of "amax" and "amin", as in PyTorch.
+bool is_largest(const Str& reduce) { return reduce == "amax" || reduce == "max"; }
+bool is_smallest(const Str& reduce) { return reduce == "amin" || reduce == "min"; }
 void scatter_reduce_shape(const Call& c, OutSpecs& out) {
   const auto& a = c.as<ScatterReduceAttrs>();
   bool known = a.reduce == "sum" || a.reduce == "prod" || a.reduce == "mean" ||
-               a.reduce == "amax" || a.reduce == "amin";
+               is_largest(a.reduce) || is_smallest(a.reduce);
   require(known, c.name(), ": reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin'; got '",
           std::string_view(a.reduce), "'");
-  if (c.in[0].is_complex() && (a.reduce == "amax" || a.reduce == "amin"))
+  if (c.in[0].is_complex() && (is_largest(a.reduce) || is_smallest(a.reduce)))
     fail(ErrorKind::NotImplemented, c.name(), ": reduce '", std::string_view(a.reduce),
          "' needs real numbers; got ", c.in[0]);
   if (c.in[0].dtype() == DType::Bool && a.reduce == "mean")
@@ -49,8 +52,8 @@ void scatter_reduce_shape(const Call& c, OutSpecs& out) {
 // The value that leaves others as they are under a reduction.
 Scalar neutral(const Str& reduce, DType dtype) {
   if (reduce == "prod") return Scalar(1);
-  if (reduce != "amax" && reduce != "amin") return Scalar(0);
-  bool lowest = reduce == "amax";
+  const bool lowest = is_largest(reduce);
+  if (!lowest && !is_smallest(reduce)) return Scalar(0);
   if (dtype == DType::Bool) return Scalar(!lowest);
   if (is_floating(dtype)) {
     double inf = std::numeric_limits<double>::infinity();
@@ -93,10 +96,10 @@ void reduce_into(const Call& c, const Tensor& out) {
     scatter_into(out, dim, index, scalar_tensor(neutral(a.reduce, x.dtype()), x.dtype(), true),
                  Combine::Assign, c.name());
   }
-  Combine how = a.reduce == "prod"   ? Combine::Multiply
-                : a.reduce == "amax" ? Combine::Max
-                : a.reduce == "amin" ? Combine::Min
-                                     : Combine::Add;
+  Combine how = a.reduce == "prod"      ? Combine::Multiply
+                : is_largest(a.reduce)  ? Combine::Max
+                : is_smallest(a.reduce) ? Combine::Min
+                                        : Combine::Add;
   scatter_into(out, dim, index, c.in[2], how, c.name());
   if (a.reduce == "mean") divide_by_counts(out, dim, index, a.include_self, c.name());
 }
@@ -246,7 +249,7 @@ Args:
     dim: the dimension the indices count in.
     index: int64, no larger than src, and than the input apart from `dim`.
     src: what to reduce.
-    reduce: 'sum', 'prod', 'mean', 'amax' or 'amin'.
+    reduce: 'sum', 'prod', 'mean', 'amax' or 'amin' ('max' and 'min' mean the same).
     include_self: whether the input's own elements take part.
 Returns: a new tensor.
 

@@ -98,8 +98,8 @@ void check_output_size(const std::optional<int64_t>& want, int64_t have, std::st
 Tensor interleaved(const Tensor& repeats, const std::optional<int64_t>& output_size,
                    std::string_view op) {
   require(repeats.ndim() <= 1, op, ": repeats must have at most one dimension; got ", repeats);
-  require(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, op,
-          ": repeats must be int64 or int32; got ", repeats);
+  if (repeats.dtype() != DType::Int64 && repeats.dtype() != DType::Int32)
+    fail(ErrorKind::NotImplemented, op, ": repeats must be int64 or int32; got ", repeats);
   require(!repeats.is_meta(), op,
           ": the shape of the result depends on values, which a meta tensor does not have");
   const std::vector<int64_t> counts = int64_values(repeats);

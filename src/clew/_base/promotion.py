@@ -58,4 +58,8 @@ def can_cast(from_: _C.dtype, to: _C.dtype) -> bool:
     def rank(d: _C.dtype) -> int:
         return 3 if d.is_complex else 2 if d.is_floating_point else 0 if d is _dtypes.bool else 1
 
-    return rank(from_) <= rank(to)
+    try:
+        return rank(from_) <= rank(to)
+    except AttributeError:
+        kinds = f"{type(from_).__name__} and {type(to).__name__}"
+        raise TypeError(f"can_cast: from_ and to must be dtypes; got {kinds}") from None

@@ -272,7 +272,10 @@ def _composed_bags(
     _check_edges(edges, flat.shape[0])
     which = clew.arange(bags).repeat_interleave(lengths)
     flat = flat[: which.shape[0]]
-    picked = embedding(flat, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    try:
+        picked = embedding(flat, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    except IndexError as error:
+        raise RuntimeError(f"embedding_bag: {str(error).removeprefix('embedding: ')}") from None
     if mode == "max":
         index = which.unsqueeze(1).expand(-1, width)
         start = clew.zeros(bags, width, dtype=weight.dtype)

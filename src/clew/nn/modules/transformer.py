@@ -312,8 +312,14 @@ class TransformerEncoder(Module):
         encoder_layer: the layer, copied num_layers times.
         num_layers: how many.
         norm: a norm of the output, or None.
-        enable_nested_tensor: accepted; there is no such fast path.
-        mask_check: accepted; there is no such fast path.
+        enable_nested_tensor: zeros at padded places in evaluation, as below.
+        mask_check: only where each row's padding lies at its end.
+
+    Where PyTorch drops padding, the layers' results at padded places are zeros here, too, also
+    those of a row that is nothing but padding: in evaluation with batch_first, for a
+    src_key_padding_mask without a mask, while no gradient is recorded and autocast is off, if the
+    layers are TransformerEncoderLayers with biases, norms last, relu or gelu and an even number of
+    heads.
 
     Shapes:
         src: as the layer takes it: (S, N, E), or (N, S, E) with its batch_first, or (S, E).
@@ -345,7 +351,7 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
-        self.use_nested_tensor = False
+        self.use_nested_tensor = enable_nested_tensor and _drops_padding(encoder_layer)
         self.mask_check = mask_check
 
     def forward(
@@ -375,7 +381,41 @@ class TransformerEncoder(Module):
                 is_causal=bool(is_causal),
                 src_key_padding_mask=src_key_padding_mask,
             )
+        if src_key_padding_mask is not None and self._fills_padding(src, mask):
+            padded = src_key_padding_mask != 0
+            if self.mask_check:  # else nothing is filled; no value is asked for
+                padded = padded & ~(padded[:, :-1] & ~padded[:, 1:]).any()
+            out = out.masked_fill(padded.unsqueeze(-1), 0.0)
         return out if self.norm is None else self.norm(out)
+
+    def _fills_padding(self, src: Any, mask: Any) -> bool:
+        if not getattr(self, "use_nested_tensor", False) or mask is not None or src.is_nested:
+            return False
+        first = self.layers[0]
+        if first.training or src.dim() != 3 or clew.is_autocast_enabled():
+            return False
+        return not (clew.is_grad_enabled() and any(t.requires_grad for t in _read(first, src)))
+
+
+def _drops_padding(layer: Any) -> bool:
+    """Whether PyTorch's encoder of such layers drops padding in evaluation."""
+    return (
+        isinstance(layer, TransformerEncoderLayer)
+        and not layer.norm_first
+        and layer.self_attn.batch_first
+        and layer.self_attn._qkv_same_embed_dim
+        and layer.self_attn.in_proj_bias is not None
+        and bool(layer.activation_relu_or_gelu)
+        and layer.norm1.eps == layer.norm2.eps
+        and layer.self_attn.num_heads % 2 == 0
+    )
+
+
+def _read(layer: Any, src: Any) -> list[Any]:
+    attn = layer.self_attn
+    parts = (attn.out_proj, layer.norm1, layer.norm2, layer.linear1, layer.linear2)
+    own = [attn.in_proj_weight, attn.in_proj_bias, *(t for m in parts for t in (m.weight, m.bias))]
+    return [src, *(t for t in own if t is not None)]
 
 
 class TransformerDecoder(Module):

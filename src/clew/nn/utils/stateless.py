@@ -56,24 +56,27 @@ def _reparametrize_module(
         raise RuntimeError(text)
     for name in unknown:
         del given[name]
-    undo: list[tuple[Any, str, Any]] = []
+    undo: list[tuple[Any, str, Any, str]] = []
     try:
         for name, value in given.items():
             path, _, leaf = name.rpartition(".")
             owner = module.get_submodule(path)
             for table in (owner._parameters, owner._buffers):
                 if leaf in table:
-                    undo.append((table, leaf, table[leaf]))
+                    undo.append((table, leaf, table[leaf], name))
                     table[leaf] = value
                     break
             else:
-                undo.append((owner.__dict__, leaf, owner.__dict__[leaf]))
+                undo.append((owner.__dict__, leaf, owner.__dict__[leaf], name))
                 owner.__dict__[leaf] = value
         yield
     finally:
-        # What the call itself assigned (a batch norm's buffer, say) is handed back through the
+        # What the call itself assigned (`self.count = self.count + 1`) is handed back through the
         # given dict.
-        for table, leaf, old in reversed(undo):
+        for table, leaf, old, name in reversed(undo):
+            new = table.get(leaf)
+            if new is not given[name] and name in parameters_and_buffers:
+                parameters_and_buffers[name] = new
             table[leaf] = old
 
 

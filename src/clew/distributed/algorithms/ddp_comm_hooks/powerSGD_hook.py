@@ -20,7 +20,7 @@ class PowerSGDState:
     Args:
         process_group: the group; that of all processes if None.
         matrix_approximation_rank: columns of the thin matrices.
-        start_powerSGD_iter: first step in which gradients are compressed; at least 2 with error
+        start_powerSGD_iter: how many steps exchange exact means first; at least 2 with error
             feedback or a warm start.
         min_compression_rate: a matrix is compressed if that makes it so many times smaller.
         use_error_feedback: add what was lost to the next step's gradients.
@@ -129,8 +129,9 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
     group = state.process_group
     group = group if group is not None else c10d._get_default_group()
     flat, index, n = bucket.buffer(), bucket.index(), group.size()
+    exact = state.iter < state.start_powerSGD_iter
     state.maybe_increase_iter(bucket)
-    if state.iter < state.start_powerSGD_iter:
+    if exact:
         return _mean(group, flat)
     if state.use_error_feedback:
         error = state.error_dict.get(index)
