@@ -1,10 +1,9 @@
 """Sample inputs for every op: one file a family, one entry an op.
 
 A family file holds ``OPS = [Op(...), ...]``. The generic suite in tests/ops runs each entry
-through: forward against the
-reference in every dtype, derivatives of first and second order, strided inputs, in-place and out=
-forms, the meta device,
-bad inputs. An op of the table without an entry fails the suite.
+through: forward against the reference in every dtype, derivatives of first and second order,
+strided inputs, in-place and out= forms, the meta device, bad inputs. An op of the table without an
+entry fails the suite.
 
     OPS = [
         Op("hypot", np.hypot, lambda r: [S(r.normal((3, 4)), r.normal((3, 4))), S(r.normal((2,
@@ -13,10 +12,9 @@ bad inputs. An op of the table without an entry fails the suite.
     ]
 
 Arrays among a sample's arguments become tensors (of the dtype under test, when they are floating;
-integer and bool arrays
-keep theirs); everything else is passed on as it is. The reference gets the same arguments as
-NumPy arrays (float64 or
-complex128 for floating ones) and returns an array, a number or a tuple of them.
+integer and bool arrays keep theirs); everything else is passed on as it is. The reference gets the
+same arguments as NumPy arrays (float64 or complex128 for floating ones) and returns an array, a
+number or a tuple of them.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _numbers(t: Tensor) -> list[tuple[str, str]]:
             "min": finite.min(),
             "mean": finite.mean(dtype=float),
             "max": finite.max(),
-            "std": finite.std(dtype=float),
+            "std": finite.std(dtype=float, ddof=min(1, finite.size - 1)),  # as Tensor.std()
         }
         rows = [(name, f"{value:.6g}") for name, value in facts.items()]
     if finite.size < a.size:
@@ -140,7 +140,10 @@ def _count(module: Any) -> str:
     n = sum(p.numel() for p in parameters)
     nbytes = sum(p.numel() * p.element_size() for p in parameters)
     frozen = sum(p.numel() for p in parameters if not p.requires_grad)
-    text = f"{n:,} parameters, {nbytes / 1e6:.3g} MB"
+    if n == 0:
+        return ""
+    size = f"{nbytes} B" if nbytes < 1e3 else f"{nbytes / 1e3:.3g} kB"
+    text = f"{n:,} parameters, {size if nbytes < 1e6 else f'{nbytes / 1e6:.3g} MB'}"
     return text + (f", {frozen:,} of them frozen" if frozen else "")
 
 

@@ -235,8 +235,8 @@ def _gradient_note(graph: Graph, index: int, tensor: Tensor | None, below: list[
                 "one: it was cleared, or backward was asked for the others only (inputs=)"
             )
         return (
-            "; its .grad is None: backward has not run through this graph, or kept it whole, and "
-            ".grad was cleared since"
+            "; its .grad is None: either backward has not run through this graph yet, or it ran "
+            "with retain_graph=True and .grad was cleared afterwards"
         )
     return (
         "; backward has run through this graph, but its .grad is None: it was cleared since "
