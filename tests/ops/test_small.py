@@ -227,3 +227,21 @@ def test_upsampling_with_scales_and_a_size():
     )
     with pytest.raises(ValueError, match="output_size"):
         clew._upsample_bilinear2d_aa(x, None, False, scales_h=0.5)
+
+
+def test_dim_order_tells_whether_it_is_the_only_one():
+    formats = [clew.contiguous_format, clew.channels_last]
+    plain, one = clew.ones(2, 3, 4, 5), clew.ones(2, 1, 4, 5)
+    last = plain.to(memory_format=clew.channels_last)
+    for check in (True, [], formats):
+        assert plain.dim_order(ambiguity_check=check) == (0, 1, 2, 3)
+        assert last.dim_order(ambiguity_check=check) == (0, 2, 3, 1)
+    assert one.dim_order() == one.dim_order(ambiguity_check=formats[:1]) == (0, 1, 2, 3)
+    for check in (True, [], formats):  # it lies in both formats
+        with pytest.raises(RuntimeError, match="ambiguous"):
+            one.dim_order(ambiguity_check=check)
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        clew.ones(1).expand(3, 4).dim_order(ambiguity_check=True)
+    for check in ("ABCD", [clew.float32], 1):
+        with pytest.raises(TypeError, match="bool or a list of memory formats"):
+            plain.dim_order(ambiguity_check=check)

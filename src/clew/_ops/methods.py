@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -86,11 +87,30 @@ def storage_type(self: Tensor) -> type:
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions, from the one with the largest stride to the one with the smallest.
 
+    Args:
+        ambiguity_check: True: the order must be the only one, which it is not with a dimension of
+            size 1, or with equal strides of neighbouring dimensions. A list of memory formats: then
+            the tensor must at least lie in exactly one of them.
+
     >>> clew.ones(2, 3).t().dim_order()
     (1, 0)
     """
-    if ambiguity_check:
-        raise NotImplementedError("dim_order: ambiguity_check is not supported")
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not all(isinstance(f, _dtypes.memory_format) for f in formats) or not isinstance(
+        ambiguity_check, (bool, list)
+    ):
+        raise TypeError(
+            "dim_order: ambiguity_check must be a bool or a list of memory formats; got "
+            f"{ambiguity_check!r}"
+        )
+    if ambiguity_check is not False:
+        strides = self.stride()
+        several = 1 in self.shape or any(a == b for a, b in itertools.pairwise(strides))
+        if several and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
+            raise RuntimeError(
+                f"dim_order: the order of dimensions is ambiguous for sizes {list(self.shape)} and "
+                f"strides {list(strides)}; name the one memory format that the tensor lies in"
+            )
     strides = self.stride()
     return tuple(sorted(range(self.ndim), key=lambda d: -strides[d]))
 
