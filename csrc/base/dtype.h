@@ -125,11 +125,10 @@ template <class T> constexpr DType dtype_of() {
     return DType::Complex128;
 }
 
-constexpr size_t itemsize(DType d) {
-  constexpr uint8_t sizes[num_dtypes] = {1, 1, 2, 4,  8, 1, 2, 4, 8, 2, 2,
-                                         4, 8, 8, 16, 1, 1, 1, 1, 1, 4};
-  return sizes[static_cast<int>(d)];
-}
+// Not inside of the function, where compilers write the table to the stack for each call.
+inline constexpr uint8_t dtype_bytes[num_dtypes] = {1, 1, 2, 4,  8, 1, 2, 4, 8, 2, 2,
+                                                    4, 8, 8, 16, 1, 1, 1, 1, 1, 4};
+constexpr size_t itemsize(DType d) { return dtype_bytes[static_cast<int>(d)]; }
 constexpr const char* name(DType d) {
   constexpr const char* names[num_dtypes] = {
       "bool",          "uint8",       "uint16",          "uint32",          "uint64",

@@ -1,7 +1,7 @@
 // Memory for many small objects of one size, which come and go together.
 // May include: base.
-// Invariant: used with the GIL held; objects lie in chunks; when the last object is freed, all but
-// a few chunks are freed.
+// Invariant: used with the GIL held; objects lie in chunks that begin at a cache line; when the
+// last object is freed, all but a few chunks are freed.
 #pragma once
 #include <cstddef>
 #include <new>
@@ -33,7 +33,7 @@ template <class T> class Slots {
 
  public:
   void* take() {
-    if (!keeps_freed_blocks) return ::operator new(sizeof(T));
+    if (!keeps_freed_blocks) return ::operator new (sizeof(T), std::align_val_t{alignof(T)});
     if (Slot* s = free_) {
       free_ = s->next;
       if (free_) fetch(free_);
@@ -43,7 +43,8 @@ template <class T> class Slots {
     if (unused_ == 0) {
       if (at_ == chunks_.size()) {
         chunks_.reserve(at_ + 1);
-        chunks_.push_back(static_cast<Slot*>(::operator new(in_a_chunk * sizeof(Slot))));
+        chunks_.push_back(static_cast<Slot*>(
+            ::operator new (in_a_chunk * sizeof(Slot), std::align_val_t{line_bytes})));
       }
       ++at_;
       unused_ = in_a_chunk;
@@ -54,12 +55,13 @@ template <class T> class Slots {
     return s;
   }
   void give(void* p) noexcept {
-    if (!keeps_freed_blocks) return ::operator delete(p);
+    if (!keeps_freed_blocks) return ::operator delete (p, std::align_val_t{alignof(T)});
     auto* s = static_cast<Slot*>(p);
     s->next = free_;
     free_ = s;
     if (--live_ > 0) return;
-    for (size_t k = kept; k < chunks_.size(); ++k) ::operator delete(chunks_[k]);
+    for (size_t k = kept; k < chunks_.size(); ++k)
+      ::operator delete (chunks_[k], std::align_val_t{line_bytes});
     if (chunks_.size() > kept) chunks_.resize(kept);
     free_ = nullptr;
     unused_ = at_ = 0;

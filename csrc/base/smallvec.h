@@ -80,6 +80,11 @@ template <class T, int N> class SmallVec {
     if (size_ == capacity_) grow(size_ + 1);
     data_[size_++] = v;
   }
+  // One more, all zeros, to be filled in where it lies.
+  T& emplace_back() {
+    if (size_ == capacity_) grow(size_ + 1);
+    return data_[size_++] = T{};
+  }
   void resize(int n, T fill = T{}) {
     if (n > capacity_) grow(n);
     for (int i = size_; i < n; ++i) data_[i] = fill;

@@ -18,6 +18,8 @@ struct Retention {
   // One more saved tensor, or one less, holds the storage.
   void (*count)(Storage* s) = nullptr;
   void (*uncount)(Storage* s) = nullptr;
+  // Backward comes to the storage soon: prefetches what is known of it.
+  void (*fetch)(const Storage* s) = nullptr;
   // Called before an operation: gives the recipe that can recompute its results, or null if there
   // is none. `writes`: it writes in[0] in place.
   program::Recipe* (*begin)(const OpDef& op, std::span<const Tensor> in, const void* attrs,

@@ -505,21 +505,13 @@ Tensors::Tensors(Tensors&& o) noexcept : size_(o.size_), capacity_(o.capacity_) 
   }
   o.size_ = 0;
 }
-void Tensors::resize(int n) {
-  if (n > capacity_) {
-    int cap = std::max(n, capacity_ * 2);
-    auto* fresh = new Tensor[static_cast<size_t>(cap)];
-    for (int i = 0; i < size_; ++i) fresh[i] = std::move(data_[i]);
-    if (data_ != inline_) delete[] data_;
-    data_ = fresh;
-    capacity_ = cap;
-  }
-  for (int i = n; i < size_; ++i) data_[i] = Tensor();
-  size_ = n;
-}
-void Tensors::push_back(Tensor t) {
-  resize(size_ + 1);
-  data_[size_ - 1] = std::move(t);
+void Tensors::grow(int need) {
+  const int cap = std::max(need, capacity_ * 2);
+  auto* fresh = new Tensor[static_cast<size_t>(cap)];
+  for (int i = 0; i < size_; ++i) fresh[i] = std::move(data_[i]);
+  if (data_ != inline_) delete[] data_;
+  data_ = fresh;
+  capacity_ = cap;
 }
 
 }  // namespace clew

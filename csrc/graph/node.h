@@ -91,6 +91,8 @@ struct Saved {
   void fetch() const {
     if (kind != Kind::parts) return;  // another pointer, or one to what was given back
     fetch_line(storage);
+    if (storage->release) [[unlikely]]
+      retention.fetch(storage);
     if (!storage->data) return;
     for (int line = 0; line < 4; ++line) fetch_line(storage->at(offset + line * line_bytes));
   }

@@ -37,8 +37,15 @@ class Tensors {
   ~Tensors() {
     if (data_ != inline_) delete[] data_;
   }
-  void push_back(Tensor t);
-  void resize(int n);
+  void push_back(Tensor t) {
+    if (size_ == capacity_) grow(size_ + 1);
+    data_[size_++] = std::move(t);
+  }
+  void resize(int n) {
+    if (n > capacity_) grow(n);
+    for (int i = n; i < size_; ++i) data_[i] = Tensor();
+    size_ = n;
+  }
   int size() const { return size_; }
   Tensor& operator[](int i) { return data_[i]; }
   const Tensor& operator[](int i) const { return data_[i]; }
@@ -47,6 +54,9 @@ class Tensors {
   const Tensor* begin() const { return data_; }
   const Tensor* end() const { return data_ + size_; }
   operator std::span<const Tensor>() const { return {data_, static_cast<size_t>(size_)}; }
+
+ private:
+  void grow(int need);
 };
 
 // One call, as shape rules and kernels see it. Tensor parameters come first to last in signature

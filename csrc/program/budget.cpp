@@ -24,6 +24,9 @@ constexpr double file_bytes_per_ns = 0.5;  // written and read back
 constinit thread_local int regions = 0;    // budgets that this thread has open
 constinit bool notes_late = false;
 constinit bool noting = false;  // all calls; else at most the first ones
+// Enough calls were noted: they go on when what they made and can go has become so little.
+constinit bool rests = false;
+constinit int64_t look_at = 0, little_left = 0, given_before = 0;
 constinit size_t look_from = 0;
 
 void note_calls() { modes.intercept |= intercept_budget; }
@@ -58,7 +61,7 @@ class Candidates {
     double score;
     Content* content;
   };
-  static constexpr size_t looked_at = 96, most = 32;
+  static constexpr size_t looked_at = 40, most = 28;
   std::vector<Candidate> found_;
 
  public:
@@ -79,9 +82,13 @@ class Candidates {
         if (later->recipe) prefetch(*later->recipe);
         for (const auto& [user, place] : later->users) prefetch(*user);
       }
-      if (const Recipe* soon = at(k + 4)->recipe)
-        for (const Recipe::Input& in : soon->inputs)
+      const Content* soon = at(k + 4);
+      if (soon->recipe)
+        for (const Recipe::Input& in : soon->recipe->inputs)
           if (in.value) prefetch(*in.value);
+      for (const auto& [user, place] : soon->users)
+        for (const Recipe::Output& out : user->outputs)
+          if (out.value) prefetch(*out.value);
       if (!may_be_given_up(*c)) continue;
       const double age = static_cast<double>(spent() - c->used_at) + 1000;
       found_.push_back({(price(*c) + 100) / (static_cast<double>(c->nbytes) * age), c});
@@ -156,14 +163,14 @@ bool forget_constants(int64_t bytes, Constants which) {
   std::vector<Content*> chosen;
   for (size_t k = 0; k < most; ++k) {
     Content* v = held[(from + k) % held.size()];
-    if (!v->held || v->recipe || v->pins || !v->storage || v->storage->refs != 1) continue;
+    if (!v->is_held() || v->recipe || v->pins || !v->storage || v->storage->refs != 1) continue;
     if (!all && loses_more(*v, 2 * v->nbytes)) continue;
     v->incref();
     chosen.push_back(v);
   }
   int64_t left = bytes;
   for (Content* v : chosen) {
-    if (left > 0 && v->held && !v->pins && (all_there || !is_needed(*v))) {
+    if (left > 0 && v->is_held() && !v->pins && (all_there || !is_needed(*v))) {
       const auto own = static_cast<int64_t>(v->nbytes);
       lose_users(v);
       if (v->users.empty()) left -= own;
@@ -178,7 +185,11 @@ void make_room(size_t nbytes) {
   Allocator& a = the_allocator;
   Budget& b = budget();
   const auto more = static_cast<int64_t>(nbytes);
-  if (notes_late) {
+  if (rests && pool_bytes() < little_left) {
+    rests = false;
+    b.enough = 0;
+  }
+  if (notes_late && !rests) {
     const bool on = noting && (modes.intercept & intercept_budget);
     b.first_left = 0;
     // Results of gradient rules are not recomputed, so their calls are not noted.
@@ -231,10 +242,7 @@ void make_room(size_t nbytes) {
 
 }  // namespace
 
-Budget& budget() {
-  static auto& the_budget = *new Budget();
-  return the_budget;
-}
+constinit Budget the_budget;
 
 Refusal& last_refusal() {
   static thread_local Refusal last;
@@ -254,7 +262,7 @@ bool SpillFile::is_cut_off() const {
 
 bool write_to_file(Content* v) {
   SpillFile& f = *budget().file;
-  if (f.full || v->held || v->saved == 0) return false;  // its storage would die
+  if (f.full || v->is_held() || v->saved == 0) return false;  // its storage would die
   if (f.is_cut_off()) {  // what is written now would make it long enough again, with zeros before
     f.full = true;
     return false;
@@ -279,9 +287,8 @@ bool write_to_file(Content* v) {
     done += static_cast<size_t>(n);
   }
   if (at == f.end) f.end += static_cast<int64_t>(v->nbytes);
-  v->file = &f;
+  v->file = new InFile{&f, at};
   f.incref();
-  v->file_at = at;
   ++budget().counts.written;
   budget().counts.written_bytes += static_cast<int64_t>(v->nbytes);
   return true;
@@ -290,11 +297,11 @@ bool write_to_file(Content* v) {
 void read_from_file(const Content* v) {
   char* to = static_cast<char*>(v->storage->data);
   for (size_t done = 0; done < v->nbytes;) {
-    const auto from = static_cast<off_t>(v->file_at + static_cast<int64_t>(done));
-    const ssize_t n = pread(v->file->fd, to + done, v->nbytes - done, from);
+    const auto from = static_cast<off_t>(v->file->at + static_cast<int64_t>(done));
+    const ssize_t n = pread(v->file->file->fd, to + done, v->nbytes - done, from);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0)
-      fail(ErrorKind::Os, "memory_budget: the file ", v->file->name(),
+      fail(ErrorKind::Os, "memory_budget: the file ", v->file->file->name(),
            n < 0 ? concat(" cannot be read: ", std::strerror(errno)).c_str()
                  : " ends before the saved tensor does",
            "; run forward again, with a directory whose files nobody else changes");
@@ -304,10 +311,10 @@ void read_from_file(const Content* v) {
 }
 
 void leave_file(Content* v) {
-  SpillFile* f = std::exchange(v->file, nullptr);
-  if (!f) return;
-  f->free.emplace_back(v->nbytes, v->file_at);
-  f->decref();
+  const std::unique_ptr<InFile> place(std::exchange(v->file, nullptr));
+  if (!place) return;
+  place->file->free.emplace_back(v->nbytes, place->at);
+  place->file->decref();
 }
 
 namespace {
@@ -353,27 +360,30 @@ void forget_what_is_there() {
 
 }  // namespace
 
-uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t note_first) {
+uint64_t begin_budget(int64_t limit, SpillFile* file, const Noting& when) {
   if (file) file->incref();
   if (open_regions().empty()) budget().widest = 0;
+  look_at = budget().enough = open_regions().empty() ? when.enough : 0;
+  given_before = budget().counts.given_up_bytes;
+  rests = false;
   know_the_clock();
   open_regions().push_back({++last_region, limit, file, memory_stats().peak_bytes, budget().early});
   reset_peak_memory_stats();
   budgets_open = static_cast<int>(open_regions().size());
   apply_regions();
   ++regions;
-  notes_late = note_from > 0;
+  notes_late = when.from > 0;
   noting = noting || !notes_late;
   const int64_t limit_now = budget().limit;
   the_allocator.make_room = make_room;
   the_allocator.tell = hear;
-  the_allocator.room_limit = noting ? limit_now : std::min(note_from, limit_now);
+  the_allocator.room_limit = noting ? limit_now : std::min(when.from, limit_now);
   Budget& b = budget();
   if (noting) {
     b.first_left = 0;
-  } else if (note_first > b.first_left) {  // else those of the region around it go on
-    b.first_left = note_first;
-    b.first_least = note_first / EarlyCalls::most + 1;  // they suffice
+  } else if (when.first > b.first_left) {  // else those of the region around it go on
+    b.first_left = when.first;
+    b.first_least = when.first / EarlyCalls::most + 1;  // they suffice
   }
   // A region without a limit refuses nothing.
   const bool late = limit != INT64_MAX && !noting && b.first_left == 0;
@@ -397,6 +407,30 @@ void noted_first(int64_t nbytes) {
   left = std::max<int64_t>(left - std::max(nbytes, budget().first_least), 0);
   if (left > 0) return;
   budget().early.missed = true;
+  note_no_calls();
+  tell_threads();
+}
+
+void look_whether_enough() {
+  Budget& b = budget();
+  const int64_t given = b.counts.given_up_bytes - given_before;
+  if (!noting || pool_bytes() + given < look_at) return;
+  const auto& all = pool();
+  int64_t seen = 1, fixed = 0;  // of some contents
+  for (size_t k = 0, step = all.size() / 128 + 1; k < all.size(); k += step) {
+    const auto bytes = static_cast<int64_t>(all[k]->nbytes);
+    seen += bytes;
+    if (!may_be_given_up(*all[k])) fixed += bytes;
+  }
+  const double share = static_cast<double>(fixed) / static_cast<double>(seen);
+  const auto stays = static_cast<int64_t>(share * static_cast<double>(pool_bytes()));
+  if (const int64_t missing = b.enough - (pool_bytes() + given - stays); missing > 0) {
+    look_at = pool_bytes() + given + std::max(missing, b.enough / 16);
+    return;
+  }
+  rests = notes_late = b.early.missed = true;
+  little_left = stays + b.enough / 8;
+  noting = false;
   note_no_calls();
   tell_threads();
 }
@@ -432,7 +466,10 @@ void end_budget(uint64_t number) {
   }
   the_allocator.room_limit = budget().limit;
   budgets_open = static_cast<int>(all.size());
-  if (all.empty()) forget_what_is_there();
+  if (all.empty()) {
+    budget().enough = 0;
+    forget_what_is_there();
+  }
 }
 
 int64_t peak_in_budget(uint64_t number) {

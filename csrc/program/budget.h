@@ -31,12 +31,18 @@ struct SpillFile {
   ~SpillFile();
 };
 
+// Where a value lies in a file.
+struct InFile {
+  SpillFile* file;  // counted
+  int64_t at;
+};
+
 struct BudgetCounts {
   int64_t given_up = 0, given_up_bytes = 0;
   int64_t made_again = 0, made_again_ns = 0;
   int64_t written = 0, written_bytes = 0, read = 0;
-  int64_t unmade = 0;  // calls whose results cannot be made again
-  int64_t noted = 0;   // calls
+  int64_t unmade = 0;               // calls whose results cannot be made again
+  int64_t noted = 0, noted_ns = 0;  // calls, and what they took
 };
 
 // The first calls of the region that began last and is open, up to `most`: how many were noted, and
@@ -54,10 +60,12 @@ struct Budget {
   // Where notes begin late: bytes of results that are still noted, and what a call takes at least.
   int64_t first_left = 0, first_least = 0;
   EarlyCalls early;
+  int64_t enough = 0;  // bytes that can go; once so many are noted, calls are not (0: all are)
   BudgetCounts counts;
   int64_t widest = 0;  // bytes of activations that one noted call read and made, at most
 };
-Budget& budget();
+extern constinit Budget the_budget;
+inline Budget& budget() { return the_budget; }
 
 // Of this thread's last refusal: bytes that would have had to be live, those asked for, whether a
 // gradient rule asked, and whether something was recomputed: with more room less would have been
@@ -68,15 +76,21 @@ struct Refusal {
 };
 Refusal& last_refusal();
 
-// From now on; calls of all threads are noted once so many bytes are live (0: at once), and the
-// first ones, up to `note_first` bytes of results and some hundred calls. With regions around it
-// the least limit holds. Returns the region's number.
-uint64_t begin_budget(int64_t limit, SpillFile* file, int64_t note_from, int64_t note_first);
+// From when on calls are noted, in all threads.
+struct Noting {
+  int64_t from = 0;    // once so many bytes are live; 0: at once
+  int64_t first = 0;   // and the first ones, up to so many bytes of results and some hundred calls
+  int64_t enough = 0;  // until what can go is so many bytes, and again when little is left; 0: all
+};
+// With regions around it the least limit holds. Returns the region's number.
+uint64_t begin_budget(int64_t limit, SpillFile* file, const Noting& when);
 // Whether calls are noted from now on, where what ran before runs again inside of backward; what
 // was so before is returned.
 bool note_second_run(bool on);
 // One of the first calls was noted, with results of so many bytes.
 void noted_first(int64_t nbytes);
+// A call was noted, where some suffice.
+void look_whether_enough();
 // If no other region is open, values that are not needed any more are forgotten.
 void end_budget(uint64_t region);
 // The most bytes that were live since the region began, which is open.

@@ -1,59 +1,105 @@
 // Joining gaps, and following them to what they were joined with.
 // May include: base.
-// Invariant: a gap is deleted by the last that counts it, in a loop: chains of them may be long.
+// Invariant: a gap's number is free again once nothing counts it; no chain of gaps is recursed
+// over.
 #include "program/gap.h"
 
 #include <utility>
 
 namespace clew::program {
 
-Gap* Gap::root(Gap* g) {
-  while (g->into) {
-    if (Gap* next = g->into->into) {  // the way becomes shorter
-      ++next->refs;
-      release(std::exchange(g->into, next));
+uint32_t Gaps::open() {
+  uint32_t g = free_;
+  if (g) {
+    free_ = all_[g].into;
+  } else {
+    g = static_cast<uint32_t>(all_.size());
+    all_.emplace_back();
+  }
+  all_[g] = {.refs = 1};
+  ++live_;
+  return g;
+}
+void Gaps::release(uint32_t g) {
+  std::vector<uint32_t> dying;  // but for one, which needs no memory
+  while (g) {
+    uint32_t next = 0;
+    if (--all_[g].refs == 0) {
+      next = all_[g].into;
+      for (uint32_t at = std::exchange(all_[g].below, 0); at;) {
+        dying.push_back(notes_[at].gap);
+        leave_note(std::exchange(at, notes_[at].next));
+      }
+      all_[g].into = std::exchange(free_, g);
+      --live_;
     }
-    g = g->into;
+    if (!next && !dying.empty()) {
+      next = dying.back();
+      dying.pop_back();
+    }
+    g = next;
+  }
+  if (live_ > 0) return;
+  // In order again, so that values that follow one another have gaps that do.
+  all_.resize(1);
+  notes_.resize(1);
+  free_ = free_note_ = 0;
+}
+void Gaps::leave_note(uint32_t at) { notes_[at].next = std::exchange(free_note_, at); }
+
+uint32_t Gaps::shorter(uint32_t g) {
+  while (const uint32_t next = all_[g].into) {
+    if (const uint32_t further = all_[next].into) {
+      ++all_[further].refs;
+      all_[g].into = further;
+      release(next);
+    }
+    g = all_[g].into;
   }
   return g;
 }
-void Gap::connect(Gap* upper, Gap* lower) {
-  upper = root(upper);
-  lower = root(lower);
-  if (upper == lower) return;
-  if (upper->wanted || !lower->wanted) return join(lower, upper);
-  upper->below.push_back(lower);
-  ++lower->refs;
+
+uint32_t Gaps::join(uint32_t a, uint32_t b) {
+  if (!a || !b) return a ? root(a) : root(b);
+  a = root(a);
+  b = root(b);
+  if (a == b) return a;
+  Gap& from = all_[b];
+  Gap& to = all_[a];
+  to.cost += from.cost;
+  const bool wanted = to.wanted || from.wanted;
+  to.wanted = to.wanted && from.wanted;
+  if (uint32_t last = from.below) {
+    while (notes_[last].next) last = notes_[last].next;
+    notes_[last].next = std::exchange(to.below, std::exchange(from.below, 0));
+  }
+  from.into = a;
+  ++to.refs;
+  if (wanted) want(a);
+  return a;
 }
-void Gap::join(Gap* a, Gap* b) {
-  std::vector<Gap*> left = std::exchange(a->below, {});
-  const auto merge = [&](Gap* other) {
-    a->cost += other->cost;
-    a->wanted = a->wanted || other->wanted;
-    left.insert(left.end(), other->below.begin(), other->below.end());
-    other->below.clear();
-    other->into = a;
-    ++a->refs;
-  };
-  merge(b);
-  if (!a->wanted) {
-    a->below = std::move(left);
-    return;
-  }
-  while (!left.empty()) {
-    Gap* next = left.back();
-    left.pop_back();
-    if (Gap* other = root(next); other != a) merge(other);
-    release(next);
+void Gaps::want(uint32_t g) {
+  if (std::exchange(all_[g].wanted, true)) return;
+  for (uint32_t at = std::exchange(all_[g].below, 0); at;) {
+    const uint32_t lower = notes_[at].gap;  // wanted, so this goes no deeper
+    leave_note(std::exchange(at, notes_[at].next));
+    join(g, lower);
+    release(lower);
   }
 }
-void Gap::release(Gap* g) {
-  while (g && --g->refs == 0) {
-    Gap* next = g->into;
-    for (Gap* lower : g->below) release(lower);
-    delete g;
-    g = next;
+
+void Gaps::note(uint32_t upper, uint32_t lower) {
+  for (uint32_t at = all_[upper].below; at; at = notes_[at].next)
+    if (notes_[at].gap == lower) return;
+  uint32_t at = free_note_;
+  if (at) {
+    free_note_ = notes_[at].next;
+  } else {
+    at = static_cast<uint32_t>(notes_.size());
+    notes_.emplace_back();
   }
+  ++all_[lower].refs;
+  notes_[at] = {lower, std::exchange(all_[upper].below, at)};
 }
 
 }  // namespace clew::program

@@ -71,13 +71,13 @@ class Work {
       if (in.value && in.value->storage) __builtin_prefetch(in.value->storage);
   }
   void pop() {
-    const Frame f = frames_.back();
-    frames_.pop_back();
+    const Frame& f = frames_.back();
     for (Content* u : f.pinned) {
       --u->pins;
       u->decref();
     }
     f.value->decref();
+    frames_.pop_back();
   }
   // The next value to recompute; all of its inputs have bytes.
   Content* next() {
@@ -107,16 +107,16 @@ class Work {
 };
 
 Tensor input_of(const Recipe::Input& in) {
+  const auto flags = static_cast<uint8_t>(in.flags | (in.is_wrapped ? flag_wrapped_number : 0));
   if (in.is_number) {
     Storage* s = Storage::allocate(itemsize(in.dtype));
     std::memcpy(s->data, in.number, itemsize(in.dtype));
-    const int flags = in.flags | (in.is_wrapped ? flag_wrapped_number : 0);
-    Tensor t = over_parts(s, in.shape, 0, in.dtype, static_cast<uint8_t>(flags));
+    Tensor t = over_parts(s, in.shape, 0, in.dtype, flags);
     s->decref();
     return t;
   }
   if (!in.value) return {};
-  return over_parts(in.value->storage, in.shape, in.offset, in.dtype, in.flags);
+  return over_parts(in.value->storage, in.shape, in.offset, in.dtype, flags);
 }
 
 // Gives `made` to the value.
@@ -164,8 +164,6 @@ void write_again(const Recipe& r, const Recipe::Output& out, Tensors& in) {
 }
 
 void run(Recipe& r) {
-  const PlainModes plain;
-  const WithPauses pauses;
   Tensors in, outs;
   for (const Recipe::Input& i : r.inputs) in.push_back(input_of(i));
   std::unique_ptr<Generator> draws;
@@ -270,6 +268,8 @@ bool makes_again() { return Maker::works(); }
 
 void make_again(Content* v) {
   const Maker maker;
+  const PlainModes plain;
+  const WithPauses pauses;
   Work work;
   work.push(v);
   while (!work.empty()) {

@@ -11,6 +11,7 @@
 #include "graph/batch.h"
 #include "graph/budget.h"
 #include "program/budget.h"
+#include "program/gap.h"
 #include "program/making.h"
 #include "tensor/bits.h"
 
@@ -21,6 +22,7 @@ namespace {
 constexpr uint32_t deepest = 1 << 14;  // a longer chain would only grow: its last value stays
 constinit int64_t spent_ns = 0;
 constinit int64_t absent = 0;  // storages that wait for their bytes
+constinit int64_t bytes_in_pool = 0;
 
 // Long ago, so that the rate of ticks is known well.
 const Instant loaded = Instant::now();
@@ -30,35 +32,78 @@ void dies(Storage* s);
 // A value knows its place in a list.
 void leave(std::vector<Content*>& all, Content* v, uint32_t Content::*place) {
   const uint32_t at = std::exchange(v->*place, UINT32_MAX);
-  if (at == UINT32_MAX) return;
   all[at] = all.back();
   all[at]->*place = at;
   all.pop_back();
   v->*place = UINT32_MAX;
 }
 void enter(std::vector<Content*>& all, Content* v, uint32_t Content::*place) {
-  if (v->*place != UINT32_MAX) return;
   v->*place = static_cast<uint32_t>(all.size());
   all.push_back(v);
 }
-void leave_pool(Content* v) { leave(pool(), v, &Content::pool_at); }
-void enter_pool(Content* v) { enter(pool(), v, &Content::pool_at); }
+void leave_pool(Content* v) {
+  if (v->pool_at == UINT32_MAX) return;
+  leave(pool(), v, &Content::pool_at);
+  bytes_in_pool -= static_cast<int64_t>(v->nbytes);
+}
+void enter_pool(Content* v) {
+  if (v->pool_at != UINT32_MAX) return;
+  enter(pool(), v, &Content::pool_at);
+  bytes_in_pool += static_cast<int64_t>(v->nbytes);
+}
 
-// v has lost its bytes: connects its recomputation cost with that of neighbouring missing values.
+Gaps& gaps() {
+  static auto& all = *new Gaps();
+  return all;
+}
+
+// The gaps of what was read; met(root).
+template <class F> void each_lower(const Recipe& r, F&& met) {
+  for (const Recipe::Input& in : r.inputs)
+    if (in.value && in.value->gap) met(gaps().root(in.value->gap));
+}
+// The gaps of what was made of it.
+template <class F> void each_upper(const Content& v, F&& met) {
+  for (const auto& [user, place] : v.users)
+    for (const Recipe::Output& out : user->outputs)
+      if (out.value && out.value->gap) met(gaps().root(out.value->gap));
+}
+
+// v has lost its bytes: joins its recomputation cost with that of neighbouring missing values.
 void open_gap(Content* v) {
   if (v->gap || !v->recipe) return;
-  v->gap = new Gap(static_cast<double>(v->recipe->cost), v->storage != nullptr);
-  for (const Recipe::Input& in : v->recipe->inputs)
-    if (in.value && in.value->gap) Gap::connect(v->gap, in.value->gap);
-  for (const auto& [user, place] : v->users)
-    for (const Recipe::Output& out : user->outputs)
-      if (out.value && out.value->gap) Gap::connect(out.value->gap, v->gap);
+  Gaps& all = gaps();
+  bool wanted = v->storage != nullptr;
+  uint32_t own = 0;
+  each_upper(*v, [&](uint32_t g) {
+    if (all.is_wanted(g)) own = all.join(own, g);
+  });
+  wanted = wanted || own;
+  each_lower(*v->recipe, [&](uint32_t g) {
+    if (wanted || !all.is_wanted(g)) own = all.join(own, g);
+  });
+  if (!wanted) each_upper(*v, [&](uint32_t g) { own = all.join(own, g); });
+  if (own)
+    all.count(own);
+  else
+    own = all.open();
+  if (wanted) all.want(own);
+  v->gap = own;
+  all.add(own, static_cast<double>(v->recipe->cost));
+  if (wanted)
+    each_upper(*v, [&](uint32_t g) {
+      if (!all.is_wanted(g)) all.note(g, own);
+    });
+  else
+    each_lower(*v->recipe, [&](uint32_t g) {
+      if (all.is_wanted(g)) all.note(own, g);
+    });
 }
 void close_gap(Content* v) {
-  Gap* g = std::exchange(v->gap, nullptr);
+  const uint32_t g = std::exchange(v->gap, 0);
   if (!g) return;
-  if (v->recipe) Gap::root(g)->cost -= static_cast<double>(v->recipe->cost);
-  Gap::release(g);
+  if (v->recipe) gaps().add(g, -static_cast<double>(v->recipe->cost));
+  gaps().release(g);
 }
 
 // The storage no longer has these contents, or they need no longer be tracked.
@@ -109,6 +154,7 @@ std::vector<Content*>& held_values() {
   static auto& all = *new std::vector<Content*>();
   return all;
 }
+int64_t pool_bytes() { return bytes_in_pool; }
 int64_t without_bytes() { return absent; }
 int64_t spent() { return spent_ns; }
 void spend(int64_t nanoseconds) { spent_ns += nanoseconds; }
@@ -131,19 +177,19 @@ Content::Content(Storage* s)
 Content::~Content() {
   leave_pool(this);
   leave_file(this);
-  if (gap) Gap::release(std::exchange(gap, nullptr));
+  close_gap(this);
   if (!recipe) return;
   for (Recipe::Output& out : recipe->outputs)
     if (out.value == this) out.value = nullptr;
   Recipe::release(std::exchange(recipe, nullptr));
 }
 void Content::hold() {
-  if (std::exchange(held, true)) return;
+  if (is_held()) return;
   storage->incref();
   enter(held_values(), this, &Content::held_at);
 }
 void Content::let_go(Storage* s) {
-  if (!std::exchange(held, false)) return;
+  if (!is_held()) return;
   leave(held_values(), this, &Content::held_at);
   s->decref();
 }
@@ -187,8 +233,9 @@ class Graveyard {
 
  public:
   void bury(Recipe* r) {
-    waiting_.push_back(r);
-    if (std::exchange(open_, true)) return;
+    if (open_) return waiting_.push_back(r);
+    open_ = true;
+    delete r;
     while (!waiting_.empty()) {
       Recipe* next = waiting_.back();
       waiting_.pop_back();
@@ -209,13 +256,12 @@ namespace {
 // False where the input cannot be known later.
 bool note_input(Recipe& r, const Tensor& t) {
   const auto at = static_cast<uint32_t>(r.inputs.size());
-  Recipe::Input in;
-  if (!t.defined()) {
-    r.inputs.push_back(in);
-    return true;
-  }
+  Recipe::Input& in = r.inputs.emplace_back();
+  if (!t.defined()) return true;
   in.is_wrapped = t.is_wrapped_number();
-  if (in.is_wrapped || (t->storage->nbytes <= sizeof in.number && t.numel() == 1)) {
+  const size_t size = itemsize(t.dtype());
+  if (t.numel() == 1 && size <= sizeof in.number &&
+      (in.is_wrapped || t->storage->nbytes <= sizeof in.number)) {
     // Its storage would stay as long as the recipe.
     if (t->storage->is_pending()) settle_storage(t->storage);
     in.is_number = true;
@@ -224,19 +270,18 @@ bool note_input(Recipe& r, const Tensor& t) {
     Content* v = content_for(t->storage);
     if (!v) return false;
     v->incref();
+    in.value = v;
+    in.place = static_cast<uint32_t>(v->users.size());
+    in.offset = t->offset;
     v->users.push_back({&r, at});
     if (!v->recipe && v->has_bytes()) v->hold();
     v->used_at = spent_ns;
     r.depth = std::max(r.depth, v->depth);
-    in.value = v;
-    in.place = static_cast<uint32_t>(v->users.size() - 1);
-    in.offset = t->offset;
   }
   in.shape = t->shape;
   in.shape->incref();
   in.dtype = t->dtype;
   in.flags = t->flags & kept_flags;
-  r.inputs.push_back(in);
   return true;
 }
 
@@ -283,7 +328,7 @@ bool note_attrs(Recipe& r, const OpDef& op, const void* attrs) {
 OwnRecipe note_call(const OpDef& op, std::span<const Tensor> in, const void* attrs, bool writes) {
   for (const Tensor& t : in)
     if (t.defined() && (t.is_meta() || is_batched(t))) return nullptr;
-  OwnRecipe r(new Recipe());
+  OwnRecipe r(new Recipe);  // without (), which clears it first
   r->op = &op;
   r->writes = writes;
   if (writes && !note_written(in)) return nullptr;
@@ -308,7 +353,7 @@ Recipe* begin(const OpDef& op, std::span<const Tensor> in, const void* attrs, bo
   OwnRecipe r = note_call(op, in, attrs, writes);
   if (writes)  // users of the old contents are settled first
     if (Content* c = content_of(in[0]->storage)) contents_change(c);
-  if (r) r->began = ticks_now();
+  if (r) r->cost = ticks_now();
   return r.release();
 }
 
@@ -322,44 +367,44 @@ void note_early(std::span<const Tensor> results) {
 }
 
 void finish(Recipe* r, std::span<const Tensor> results) {
-  ++budget().counts.noted;
-  r->cost = since(r->began);
+  r->cost = since(r->cost);
   spent_ns += r->cost;
+  ++budget().counts.noted;
+  budget().counts.noted_ns += r->cost;
   bool any = false;
   int64_t wide = 0;
   if (budget().early.calls < EarlyCalls::most) note_early(results);
   for (const Tensor& t : results) {
-    Recipe::Output out;
+    Recipe::Output& out = r->outputs.emplace_back();
     Storage* s = t.defined() ? t->storage : nullptr;
     const bool whole =
         s && !r->spoiled &&
         (r->writes || static_cast<size_t>(t.numel()) * itemsize(t.dtype()) == s->nbytes);
-    if (whole && static_cast<int64_t>(s->nbytes) >= budget().least) {
-      Content* v = content_for(s);
-      if (v && !v->recipe && v->users.empty() && v->has_bytes()) {
-        v->recipe = r;
-        ++r->refs;
-        v->depth = r->depth + 1;
-        v->version = s->version;
-        v->used_at = spent_ns;
-        if (r->writes) v->saved += r->saved_before;
-        out.value = v;
-        out.shape = t->shape;
-        out.shape->incref();
-        out.offset = t->offset;
-        out.dtype = t->dtype;
-        enter_pool(v);
-        any = true;
-      }
-    }
-    if (whole) wide += static_cast<int64_t>(s->nbytes);
-    r->outputs.push_back(out);
+    if (!whole) continue;
+    wide += static_cast<int64_t>(s->nbytes);
+    if (static_cast<int64_t>(s->nbytes) < budget().least) continue;
+    Content* v = content_for(s);
+    if (!v || v->recipe || !v->users.empty() || !v->has_bytes()) continue;
+    v->recipe = r;
+    ++r->refs;
+    v->depth = r->depth + 1;
+    v->version = s->version;
+    v->used_at = spent_ns;
+    if (r->writes) v->saved += r->saved_before;
+    out.value = v;
+    out.shape = t->shape;
+    out.shape->incref();
+    out.offset = t->offset;
+    out.dtype = t->dtype;
+    enter_pool(v);
+    any = true;
   }
   for (const Recipe::Input& in : r->inputs)
     if (in.value && in.value->recipe) wide += static_cast<int64_t>(in.value->nbytes);
   budget().widest = std::max(budget().widest, wide);
   if (!any && !results.empty()) ++budget().counts.unmade;
   Recipe::release(r);
+  if (budget().enough > 0) look_whether_enough();
 }
 
 void count(Storage* s) {
@@ -367,6 +412,12 @@ void count(Storage* s) {
   if (!v) return;
   ++v->saved;
   if (budget().file && v->has_bytes()) enter_pool(v);
+}
+void fetch(const Storage* s) {
+  const Content* v = content_of(s);
+  if (!v) return;
+  prefetch(*v);
+  if (v->recipe) prefetch(*v->recipe);
 }
 void uncount(Storage* s) {
   Content* v = content_of(s);
@@ -382,32 +433,29 @@ void uncount(Storage* s) {
 bool may_be_given_up(const Content& v) {
   const Storage* s = v.storage;
   return s && s->is_ready() && v.pins == 0 && s->awaited == 0 && !s->is_exposed() &&
-         s->refs == v.saved + (v.held ? 1 : 0) && s->version == v.version &&
+         s->refs == v.saved + (v.is_held() ? 1 : 0) && s->version == v.version &&
          (v.recipe || (budget().file && !budget().file->full && v.saved > 0 && v.users.empty()));
 }
 
 double cost_of(const Content& v) {
   double cost = static_cast<double>(v.recipe->cost);
   constexpr int most = 8;
-  Gap* seen[most];
+  uint32_t seen[most];
   int n = 0;
-  const auto add = [&](Gap* g) {
+  const auto add = [&](uint32_t g) {
     for (int i = 0; i < n; ++i)
       if (seen[i] == g) return;
     if (n == most) return;
     seen[n++] = g;
-    cost += g->cost;
+    cost += gaps().cost(g);
   };
-  for (const Recipe::Input& in : v.recipe->inputs) {
-    if (!in.value || !in.value->gap) continue;
-    Gap* g = Gap::root(in.value->gap);
+  each_lower(*v.recipe, [&](uint32_t g) {
     add(g);
-    for (Gap* lower : g->below) add(Gap::root(lower));
-  }
-  for (const auto& [user, place] : v.users)
-    for (const Recipe::Output& out : user->outputs)
-      if (out.value && out.value->gap)
-        if (Gap* g = Gap::root(out.value->gap); g->wanted) add(g);
+    gaps().each_below(g, add);
+  });
+  each_upper(v, [&](uint32_t g) {
+    if (gaps().is_wanted(g)) add(g);
+  });
   return cost;
 }
 
@@ -415,7 +463,7 @@ void give_up(Content* v) {
   v->incref();
   leave_pool(v);
   Storage* s = v->storage;
-  if (v->held && s->refs == 1) {
+  if (v->is_held() && s->refs == 1) {
     v->let_go();  // and the storage dies
   } else {
     v->let_go();
@@ -472,7 +520,8 @@ void contents_change(Content* v) {
 }
 
 void init_retention() {
-  retention = {.count = count, .uncount = uncount, .begin = begin, .finish = finish};
+  retention = {
+      .count = count, .uncount = uncount, .fetch = fetch, .begin = begin, .finish = finish};
 }
 
 }  // namespace clew::program

@@ -8,16 +8,29 @@
 #include <memory>
 #include <vector>
 
+#include "base/lines.h"
+#include "base/slots.h"
 #include "base/smallvec.h"
 #include "graph/op.h"
-#include "program/gap.h"
 #include "program/waiting.h"
 
 namespace clew::program {
 
 struct Recipe;
 class Content;
-struct SpillFile;  // program/budget.h
+struct InFile;  // program/budget.h
+
+// A base of T: thousands of these come and go with each step.
+template <class T> struct InSlots {
+  static void* operator new(size_t) { return slots().take(); }
+  static void operator delete(void* p) { slots().give(p); }
+
+ private:
+  static Slots<T>& slots() {
+    static auto& all = *new Slots<T>();
+    return all;
+  }
+};
 
 // Prefetches all cache lines of an object.
 template <class T> void prefetch(const T& t) {
@@ -26,32 +39,34 @@ template <class T> void prefetch(const T& t) {
 }
 
 // Counted (Waiting) by the storage that has its contents, and by each recipe that reads it.
-class Content final : public Waiting, public InSlots<Content> {
+// Thousands of these and of recipes are in no cache when they are needed: both begin at a cache
+// line and take as few as they can.
+class alignas(line_bytes) Content final : public Waiting, public InSlots<Content> {
  public:
+  uint32_t gap = 0;            // counted; of one without bytes (program/gap.h)
   Storage* storage = nullptr;  // that has the contents, or waits for them; null: nothing has
   Recipe* recipe = nullptr;    // counted; null: it cannot be made again
   struct User {
     Recipe* recipe;
     uint32_t input;  // its number
   };
-  SmallVec<User, 2> users;    // that read it
-  int64_t used_at = 0;        // on the clock of spent nanoseconds
-  SpillFile* file = nullptr;  // counted: what has the contents instead of the storage
-  int64_t file_at = 0;
+  SmallVec<User, 2> users;  // that read it
+  int64_t used_at = 0;      // on the clock of spent nanoseconds
+  InFile* file = nullptr;   // owned: where the contents are instead of in the storage
   size_t nbytes = 0;
-  Gap* gap = nullptr;  // owned; of one without bytes
   uint32_t saved = 0;  // saved tensors that hold the storage
   uint32_t pins = 0;
   uint32_t pool_at = UINT32_MAX;
   uint32_t held_at = UINT32_MAX;
   uint32_t version = 0;  // the storage's
   uint32_t depth = 0;    // of the recipes in a row
-  bool held = false;     // a reference to the storage is its own
 
   explicit Content(Storage* s);
   void run(Ending why) override;
   size_t waiting() const override { return has_bytes() ? 0 : 1; }
   bool has_bytes() const { return storage && storage->is_ready(); }
+  // A reference to the storage is its own.
+  bool is_held() const { return held_at != UINT32_MAX; }
   void hold();
   void let_go() { let_go(storage); }
   void let_go(Storage* s);
@@ -60,40 +75,39 @@ class Content final : public Waiting, public InSlots<Content> {
   ~Content() override;
 };
 
-struct Recipe : InSlots<Recipe> {
+struct alignas(line_bytes) Recipe : InSlots<Recipe> {
   struct Input {
-    Content* value = nullptr;  // counted; null: not given, or a number
-    Shape* shape = nullptr;    // owned
+    Content* value;  // counted; null: not given, or a number
+    Shape* shape;    // owned
     union {
-      int64_t offset = 0;
-      std::byte number[16];  // the bytes of one small element
+      int64_t offset;
+      std::byte number[8];  // the bytes of one small element
     };
-    uint32_t place = 0;  // in value->users
-    bool is_number = false;
-    bool is_wrapped = false;  // it was a Python number
-    DType dtype = DType::Float32;
-    uint8_t flags = 0;
+    uint32_t place;  // in value->users
+    bool is_number : 1;
+    bool is_wrapped : 1;  // it was a Python number
+    DType dtype;
+    uint8_t flags;
   };
   struct Output {
-    Content* value = nullptr;  // weak: null once it is not needed any more
-    Shape* shape = nullptr;    // owned
-    int64_t offset = 0;
-    DType dtype = DType::Float32;
+    Content* value;  // weak: null once it is not needed any more
+    Shape* shape;    // owned
+    int64_t offset;
+    DType dtype;
   };
   uint32_t refs = 1;  // counted by its outputs' values and while it runs
   bool writes = false;
   bool spoiled = false;  // what it reads has changed
   const OpDef* op = nullptr;
   void* attrs = nullptr;                                // owned
+  std::unique_ptr<uint8_t[]> draws;                     // the random source's state before the call
   alignas(std::max_align_t) std::byte small_attrs[32];  // where they lie if they fit
   SmallVec<Input, 3> inputs;
   SmallVec<Output, 1> outputs;
-  int64_t began = 0;  // ticks
-  int64_t cost = 0;   // nanoseconds
+  int64_t cost = 0;  // nanoseconds; before it has run: ticks when it began
   uint32_t depth = 0;
-  uint32_t saved_before = 0;         // of a write: saved tensors that hold what is written
-  uint32_t seen = 0;                 // by which search
-  std::unique_ptr<uint8_t[]> draws;  // the random source's state before the call
+  uint32_t saved_before = 0;  // of a write: saved tensors that hold what is written
+  uint32_t seen = 0;          // by which search
 
   Recipe() = default;
   Recipe(const Recipe&) = delete;
@@ -104,6 +118,8 @@ struct Recipe : InSlots<Recipe> {
   friend class Graveyard;
   ~Recipe();
 };
+
+static_assert(sizeof(Content) == 2 * line_bytes && sizeof(Recipe) == 4 * line_bytes);
 
 // Of the storage's contents, or null.
 Content* content_of(const Storage* s);
@@ -122,8 +138,9 @@ void lose_users(Content* v);
 bool may_be_given_up(const Content& v);
 // Nanoseconds to recompute it, including missing neighbours.
 double cost_of(const Content& v);
-// Values with bytes that could be given up.
+// Values with bytes that could be given up, and how many bytes.
 std::vector<Content*>& pool();
+int64_t pool_bytes();
 // Values that keep a reference to their storage.
 std::vector<Content*>& held_values();
 // How many storages wait for their bytes.

@@ -325,6 +325,44 @@ def test_a_step_that_first_needs_the_limit_is_told_to_run_again():
                 step(with_large)
 
 
+def test_of_small_calls_those_are_noted_that_are_needed():
+    """Once steps gave up about the same; steps that need more are as before."""
+    w, x = clew.randn(16, 16, requires_grad=True), clew.randn(16, 16)
+    large = clew.ones(200_000, requires_grad=True)
+
+    def step(layers, with_large=False):
+        w.grad = large.grad = None
+        h = x
+        for _ in range(layers):
+            h = clew.tanh(h @ w)
+        (h.sum() + large.sum() if with_large else h.sum()).backward()
+        return w.grad.clone()
+
+    _, floor, peak = peak_of(lambda: step(2000))
+    limit, noted = int(floor + 0.8 * (peak - floor)), []
+    want = {n: step(n) for n in (2000, 3000)}
+    for layers in [2000] * 6 + [3000, 2000, 3000]:
+        gc.collect()
+        before = clew._C._budget_counts()[8]
+        with clew.memory_budget(limit) as budget:
+            got = step(layers)
+        noted.append(clew._C._budget_counts()[8] - before)
+        assert same(got, want[layers]) and budget.report().peak <= limit
+    assert noted[4] < noted[0] * 2 // 3 and noted[6] > noted[0]
+
+    refused = 0
+    for with_large in [False] * 5 + [True, True, False, True]:
+        gc.collect()
+        with clew.memory_budget(limit) as budget:
+            try:
+                step(2000, with_large)
+            except clew.OutOfMemoryError as error:
+                refused += 1
+                assert "run the step again" in str(error)
+                del error
+    assert refused <= 1
+
+
 INNER = """
 import clew
 from clew import nn

@@ -26,6 +26,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _NO_LIMIT = (1 << 63) - 1
+_SMALL_NS = 2000
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,21 @@ class _Line:
     full_peak: int = 0  # without a limit
     reached: bool | None = None  # whether one needed its limit, but for a little; None: not known
     peak: int = 0  # about that of the last ones
+    given: int = 0  # about the most bytes that the last ones gave up
+    steady: int = 0  # how many in a row gave up about as many; -1: one was refused
+
+    def ended(self, given: int, small: bool, refused: bool) -> None:
+        """A region gave up so many bytes; `small`: its calls hardly cost more than their notes."""
+        if refused:
+            self.steady = -1
+        elif self.steady >= 0:
+            alike = self.given * 4 <= given * 5 <= self.given * 25 // 4
+            self.steady = self.steady + 1 if small and given and alike else 0
+        self.given = max(given, self.given * 63 // 64 if self.steady > 0 else 0)
+
+    def enough(self, limit: int) -> int:
+        """Once so many bytes can go, the next region need not note more calls; 0: it must."""
+        return self.given + self.given // 8 + limit // 16 if self.steady >= 3 else 0
 
 
 class memory_budget:
@@ -161,7 +177,8 @@ class memory_budget:
         if self._known.left_garbage:
             self._known.left_garbage = False
             gc.collect()
-        self._region = _C._begin_budget(limit, fd, note_from, note_first)
+        enough = 0 if late else here.enough(limit)
+        self._region = _C._begin_budget(limit, fd, note_from, note_first, enough)
         open_lines.append(self._known)
 
     def __enter__(self) -> memory_budget:
@@ -178,7 +195,8 @@ class memory_budget:
         region, here = self._region, self._line
         assert region is not None and here is not None
         self._report = self._count()
-        early = _C._budget_counts()[-1]  # of this region, while it is open
+        *_, noted, _, ns, early = _C._budget_counts()  # of this region, while it is open
+        small = ns - self._before[-2] < _SMALL_NS * (noted - self._before[-4])
         self._region = None
         _C._end_budget(region)
         open_lines.remove(self._known)
@@ -187,14 +205,16 @@ class memory_budget:
         report, limit = self._report, self._now or _NO_LIMIT
         # What the first calls alone could have given up.
         little = min(limit // 20, early // 4)
-        here.reached = bool(here.reached) or report.given_up_bytes > little or error is not None
+        refused = error is not None or self._known.left_garbage
+        here.reached = bool(here.reached) or report.given_up_bytes > little or refused
         here.peak = max(report.peak, here.peak * 15 // 16)
+        here.ended(report.given_up_bytes, small, refused)
         if self._now is None and error is None:
             here.full_peak = max(here.full_peak, self._report.peak)
 
     def _count(self) -> BudgetReport:
         counts = [b - a for a, b in zip(self._before, _C._budget_counts(), strict=True)]
-        _, given_up, given_bytes, made, ns, written, written_bytes, _, _, unmade, _ = counts
+        _, given_up, given_bytes, made, ns, written, written_bytes, _, _, unmade, *_ = counts
         peak = _C._budget_peak(self._region)
         return BudgetReport(
             self._now, peak, given_up, given_bytes, made, ns / 1e9, written, written_bytes, unmade

@@ -80,7 +80,7 @@ def advice(optimizers: Iterable[Any], alive: Iterable[Tensor]) -> str:
         for line in open_lines:
             line.refused(limit)
         return (
-            "\n  steps before this one did not need the limit, so only its first calls were noted "
+            "\n  steps before this one needed less, so only its first calls were noted "
             "and can be made again; from now on all are: run the step again"
         )
     optimizers = [o for o in optimizers if not hasattr(o, "_stored")]  # their state is in a file
