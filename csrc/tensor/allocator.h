@@ -39,7 +39,9 @@ struct Allocator {
   Storage* with_block[short_classes] = {};
   Storage* with_clean_block[short_classes] = {};  // the block has no memory
   Storage* with_long_block[long_classes] = {};
-  Storage* bare = nullptr;
+  // Storages without a block, a stack: those that are taken soon are fetched before.
+  Storage** bare = nullptr;
+  size_t bare_count = 0, bare_room = 0;
   MemoryStats stats;  // cached_bytes: of short blocks
   // Requests beyond these limits take the slow path. With a watch the limits are set so that all
   // requests do; without one, watching costs nothing.
@@ -93,12 +95,12 @@ inline void push(Storage*& list, Storage* s) {
   s->owner = list;
   list = s;
 }
+// False where there is no memory for it: the storage is lost then.
+bool more_room_for_bare(Allocator& a);
 // One without a block.
 inline void drop(Allocator& a, Storage* s) {
-  if (keeps_freed_blocks)
-    push(a.bare, s);
-  else
-    std::free(s);
+  if (!keeps_freed_blocks) return std::free(s);
+  if (a.bare_count < a.bare_room || more_room_for_bare(a)) a.bare[a.bare_count++] = s;
 }
 // Takes a storage with its block from the list, as good as new.
 inline Storage* again(Storage*& list) {

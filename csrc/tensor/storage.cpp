@@ -93,14 +93,24 @@ void* allocate_short_block(int c, size_t nbytes) {
 }  // namespace
 
 Storage* bare_storage(Allocator& a) {
-  if (!a.bare) {
+  if (a.bare_count == 0) {
     void* at = allocate_lines(sizeof(Storage));
     if (!at) fail(ErrorKind::OutOfMemory, "allocation: no memory for a tensor");
     return new (at) Storage();
   }
-  Storage* s = pop(a.bare);
+  constexpr size_t ahead = 6;
+  Storage* s = a.bare[--a.bare_count];
+  if (a.bare_count >= ahead) fetch_line(a.bare[a.bare_count - ahead]);
   *s = Storage();
   return s;
+}
+bool more_room_for_bare(Allocator& a) {
+  const size_t room = std::max<size_t>(256, 2 * a.bare_room);
+  void* more = std::realloc(a.bare, room * sizeof(Storage*));
+  if (!more) return false;
+  a.bare = static_cast<Storage**>(more);
+  a.bare_room = room;
+  return true;
 }
 
 void clean_short_blocks(Allocator& a) {
