@@ -14,6 +14,7 @@
 
 #include "graph/budget.h"
 #include "graph/modes.h"
+#include "program/pool.h"
 #include "tensor/allocator.h"
 
 namespace clew::program {
@@ -27,7 +28,6 @@ constinit bool noting = false;  // all calls; else at most the first ones
 // Enough calls were noted: they go on when what they made and can go has become so little.
 constinit bool rests = false;
 constinit int64_t look_at = 0, little_left = 0, given_before = 0;
-constinit size_t look_from = 0;
 
 void note_calls() { modes.intercept |= intercept_budget; }
 void note_no_calls() { modes.intercept &= static_cast<uint8_t>(~intercept_budget); }
@@ -54,60 +54,6 @@ double price(const Content& v) {
   const double again = cost_of(v);
   return budget().file ? std::min(again, file_price(v)) : again;
 }
-
-// Some of the contents that may go, the first of them first; counted.
-class Candidates {
-  struct Candidate {
-    double score;
-    Content* content;
-  };
-  static constexpr size_t looked_at = 40, most = 28;
-  std::vector<Candidate> found_;
-
- public:
-  // Dear, small and just used ones stay. Of many some are looked at, each time others.
-  Candidates() {
-    const auto& all = pool();
-    const size_t n = all.size(), step = n > 4 * looked_at ? n / (2 * looked_at) | 1 : 1;
-    found_.reserve(looked_at);
-    // Strides first and then one by one: all are met where few may go.
-    const auto at = [&](size_t k) { return all[(look_from + (k < n ? k * step : k)) % n]; };
-    for (size_t k = 0; k < 2 * n && found_.size() < looked_at; ++k) {
-      Content* c = at(k);
-      // The objects are scattered in memory and were last used long ago, so they are prefetched:
-      // what cost_of() reads, in the order of its ways there.
-      prefetch(*at(k + 12));
-      if (const Content* later = at(k + 8)) {
-        if (later->storage) __builtin_prefetch(later->storage);
-        if (later->recipe) prefetch(*later->recipe);
-        for (const auto& [user, place] : later->users) prefetch(*user);
-      }
-      const Content* soon = at(k + 4);
-      if (soon->recipe)
-        for (const Recipe::Input& in : soon->recipe->inputs)
-          if (in.value) prefetch(*in.value);
-      for (const auto& [user, place] : soon->users)
-        for (const Recipe::Output& out : user->outputs)
-          if (out.value) prefetch(*out.value);
-      if (!may_be_given_up(*c)) continue;
-      const double age = static_cast<double>(spent() - c->used_at) + 1000;
-      found_.push_back({(price(*c) + 100) / (static_cast<double>(c->nbytes) * age), c});
-    }
-    look_from = n ? (look_from + 7919) % n : 0;
-    const auto end = found_.begin() + static_cast<std::ptrdiff_t>(std::min(most, found_.size()));
-    std::partial_sort(found_.begin(), end, found_.end(),
-                      [](const Candidate& a, const Candidate& b) { return a.score < b.score; });
-    found_.erase(end, found_.end());
-    for (const Candidate& c : found_) c.content->incref();
-  }
-  ~Candidates() {
-    for (const Candidate& c : found_) c.content->decref();
-  }
-  Candidates(const Candidates&) = delete;
-  bool empty() const { return found_.empty(); }
-  auto begin() const { return found_.begin(); }
-  auto end() const { return found_.end(); }
-};
 
 // Calls met(output) for all outputs that are computed of a constant, also through values that
 // nobody has but those who read them, until it returns true. True then, and where there are too
@@ -185,7 +131,7 @@ void make_room(size_t nbytes) {
   Allocator& a = the_allocator;
   Budget& b = budget();
   const auto more = static_cast<int64_t>(nbytes);
-  if (rests && pool_bytes() < little_left) {
+  if (rests && pool().bytes() < little_left) {
     rests = false;
     b.enough = 0;
   }
@@ -202,29 +148,28 @@ void make_room(size_t nbytes) {
     a.room_limit = on || now >= b.limit ? b.limit : now + (b.limit - now) / 2;
     if (b.limit - a.room_limit < b.limit / 64) a.room_limit = b.limit;
   }
-  // Looking costs more than a small tensor does: of small ones several go at once.
+  // Many small tensors are not asked for one by one.
   const int64_t together = b.limit / 256;
   if (const int64_t over = a.stats.live_bytes + more - b.limit; over > 0)
     forget_constants(over + together, Constants::cheap);
-  while (a.stats.live_bytes + more > b.limit) {
-    const Candidates candidates;
-    if (candidates.empty()) {
+  int64_t freed = 0;
+  while (a.stats.live_bytes + more > b.limit || (freed > 0 && freed < together)) {
+    Content* c = pool().first(price);
+    if (!c) {
+      if (a.stats.live_bytes + more <= b.limit) break;
       if (forget_constants(1, Constants::all)) continue;
       break;
     }
-    int64_t freed = 0;
-    for (const auto& candidate : candidates) {
-      Content* c = candidate.content;
-      const auto bytes = static_cast<int64_t>(c->nbytes);
-      if (a.stats.live_bytes + more <= b.limit && freed + bytes > together) break;
-      if (!may_be_given_up(*c)) continue;
-      if (b.file && (!c->recipe || file_price(*c) < cost_of(*c)) && !write_to_file(c) && !c->recipe)
-        continue;  // it is full: such contents no longer can
-      ++b.counts.given_up;
-      b.counts.given_up_bytes += bytes;
-      freed += bytes;
-      give_up(c);
+    const auto bytes = static_cast<int64_t>(c->nbytes);
+    if (a.stats.live_bytes + more <= b.limit && freed + bytes > together) break;
+    if (b.file && (!c->recipe || file_price(*c) < cost_of(*c)) && !write_to_file(c) && !c->recipe) {
+      pool().leave(c);  // the file is full: such contents no longer can
+      continue;
     }
+    ++b.counts.given_up;
+    b.counts.given_up_bytes += bytes;
+    freed += bytes;
+    give_up(c);
   }
   const int64_t needed = a.stats.live_bytes + more;
   if (needed <= b.limit) return;
@@ -346,8 +291,11 @@ void apply_regions() {
 // No value will be given up any more: keeps only the recipes of values that have no bytes, and what
 // these recipes read.
 void forget_what_is_there() {
-  const std::vector<Content*> all = pool();
-  for (Content* v : all) v->incref();
+  std::vector<Content*> all;
+  pool().each(1, [&](Content* v) {
+    v->incref();
+    all.push_back(v);
+  });
   for (Content* v : all) {
     bool needed = false;
     for (const auto& [user, at] : v->users)
@@ -414,18 +362,17 @@ void noted_first(int64_t nbytes) {
 void look_whether_enough() {
   Budget& b = budget();
   const int64_t given = b.counts.given_up_bytes - given_before;
-  if (!noting || pool_bytes() + given < look_at) return;
-  const auto& all = pool();
+  if (!noting || pool().bytes() + given < look_at) return;
   int64_t seen = 1, fixed = 0;  // of some contents
-  for (size_t k = 0, step = all.size() / 128 + 1; k < all.size(); k += step) {
-    const auto bytes = static_cast<int64_t>(all[k]->nbytes);
+  pool().each(pool().size() / 128 + 1, [&](const Content* v) {
+    const auto bytes = static_cast<int64_t>(v->nbytes);
     seen += bytes;
-    if (!may_be_given_up(*all[k])) fixed += bytes;
-  }
+    if (!may_be_given_up(*v)) fixed += bytes;
+  });
   const double share = static_cast<double>(fixed) / static_cast<double>(seen);
-  const auto stays = static_cast<int64_t>(share * static_cast<double>(pool_bytes()));
-  if (const int64_t missing = b.enough - (pool_bytes() + given - stays); missing > 0) {
-    look_at = pool_bytes() + given + std::max(missing, b.enough / 16);
+  const auto stays = static_cast<int64_t>(share * static_cast<double>(pool().bytes()));
+  if (const int64_t missing = b.enough - (pool().bytes() + given - stays); missing > 0) {
+    look_at = pool().bytes() + given + std::max(missing, b.enough / 16);
     return;
   }
   rests = notes_late = b.early.missed = true;

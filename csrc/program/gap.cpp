@@ -67,6 +67,7 @@ uint32_t Gaps::join(uint32_t a, uint32_t b) {
   Gap& from = all_[b];
   Gap& to = all_[a];
   to.cost += from.cost;
+  to.bytes += from.bytes;
   const bool wanted = to.wanted || from.wanted;
   to.wanted = to.wanted && from.wanted;
   if (uint32_t last = from.below) {

@@ -19,6 +19,7 @@ class Gaps {
     uint32_t below = 0;  // the first of the wanted ones that it reads while it is not, in notes_
     bool wanted = false;
     double cost = 0;  // nanoseconds
+    double bytes = 0;
   };
   struct Note {
     uint32_t gap = 0;  // counted
@@ -31,13 +32,18 @@ class Gaps {
  public:
   // Counted, and not wanted.
   uint32_t open();
-  void add(uint32_t g, double cost) { all_[root(g)].cost += cost; }
+  void add(uint32_t g, double cost, double bytes) {
+    Gap& to = all_[root(g)];
+    to.cost += cost;
+    to.bytes += bytes;
+  }
   void count(uint32_t g) { ++all_[g].refs; }
   void release(uint32_t g);
   uint32_t root(uint32_t g) { return all_[g].into ? shorter(g) : g; }
   // Of roots.
   bool is_wanted(uint32_t g) const { return all_[g].wanted; }
   double cost(uint32_t g) const { return all_[g].cost; }
+  double bytes(uint32_t g) const { return all_[g].bytes; }
   // Calls met(root) for those that g reads.
   template <class F> void each_below(uint32_t g, F&& met) {
     for (uint32_t at = all_[g].below; at; at = notes_[at].next) met(root(notes_[at].gap));

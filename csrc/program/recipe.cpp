@@ -13,6 +13,7 @@
 #include "program/budget.h"
 #include "program/gap.h"
 #include "program/making.h"
+#include "program/pool.h"
 #include "tensor/bits.h"
 
 namespace clew::program {
@@ -22,7 +23,6 @@ namespace {
 constexpr uint32_t deepest = 1 << 14;  // a longer chain would only grow: its last value stays
 constinit int64_t spent_ns = 0;
 constinit int64_t absent = 0;  // storages that wait for their bytes
-constinit int64_t bytes_in_pool = 0;
 
 // Long ago, so that the rate of ticks is known well.
 const Instant loaded = Instant::now();
@@ -41,17 +41,6 @@ void enter(std::vector<Content*>& all, Content* v, uint32_t Content::*place) {
   v->*place = static_cast<uint32_t>(all.size());
   all.push_back(v);
 }
-void leave_pool(Content* v) {
-  if (v->pool_at == UINT32_MAX) return;
-  leave(pool(), v, &Content::pool_at);
-  bytes_in_pool -= static_cast<int64_t>(v->nbytes);
-}
-void enter_pool(Content* v) {
-  if (v->pool_at != UINT32_MAX) return;
-  enter(pool(), v, &Content::pool_at);
-  bytes_in_pool += static_cast<int64_t>(v->nbytes);
-}
-
 Gaps& gaps() {
   static auto& all = *new Gaps();
   return all;
@@ -89,7 +78,7 @@ void open_gap(Content* v) {
     own = all.open();
   if (wanted) all.want(own);
   v->gap = own;
-  all.add(own, static_cast<double>(v->recipe->cost));
+  all.add(own, static_cast<double>(v->recipe->cost), static_cast<double>(v->nbytes));
   if (wanted)
     each_upper(*v, [&](uint32_t g) {
       if (!all.is_wanted(g)) all.note(g, own);
@@ -102,7 +91,8 @@ void open_gap(Content* v) {
 void close_gap(Content* v) {
   const uint32_t g = std::exchange(v->gap, 0);
   if (!g) return;
-  if (v->recipe) gaps().add(g, -static_cast<double>(v->recipe->cost));
+  if (v->recipe)
+    gaps().add(g, -static_cast<double>(v->recipe->cost), -static_cast<double>(v->nbytes));
   gaps().release(g);
 }
 
@@ -110,7 +100,7 @@ void close_gap(Content* v) {
 void detach_storage(Content* v) {
   Storage* s = std::exchange(v->storage, nullptr);
   if (!s) return;
-  leave_pool(v);
+  pool().leave(v);
   s->owner = nullptr;
   s->release = nullptr;
   v->saved = 0;
@@ -128,7 +118,7 @@ void dies(Storage* s) {
   if (std::exchange(s->state, Bytes::ready) == Bytes::pending) --absent;
   v->storage = nullptr;
   v->saved = 0;
-  leave_pool(v);
+  pool().leave(v);
   leave_file(v);
   if (!v->users.empty()) open_gap(v);
   v->decref();
@@ -146,15 +136,10 @@ Content* content_for(Storage* s) {
 
 // ---- values and recipes -------------------------------------------------------------------------
 
-std::vector<Content*>& pool() {
-  static auto& all = *new std::vector<Content*>();
-  return all;
-}
 std::vector<Content*>& held_values() {
   static auto& all = *new std::vector<Content*>();
   return all;
 }
-int64_t pool_bytes() { return bytes_in_pool; }
 int64_t without_bytes() { return absent; }
 int64_t spent() { return spent_ns; }
 void spend(int64_t nanoseconds) { spent_ns += nanoseconds; }
@@ -175,7 +160,7 @@ Content::Content(Storage* s)
   s->release = dies;
 }
 Content::~Content() {
-  leave_pool(this);
+  pool().leave(this);
   leave_file(this);
   close_gap(this);
   if (!recipe) return;
@@ -276,7 +261,7 @@ bool note_input(Recipe& r, const Tensor& t) {
     v->users.push_back({&r, at});
     if (!v->recipe && v->has_bytes()) v->hold();
     v->used_at = spent_ns;
-    r.depth = std::max(r.depth, v->depth);
+    r.depth = std::max<uint32_t>(r.depth, v->depth);
   }
   in.shape = t->shape;
   in.shape->incref();
@@ -387,7 +372,7 @@ void finish(Recipe* r, std::span<const Tensor> results) {
     if (!v || v->recipe || !v->users.empty() || !v->has_bytes()) continue;
     v->recipe = r;
     ++r->refs;
-    v->depth = r->depth + 1;
+    v->depth = static_cast<uint16_t>(r->depth + 1);
     v->version = s->version;
     v->used_at = spent_ns;
     if (r->writes) v->saved += r->saved_before;
@@ -396,7 +381,7 @@ void finish(Recipe* r, std::span<const Tensor> results) {
     out.shape->incref();
     out.offset = t->offset;
     out.dtype = t->dtype;
-    enter_pool(v);
+    if (v->saved > 0) pool().enter(v);
     any = true;
   }
   for (const Recipe::Input& in : r->inputs)
@@ -411,7 +396,7 @@ void count(Storage* s) {
   Content* v = content_for(s);
   if (!v) return;
   ++v->saved;
-  if (budget().file && v->has_bytes()) enter_pool(v);
+  if ((v->recipe || budget().file) && v->has_bytes()) pool().enter(v);
 }
 void fetch(const Storage* s) {
   const Content* v = content_of(s);
@@ -439,6 +424,9 @@ bool may_be_given_up(const Content& v) {
 
 double cost_of(const Content& v) {
   double cost = static_cast<double>(v.recipe->cost);
+  // Wanted neighbours are made again anyway, once each if there is room for them until they are
+  // used. Of small gaps they cost nothing more, therefore.
+  const double room = static_cast<double>(budget().limit) / 16;
   constexpr int most = 8;
   uint32_t seen[most];
   int n = 0;
@@ -447,7 +435,8 @@ double cost_of(const Content& v) {
       if (seen[i] == g) return;
     if (n == most) return;
     seen[n++] = g;
-    cost += gaps().cost(g);
+    const double share = gaps().is_wanted(g) ? std::clamp(gaps().bytes(g) / room, 0.0, 1.0) : 1;
+    cost += gaps().cost(g) * share;
   };
   each_lower(*v.recipe, [&](uint32_t g) {
     add(g);
@@ -461,7 +450,7 @@ double cost_of(const Content& v) {
 
 void give_up(Content* v) {
   v->incref();
-  leave_pool(v);
+  pool().leave(v);
   Storage* s = v->storage;
   if (v->is_held() && s->refs == 1) {
     v->let_go();  // and the storage dies
@@ -485,7 +474,7 @@ void forget_recipe(Content* v) {
   for (Recipe::Output& out : r->outputs)
     if (out.value == v) out.value = nullptr;
   v->depth = 0;
-  if (!budget().file) leave_pool(v);
+  if (!budget().file) pool().leave(v);
   if (!v->users.empty() && v->storage) v->hold();
   v->incref();
   Recipe::release(r);
@@ -507,7 +496,7 @@ void has_bytes_again(Content* v) {
   if (std::exchange(v->storage->state, Bytes::ready) == Bytes::pending) --absent;
   v->used_at = spent_ns;
   close_gap(v);
-  enter_pool(v);
+  pool().enter(v);
 }
 
 void contents_change(Content* v) {

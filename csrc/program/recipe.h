@@ -59,7 +59,8 @@ class alignas(line_bytes) Content final : public Waiting, public InSlots<Content
   uint32_t pool_at = UINT32_MAX;
   uint32_t held_at = UINT32_MAX;
   uint32_t version = 0;  // the storage's
-  uint32_t depth = 0;    // of the recipes in a row
+  uint16_t depth = 0;    // of the recipes in a row
+  uint8_t pool_queue = 0;
 
   explicit Content(Storage* s);
   void run(Ending why) override;
@@ -136,11 +137,8 @@ void forget_recipe(Content* v);
 void lose_users(Content* v);
 // Whether only saved tensors hold it, so that its bytes can be given up unnoticed.
 bool may_be_given_up(const Content& v);
-// Nanoseconds to recompute it, including missing neighbours.
+// Nanoseconds to recompute it and those missing neighbours that would not be recomputed otherwise.
 double cost_of(const Content& v);
-// Values with bytes that could be given up, and how many bytes.
-std::vector<Content*>& pool();
-int64_t pool_bytes();
 // Values that keep a reference to their storage.
 std::vector<Content*>& held_values();
 // How many storages wait for their bytes.

@@ -1,0 +1,54 @@
+// The pool: values whose bytes could be given up, by what it costs to get a byte back.
+// May include: base, program/recipe.h.
+// Invariant: a value knows its queue and its place there; those that are gone leave holes.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "program/recipe.h"
+
+namespace clew::program {
+
+// One queue for each power of two of nanoseconds a byte; in each the values that came first stand
+// in front. A value enters by what its own call took. What else would have to run is found when it
+// comes to the front: it goes to the end of a dearer queue then, so that few are looked at more
+// than once.
+class Pool {
+  static constexpr int most = 40;
+  struct Queue {
+    std::vector<Content*> values;  // null: a hole
+    size_t front = 0, holes = 0;
+  };
+  Queue queues_[most];
+  uint64_t filled_ = 0;  // which queues may have values
+  int64_t bytes_ = 0;
+  size_t count_ = 0;
+  int queue_ = 0, turn_ = 0;  // that is looked at, and for how many values still
+
+ public:
+  void enter(Content* v);
+  void leave(Content* v);
+  int64_t bytes() const { return bytes_; }
+  size_t size() const { return count_; }
+  // The value that should go first: small, dear and just used ones stay. Null where none may go.
+  Content* first(double (*price)(const Content&));
+  // Calls met(content) for every step-th value.
+  template <class F> void each(size_t step, F&& met) const {
+    size_t at = 0;
+    for (const Queue& q : queues_)
+      for (Content* v : q.values)
+        if (v && at++ % step == 0) met(v);
+  }
+
+ private:
+  Content* best_of_all(double (*price)(const Content&)) const;
+  int best_queue();
+  void put(Content* v, int queue);
+  void take(Content* v);
+  Content* front_of(Queue& q);
+  static void fetch(const Queue& q);
+};
+
+Pool& pool();
+
+}  // namespace clew::program
