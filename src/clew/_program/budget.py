@@ -90,7 +90,7 @@ class _Line:
 
     def enough(self, limit: int) -> int:
         """Once so many bytes can go, the next region need not note more calls; 0: it must."""
-        return self.given + self.given // 2 + limit // 16 if self.steady >= 3 else 0
+        return self.given + self.given // 8 + limit // 16 if self.steady >= 3 else 0
 
 
 class memory_budget:
