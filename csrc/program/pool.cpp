@@ -81,16 +81,16 @@ void Pool::fetch(const Queue& q) {
   each([](const Content& v) { prefetch(v); });
   each([](const Content& v) {
     if (v.storage) __builtin_prefetch(v.storage);
-    if (v.recipe) prefetch(*v.recipe);
-    for (const auto& [user, place] : v.users) prefetch(*user);
+    if (v.recipe) prefetch(*v.recipe, 3);
+    for (const auto& [user, place] : v.users) prefetch(*user, 1);
   });
   each([](const Content& v) {
     if (v.recipe)
       for (const Recipe::Input& in : v.recipe->inputs)
-        if (in.value) prefetch(*in.value);
+        if (in.value) prefetch(*in.value, 1);
     for (const auto& [user, place] : v.users)
       for (const Recipe::Output& out : user->outputs)
-        if (out.value) prefetch(*out.value);
+        if (out.value) prefetch(*out.value, 1);
   });
 }
 

@@ -261,7 +261,7 @@ bool note_input(Recipe& r, const Tensor& t) {
     v->users.push_back({&r, at});
     if (!v->recipe && v->has_bytes()) v->hold();
     v->used_at = spent_ns;
-    r.depth = std::max<uint32_t>(r.depth, v->depth);
+    r.depth = std::max(r.depth, v->depth);
   }
   in.shape = t->shape;
   in.shape->incref();

@@ -32,10 +32,10 @@ template <class T> struct InSlots {
   }
 };
 
-// Prefetches all cache lines of an object.
-template <class T> void prefetch(const T& t) {
-  for (size_t at = 0; at < sizeof(T); at += 64)
-    __builtin_prefetch(reinterpret_cast<const char*>(&t) + at);
+// Prefetches the first cache lines of an object; all.
+template <class T> void prefetch(const T& t, size_t lines = sizeof(T) / line_bytes) {
+  for (size_t k = 0; k < lines; ++k)
+    __builtin_prefetch(reinterpret_cast<const char*>(&t) + k * line_bytes);
 }
 
 // Counted (Waiting) by the storage that has its contents, and by each recipe that reads it.
@@ -96,17 +96,18 @@ struct alignas(line_bytes) Recipe : InSlots<Recipe> {
     int64_t offset;
     DType dtype;
   };
+  // The order spares lines of the cache: who asks for neighbours and costs reads the first three.
   uint32_t refs = 1;  // counted by its outputs' values and while it runs
   bool writes = false;
   bool spoiled = false;  // what it reads has changed
+  uint16_t depth = 0;
+  int64_t cost = 0;  // nanoseconds; before it has run: ticks when it began
+  SmallVec<Output, 1> outputs;
+  SmallVec<Input, 3> inputs;
   const OpDef* op = nullptr;
   void* attrs = nullptr;                                // owned
   std::unique_ptr<uint8_t[]> draws;                     // the random source's state before the call
   alignas(std::max_align_t) std::byte small_attrs[32];  // where they lie if they fit
-  SmallVec<Input, 3> inputs;
-  SmallVec<Output, 1> outputs;
-  int64_t cost = 0;  // nanoseconds; before it has run: ticks when it began
-  uint32_t depth = 0;
   uint32_t saved_before = 0;  // of a write: saved tensors that hold what is written
   uint32_t seen = 0;          // by which search
 
@@ -121,6 +122,7 @@ struct alignas(line_bytes) Recipe : InSlots<Recipe> {
 };
 
 static_assert(sizeof(Content) == 2 * line_bytes && sizeof(Recipe) == 4 * line_bytes);
+static_assert(offsetof(Recipe, inputs) == line_bytes);
 
 // Of the storage's contents, or null.
 Content* content_of(const Storage* s);
