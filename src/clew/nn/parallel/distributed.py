@@ -354,7 +354,6 @@ class DistributedDataParallel(Module):
             root = begin_batch(self, synced, sends)
         if sends:
             self._send_buffers(root)
-        reducer.synced = synced
         result = self.module(*inputs, **kwargs)
         self.require_forward_param_sync = synced
         if synced:
