@@ -78,7 +78,41 @@ assert gradient(ours) == 2 * mean
 ours(inputs()).sum().backward(inputs=[ours.module.weight])
 assert gradient(ours) == mean
 
+# Gradients that were there before are written in place: those that lie in memory of the program's
+# own, those that it holds, those of before a reduction.
+ours = DDP(nn.Linear(2, 1))
+parameters = list(ours.parameters())
+flat = torch.zeros(3)
+ours.module.weight.grad, ours.module.bias.grad = flat[:2].view(1, 2), flat[2:]
+for _ in range(2):
+    flat.zero_()
+    ours(inputs()).sum().backward()
+    assert flat.tolist() == [mean, mean, 1]
+    ours.module.weight.grad.mul_(2)
+    assert flat.tolist() == [2 * mean, 2 * mean, 1]
+ours.zero_grad()
+ours(inputs()).sum().backward()
+assert flat.tolist() == [2 * mean, 2 * mean, 1]
+held = [p.grad for p in parameters]
+for _ in range(2):
+    ours.zero_grad(set_to_none=False)
+    ours(inputs()).sum().backward()
+    assert all(p.grad is g for p, g in zip(parameters, held))
+    assert held[0].tolist() == [[mean, mean]]
+ours.zero_grad()
+with ours.no_sync():
+    ours(inputs()).sum().backward()
+held = [p.grad for p in parameters]
+ours(inputs()).sum().backward()
+assert held[0].tolist() == [[2 * mean, 2 * mean]] and held[1].tolist() == [2]
+assert all(p.grad is g for p, g in zip(parameters, held))
+ours.zero_grad()
+ours(inputs()).sum().backward(create_graph=True)
+ours(inputs()).sum().backward(create_graph=True)
+assert ours.module.weight.grad.tolist() == [[2 * mean, 2 * mean]]
+
 # Two passes, each with a backward, and a graph that is gone through twice.
+ours = model()
 a, b = ours(inputs()).sum(), ours(inputs(3)).sum()
 a.backward()
 assert gradient(ours) == mean

@@ -133,6 +133,7 @@ class Reducer:
         self.armed = False  # there was a pass to reduce, and no backward yet
         self.divisor = group.size()
         self.begun = False
+        self.held: list[Any] = []  # the gradients that were there before this backward
         self.ready = [False] * len(parameters)
         self.shadowing = False  # this process has no batch, and adds zeros to the others' sums
         self.left_over: set[int] = set()  # gathered without a reduction, which is to come
@@ -192,6 +193,7 @@ class Reducer:
 
         if not self.begun:
             self.begun = True
+            self.held = [p.grad for p in self.parameters]
             _ends.at_end(self.end)
 
     def _note(self, i: int) -> Callable[[Any], None]:
@@ -319,12 +321,25 @@ class Reducer:
             if used is None:
                 used = self.buckets[-1].flat[-len(self.parameters) :]
             some_used_none = used.tolist()
+            held = self.held or [None] * len(self.parameters)
+            written: list[Any] = []
+            news: list[Any] = []
             for bucket in self.buckets:
                 for i, p, grad in zip(
                     bucket.places, bucket.parameters, _views(bucket.flat, bucket.parameters)
                 ):
-                    if some_used_none[i]:
-                        p.grad = grad.to_sparse(1) if id(p) in self.sparse else grad
+                    if not some_used_none[i]:
+                        continue
+                    before = held[i]
+                    if id(p) in self.sparse:
+                        p.grad = grad.to_sparse(1)
+                    elif before is None or before.requires_grad or before is not p.grad:
+                        p.grad = grad
+                    else:  # the program may hold it, or the memory behind it
+                        written.append(before)
+                        news.append(grad)
+            if written:
+                clew._foreach_copy_(written, news)
         finally:
             self._reset()
 
@@ -333,6 +348,7 @@ class Reducer:
             bucket.reset()
         self.ready = [False] * len(self.parameters)
         self.left_over.clear()
+        self.held = []
         self.begun, self.armed, self.next = False, False, 0
 
     def forget(self) -> None:

@@ -76,7 +76,8 @@ class DistributedDataParallel(Module):
         bucket_cap_mb: how much is reduced together; 4 if None.
         find_unused_parameters: not needed; accepted.
         check_reduction: not needed; accepted.
-        gradient_as_bucket_view: accepted; gradients are always views of what was reduced.
+        gradient_as_bucket_view: accepted; a gradient that was None is always a view of what was
+            reduced, and one that was there before is written in place.
         static_graph: not needed; accepted.
         delay_all_reduce_named_params: None.
         param_to_hook_all_reduce: None.
