@@ -20,6 +20,8 @@ _registry: dict[str, _Operation] = {}
 class _Operation:
     """One operation; also each of its overloads."""
 
+    is_view = False
+
     def __init__(self, qualname: str, schema: _Schema | None) -> None:
         self._qualname = qualname
         self.namespace, _, self._short = qualname.partition("::")

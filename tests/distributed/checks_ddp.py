@@ -1,11 +1,13 @@
 """Run by ranks: data parallelism against one process with the whole batch."""
 
 import copy
+import warnings
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 dist.init_process_group("mpi")
@@ -93,6 +95,45 @@ ours(torch.ones(4, 2))
 assert ours.module.running_mean.tolist() == [0.1 * np.float32(1)] * 2 or np.allclose(
     ours.module.running_mean.numpy(), 0.1
 )
+
+# Which buffers are sent at first and before a forward pass.
+for options, first, then in (
+    ({}, 0, 0),
+    ({"forward_sync_buffers": False}, 0, r),
+    ({"broadcast_buffers": False}, r, r),
+    ({"broadcast_buffers": False, "forward_sync_buffers": True}, 0, 0),
+    ({"init_sync": False}, r, 0),
+    ({"device_mesh": init_device_mesh("cpu", (n,)), "batched_grad_copy": True}, 0, 0),
+):
+    norm = nn.BatchNorm1d(2, momentum=0.0)
+    norm.running_mean.fill_(r)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        ours = DDP(norm, **options)
+    assert len(seen) == ("broadcast_buffers" in options)
+    assert all(w.category is FutureWarning and w.filename == __file__ for w in seen)
+    assert norm.running_mean.tolist() == [first] * 2, options
+    norm.running_mean.fill_(r)
+    ours(torch.ones(4, 2))
+    assert norm.running_mean.tolist() == [then] * 2, options
+    assert ours.broadcast_buffers is ours.forward_sync_buffers
+
+# What is not there, and what nobody knows, raises whatever its value is.
+for options, kind in (
+    ({"find_unused_parmeters": False}, TypeError),
+    ({"skip_all_reduce_unused_params": True}, NotImplementedError),
+    (
+        {"device_mesh": init_device_mesh("cpu", (n,)), "process_group": dist.group.WORLD},
+        RuntimeError,
+    ),
+    ({"device_mesh": init_device_mesh("cpu", (1, n))}, RuntimeError),
+):
+    try:
+        DDP(nn.Linear(2, 1), **options)
+        raise SystemExit(f"no error: {options}")
+    except kind:
+        pass
+
 ours = DDP(nn.Linear(2, 1).bfloat16())
 ours(torch.full((1, 2), r + 1.0).bfloat16()).sum().backward()
 assert ours.module.weight.grad.float().tolist() == [[(n + 1) / 2] * 2]

@@ -4,6 +4,11 @@ import pytest
 
 import clew
 from clew.distributed import checkpoint as dcp
+from clew.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_optimizer_state_dict,
+    set_optimizer_state_dict,
+)
 
 
 def test_a_folder_in_use_can_be_kept(tmp_path):
@@ -155,3 +160,86 @@ def test_to_save_before_the_first_step_changes_nothing(tmp_path, name):
             opt.step()
     for net in nets[1:]:
         assert all(clew.equal(p, q) for p, q in zip(net.parameters(), nets[0].parameters()))
+
+
+def _models(names):
+    clew.manual_seed(0)
+    return clew.nn.ModuleDict({name: clew.nn.Linear(2, 2) for name in names})
+
+
+def _trained(net, opt, steps=2):
+    for _ in range(steps):
+        opt.zero_grad()
+        sum((layer(clew.ones(1, 2)) ** 2).sum() for layer in net.values()).backward()
+        opt.step()
+
+
+def test_flat_state_of_optimizers(tmp_path):
+    flat = StateDictOptions(flatten_optimizer_state_dict=True)
+    # "a" begins the name of what is in "a.b".
+    net = _models(["a", "c"])
+    net["a"].weight_b = clew.nn.Parameter(clew.ones(2))
+    net["a"].b = clew.nn.Linear(1, 1)
+
+    def make(net, lr):
+        first = [p for n, p in net.named_parameters() if n.startswith("a.")]
+        rest = [p for n, p in net.named_parameters() if not n.startswith("a.")]
+        return clew.optim.Adam([{"params": first, "lr": lr}, {"params": rest}], lr=2 * lr)
+
+    opt = make(net, 0.1)
+    _trained(net, opt)
+    saved = get_optimizer_state_dict(net, opt, options=flat)
+    assert {k.rpartition(".")[2] for k in saved if k.startswith("state.a.weight.")} == {
+        "exp_avg",
+        "exp_avg_sq",
+        "step",
+    }
+    assert saved["param_groups.a.weight.lr"] == 0.1 and saved["param_groups.c.bias.lr"] == 0.2
+    assert saved["param_groups.c.bias.betas"] == (0.9, 0.999)
+    dcp.save({"optim": saved}, checkpoint_id=tmp_path)
+
+    # Only a part of the parameters, in another order, from the file.
+    other = _models(["c"])
+    fresh = clew.optim.Adam([other["c"].bias, other["c"].weight], lr=0.5)
+    state = get_optimizer_state_dict(other, fresh, options=flat)
+    dcp.load({"optim": state}, checkpoint_id=tmp_path)
+    set_optimizer_state_dict(other, fresh, state, options=flat)
+    assert fresh.param_groups[0]["lr"] == 0.2
+    for name in ("weight", "bias"):
+        own, kept = fresh.state[getattr(other["c"], name)], opt.state[getattr(net["c"], name)]
+        assert all(clew.equal(own[k], kept[k]) for k in ("exp_avg", "exp_avg_sq", "step"))
+
+    # Of all that was saved it takes what is its own.
+    set_optimizer_state_dict(other, fresh, saved, options=flat)
+    again = make(net, 0.7)
+    set_optimizer_state_dict(net, again, saved, options=flat)
+    assert [g["lr"] for g in again.param_groups] == [0.1, 0.2]
+    assert clew.equal(
+        again.state[net["a"].weight]["exp_avg"], opt.state[net["a"].weight]["exp_avg"]
+    )
+    with pytest.raises(RuntimeError, match=r"a.weight.lr is 0.1 while that of c.weight is 0.2"):
+        set_optimizer_state_dict(net, clew.optim.Adam(net.parameters()), saved, options=flat)
+    del saved["state.c.bias.step"], saved["param_groups.c.bias.lr"]
+    for key in [k for k in saved if k.startswith("param_groups.c.bias.")]:
+        del saved[key]
+    with pytest.raises(RuntimeError, match="nothing is told of 'c.bias'"):
+        set_optimizer_state_dict(other, fresh, saved, options=flat)
+
+
+def test_flat_state_takes_nested_dicts_and_no_objects():
+    flat = StateDictOptions(flatten_optimizer_state_dict=True)
+    net = clew.nn.Linear(2, 1, bias=False)
+    opt = clew.optim.SGD(net.parameters(), 0.1)
+    opt.state[net.weight] = {"factors": {0: clew.ones(2), 1: {"deep": 3}}, "n": 4}
+    saved = get_optimizer_state_dict(net, opt, options=flat)
+    assert [k for k in saved if k.startswith("state.")] == [
+        "state.weight.factors.0",
+        "state.weight.factors.1.deep",
+        "state.weight.n",
+    ]
+    opt.state.clear()
+    set_optimizer_state_dict(net, opt, saved, options=flat)
+    assert opt.state[net.weight]["factors"]["1"] == {"deep": 3} and opt.state[net.weight]["n"] == 4
+    opt.state[net.weight]["text"] = "no number"
+    with pytest.raises(NotImplementedError, match=r"class 'str'.*state.weight.text"):
+        get_optimizer_state_dict(net, opt, options=flat)

@@ -75,11 +75,39 @@ def test_ragged_size_stands_for_itself():
     assert x.shape.numel() == 16
     with pytest.raises(TypeError, match="another one in each row"):
         int(j)
-    for use in (lambda: j < 3, lambda: j - 1, lambda: 2 * j, lambda: range(j), lambda: j // 2):
+    for use in (lambda: j - 1, lambda: j * j, lambda: j * 0.5, lambda: range(j), lambda: j // 2):
         with pytest.raises(TypeError, match=r"another one in each row.*to_padded_tensor"):
             use()
     with pytest.raises(TypeError, match="RaggedSize"):
         clew.zeros(x.shape)
+
+
+def test_ragged_sizes_are_compared_and_multiplied():
+    x = ragged(rows())
+    j, other = x.size(1), ragged(rows([1, 3, 4])).size(1)
+    # As PyTorch's: a size of rows counts as two or more.
+    assert j > 0 and j > 1 and j >= 2 and 0 < j and 1 <= j and not j < 2 and not j <= 1
+    assert j <= j and j >= j and not j < j and not j > j and 2 * j >= 2
+    undecided = [lambda: j > 2, lambda: j <= 2, lambda: j < 5, lambda: 5 > j, lambda: max(j, 3)]
+    for use in (*undecided, lambda: j < other, lambda: 2 * j > j, lambda: 0 * j >= 0):
+        with pytest.raises(ValueError, match="another one in each row"):
+            use()
+    assert repr(2 * j * 3) == f"6*{j!r}" and (j * 1) == j and 2 * j == j * 2 != 3 * j
+    assert len({2 * j, j * 2, j, 1 * j, 2 * other}) == 3
+    with pytest.raises(TypeError):
+        clew.zeros(2 * j)
+
+
+def test_strides():
+    x = ragged(rows())
+    j = x.size(1)
+    assert x.stride() == (2 * j, 2, 1)
+    assert (x.stride(0), x.stride(1), x.stride(-1)) == (j * 2, 2, 1)
+    assert x.transpose(1, 2).stride() == (2 * j, 1, 2)
+    assert x.unflatten(-1, (1, 2)).transpose(1, 2).stride() == (2 * j, 2, 2, 1)
+    assert x.sum(2).stride() == (j, 1)
+    with pytest.raises(IndexError):
+        x.stride(3)
 
 
 def test_nested_lists_and_rows_that_differ_in_another_dim():

@@ -338,3 +338,34 @@ def test_marks_of_the_profiler_are_steps():
     assert names.index("part(2)") < names.index("relu")
     with pytest.raises(AttributeError, match="no such operation"):
         ops.absent(1)
+
+
+def test_the_text_of_a_graph_and_its_code():
+    def f(x):
+        y = getattr(x, "shape")[0]  # noqa: B009
+        return x.view(y, -1)[..., None], clew.einsum("ij->ji", x).to(clew.float64)
+
+    traced = fx.symbolic_trace(f)
+    assert str(traced.graph).splitlines()[2:8] == [
+        "    %getattr_1 : [num_users=1] = call_function[target=builtins.getattr]"
+        "(args = (%x, shape), kwargs = {})",
+        "    %getitem : [num_users=1] = call_function[target=operator.getitem]"
+        "(args = (%getattr_1, 0), kwargs = {})",
+        "    %view : [num_users=1] = call_method[target=view]"
+        "(args = (%x, %getitem, -1), kwargs = {})",
+        "    %getitem_1 : [num_users=1] = call_function[target=operator.getitem]"
+        "(args = (%view, (Ellipsis, None)), kwargs = {})",
+        "    %einsum : [num_users=1] = call_function[target=clew.einsum]"
+        "(args = (ij->ji, %x), kwargs = {})",
+        "    %to : [num_users=1] = call_method[target=to]"
+        "(args = (%einsum, clew.float64), kwargs = {})",
+    ]
+    assert "getitem_1 = view[(Ellipsis, None)];" in traced.code
+    assert "to = einsum.to(clew.float64);" in traced.code
+    first, second = traced(clew.ones(2, 3))
+    assert first.shape == (2, 3, 1) and second.dtype is clew.float64
+    # A graph may have a step of the package's name.
+    graph = fx.Graph()
+    x = graph.placeholder("clew")
+    graph.output(graph.call_method("to", (x, clew.float64)))
+    assert fx.GraphModule(clew.nn.Module(), graph)(clew.ones(2)).dtype is clew.float64

@@ -388,8 +388,6 @@ def test_small_questions():
         names.solve(x, x)
     with pytest.raises(ValueError, match="all"):
         names._check_tensor_all_with(ValueError, clew.tensor([True, False]), lambda: "all")
-    with pytest.raises(NotImplementedError, match="computes all"):
-        _more.find("utils.checkpoint", "create_selective_checkpoint_contexts")([])
 
 
 def test_messages_of_tensorboard():

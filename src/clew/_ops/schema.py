@@ -85,6 +85,11 @@ class Schema:
     def _full_name(self) -> str:
         return f"{self.namespace}::{self.name}" if self.namespace else self.name
 
+    @property
+    def is_mutable(self) -> bool:
+        """Whether the operation writes into an argument."""
+        return bool(self.mutates)
+
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """All arguments as the kernel gets them, by position where that is allowed.
 

@@ -22,6 +22,7 @@ __all__ = ["backward", "grad"]
 
 class _Chosen(threading.local):
     depth = 0  # backwards of this thread, one in the other, that go to given tensors only
+    filling = 0  # those of them that fill .grad
 
 
 chosen = of_tasks(_Chosen())
@@ -184,7 +185,11 @@ def backward(
     for t in wanted:
         if not t.is_leaf:
             t.retain_grad()
-    found = _to_chosen(roots, seeds, keep, create_graph, wanted)
+    chosen.filling += 1
+    try:
+        found = _to_chosen(roots, seeds, keep, create_graph, wanted)
+    finally:
+        chosen.filling -= 1
     with set_grad_enabled(create_graph):
         for t, g in zip(wanted, found):
             if g is None or not t.is_leaf:  # what is no leaf has kept its gradient

@@ -21,6 +21,7 @@ from clew.autograd._of_tasks import leaves_of_others, note_leaf, shares_graph
 from clew.autograd._tangents import nested_level, tangent_of
 from clew.autograd.function import Function
 from clew.autograd.grad_mode import enable_grad
+from clew.func._inner_leaves import InnerLeaves, note_inner
 from clew.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
 
@@ -46,6 +47,7 @@ def fresh(leaves: list[Any], what: str) -> list[Tensor]:
         made.append(own_input(t))
         if made[-1].is_leaf:
             note_leaf(made[-1])
+    note_inner(made)
     return made
 
 
@@ -72,17 +74,19 @@ def writable(inner: list[Tensor]) -> list[Tensor]:
     return list(made)
 
 
-def connected(outputs: list[Tensor], inner: list[Tensor], given: list[Tensor]) -> bool:
+def connected(
+    outputs: list[Tensor], inner: list[Tensor], given: list[Tensor], within: InnerLeaves
+) -> bool:
     """Whether somebody outside may differentiate the result: it depends on given tensors that
-    require grad, or on others than these.
+    require grad, or on others than these and those that transforms within made.
     """
     if any(t.requires_grad for t in given):
         return True
     roots, ends = parts_of(outputs), parts_of(inner)
     if not _C._reaches_others(roots, ends):
         return False
-    foreign = leaves_of_others()
-    return not foreign or bool(_C._reaches_others(roots, (*ends, *foreign)))
+    others = (*leaves_of_others(), *within.alive())
+    return not others or bool(_C._reaches_others(roots, (*ends, *others)))
 
 
 def released(tree: Any, keep: bool) -> Any:
@@ -149,6 +153,19 @@ def filled(grads: Any, like: list[Tensor]) -> list[Tensor]:
     return [zeros_like(t.detach()) if g is None else g for g, t in zip(grads, like)]
 
 
+def _check_scalar(output: Any) -> None:
+    if not isinstance(output, Tensor):
+        raise RuntimeError(
+            f"grad_and_value(f)(*args): Expected f(*args) to return a tensor, got {type(output)}"
+        )
+    if output.ndim != 0:
+        raise RuntimeError(
+            f"grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got "
+            f"tensor with {output.ndim} dims. Maybe you wanted to use the vjp or jacrev "
+            f"APIs instead?"
+        )
+
+
 def grad_and_value(
     func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -174,20 +191,12 @@ def grad_and_value(
             chosen, numbers = choose(args, argnums, "grad")
             given, spec = tree_flatten(chosen)
             inner = fresh(given, "grad")
-            output = func(*replaced(args, numbers, argnums, tree_unflatten(inner, spec)), **kwargs)
-            output, aux = split_aux(output, has_aux, "grad_and_value(f)(*args)")
-            if not isinstance(output, Tensor):
-                raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a tensor, got "
-                    f"{type(output)}"
-                )
-            if output.ndim != 0:
-                raise RuntimeError(
-                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got "
-                    f"tensor with {output.ndim} dims. Maybe you wanted to use the vjp or jacrev "
-                    f"APIs instead?"
-                )
-            keep = outer and connected([output], inner, given)
+            with InnerLeaves() as within:
+                filled_in = replaced(args, numbers, argnums, tree_unflatten(inner, spec))
+                output = func(*filled_in, **kwargs)
+                output, aux = split_aux(output, has_aux, "grad_and_value(f)(*args)")
+                _check_scalar(output)
+                keep = outer and connected([output], inner, given, within)
             grads: Any = [None] * len(inner)
             if output.requires_grad:
                 grads = autograd_grad(
@@ -252,15 +261,16 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     with enable_grad():
         given, spec = tree_flatten(primals)
         inner = fresh(given, "vjp")
-        output, aux = split_aux(func(*tree_unflatten(inner, spec)), has_aux, "vjp(f, *primals)")
-        outs, out_spec = check_tensors(output, "vjp(f, *primals)")
+        with InnerLeaves() as within:
+            output, aux = split_aux(func(*tree_unflatten(inner, spec)), has_aux, "vjp(f, *primals)")
+            outs, out_spec = check_tensors(output, "vjp(f, *primals)")
+            keep = outer and connected(outs, inner, given, within)
         for o in outs:
             if not (o.is_floating_point() or o.is_complex()):
                 raise RuntimeError(
                     f"vjp(f, *primals): all outputs of f must be floating point or complex; got "
                     f"{o.dtype}"
                 )
-        keep = outer and connected(outs, inner, given)
 
     def vjp_fn(
         *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
@@ -349,12 +359,14 @@ def jvp(
     given, pushed, spec = _check_tangents(primals, tangents)
     with enable_grad():
         inner = fresh(given, "jvp")
-        with nested_level(list(zip(inner, pushed))) as level:
+        with InnerLeaves() as within, nested_level(list(zip(inner, pushed))) as level:
             output = func(*tree_unflatten(writable(inner), spec))
             output, aux = split_aux(output, has_aux, "jvp(f, primals, tangents)")
             outs, out_spec = check_tensors(output, "jvp(f, primals, tangents)")
             known = [*inner, *(root for root, _ in level.roots)]
-            keep = outer and (connected(outs, known, given) or any(t.requires_grad for t in pushed))
+            keep = outer and (
+                connected(outs, known, given, within) or any(t.requires_grad for t in pushed)
+            )
             found = [tangent_of(o, level) for o in outs]
     if strict and any(t is None for t in found):
         raise RuntimeError(
@@ -376,11 +388,13 @@ def pushforward(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: boo
     with enable_grad():
         given, spec = tree_flatten(primals)
         inner = fresh(given, "linearize")
-        output, aux = split_aux(func(*tree_unflatten(writable(inner), spec)), has_aux, "jacfwd")
-        outs, out_spec = check_tensors(output, "jacfwd")
-        keep = outer and connected(outs, inner, given)
+        with InnerLeaves() as within:
+            output, aux = split_aux(func(*tree_unflatten(writable(inner), spec)), has_aux, "jacfwd")
+            outs, out_spec = check_tensors(output, "jacfwd")
+            keep = outer and connected(outs, inner, given, within)
         live = [o for o in outs if o.requires_grad]
         seeds = [zeros_like(o.detach()).requires_grad_() for o in live]
+        note_inner(seeds)
         rows: Any = [None] * len(inner)
         if live:
             rows = autograd_grad(live, inner, seeds, create_graph=True, allow_unused=True)

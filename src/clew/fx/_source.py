@@ -139,15 +139,22 @@ class _Writer:
             out = f"{out}.{part}" if part.isidentifier() else f'getattr({out}, "{part}")'
         return out
 
+    def of_clew(self, name: str) -> str | None:
+        """A name of the package's; None where the graph has a step of the package's name."""
+        if _dtypes.home in self.graph._names.used:
+            return None
+        self.names.used.add(_dtypes.home)
+        self.globals[_dtypes.home] = clew
+        return f"{_dtypes.home}.{name}"
+
     def object(self, value: Any) -> str:
         """A global name for a function, class or other object."""
         if getattr(builtins, getattr(value, "__name__", ""), None) is value:
             return str(getattr(value, "__name__"))  # noqa: B009
         public = public_name(value)
-        if public is not None and _dtypes.home not in self.graph._names.used:
-            self.names.used.add(_dtypes.home)
-            self.globals[_dtypes.home] = clew
-            return f"{_dtypes.home}.{public}"
+        known = public and self.of_clew(public)
+        if known:
+            return known
         module = getattr(value, "__module__", None) or ""
         name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "") or "constant"
         if module.startswith("clew"):
@@ -177,9 +184,11 @@ class _Writer:
             inner = ", ".join(map(self.value, (a.start, a.stop, a.step)))
             return f"slice({inner})"
         if a is None or a is ... or isinstance(a, (bool, int, str, bytes)):
-            return "..." if a is ... else repr(a)
+            return repr(a)
         if isinstance(a, float):
             return repr(a) if math.isfinite(a) else f'float("{a}")'
+        if isinstance(a, clew.dtype):
+            return self.of_clew(a.name) or self.object(a)
         if isinstance(a, complex):
             return f"({a!r})" if math.isfinite(abs(a)) else self.object(a)
         return self.object(a)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -108,7 +107,7 @@ def _target_name(target: Any) -> str:
     name: str = getattr(target, "__qualname__", None) or short
     if module == "_operator":  # where Python keeps what programs import from operator
         module = "operator"
-    return name if module == "builtins" else f"{module}.{name}"
+    return f"{module}.{name}"
 
 
 class Node:
@@ -425,4 +424,4 @@ def _shown(a: Any) -> str:
         return f"[{', '.join(map(_shown, a))}]"
     if isinstance(a, dict):
         return "{" + ", ".join(f"{k}: {_shown(v)}" for k, v in a.items()) + "}"
-    return builtins.repr(a)
+    return str(a)

@@ -38,12 +38,69 @@ class UnevenSize:
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __index__
 
 
-class RaggedSize(UnevenSize):
+class RaggedMultiple(UnevenSize):
+    """So many times the size of a ragged dim: a stride, or a number of elements."""
+
+    _where = ".offsets()"
+
+    _size: RaggedSize
+    _times: int
+
+    def __init__(self, size: RaggedSize, times: int) -> None:
+        self._size, self._times = size, times
+
+    def __repr__(self) -> str:
+        return f"{self._times}*{self._size!r}"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RaggedMultiple)
+            and self._times == other._times
+            and self._size._rows.is_like(other._size._rows)
+        )
+
+    def __hash__(self) -> int:
+        return hash((tuple(self._size._rows.counts), self._times))
+
+    def __mul__(self, other: Any) -> Any:
+        if not isinstance(other, int):
+            return self.__index__()
+        times = self._times * other
+        return self._size if times == 1 else RaggedMultiple(self._size, times)
+
+    __rmul__ = __mul__  # type: ignore[assignment]
+
+    # As in PyTorch, a size of rows counts as two or more, which answers whether there is anything.
+
+    def __ge__(self, other: Any) -> bool:
+        return self._exceeds(other, 2, True)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._exceeds(other, 1, False)
+
+    def __lt__(self, other: Any) -> bool:
+        return not self._exceeds(other, 2, True)
+
+    def __le__(self, other: Any) -> bool:
+        return not self._exceeds(other, 1, False)
+
+    def _exceeds(self, other: Any, most: int, if_equal: bool) -> bool:
+        if self == other:
+            return if_equal
+        if isinstance(other, int) and other <= most and self._times > 0:
+            return True
+        raise ValueError(
+            f"{self!r} and {other!r}: their relation is another one in each row: see {self._where}"
+        )
+
+
+class RaggedSize(RaggedMultiple):
     """The size of a ragged dim: another one in each row. Tensors of equal rows made from one
     another share it, and shapes for `view`, `reshape` and `expand` may contain it.
     """
 
-    _where = ".offsets()"
+    _times = 1
+    _size = property(lambda self: self)
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -51,12 +108,6 @@ class RaggedSize(UnevenSize):
 
     def __repr__(self) -> str:
         return f"j{self._number}"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RaggedSize) and self._rows.is_like(other._rows)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._rows.counts))
 
 
 class _Shape(tuple[Any, ...]):
@@ -258,6 +309,17 @@ class NestedTensor(Structured):
             dim: which one; all without it.
         """
         return self.shape if dim is None else self.shape[dim]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The steps of the dims in memory, or that of one; the batch's is a multiple of the
+        ragged size.
+
+        Args:
+            dim: which one; all without it.
+        """
+        steps = self._elements.stride()
+        every = (self._rows.size * steps[self._at - 1], *steps)
+        return every if dim is None else every[dim]
 
     def numel(self) -> int:
         """How many elements the rows have."""

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from clew._base.tasks import of_tasks
+from clew._C import Tensor
 
-__all__ = ["entered", "present", "within"]
+__all__ = ["entered", "present", "watched", "within"]
 
 _Make = Callable[[], Any]
 
@@ -23,6 +24,15 @@ class _Around(threading.local):
 
 
 _around = of_tasks(_Around())
+
+
+class _Watched(threading.local):
+    """Where what checkpointed functions save is noted too; None where nobody asks."""
+
+    saved: list[Tensor] | None = None
+
+
+watched = _Watched()
 
 
 @contextlib.contextmanager

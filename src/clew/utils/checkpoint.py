@@ -24,13 +24,21 @@ from clew.autograd._backward import chosen
 from clew.autograd._kept import in_budget, kept_by_node
 from clew.autograd.graph import saved_tensors_hooks
 from clew.utils import _second_runs
+from clew.utils._selective import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
@@ -300,6 +308,8 @@ class _Frame:
             self.facts.append(self.check(tensor))
         if self.debug:
             self.traces.append(self._trace())
+        if _second_runs.watched.saved is not None:
+            _second_runs.watched.saved.append(tensor)
         return place
 
     def unpack(self, place: _Place) -> Tensor:

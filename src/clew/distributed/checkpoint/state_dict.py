@@ -35,7 +35,8 @@ class StateDictOptions:
         keep_submodule_prefixes: must be True.
         strict: raise where a state and a model differ in names.
         broadcast_from_rank0: the first rank's whole tensors count; the others may give none.
-        flatten_optimizer_state_dict: must be False.
+        flatten_optimizer_state_dict: an optimizer's state is one dict of "state.<parameter>.<name>"
+            and "param_groups.<parameter>.<name>", which ranks with other parameters can load.
         dsd_fqn_modifiers: accepted.
     """
 
@@ -49,11 +50,8 @@ class StateDictOptions:
     dsd_fqn_modifiers: str = "_fqn_modifiers"
 
     def __post_init__(self) -> None:
-        if not self.keep_submodule_prefixes or self.flatten_optimizer_state_dict:
-            raise NotImplementedError(
-                "StateDictOptions: keep_submodule_prefixes must be True and "
-                "flatten_optimizer_state_dict False"
-            )
+        if not self.keep_submodule_prefixes:
+            raise NotImplementedError("StateDictOptions: keep_submodule_prefixes must be True")
         if self.broadcast_from_rank0 and not self.full_state_dict:
             raise ValueError("StateDictOptions: broadcast_from_rank0 needs full_state_dict")
 
@@ -196,7 +194,66 @@ def get_optimizer_state_dict(
             state[_named(names, p)] = _given(dict(own), options)
         if made:
             optimizer.state.clear()
-    return _only_first({"state": state, "param_groups": groups}, options)
+    found = {"state": state, "param_groups": groups}
+    if options.flatten_optimizer_state_dict:
+        found = _flat(found)
+    return _only_first(found, options)
+
+
+def _flat(state: dict[str, Any]) -> dict[str, Any]:
+    """An optimizer's state as one dict."""
+    found: dict[str, Any] = {}
+
+    def put(prefix: str, own: dict[Any, Any]) -> None:
+        for key, value in own.items():
+            if isinstance(value, dict):
+                put(f"{prefix}.{key}", value)
+            elif isinstance(value, (Tensor, int, float)):
+                found[f"{prefix}.{key}"] = value
+            else:
+                raise NotImplementedError(
+                    "get_optimizer_state_dict: flatten_optimizer_state_dict takes state of "
+                    f"tensors, int, float and dicts; got {type(value)} for {prefix}.{key}"
+                )
+
+    for name, own in state["state"].items():
+        put(f"state.{name}", own)
+    for group in state["param_groups"]:
+        for name in group["params"]:
+            told = {f"param_groups.{name}.{k}": v for k, v in group.items() if k != "params"}
+            found.update(told)
+    return found
+
+
+def _unflat(flat: dict[str, Any], optimizers: list[Any], names: dict[int, str]) -> dict[str, Any]:
+    """The state of optimizers of what `_flat` gave, also of more parameters than theirs."""
+    known = set(names.values())
+    state: dict[str, dict[str, Any]] = {}
+    told: dict[str, dict[str, Any]] = {}
+    for key, value in flat.items():
+        kind, _, rest = key.partition(".")
+        parts = rest.split(".")
+        # One parameter's name may begin with another's.
+        ends = (i for i in range(len(parts) - 1, 0, -1) if ".".join(parts[:i]) in known)
+        end = next(ends, 0)
+        if not end:
+            continue
+        place = (state if kind == "state" else told).setdefault(".".join(parts[:end]), {})
+        for part in parts[end:-1]:
+            place = place.setdefault(part, {})
+        place[parts[-1]] = value
+    for group in (g for optimizer in optimizers for g in optimizer.param_groups):
+        mine = [n for n in (_named(names, p) for p in group["params"]) if n in told]
+        for name in mine[1:]:
+            for key, value in told[name].items():
+                if told[mine[0]].get(key, value) != value:
+                    raise RuntimeError(
+                        "set_optimizer_state_dict: All the parameters in the same parameter group "
+                        f"should have the same saved param_group value. But {mine[0]}.{key} is "
+                        f"{told[mine[0]][key]} while that of {name} is {value}"
+                    )
+    groups = [{**group, "params": [name]} for name, group in told.items()]
+    return {"state": state, "param_groups": groups}
 
 
 def _named(names: dict[int, str], p: Any) -> str:
@@ -318,6 +375,8 @@ def set_optimizer_state_dict(
     if options.broadcast_from_rank0:
         optim_state_dict = _shared(optim_state_dict)
     names = _names(model)
+    if options.flatten_optimizer_state_dict:
+        optim_state_dict = _unflat(optim_state_dict, _optimizers(optimizers), names)
     by_name = {
         name: group for group in optim_state_dict["param_groups"] for name in group["params"]
     }

@@ -30,6 +30,15 @@ def _join(parts: list[Any]) -> Any:
     return first
 
 
+def _free(x: Any) -> Any:
+    """An output without its history, which backward uses up."""
+    if isinstance(x, clew.Tensor):
+        return x.detach()
+    if isinstance(x, (tuple, list)):
+        return type(x)(_free(value) for value in x)
+    return {k: _free(value) for k, value in x.items()} if isinstance(x, dict) else x
+
+
 class _Schedule:
     def __init__(
         self,
@@ -118,8 +127,8 @@ class _Schedule:
             if forward:
                 own = {k: x[i] for k, x in cut_kwargs.items()}
                 made = stage._forward(i, [x[i] for x in cut_args], own, trains)
-                if stage.is_last:
-                    outputs.append(made)
+                if stage.is_last and give:
+                    outputs.append(_free(made) if trains else made)
                 if asks and self._loss_fn is not None:
                     found.append(self._loss_fn(made, targets[i], **named))
             elif trains:

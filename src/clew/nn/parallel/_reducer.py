@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import clew
+from clew.autograd._backward import chosen
 
 _FIRST_BYTES = 1 << 20
 
@@ -129,12 +130,13 @@ class Reducer:
 
         self.group, self.parameters, self.hook = group, parameters, None
         self.owner, self.sparse = owner, sparse
-        self.synced = True
+        self.armed = False  # there was a pass to reduce, and no backward yet
         self.divisor = group.size()
         self.begun = False
+        self.held: list[Any] = []  # the gradients that were there before this backward
         self.ready = [False] * len(parameters)
         self.shadowing = False  # this process has no batch, and adds zeros to the others' sums
-        self.left_over: set[int] = set()  # gathered within no_sync, not reduced yet
+        self.left_over: set[int] = set()  # gathered without a reduction, which is to come
         self.buckets = self._divide(cap)
         self.of = {i: b for b in self.buckets for i in b.places}
         self.next = 0
@@ -163,34 +165,40 @@ class Reducer:
         return [_Bucket(places, [self.parameters[i] for i in places]) for places in lists]
 
     def expect(self, result: Any) -> None:
-        """Backward through any of these tensors ends with a reduction."""
+        """The next backward ends with a reduction, and any one through these tensors."""
+        self.armed = True
+        self._look(result)
+
+    def _look(self, result: Any) -> None:
         if isinstance(result, clew.Tensor):
             if result.requires_grad:
                 result.register_hook(self._begin_hook)
         elif isinstance(result, dict):
             for one in result.values():
-                self.expect(one)
+                self._look(one)
         elif isinstance(result, (tuple, list)):
             for one in result:
-                self.expect(one)
+                self._look(one)
         elif hasattr(result, "__dataclass_fields__"):
             for name in result.__dataclass_fields__:
-                self.expect(getattr(result, name))
+                self._look(getattr(result, name))
 
     def _begin_hook(self, grad: Any) -> None:
-        self.begin()
+        if not chosen.depth or chosen.filling:  # autograd.grad() fills no .grad
+            self.begin()
 
     def begin(self) -> None:
         """A backward has come to this module."""
         from clew.autograd import _ends
 
-        if not self.begun and self.synced:
+        if not self.begun:
             self.begun = True
+            self.held = [p.grad for p in self.parameters]
             _ends.at_end(self.end)
 
     def _note(self, i: int) -> Callable[[Any], None]:
         def note(parameter: Any) -> None:
-            if not self.synced:
+            if not self.armed and not self.begun:
                 self.left_over.add(i)
                 return
             self.begin()
@@ -218,7 +226,8 @@ class Reducer:
 
     def _used(self) -> list[float]:
         """1 for each parameter that this rank used."""
-        return [float(r or i in self.left_over) for i, r in enumerate(self.ready)]
+        kept = {i for i in self.left_over if self.parameters[i].grad is not None}
+        return [float(r or i in kept) for i, r in enumerate(self.ready)]
 
     def _share(self) -> Any:
         """Slots in which the ranks put their gradients; False where they share no memory."""
@@ -312,12 +321,25 @@ class Reducer:
             if used is None:
                 used = self.buckets[-1].flat[-len(self.parameters) :]
             some_used_none = used.tolist()
+            held = self.held or [None] * len(self.parameters)
+            written: list[Any] = []
+            news: list[Any] = []
             for bucket in self.buckets:
                 for i, p, grad in zip(
                     bucket.places, bucket.parameters, _views(bucket.flat, bucket.parameters)
                 ):
-                    if some_used_none[i]:
-                        p.grad = grad.to_sparse(1) if id(p) in self.sparse else grad
+                    if not some_used_none[i]:
+                        continue
+                    before = held[i]
+                    if id(p) in self.sparse:
+                        p.grad = grad.to_sparse(1)
+                    elif before is None or before.requires_grad or before is not p.grad:
+                        p.grad = grad
+                    else:  # the program may hold it, or the memory behind it
+                        written.append(before)
+                        news.append(grad)
+            if written:
+                clew._foreach_copy_(written, news)
         finally:
             self._reset()
 
@@ -326,7 +348,8 @@ class Reducer:
             bucket.reset()
         self.ready = [False] * len(self.parameters)
         self.left_over.clear()
-        self.begun, self.next = False, 0
+        self.held = []
+        self.begun, self.armed, self.next = False, False, 0
 
     def forget(self) -> None:
         """Drops what a backward has sent that raised before its end."""

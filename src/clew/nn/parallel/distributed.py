@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import clew
+from clew._base.provenance import user_level
 
 from ..modules.module import Module
 from ._reducer import GradBucket, Reducer
@@ -25,6 +27,40 @@ def _trained(module: Any, ignored: set[str]) -> list[Any]:
     return found
 
 
+def _refuse(**options: Any) -> None:
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise NotImplementedError(f"DistributedDataParallel: no option {given}")
+
+
+def _group_of(mesh: Any, group: Any) -> Any:
+    if group is not None:
+        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+    if mesh.ndim != 1:
+        raise RuntimeError(f"Only 1D device mesh is supported, but got {mesh}.")
+    return mesh.get_group(0)
+
+
+def _what_is_sent(older: bool | None, chosen: bool | None) -> tuple[bool, bool]:
+    """Whether buffers are sent before a forward pass, and whether at first."""
+    if older is not None:
+        warnings.warn(
+            "DistributedDataParallel: broadcast_buffers is deprecated; use forward_sync_buffers"
+            + (
+                ", which was given too and decides"
+                if chosen is not None
+                else ", which sends buffers at first whatever it is; with broadcast_buffers=False "
+                "each rank begins with its own"
+            ),
+            FutureWarning,
+            stacklevel=user_level(),
+        )
+    if chosen is not None:
+        return chosen, True
+    sends = older is None or older
+    return sends, sends
+
+
 class DistributedDataParallel(Module):
     """Calls the module; backward averages the gradients over the processes of a group.
 
@@ -33,16 +69,25 @@ class DistributedDataParallel(Module):
         device_ids: None or empty.
         output_device: None.
         dim: the batch's dim; not used.
-        broadcast_buffers: send rank 0's buffers to all before a forward pass, in evaluation too,
-            unless the pass before it was one without gradients or within `no_sync`.
+        broadcast_buffers: the older name of `forward_sync_buffers`; with False the buffers are not
+            sent at first either.
         init_sync: send rank 0's parameters and buffers to all at first.
         process_group: a group; the one of all processes if None.
         bucket_cap_mb: how much is reduced together; 4 if None.
         find_unused_parameters: not needed; accepted.
         check_reduction: not needed; accepted.
-        gradient_as_bucket_view: accepted; gradients are always views of what was reduced.
+        gradient_as_bucket_view: accepted; a gradient that was None is always a view of what was
+            reduced, and one that was there before is written in place.
         static_graph: not needed; accepted.
-        kwargs: further options, which raise.
+        delay_all_reduce_named_params: None.
+        param_to_hook_all_reduce: None.
+        mixed_precision: None; autocast around forward does it.
+        device_mesh: a mesh of one dim, instead of a group.
+        skip_all_reduce_unused_params: False.
+        bucket_cap_mb_list: None.
+        batched_grad_copy: not needed; accepted.
+        forward_sync_buffers: send rank 0's buffers to all before a forward pass, in evaluation too,
+            unless the pass before it was one without gradients or within `no_sync`; True if None.
 
     Example:
         >>> from clew.nn.parallel import DistributedDataParallel
@@ -60,7 +105,7 @@ class DistributedDataParallel(Module):
         device_ids: Any = None,
         output_device: Any = None,
         dim: int = 0,
-        broadcast_buffers: bool = True,
+        broadcast_buffers: bool | None = None,
         init_sync: bool = True,
         process_group: Any = None,
         bucket_cap_mb: float | None = None,
@@ -68,13 +113,25 @@ class DistributedDataParallel(Module):
         check_reduction: bool = False,
         gradient_as_bucket_view: bool = False,
         static_graph: bool = False,
-        **kwargs: Any,
+        delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None,
+        mixed_precision: Any = None,
+        device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False,
+        bucket_cap_mb_list: list[int] | None = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
     ) -> None:
         super().__init__()
         from clew.distributed import distributed_c10d as c10d
 
-        if any(v for v in kwargs.values()):
-            raise NotImplementedError(f"DistributedDataParallel: no option {sorted(kwargs)}")
+        _refuse(
+            delay_all_reduce_named_params=delay_all_reduce_named_params,
+            param_to_hook_all_reduce=param_to_hook_all_reduce,
+            mixed_precision=mixed_precision,
+            skip_all_reduce_unused_params=skip_all_reduce_unused_params,
+            bucket_cap_mb_list=bucket_cap_mb_list,
+        )
         if device_ids or output_device is not None:
             raise ValueError(
                 "DistributedDataParallel: device_ids and output_device must be None for a module "
@@ -82,12 +139,17 @@ class DistributedDataParallel(Module):
             )
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         parameters = _trained(module, ignored)
+        if device_mesh is not None:
+            process_group = _group_of(device_mesh, process_group)
+            self.device_mesh = device_mesh
         self.process_group = process_group or c10d._get_default_group()
         self.module = module
         self.device_ids = self.output_device = None
         self.device, self.device_type = parameters[0].device, parameters[0].device.type
         self.dim = dim
-        self.broadcast_buffers = broadcast_buffers
+        self.forward_sync_buffers, sends_first = _what_is_sent(
+            broadcast_buffers, forward_sync_buffers
+        )
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = self.require_forward_param_sync = True
@@ -99,10 +161,20 @@ class DistributedDataParallel(Module):
             return
         self._compare(module, ignored)
         if init_sync:
-            for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+            buffers = module.named_buffers() if sends_first else ()
+            for name, tensor in [*module.named_parameters(), *buffers]:
                 if name not in ignored:
                     c10d.broadcast(tensor.detach(), group=self.process_group, group_src=0)
         self._reducer = self._make_reducer()
+
+    @property
+    def broadcast_buffers(self) -> bool:
+        """The older name of `forward_sync_buffers`."""
+        return self.forward_sync_buffers
+
+    @broadcast_buffers.setter
+    def broadcast_buffers(self, value: bool) -> None:
+        self.forward_sync_buffers = value
 
     def _make_reducer(self) -> Reducer:
         parameters = _trained(self.module, self._ignored)
@@ -140,7 +212,7 @@ class DistributedDataParallel(Module):
             "bucket_cap_bytes": self._cap,
             "num_parameter_tensors": len(parameters),
             "total_parameter_size_bytes": sum(p.numel() * p.element_size() for p in parameters),
-            "broadcast_buffers": int(self.broadcast_buffers),
+            "broadcast_buffers": int(self.forward_sync_buffers),
             "find_unused_parameters": int(self.find_unused_parameters),
             "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
         }
@@ -274,7 +346,7 @@ class DistributedDataParallel(Module):
             return self.module(*inputs, **kwargs)
         reducer.forget()
         synced = clew.is_grad_enabled() and self.require_backward_grad_sync
-        sends = self.broadcast_buffers and self.require_forward_param_sync
+        sends = self.forward_sync_buffers and self.require_forward_param_sync
         root = 0
         config: Any = self._join_config
         if config is not None and config.enable:
@@ -283,7 +355,6 @@ class DistributedDataParallel(Module):
             root = begin_batch(self, synced, sends)
         if sends:
             self._send_buffers(root)
-        reducer.synced = synced
         result = self.module(*inputs, **kwargs)
         self.require_forward_param_sync = synced
         if synced:
