@@ -16,6 +16,9 @@
 #include "kernels/reduce/reduce_loops.h"
 
 namespace clew::kernels::CLEW_ISA {
+
+void few_sums(const float* from, int64_t outer, int64_t count, int64_t inner, float* to);
+
 namespace {
 
 // How elements are read: C is what is computed with.
@@ -215,19 +218,28 @@ template <class Op, int n, class V> [[gnu::always_inline]] inline auto join_halv
     return join_halves<Op, n / 2>(Op::join(part_of<0>(v, Half()), part_of<n / 2>(v, Half())));
   }
 }
+// Whether vectors of B are made of the lanes: of all, or of those of either half, joined.
+template <class B, class C>
+constexpr bool widens = (lane_count<C> >= 4 && sizeof(B) == 2 * sizeof(C)) ||
+                        (lane_count<C> >= 2 && sizeof(B) == sizeof(C));
+template <class Op, class B, class C>
+[[gnu::always_inline]] inline auto widened_lanes(const Lanes_t<C>& v) {
+  constexpr int N = lane_count<C>, W = N / (sizeof(B) / sizeof(C));
+  typedef B Wide __attribute__((vector_size(W * sizeof(B))));
+  if constexpr (W == N) {
+    return __builtin_convertvector(v, Wide);
+  } else {
+    using Half = std::make_integer_sequence<int, W>;
+    return Op::join(__builtin_convertvector(part_of<0>(v, Half()), Wide),
+                    __builtin_convertvector(part_of<W>(v, Half()), Wide));
+  }
+}
 // What join_lanes() gives, without leaving the registers where two of them hold all lanes as B.
 template <class Op, class B, class C>
 [[gnu::always_inline]] inline B join_lanes_of(const Lanes_t<C>& v) {
-  constexpr int N = lane_count<C>;
-  if constexpr (N >= 4 && sizeof(B) == 2 * sizeof(C)) {
-    typedef B Wide __attribute__((vector_size(N / 2 * sizeof(B))));
-    using Half = std::make_integer_sequence<int, N / 2>;
-    return join_halves<Op, N / 2>(
-        Op::join(__builtin_convertvector(part_of<0>(v, Half()), Wide),
-                 __builtin_convertvector(part_of<N / 2>(v, Half()), Wide)));
-  } else if constexpr (N >= 2 && sizeof(B) == sizeof(C)) {
-    typedef B Wide __attribute__((vector_size(N * sizeof(B))));
-    return join_halves<Op, N>(__builtin_convertvector(v, Wide));
+  if constexpr (widens<B, C>) {
+    const auto wide = widened_lanes<Op, B, C>(v);
+    return join_halves<Op, sizeof wide / sizeof(B)>(wide);
   } else {
     return join_lanes<B, C>(v, [](B a, B b) { return Op::join(a, b); });
   }
@@ -311,37 +323,100 @@ template <class R, class T, class V>
   return from_place<C>(N - n, std::make_integer_sequence<int, N>()) ? v : none;
 }
 
+// Joins up to a block of a row's n elements from i on, which then is where the rest begins: at
+// least a vector of them. Fewer than eight vectors have the same bits with U = 4.
+template <class Op, class T>
+constexpr int64_t row_block = row_rounds* row_lanes* lane_count<typename Op::template Source<T>::C>;
+template <class Op, int U = row_lanes, class T>
+[[gnu::always_inline]] inline auto block_lanes(const T* p, int64_t n, int64_t& i) {
+  using R = typename Op::template Source<T>;
+  using C = typename R::C;
+  constexpr int N = lane_count<C>;
+  constexpr int64_t block = row_block<Op, T>;
+  const Lanes_t<C> none = spread(Op::template neutral<C>);
+  Lanes_t<C> acc[U];
+  for (int u = 0; u < U; ++u) acc[u] = none;
+  int64_t end = n - i > block ? i + block : n;
+  for (; i + U * N <= end; i += U * N) {
+    for (int u = 0; u < U; ++u) acc[u] = Op::join(acc[u], Op::term(R::lanes(p + i + u * N)));
+  }
+  for (; i + 4 * N <= end; i += 4 * N) {
+    for (int u = 0; u < 4; ++u) acc[u] = Op::join(acc[u], Op::term(R::lanes(p + i + u * N)));
+  }
+  for (; i + N <= end; i += N) acc[0] = Op::join(acc[0], Op::term(R::lanes(p + i)));
+  if (end == n && n - i >= few_left) {
+    acc[1] = Op::join(acc[1], Op::term(last_lanes<R>(p + i, n - i, none)));
+    i = n;
+  }
+  for (int half = U / 2; half > 0; half /= 2) {
+    for (int u = 0; u < half; ++u) acc[u] = Op::join(acc[u], acc[u + half]);
+  }
+  return acc[0];
+}
+
 template <class Op, class T, class B> void row(const T* p, int64_t n, B& total) {
   using R = typename Op::template Source<T>;
   using C = typename R::C;
   constexpr int N = lane_count<C>;
-  constexpr int U = row_lanes;
-  constexpr int64_t block = row_rounds * U * N;
-  const Lanes_t<C> none = spread(Op::template neutral<C>);
   int64_t i = n * static_cast<int64_t>(sizeof(T)) < long_row_bytes ? 0 : long_row<Op>(p, n, total);
-  while (n - i >= N) {
-    Lanes_t<C> acc[U];
-    for (int u = 0; u < U; ++u) acc[u] = none;
-    int64_t end = n - i > block ? i + block : n;
-    for (; i + U * N <= end; i += U * N) {
-      for (int u = 0; u < U; ++u) acc[u] = Op::join(acc[u], Op::term(R::lanes(p + i + u * N)));
-    }
-    for (; i + 4 * N <= end; i += 4 * N) {
-      for (int u = 0; u < 4; ++u) acc[u] = Op::join(acc[u], Op::term(R::lanes(p + i + u * N)));
-    }
-    for (; i + N <= end; i += N) acc[0] = Op::join(acc[0], Op::term(R::lanes(p + i)));
-    if (end == n && n - i >= few_left) {
-      acc[1] = Op::join(acc[1], Op::term(last_lanes<R>(p + i, n - i, none)));
-      i = n;
-    }
-    join_all<Op, C>(acc, total);
-  }
+  while (n - i >= N) total = Op::join(total, join_lanes_of<Op, B, C>(block_lanes<Op>(p, n, i)));
   if (has_masks<T> && n - i >= few_left) {
-    const Lanes_t<C> v = last_lanes<R>(p + i, n - i, none);
+    const Lanes_t<C> v = last_lanes<R>(p + i, n - i, spread(Op::template neutral<C>));
     total = Op::join(total, join_lanes_of<Op, B, C>(Op::term(v)));
     return;
   }
   for (; i < n; ++i) total = Op::join(total, static_cast<B>(Op::term(R::one(p + i))));
+}
+
+// Lane i of either vector's first or second half, in turn.
+template <int first, class V, int... I>
+[[gnu::always_inline]] inline V in_turn(V a, V b, std::integer_sequence<int, I...>) {
+  constexpr int W = sizeof...(I);
+  return __builtin_shufflevector(a, b, (first + I / 2 + (I % 2 ? W : 0))...);
+}
+// Joins all lanes of each of W vectors of W lanes, in the order of join_halves(); the results are
+// the lanes of v[0].
+template <class Op, int W, class V> [[gnu::always_inline]] inline void join_each(V (&v)[W]) {
+  using All = std::make_integer_sequence<int, W>;
+  for (int half = W / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i)
+      v[i] =
+          Op::join(in_turn<0>(v[i], v[i + half], All()), in_turn<W / 2>(v[i], v[i + half], All()));
+}
+template <class Op, class T, class B>
+void short_rows(const T* p, int64_t apart, int64_t n, int64_t many, B* totals) {
+  using R = typename Op::template Source<T>;
+  using C = typename R::C;
+  constexpr int N = lane_count<C>;
+  if constexpr (widens<B, C>) {
+    const Lanes_t<C> none = spread(Op::template neutral<C>);
+    using Wide = decltype(widened_lanes<Op, B, C>(none));
+    constexpr int W = sizeof(Wide) / sizeof(B);
+    const int64_t left = n % N;
+    const bool at_once = n <= row_block<Op, T> && (left == 0 || left >= few_left) &&
+                         (n >= N || has_masks<T>)&&n * int64_t{sizeof(T)} < long_row_bytes;
+    for (; at_once && many >= W; many -= W, p += W * apart, totals += W) {
+      Wide v[W];
+      for (int r = 0; r < W; ++r) {
+        const T* at = p + r * apart;
+        Lanes_t<C> acc = none;
+        if (n >= 4 * N) {
+          int64_t i = 0;
+          acc = n < 8 * N ? block_lanes<Op, 4>(at, n, i) : block_lanes<Op>(at, n, i);
+        } else if (n < N) {
+          acc = Op::term(last_lanes<R>(at, n, none));
+        } else {  // the same bits as block_lanes()
+          for (int64_t i = 0; i + N <= n; i += N) acc = Op::join(acc, Op::term(R::lanes(at + i)));
+          if (left)
+            acc = Op::join(acc, Op::join(none, Op::term(last_lanes<R>(at + n - left, left, none))));
+        }
+        v[r] = widened_lanes<Op, B, C>(acc);
+      }
+      join_each<Op, W>(v);
+      for (int r = 0; r < W; ++r) totals[r] = Op::join(totals[r], v[0][r]);
+    }
+  }
+  for (int64_t r = 0; r < many; ++r) row<Op>(p + r * apart, n, totals[r]);
 }
 
 // V vectors of columns at once, or a single column when V is 0.
@@ -401,142 +476,15 @@ void pair_columns(const std::complex<R>* const* rows, int64_t count, int64_t w, 
                       reinterpret_cast<double*>(total));
 }
 
-// ---- Sums of a few lines, in single precision and in the order in which PyTorch adds ------------
-// Terms go round four sums, side by side in vectors of eight where they lie so; sixteen terms of
-// each are added up before they are added to what came before, and so are sixteen of those. The
-// order is that of vectors of eight floats on every processor.
-typedef float Eight __attribute__((vector_size(32)));
-[[gnu::always_inline]] inline void read(const float* from, float& v) { v = *from; }
-[[gnu::always_inline]] inline void read(const float* from, Eight& v) {
-  std::memcpy(&v, from, sizeof v);
-}
-
-// Adds C sums of n terms each; those of one turn are `apart`, turns are `step` elements apart.
-template <int C, class V>
-[[gnu::always_inline]] inline void chains(const float* p, int64_t apart, int64_t step, int64_t n,
-                                          V (&sum)[C]) {
-  constexpr int levels = 4;
-  constexpr int64_t turns = 16;
-  for (int c = 0; c < C; ++c) sum[c] = V{};
-  auto add = [&](int64_t count) __attribute__((always_inline)) {
-    for (; count > 0; --count, p += step) {
-      for (int c = 0; c < C; ++c) {
-        V v;
-        read(p + c * apart, v);
-        sum[c] += v;
-      }
-    }
-  };
-  if (n < turns) return add(n);
-  V above[levels][C] = {};
-  for (int64_t i = turns; i <= n; i += turns) {
-    add(turns);
-    for (int c = 0; c < C; ++c) {
-      above[1][c] += sum[c];
-      sum[c] = V{};
-    }
-    int64_t full = i / turns;
-    for (int k = 2; k < levels && full % turns == 0; ++k, full /= turns) {
-      for (int c = 0; c < C; ++c) {
-        above[k][c] += above[k - 1][c];
-        above[k - 1][c] = V{};
-      }
-    }
-  }
-  add(n % turns);
-  for (int k = 1; k < levels; ++k)
-    for (int c = 0; c < C; ++c) sum[c] += above[k][c];
-}
-// The sum of n terms (each a number or a vector) that are `step` elements apart.
-template <class V>
-[[gnu::always_inline]] inline void line(const float* p, int64_t step, int64_t n, V& total) {
-  constexpr int C = 4;
-  V sum[C];
-  chains(p, step, C * step, n / C, sum);
-  for (int64_t i = n / C * C; i < n; ++i) {
-    V v;
-    read(p + i * step, v);
-    sum[0] += v;
-  }
-  total = sum[0] + sum[1] + sum[2] + sum[3];
-}
-// The lanes of eight vectors become vectors of one lane each.
-[[gnu::always_inline]] inline void turn_eight(Eight (&v)[8]) {
-  for (int step = 0; step < 3; ++step) {  // each interleaves the two halves of the list
-    Eight w[8];
-    for (int i = 0; i < 4; ++i) {
-      w[2 * i] = __builtin_shufflevector(v[i], v[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-      w[2 * i + 1] = __builtin_shufflevector(v[i], v[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-    }
-    for (int i = 0; i < 8; ++i) v[i] = w[i];
-  }
-}
-// Eight lines of 8 to 31 terms that follow each other: their last additions side by side.
-[[gnu::always_inline]] inline void eight_lines(const float* from, int64_t count, float* to) {
-  constexpr int64_t W = 8;
-  Eight lanes[W], sum = {};
-  for (int64_t r = 0; r < W; ++r) {
-    lanes[r] = Eight{};
-    for (int64_t i = 0; i + W <= count; i += W) {
-      Eight v;
-      read(from + r * count + i, v);
-      lanes[r] += v;
-    }
-  }
-  for (int64_t i = count / W * W; i < count; ++i)
-    for (int64_t r = 0; r < W; ++r) sum[r] += from[r * count + i];
-  turn_eight(lanes);
-  for (const Eight& lane : lanes) sum += lane;
-  std::memcpy(to, &sum, sizeof sum);
-}
-void few_sums(const float* from, int64_t outer, int64_t count, int64_t inner, float* to) {
-  constexpr int64_t W = 8;
-  if (inner == 1 && count >= W && count < 4 * W)
-    for (; outer >= W; outer -= W, from += W * count, to += W) eight_lines(from, count, to);
-  for (int64_t o = 0; o < outer; ++o, from += count * inner, to += inner) {
-    if (inner == 1) {
-      if (count < W) {
-        line(from, 1, count, *to);
-        continue;
-      }
-      Eight lanes;
-      line(from, W, count / W, lanes);
-      float sum = 0;
-      for (int64_t i = count / W * W; i < count; ++i) sum += from[i];
-      for (int l = 0; l < W; ++l) sum += lanes[l];
-      *to = sum;
-      continue;
-    }
-    int64_t j = 0;
-    if (inner >= W) {
-      for (; j + 4 * W <= inner; j += 4 * W) {
-        Eight sum[4];
-        chains(from + j, W, inner, count, sum);
-        std::memcpy(to + j, sum, sizeof sum);
-      }
-      for (; j + W <= inner; j += W) {
-        Eight sum;
-        line(from + j, inner, count, sum);
-        std::memcpy(to + j, &sum, sizeof sum);
-      }
-    } else {
-      for (; j + 4 <= inner; j += 4) {
-        float sum[4];
-        chains(from + j, 1, inner, count, sum);
-        std::memcpy(to + j, sum, sizeof sum);
-      }
-    }
-    for (; j < inner; ++j) line(from + j, inner, count, to[j]);
-  }
-}
-
 template <class Op, class T, class B> constexpr ReduceLoops<T, B> loops() {
   return {.row = row<Op, T, B>,
           .columns = columns<Op, T, B>,
           .at_places = at_places<Op, T, B>,
           .step = place_step<Op, T>,
           .block = row_rounds * place_step<Op, T>,
-          .long_row = long_row_bytes / static_cast<int64_t>(sizeof(T))};
+          .long_row = long_row_bytes / static_cast<int64_t>(sizeof(T)),
+          .short_rows = short_rows<Op, T, B>,
+          .shortest = has_masks<T> && sizeof(B) > sizeof(T) ? 8 : 16};
 }
 
 }  // namespace

@@ -57,12 +57,13 @@ struct ReducePlan {
     }
     return p;
   }
-  // Columns: neighbouring outputs are nearer in memory than neighbouring terms of one output.
-  bool by_columns() const {
+  // Columns: neighbouring outputs are nearer in memory than neighbouring terms of one output, or
+  // these are few.
+  bool by_columns(int64_t few = 16) const {
     if (kept.empty() || reduced.empty()) return false;
     int64_t r = reduced.back().src, k = kept.back().src;
     if (k == 0) return false;  // neighbouring outputs are made of the same elements
-    return r > k || (count < 16 && kept.back().size >= 16);
+    return r > k || (count < few && kept.back().size >= 16);
   }
 };
 
@@ -169,12 +170,33 @@ template <class R> struct ReduceSink {
   }
 };
 
+// reduce_rows() of rows that are too short for a call each.
+template <class R>
+void reduce_short_rows(const R& r, const ReducePlan& plan, const typename R::In* src, int64_t lo,
+                       int64_t hi, int64_t u0, int64_t u1, const ReduceSink<R>& sink) {
+  constexpr int64_t together = 64;
+  typename R::Big totals[together];
+  const ReduceAxis& last = plan.kept.back();
+  for (int64_t u = u0, many; u < u1; u += many) {
+    many = std::min({together, u1 - u, last.size - u % last.size});
+    const ReducePlan::Place at = plan.place(u);
+    for (int64_t k = 0; k < many; ++k) totals[k] = r.start();
+    r.loops->short_rows(src + at.src + lo, last.src, hi - lo, many, totals);
+    for (int64_t k = 0; k < many; ++k) sink.put(r, u + k, at.dst + k * last.dst, totals[k]);
+  }
+}
+
 // Reduces the units [u0, u1) over the range [lo, hi) of the first reduced axis.
 template <class R>
 void reduce_rows(const R& r, const ReducePlan& plan, const typename R::In* src,
                  const typename R::Aux* aux, int64_t lo, int64_t hi, int64_t u0, int64_t u1,
                  const ReduceSink<R>& sink) {
   int m = plan.reduced.size();
+  if constexpr (HasLoops<R>) {
+    if (m == 1 && plan.reduced[0].src == 1 && hi - lo < short_row && !plan.kept.empty() &&
+        r.loops->short_rows)
+      return reduce_short_rows(r, plan, src, lo, hi, u0, u1, sink);
+  }
   for (int64_t u = u0; u < u1; ++u) {
     ReducePlan::Place at = plan.place(u);
     typename R::Big total = r.start();
@@ -307,8 +329,9 @@ struct Reducer {
   const void* in;
   const void* aux;
   void* out;
-  size_t item;      // bytes of a running value
-  bool fast_lines;  // vector loops for neighbouring columns
+  size_t item;       // bytes of a running value
+  bool fast_lines;   // vector loops for neighbouring columns
+  int64_t shortest;  // shorter rows are taken as columns
 
   // Reduces units [u0, u1) over [lo, hi) of the first reduced axis, into `partial` when it is set.
   void (*run)(const Reducer&, const ReducePlan&, int64_t lo, int64_t hi, int64_t u0, int64_t u1,
@@ -331,7 +354,7 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src,
     const auto* in = static_cast<const In*>(e.in);
     const auto* aux = static_cast<const Aux*>(e.aux);
     const ReduceSink<R> sink{static_cast<Out*>(e.out), static_cast<Big*>(partial)};
-    if (!plan.by_columns()) return reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
+    if (!plan.by_columns(e.shortest)) return reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
     if constexpr (HasLoops<R>) {
       if (plan.kept.back().src == 1) return reduce_wide_cols(r, plan, in, lo, hi, u0, u1, sink);
     }
@@ -347,7 +370,10 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src,
     }
   };
   static_assert(std::is_trivially_copyable_v<Big> && alignof(Big) <= alignof(std::max_align_t));
-  reduce_plan({&r, src.ptr<const In>(), aux, dst.ptr<Out>(), sizeof(Big), HasLoops<R>, run, finish},
+  int64_t shortest = 16;
+  if constexpr (HasLoops<R>) shortest = r.loops->shortest;
+  reduce_plan({&r, src.ptr<const In>(), aux, dst.ptr<Out>(), sizeof(Big), HasLoops<R>, shortest,
+               run, finish},
               ReducePlan(dst, src, aux_strides));
 }
 

@@ -20,7 +20,12 @@ template <class T, class B> struct ReduceLoops {
   // of the rest, in multiples of row_places * `block` where there are no places.
   void (*at_places)(const T* p, int64_t apart, int64_t each, B& total) = nullptr;
   int64_t step = 0, block = 0, long_row = 0;
+  // row() of `many` short rows that begin `apart` elements apart, with the same bits: their last
+  // steps run side by side.
+  void (*short_rows)(const T* p, int64_t apart, int64_t n, int64_t many, B* totals) = nullptr;
+  int64_t shortest = 16;  // shorter rows are taken as columns
 };
+constexpr int64_t short_row = 1024;  // fewer elements
 constexpr int row_places = 4;
 constexpr int64_t reduce_batch = 16;
 constexpr int64_t few_terms = 16384;  // beyond them sums are gathered in double precision
