@@ -164,3 +164,48 @@ def test_every_greatest_difference_has_the_whole_gradient(form):
 def test_the_graph_names_the_operation():
     node = pdist(clew.randn(3, 2, requires_grad=True)).grad_fn
     assert type(node).__name__ == "PdistBackward"
+
+
+@pytest.mark.parametrize("p", [0, 1, 2, float("inf"), 1.5])
+@pytest.mark.parametrize("m", [1, 3, 16, 17, 64, 65])
+def test_rows_in_blocks(m, p):
+    """Short rows are compared a block at a time; blocks are filled up, and pieces begin anew."""
+    for rows, others in ((4, 1), (5, 16), (6, 17), (9, 33), (3, 40), (4, 5000 if m > 60 else 100)):
+        a, b = normal(rows, rows, m), normal(others + 7, others, m)
+        b[-1] = a[0]
+        w = normal(3, rows, others)
+        found, wanted = [], []
+        for made, distances in ((found, clew.cdist), (wanted, _composed_distances)):
+            x, y = clew.tensor(a, requires_grad=True), clew.tensor(b, requires_grad=True)
+            d = distances(x, y, p, EXACT) if made is found else distances(x[None], y[None], p)[0]
+            (d * clew.tensor(w)).sum().backward()
+            made += [d.detach(), x.grad, y.grad]
+        for got, expected in zip(found, wanted):
+            if got is None or expected is None:
+                assert p == 0
+                continue
+            np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-9, atol=1e-9)
+        own = pdist(clew.tensor(b[:50]), p)
+        np.testing.assert_allclose(
+            own.numpy(),
+            _composed_own_distances(clew.tensor(b[:50]), p).numpy(),
+            rtol=1e-9,
+            atol=1e-9,
+        )
+
+
+@pytest.mark.parametrize("p", [1, 2, float("inf")])
+def test_rows_in_blocks_with_numbers_at_the_edges(p):
+    x, y = np.ones((5, 4), "f4"), np.ones((18, 4), "f4")
+    y[3] = np.nan
+    y[17] = np.inf
+    y[4] = 1 + 1e-30
+    y[5] = 3e38
+    x[1] = -3e38
+    y[6], x[2] = 1e-30, -1e-30
+    given = [clew.tensor(v, requires_grad=True) for v in (x, y)]
+    d = clew.cdist(given[0], given[1], p, EXACT)
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = np.abs(x.astype("f8")[:, None] - y.astype("f8"))
+        wanted = size.max(-1) if p == float("inf") else (size**p).sum(-1) ** (1 / p)
+        np.testing.assert_allclose(d.detach().numpy(), wanted.astype("f4"), rtol=1e-6)

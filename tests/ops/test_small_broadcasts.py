@@ -109,3 +109,31 @@ def test_backward_with_a_gradient():
         (x * 3).backward(clew.ones(3))
     with pytest.raises(RuntimeError, match="require grad"):
         x.detach().backward(clew.ones(2))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "?", "c8"])
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 16, 63, 64])
+def test_short_rows_that_repeat(width, dtype):
+    """Those of some operands are written out several times, so that the loop gets long rows."""
+    a, b, c = (
+        numbers((40, width), dtype, 1),
+        numbers((90, width), dtype, 2),
+        numbers((width,), dtype, 3),
+    )
+    x, y, z = clew.tensor(a), clew.tensor(b), clew.tensor(c)
+    combine = np.logical_xor if dtype == "?" else np.subtract
+    ours = clew.logical_xor if dtype == "?" else clew.subtract
+    np.testing.assert_array_equal(ours(x[:, None], y).numpy(), combine(a[:, None], b))
+    np.testing.assert_array_equal(ours(y, x[:, None]).numpy(), combine(b, a[:, None]))
+    np.testing.assert_array_equal(ours(z, x[:, None] + y).numpy(), combine(c, a[:, None] + b))
+    np.testing.assert_array_equal((x[:, None] == y).numpy(), a[:, None] == b)
+    turned = x[:, None].expand(40, 90, width).transpose(0, 1)
+    np.testing.assert_array_equal(ours(turned, y[:, None]).numpy(), combine(a, b[:, None]))
+    chosen = clew.where(x[:, None] == y, z, y)
+    np.testing.assert_array_equal(chosen.numpy(), np.where(a[:, None] == b, c, b))
+    if dtype != "?":
+        out = clew.empty(40, 90, width + 3, dtype=x.dtype)[..., 1 : width + 1]
+        clew.multiply(x[:, None], y, out=out)
+        np.testing.assert_array_equal(out.numpy(), a[:, None] * b)
+        y.mul_(z)
+        np.testing.assert_array_equal(y.numpy(), b * c)

@@ -15,6 +15,7 @@ namespace clew::kernels {
 namespace {
 
 constexpr int max_operands = 8;
+constexpr int64_t repeated_most = 512;  // elements of repeated rows, written out
 
 // The dims that are left after size-1 dims are gone and neighbours are merged; [0] is the
 // innermost.
@@ -70,6 +71,19 @@ struct LoopWalk {
     swap_dims(0, best);
     swap_dims(1, best);
     return true;
+  }
+  // Whether dims 0 and 1 are one row for all operands but inputs that have a short row there, again
+  // and again: x - y of [n, 1, 16] and [n, 16], or x + bias of 16.
+  bool repeats_rows(const size_t* items) const {
+    if (ndim < 2 || sizes[0] >= repeated_most / 8 || sizes[1] < 8) return false;
+    bool any = false;
+    for (int k = 0; k < count; ++k) {
+      if (steps[0][k] != static_cast<int64_t>(items[k])) return false;
+      if (steps[1][k] == steps[0][k] * sizes[0]) continue;
+      if (k == 0 || steps[1][k] != 0) return false;
+      any = true;
+    }
+    return any;
   }
   // Elements along dim 0 whose lines stay in the nearest cache while dim 1 is gone over.
   int64_t piece() const {
@@ -170,6 +184,44 @@ void run_crossed(Loop loop, const LoopWalk& w, char* const* data, const size_t* 
   });
 }
 
+// Goes over dims 0 and 1 in long rows, for which the short ones of some inputs are written out
+// several times.
+void run_repeated(Loop loop, const LoopWalk& w, char* const* data, const size_t* items,
+                  const Scalar* params) {
+  constexpr int64_t stops = (int64_t{1} << 22) / repeated_most;
+  const int64_t length = w.sizes[0], together = std::min(repeated_most / length, w.sizes[1]);
+  const int64_t pieces = (w.sizes[1] + together - 1) / together;
+  int64_t total = pieces;
+  for (int d = 2; d < w.ndim; ++d) total *= w.sizes[d];
+  auto run = [&](int64_t begin, int64_t end) {
+    std::unique_ptr<char[]> rooms[max_operands];
+    for (int k = 1; k < w.count; ++k)
+      if (w.steps[1][k] == 0)
+        rooms[k].reset(new char[static_cast<size_t>(together * length) * items[k]]);
+    char* at[max_operands];
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % pieces * together;
+      for (int k = 0; (i == begin || first == 0) && k < w.count; ++k) {
+        char* from = data[k];
+        int64_t rest = i / pieces;
+        for (int d = 2; d < w.ndim; ++d) {
+          from += rest % w.sizes[d] * w.steps[d][k];
+          rest /= w.sizes[d];
+        }
+        at[k] = rooms[k] ? rooms[k].get() : from + first * w.steps[1][k];
+        const size_t row = static_cast<size_t>(length) * items[k];
+        for (int64_t r = 0; rooms[k] && r < together; ++r)
+          std::memcpy(at[k] + static_cast<size_t>(r) * row, from, row);
+      }
+      if ((i - begin) % stops == stops - 1) stop_point();
+      const int64_t rows = std::min(together, w.sizes[1] - first);
+      loop(at, w.steps[0], rows * length, params);
+      for (int k = 0; k < w.count; ++k) at[k] += rows * w.steps[1][k];
+    }
+  };
+  parallel_for(total, std::max<int64_t>(1, grain_default / (together * length)), run);
+}
+
 // What a thread does before it looks whether the work should end.
 constexpr int64_t stretch_elements = int64_t{1} << 22;
 
@@ -259,6 +311,8 @@ void run_loop(Loop loop, int count, char* const* data, const int64_t* const* str
   if (w.ndim > 1) {
     w.sort();
     w.coalesce();
+    if (w.repeats_rows(itemsizes) && numel >= 4 * repeated_most)
+      return run_repeated(loop, w, data, itemsizes, params);
     if (w.ndim > 1) turned = w.prefer_long_rows();
   }
   // An output that is written more than once (stride 0) must not be shared between threads.

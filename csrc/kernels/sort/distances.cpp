@@ -4,6 +4,8 @@
 #include "kernels/sort/distances.h"
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <type_traits>
 
 #include "base/parallel.h"
@@ -27,6 +29,28 @@ template <class F> void for_rows(int64_t rows, int64_t work, F&& f) {
     for (int64_t i = from; i < to; ++i) f(i);
   });
 }
+// Short rows that are compared with several are turned, so that vectors hold elements of as many
+// rows: no sum has to be joined at last. `p` of general powers takes most of the time itself.
+bool turns(int64_t rows, int64_t m, double p) {
+  const bool simple = p == 0 || p == 1 || p == 2 || p == std::numeric_limits<double>::infinity();
+  return simple && m > 0 && m <= turned_most && rows >= 4;
+}
+// Calls f(turned, begin, end) for pieces [begin, end) of n rows of y; `turned` is of the piece.
+template <class C, class F> void for_turned(const C* y, int64_t n, int64_t m, F&& f) {
+  constexpr int64_t W = turned_rows, most = 65536;  // elements
+  const int64_t piece = most / m / W * W;
+  const int64_t room = (std::min(n, piece) + W - 1) / W * W * m;
+  const std::unique_ptr<C[]> turned(new C[static_cast<size_t>(room)]);
+  for (int64_t begin = 0; begin < n; begin += piece) {
+    const int64_t end = std::min(n, begin + piece);
+    for (int64_t k = begin; k < (end + W - 1) / W * W; ++k) {
+      const C* from = y + std::min(k, end - 1) * m;
+      C* to = turned.get() + (k - begin) / W * W * m + (k - begin) % W;
+      for (int64_t i = 0; i < m; ++i) to[i * W] = from[i];
+    }
+    f(turned.get(), begin, end);
+  }
+}
 // Where the distances of row i to those after it begin.
 int64_t first_pair(int64_t i, int64_t n) { return i * (2 * n - i - 1) / 2; }
 
@@ -35,13 +59,58 @@ int64_t first_pair(int64_t i, int64_t n) { return i * (2 * n - i - 1) / 2; }
 template <class C>
 void distances(C* out, const C* x, const C* y, const DistanceShape& s, double p) {
   const auto& run = loops<C>();
+  if (turns(s.p, s.m, p)) {
+    return for_rows(s.b, s.p * s.r * (s.m + 8), [&](int64_t b) {
+      const C* rows = y + b * s.r * s.m;
+      for_turned(rows, s.r, s.m, [&](const C* turned, int64_t begin, int64_t end) {
+        for_rows(s.p, (end - begin) * (s.m + 8), [&](int64_t i) {
+          const int64_t row = b * s.p + i;
+          run.to_turned(out + row * s.r + begin, x + row * s.m, rows + begin * s.m, turned, 0,
+                        end - begin, s.m, p);
+        });
+      });
+    });
+  }
   for_rows(s.b * s.p, s.r * (s.m + 8), [&](int64_t i) {
     run.distances(out + i * s.r, x + i * s.m, y + i / s.p * s.r * s.m, s.r, s.m, p);
   });
 }
+namespace {
+
+template <class C>
+void turned_backward(C* dx, C* dy, const C* grad, const C* distance, const C* x, const C* y,
+                     const DistanceShape& s, double p) {
+  constexpr int64_t W = turned_rows;
+  const auto& run = loops<C>();
+  if (dx) std::fill_n(dx, s.b * s.p * s.m, C(0));
+  for_rows(s.b, s.p * s.r * (s.m + 8), [&](int64_t b) {
+    const C* from = x + b * s.p * s.m;
+    for_turned(y + b * s.r * s.m, s.r, s.m, [&](const C* turned, int64_t begin, int64_t end) {
+      const int64_t first = b * s.p * s.r + begin;  // of the distances
+      if (dx) {
+        for_rows(s.p, (end - begin) * (s.m + 8), [&](int64_t i) {
+          const int64_t at = first + i * s.r;
+          run.turned_slopes(dx + (b * s.p + i) * s.m, from + i * s.m, turned, grad + at,
+                            distance + at, end - begin, s.m, p);
+        });
+      }
+      if (dy) {
+        for_rows((end - begin + W - 1) / W, W * s.p * (s.m + 8), [&](int64_t k) {
+          const int64_t at = first + k * W;
+          run.block_slopes(dy + (b * s.r + begin + k * W) * s.m, std::min(W, end - begin - k * W),
+                           turned + k * W * s.m, from, grad + at, distance + at, s.r, s.p, s.m, p);
+        });
+      }
+    });
+  });
+}
+
+}  // namespace
+
 template <class C>
 void distances_backward(C* dx, C* dy, const C* grad, const C* distance, const C* x, const C* y,
                         const DistanceShape& s, double p) {
+  if (p != 0 && turns(s.p, s.m, p)) return turned_backward(dx, dy, grad, distance, x, y, s, p);
   const auto& run = loops<C>();
   if (dx) {
     for_rows(s.b * s.p, s.r * (s.m + 8), [&](int64_t i) {
@@ -62,6 +131,16 @@ void distances_backward(C* dx, C* dy, const C* grad, const C* distance, const C*
 
 template <class C> void own_distances(C* out, const C* x, int64_t n, int64_t m, double p) {
   const auto& run = loops<C>();
+  if (turns(n, m, p)) {
+    return for_turned(x, n, m, [&](const C* turned, int64_t begin, int64_t end) {
+      for_rows(end, (end - begin) * (m + 8), [&](int64_t i) {
+        const int64_t first = std::max(i + 1, begin);
+        if (first < end)
+          run.to_turned(out + first_pair(i, n) + first - i - 1, x + i * m, x + begin * m, turned,
+                        first - begin, end - begin, m, p);
+      });
+    });
+  }
   auto row = [&](int64_t i) {
     run.distances(out + first_pair(i, n), x + i * m, x + (i + 1) * m, n - i - 1, m, p);
   };

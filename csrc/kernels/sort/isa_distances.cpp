@@ -3,6 +3,7 @@
 // May include: kernels.
 // Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "kernels/core/loop_tables.h"
@@ -90,17 +91,75 @@ template <class C> C wide_distance(const C* x, const C* y, int64_t m) {
   }
   return static_cast<C>(std::sqrt(total));
 }
+// The roots of squared distances to `count` rows.
+template <class C> void take_roots(C* out, const C* x, const C* y, int64_t count, int64_t m) {
+  constexpr C least = std::numeric_limits<C>::min() * C(1 << 20);
+  constexpr C most = std::numeric_limits<C>::max();
+  const auto fits = [](C square) { return square > least && square <= most; };
+  constexpr int64_t together = 32;
+  for (int64_t begin = 0; begin < count; begin += together) {
+    const int64_t end = std::min(begin + together, count);
+    int bad = 0;
+    C wide[together];
+    for (int64_t k = begin; k < end; ++k) bad += fits(out[k]) ? 0 : 1;
+    for (int64_t k = begin; bad > 0 && k < end; ++k)
+      wide[k - begin] = fits(out[k]) ? std::sqrt(out[k]) : wide_distance(x, y + k * m, m);
+    if (bad > 0) {
+      std::copy_n(wide, end - begin, out + begin);
+    } else {
+      for (int64_t k = begin; k < end; ++k) out[k] = std::sqrt(out[k]);
+    }
+  }
+}
 template <class C>
 void distances(C* out, const C* x, const C* y, int64_t count, int64_t m, double p) {
   with_norm(p, [&]<Norm norm>() {
     for (int64_t k = 0; k < count; ++k) out[k] = distance<norm>(x, y + k * m, m, p);
-    if (norm != Norm::euclidean) return;
-    constexpr C least = std::numeric_limits<C>::min() * C(1 << 20);
-    constexpr C most = std::numeric_limits<C>::max();
-    for (int64_t k = 0; k < count; ++k) {
-      const bool fits = out[k] > least && out[k] <= most;
-      out[k] = fits ? std::sqrt(out[k]) : wide_distance(x, y + k * m, m);
+    if (norm == Norm::euclidean) take_roots(out, x, y, count, m);
+  });
+}
+
+// The distances of x to a turned block, squared if euclidean.
+template <Norm norm, class C>
+[[gnu::always_inline]] inline void to_block(C* out, const C* x, const C* turned, int64_t m) {
+  typedef C Rows __attribute__((vector_size(turned_rows * sizeof(C))));
+  Rows total = {}, sum = {};
+  for (int64_t i = 0; i < m; ++i, turned += turned_rows) {
+    Rows y;
+    std::memcpy(&y, turned, sizeof y);
+    const Rows d = x[i] - y, size = d < 0 ? -d : d;
+    if constexpr (norm == Norm::count) {
+      total += d == 0 ? Rows{} : d != d ? d : Rows{} + 1;
+    } else if constexpr (norm == Norm::sum) {
+      total += size;
+    } else if constexpr (norm == Norm::greatest) {
+      total = size > total ? size : total;
+      sum += size;  // finds NaN, which no comparison does
+    } else {
+      total += d * d;
     }
+  }
+  if (norm == Norm::greatest) total = sum != sum ? sum : total;
+  std::memcpy(out, &total, sizeof total);
+}
+template <class C>
+void to_turned(C* out, const C* x, const C* y, const C* turned, int64_t first, int64_t last,
+               int64_t m, double p) {
+  constexpr int64_t W = turned_rows;
+  with_norm(p, [&]<Norm norm>() {
+    C* to = out;
+    for (int64_t k = first / W * W; k < last; k += W) {
+      const int64_t from = std::max(k, first), end = std::min(k + W, last);
+      if (end - from == W) {
+        to_block<norm>(to, x, turned + k * m, m);
+      } else {
+        C some[W];
+        to_block<norm>(some, x, turned + k * m, m);
+        std::copy(some + (from - k), some + (end - k), to);
+      }
+      to += end - from;
+    }
+    if (norm == Norm::euclidean) take_roots(out, x, y + first * m, last - first, m);
   });
 }
 
@@ -141,8 +200,88 @@ void slopes(C* dx, const C* x, const C* y, const C* grad, const C* distance, int
   });
 }
 
+// The slopes at as many distances as a block has rows; there are n.
+template <Norm norm, class C> struct BlockSlopes {
+  typedef C Rows __attribute__((vector_size(turned_rows * sizeof(C))));
+  Rows grad = {}, far = {};
+  decltype(Rows{} != Rows{}) live;  // not where there is no row, or no distance
+  BlockSlopes(const C* grads, const C* distances, int64_t n) {
+    if (n == turned_rows) {
+      std::memcpy(&grad, grads, sizeof grad);
+      std::memcpy(&far, distances, sizeof far);
+    } else {
+      std::memcpy(&grad, grads, static_cast<size_t>(n) * sizeof(C));
+      std::memcpy(&far, distances, static_cast<size_t>(n) * sizeof(C));
+    }
+    live = far != 0;
+    if (norm == Norm::euclidean) grad = live ? grad / far : Rows{};
+  }
+  [[gnu::always_inline]] void add_to(Rows& sum, const Rows& d) const {
+    if constexpr (norm == Norm::euclidean) {
+      sum += live ? d * grad : Rows{};
+    } else {
+      const Rows size = d < 0 ? -d : d, one = Rows{} + 1;
+      Rows sign = d < 0 ? -one : d > 0 ? one : d;
+      if (norm == Norm::greatest) sign = size == far ? sign : d != d ? d : Rows{};
+      sum += live ? grad * sign : Rows{};
+    }
+  }
+};
+template <class F> void with_simple_norm(double p, F&& f) {
+  with_norm(p, [&]<Norm norm>() {
+    if constexpr (norm != Norm::count && norm != Norm::any) f.template operator()<norm>();
+  });
+}
+template <class C>
+void turned_slopes(C* dx, const C* x, const C* turned, const C* grad, const C* distance,
+                   int64_t count, int64_t m, double p) {
+  constexpr int64_t W = turned_rows;
+  with_simple_norm(p, [&]<Norm norm>() {
+    using Slopes = BlockSlopes<norm, C>;
+    typename Slopes::Rows sums[turned_most] = {};
+    for (int64_t k = 0; k < count; k += W, turned += W * m) {
+      const Slopes slopes(grad + k, distance + k, std::min(W, count - k));
+      for (int64_t i = 0; i < m; ++i) {
+        typename Slopes::Rows y;
+        std::memcpy(&y, turned + i * W, sizeof y);
+        slopes.add_to(sums[i], x[i] - y);
+      }
+    }
+    for (int64_t i = 0; i < m; ++i) {
+      C lanes[W];
+      std::memcpy(lanes, &sums[i], sizeof lanes);
+      for (int64_t half = W / 2; half > 0; half /= 2)
+        for (int64_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+      dx[i] += lanes[0];
+    }
+  });
+}
+template <class C>
+void block_slopes(C* dy, int64_t n, const C* turned, const C* x, const C* grad, const C* distance,
+                  int64_t apart, int64_t count, int64_t m, double p) {
+  constexpr int64_t W = turned_rows;
+  with_simple_norm(p, [&]<Norm norm>() {
+    using Slopes = BlockSlopes<norm, C>;
+    typename Slopes::Rows sums[turned_most] = {};
+    for (int64_t k = 0; k < count; ++k) {
+      const Slopes slopes(grad + k * apart, distance + k * apart, n);
+      for (int64_t i = 0; i < m; ++i) {
+        typename Slopes::Rows y;
+        std::memcpy(&y, turned + i * W, sizeof y);
+        slopes.add_to(sums[i], y - x[k * m + i]);
+      }
+    }
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t l = 0; l < n; ++l) dy[l * m + i] = sums[i][l];
+  });
+}
+
 template <class C> constexpr DistanceLoops<C> loops() {
-  return {.distances = distances<C>, .slopes = slopes<C>};
+  return {.distances = distances<C>,
+          .to_turned = to_turned<C>,
+          .slopes = slopes<C>,
+          .turned_slopes = turned_slopes<C>,
+          .block_slopes = block_slopes<C>};
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ _MM_MODES = (
     "use_mm_for_euclid_dist",
     "donot_use_mm_for_euclid_dist",
 )
+# Differences of so few elements take no longer than their product, and are exact near zero.
+_SHORT = 16
 
 
 @asks_classes
@@ -62,7 +64,7 @@ def cdist(
     rows, others = shape1[-2], shape2[-2]
     if p == 2 and (
         compute_mode == _MM_MODES[1]
-        or (compute_mode == _MM_MODES[0] and (rows > 25 or others > 25))
+        or (compute_mode == _MM_MODES[0] and (rows > 25 or others > 25) and shape1[-1] > _SHORT)
     ):
         return _euclidean(x1, x2)
     if len(shape1) == 2 == len(shape2):
