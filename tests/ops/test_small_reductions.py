@@ -196,3 +196,18 @@ def test_short_rows_side_by_side_have_the_bits_of_each_alone(dtype):
                 else:
                     same = clew.equal(found.nan_to_num(7.5), each.nan_to_num(7.5))
                 assert same, (f, n)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_softmax_of_many_short_rows_is_that_of_few(dtype):
+    for n in (1, 2, 4, 5, 8, 10, 16, 31, 32, 33, 48, 50, 64, 65):
+        x = clew.tensor(numbers(300, n) * 20).to(getattr(clew, dtype))
+        x[5, 0], x[6, n // 2], x[7], x[8] = clew.nan, clew.inf, -clew.inf, 1e30
+        for f in (clew.softmax, clew.log_softmax):
+            found, wanted = f(x, 1), f(x.double().t().contiguous().t(), 1)
+            near = 1e-5 if dtype == "float32" else 1e-12
+            assert clew.allclose(found.double(), wanted, rtol=near, atol=near, equal_nan=True)
+            few = clew.cat([f(rows, 1) for rows in x.split(max(512 // n, 1))])
+            assert clew.allclose(found, few, rtol=near, atol=near, equal_nan=True)
+            for given in (x.t().contiguous().t(), x.expand(2, 300, n)[1]):
+                assert clew.allclose(f(given, 1), found, rtol=near, atol=near, equal_nan=True)

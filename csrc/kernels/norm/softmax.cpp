@@ -141,6 +141,21 @@ void softmax(const NdView& dst, const NdView& src, int dim, bool log) {
         });
     if (done) return;
     const RowOps<C>& ops = row_ops<C>();
+    if constexpr (std::is_same_v<T, C>) {
+      // Short rows one after the other: a few at a time, as if there were no more.
+      const bool adjoin = lines.step[0] == 1 && lines.step[1] == 1 && lines.axes.size() == 1 &&
+                          lines.spacing(0) == length && lines.spacing(1) == length;
+      const bool is_short = length <= 32 || (length <= 64 && length % 16 == 0);
+      if (adjoin && is_short && dst.data != src.data) {
+        const int64_t together = softmax_few_most / length;
+        auto run = [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; i += together)
+            ops.softmax_few(dst.ptr<T>() + i * length, src.ptr<const T>() + i * length,
+                            std::min(together, end - i), length, log);
+        };
+        return parallel_for(lines.count, grain_default / 4 / length, run);
+      }
+    }
     for_lines<T, 2>({dst, src}, dim, [&](C* const* rows, int64_t n) {
       C top = ops.max(rows[1], n);
       if (log) {

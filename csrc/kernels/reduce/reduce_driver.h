@@ -57,6 +57,8 @@ struct ReducePlan {
     }
     return p;
   }
+  // Each output is made of one element, and these are neighbours: columns of one row.
+  bool is_one_row() const { return reduced.empty() && !kept.empty() && kept.back().src == 1; }
   // Columns: neighbouring outputs are nearer in memory than neighbouring terms of one output, or
   // these are few.
   bool by_columns(int64_t few = 16) const {
@@ -354,7 +356,8 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src,
     const auto* in = static_cast<const In*>(e.in);
     const auto* aux = static_cast<const Aux*>(e.aux);
     const ReduceSink<R> sink{static_cast<Out*>(e.out), static_cast<Big*>(partial)};
-    if (!plan.by_columns(e.shortest)) return reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
+    const bool cols = plan.by_columns(e.shortest) || (HasLoops<R> && plan.is_one_row());
+    if (!cols) return reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
     if constexpr (HasLoops<R>) {
       if (plan.kept.back().src == 1) return reduce_wide_cols(r, plan, in, lo, hi, u0, u1, sink);
     }
