@@ -292,16 +292,24 @@ void apply_regions() {
 // these recipes read.
 void forget_what_is_there() {
   std::vector<Content*> all;
-  pool().each(1, [&](Content* v) {
+  pool().each_known([&](Content* v) {
     v->incref();
     all.push_back(v);
   });
-  for (Content* v : all) {
-    bool needed = false;
-    for (const auto& [user, at] : v->users)
+  const auto is_needed_again = [](const Content& v) {
+    for (const auto& [user, at] : v.users)
       for (const Recipe::Output& out : user->outputs)
-        needed = needed || (out.value && !out.value->has_bytes());
-    if (!needed) forget_recipe(v);
+        if (out.value && !out.value->has_bytes()) return true;
+    return false;
+  };
+  // The last ones first: what only led to them is gone then, and what that read is not needed.
+  for (bool any = true; any;) {
+    any = false;
+    for (size_t k = all.size(); k-- > 0;) {
+      if (!all[k]->recipe || is_needed_again(*all[k])) continue;
+      forget_recipe(all[k]);
+      any = true;
+    }
   }
   for (Content* v : all) v->decref();
 }

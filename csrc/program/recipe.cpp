@@ -381,7 +381,10 @@ void finish(Recipe* r, std::span<const Tensor> results) {
     out.shape->incref();
     out.offset = t->offset;
     out.dtype = t->dtype;
-    if (v->saved > 0) pool().enter(v);
+    if (v->saved > 0)
+      pool().enter(v);
+    else
+      pool().know(v);
     any = true;
   }
   for (const Recipe::Input& in : r->inputs)

@@ -1,0 +1,58 @@
+"""clew.memory_budget: what results keep after their region."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from budgeted_steps import live, peak_of, same
+
+import clew
+
+pytestmark = pytest.mark.usefixtures("young_heap")  # they collect garbage hundreds of times
+
+
+def test_a_result_keeps_nothing_else_after_the_region():
+    base = live()
+    x, w = clew.randn(50, 50), clew.randn(50, 50, requires_grad=True)
+    with clew.memory_budget("100 MB"):
+        doubled = x * 2
+        scale = doubled.tanh()
+        y = (x @ w).tanh()
+        metric = y.detach() * 3
+        y.sum().backward()
+    w.grad = None
+    del doubled, x, y
+    assert live() - base == 3 * w.numel() * w.element_size()  # w, scale, metric
+    assert scale.numel() == metric.numel()
+
+
+def test_states_that_are_carried_on_do_not_gather_inputs():
+    state = clew.zeros(40, 40)
+    kept = []
+    for k in range(6):
+        x = clew.randn(40, 40)
+        with clew.memory_budget(10**7 + k):  # each notes its calls
+            state = clew.tanh(state * 0.5 + x)
+        kept.append(live())
+    assert len(set(kept)) == 1
+
+
+def test_what_a_waiting_value_needs_stays():
+    """Its graph goes on after the region, so what makes it again does, and nothing else."""
+    w = clew.randn(64, 64, requires_grad=True)
+
+    def forward():
+        h = w
+        for _ in range(12):
+            h = clew.tanh(h * 1.1)
+        return h.sum(), h.detach() * 2
+
+    (loss, _), floor, peak = peak_of(forward)
+    (want,) = clew.autograd.grad(loss, w)
+    del loss
+    with clew.memory_budget(int(floor + 0.5 * (peak - floor))) as budget:
+        loss, metric = forward()
+    assert budget.report().given_up > 0
+    (got,) = clew.autograd.grad(loss, w)
+    assert same(want, got)
+    assert np.isfinite(metric.numpy()).all()
