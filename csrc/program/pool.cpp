@@ -169,7 +169,8 @@ Content* Pool::first(double (*price)(const Content&)) {
     take(best);
     put(best, std::min(right, most - 1));
   }
-  return nullptr;
+  // Those that are held are so old that the others' queues did not come to the turn.
+  return best_of_all(price);
 }
 
 }  // namespace clew::program

@@ -1,4 +1,4 @@
-"""clew.memory_budget: what results keep after their region."""
+"""clew.memory_budget: what results keep after their region, and that no value is overlooked."""
 
 from __future__ import annotations
 
@@ -56,3 +56,25 @@ def test_what_a_waiting_value_needs_stays():
     (got,) = clew.autograd.grad(loss, w)
     assert same(want, got)
     assert np.isfinite(metric.numpy()).all()
+
+
+def test_a_new_dear_value_goes_where_old_cheap_ones_are_held():
+    a, w = clew.randn(100, 100), clew.randn(100, requires_grad=True)
+
+    def step():
+        held, h = [], w
+        for _ in range(20):
+            h = clew.tanh(h)
+            held.append(h)
+        for _ in range(1500):
+            clew.linalg.svdvals(a)
+        h = h + w * clew.linalg.svdvals(a)
+        loss = h.sum()
+        clew.ones(100_000)
+        loss.backward()
+
+    step()
+    _, _, peak = peak_of(step)
+    with clew.memory_budget(peak - 100) as budget:  # the singular values must go
+        step()
+    assert budget.report().given_up == 1
