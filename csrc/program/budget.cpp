@@ -320,6 +320,7 @@ uint64_t begin_budget(int64_t limit, SpillFile* file, const Noting& when) {
   if (file) file->incref();
   if (open_regions().empty()) budget().widest = 0;
   look_at = budget().enough = open_regions().empty() ? when.enough : 0;
+  budget().first_most = when.first_most;
   given_before = budget().counts.given_up_bytes;
   rests = false;
   know_the_clock();
@@ -369,6 +370,11 @@ void noted_first(int64_t nbytes) {
 
 void look_whether_enough() {
   Budget& b = budget();
+  if (b.early.calls < EarlyCalls::first) return;
+  if (b.early.bytes > b.first_most) {
+    b.enough = 0;
+    return;
+  }
   const int64_t given = b.counts.given_up_bytes - given_before;
   if (!noting || pool().bytes() + given < look_at) return;
   int64_t seen = 1, fixed = 0;  // of some contents

@@ -346,8 +346,8 @@ void note_early(std::span<const Tensor> results) {
   int64_t nbytes = 0;
   for (const Tensor& t : results)
     if (t.defined()) nbytes += static_cast<int64_t>(t->storage->nbytes);
-  ++budget().early.calls;
-  budget().early.bytes += nbytes;
+  EarlyCalls& early = budget().early;
+  if (++early.calls <= EarlyCalls::first) early.bytes += nbytes;
   if (budget().first_left > 0) noted_first(nbytes);
 }
 

@@ -11,13 +11,14 @@ namespace clew::python {
 
 namespace {
 
-// _begin_budget(limit, file descriptor or -1, note_from, note_first, enough) -> the region's number
-// (program::Noting). The file is used through a descriptor of its own.
+// _begin_budget(limit, file descriptor or -1, note_from, note_first, enough, first_most) -> the
+// region's number (program::Noting). The file is used through a descriptor of its own.
 PyObject* begin(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    long long limit = 0, from = 0, first = 0, enough = 0;
+    long long limit = 0, from = 0, first = 0, enough = 0, first_most = 0;
     int fd = -1;
-    if (!PyArg_ParseTuple(args, "LiLLL", &limit, &fd, &from, &first, &enough)) throw PythonError();
+    if (!PyArg_ParseTuple(args, "LiLLLL", &limit, &fd, &from, &first, &enough, &first_most))
+      throw PythonError();
     program::SpillFile* file = nullptr;
     if (fd >= 0) {
       const int own = dup(fd);
@@ -25,7 +26,7 @@ PyObject* begin(PyObject*, PyObject* args) {
         fail(ErrorKind::Os, "memory_budget: the file for offloaded tensors cannot be opened again");
       file = new program::SpillFile(own);
     }
-    const uint64_t number = program::begin_budget(limit, file, {from, first, enough});
+    const uint64_t number = program::begin_budget(limit, file, {from, first, enough, first_most});
     if (file) file->decref();
     return checked(PyLong_FromUnsignedLongLong(number));
   });
@@ -56,8 +57,8 @@ PyObject* note_again(PyObject*, PyObject* on) {
 
 // _budget_counts() -> (limit, given up, their bytes, made again, nanoseconds that took, written,
 // their bytes, read, calls noted, calls that cannot be made again, nanoseconds that those noted
-// took), since the process began; bytes of the results of the first calls of the region that began
-// last.
+// took), since the process began; bytes of the results of the first few calls of the region that
+// began last.
 PyObject* counts(PyObject*, PyObject*) {
   const program::Budget& b = program::budget();
   const program::BudgetCounts& c = b.counts;

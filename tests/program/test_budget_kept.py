@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from budgeted_steps import live, peak_of, same
+from budgeted_steps import deep, live, peak_of, same
 
 import clew
 
@@ -78,3 +78,23 @@ def test_a_new_dear_value_goes_where_old_cheap_ones_are_held():
     with clew.memory_budget(peak - 100) as budget:  # the singular values must go
         step()
     assert budget.report().given_up == 1
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_a_larger_batch_after_steps_that_noted_what_was_needed(monkeypatch, share):
+    monkeypatch.setattr("clew._program.budget._SMALL_NS", 1 << 30)  # also on a busy machine
+    model = deep(100, 8)
+
+    def step(rows):
+        model.zero_grad(set_to_none=False)
+        model(clew.full((rows, 8), 0.1)).square().sum().backward()
+        return [p.grad.clone() for p in model.parameters()]
+
+    step(1)
+    want, floor, peak = peak_of(lambda: step(96))
+    limit = int(floor + share * (peak - floor))
+    larger = step(192)
+    for rows, right in [(96, want)] * 7 + [(192, larger), (96, want)]:
+        with clew.memory_budget(limit) as budget:
+            got = step(rows)
+        assert same(right, got) and budget.report().peak <= limit
