@@ -25,9 +25,9 @@ constexpr double file_bytes_per_ns = 0.5;  // written and read back
 constinit thread_local int regions = 0;    // budgets that this thread has open
 constinit bool notes_late = false;
 constinit bool noting = false;  // all calls; else at most the first ones
-// Enough calls were noted: they go on when what they made and can go has become so little.
+// Enough calls were noted: they go on when little is left of what they made and can go.
 constinit bool rests = false;
-constinit int64_t look_at = 0, little_left = 0, given_before = 0;
+constinit int64_t look_at = 0, given_before = 0;
 
 void note_calls() { modes.intercept |= intercept_budget; }
 void note_no_calls() { modes.intercept &= static_cast<uint8_t>(~intercept_budget); }
@@ -131,10 +131,6 @@ void make_room(size_t nbytes) {
   Allocator& a = the_allocator;
   Budget& b = budget();
   const auto more = static_cast<int64_t>(nbytes);
-  if (rests && pool().bytes() < little_left) {
-    rests = false;
-    b.enough = 0;
-  }
   if (notes_late && !rests) {
     const bool on = noting && (modes.intercept & intercept_budget);
     b.first_left = 0;
@@ -323,6 +319,7 @@ uint64_t begin_budget(int64_t limit, SpillFile* file, const Noting& when) {
   budget().first_most = when.first_most;
   given_before = budget().counts.given_up_bytes;
   rests = false;
+  pool().tell_nobody();
   know_the_clock();
   open_regions().push_back({++last_region, limit, file, memory_stats().peak_bytes, budget().early});
   reset_peak_memory_stats();
@@ -390,10 +387,17 @@ void look_whether_enough() {
     return;
   }
   rests = notes_late = b.early.missed = true;
-  little_left = stays + b.enough / 8;
   noting = false;
   note_no_calls();
   tell_threads();
+  // Given up, or gone with a backward, after which another forward may come. It may be amid a call,
+  // so each thread hears of it later.
+  pool().tell_below(stays + b.enough / 8, [] {
+    rests = false;
+    noting = true;
+    budget().enough = 0;
+    ++the_allocator.news;
+  });
 }
 
 void end_budget(uint64_t number) {
@@ -429,6 +433,7 @@ void end_budget(uint64_t number) {
   budgets_open = static_cast<int>(all.size());
   if (all.empty()) {
     budget().enough = 0;
+    pool().tell_nobody();
     forget_what_is_there();
   }
 }
@@ -449,6 +454,7 @@ static void after_fork() {
   apply_regions();
   budgets_open = regions = 0;
   noting = false;
+  pool().tell_nobody();
   note_no_calls();
   the_allocator.room_limit = INT64_MAX;
 }

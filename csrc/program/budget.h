@@ -43,6 +43,7 @@ struct BudgetCounts {
   int64_t written = 0, written_bytes = 0, read = 0;
   int64_t unmade = 0;               // calls whose results cannot be made again
   int64_t noted = 0, noted_ns = 0;  // calls, and what they took
+  int64_t noted_in_backward = 0;    // of these, calls of gradient rules and of what runs again
 };
 
 // The first calls of the region that began last and is open: how many were noted, up to `most`; the

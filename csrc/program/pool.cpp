@@ -70,6 +70,9 @@ void Pool::leave(Content* v) {
   if (v->pool_queue == unsaved) return;
   bytes_ -= static_cast<int64_t>(v->nbytes);
   --count_;
+  if (bytes_ >= low_) return;
+  tell_nobody();
+  ran_low_();
 }
 
 Content* Pool::front_of(Queue& q) {

@@ -25,6 +25,8 @@ class Pool {
   uint64_t filled_ = 0;  // which queues may have values
   int64_t bytes_ = 0;
   size_t count_ = 0;
+  int64_t low_ = INT64_MIN;
+  void (*ran_low_)() = nullptr;
   int queue_ = 0, turn_ = 0;  // that is looked at, and for how many values still
 
  public:
@@ -34,6 +36,12 @@ class Pool {
   void leave(Content* v);
   int64_t bytes() const { return bytes_; }
   size_t size() const { return count_; }
+  // Calls it once there are fewer bytes.
+  void tell_below(int64_t bytes, void (*ran_low)()) {
+    low_ = bytes;
+    ran_low_ = ran_low;
+  }
+  void tell_nobody() { low_ = INT64_MIN; }
   // The value that should go first: small, dear and just used ones stay. Null where none may go.
   Content* first(double (*price)(const Content&));
   // Calls met(content) for every step-th value that has entered.

@@ -356,6 +356,7 @@ void finish(Recipe* r, std::span<const Tensor> results) {
   spent_ns += r->cost;
   ++budget().counts.noted;
   budget().counts.noted_ns += r->cost;
+  budget().counts.noted_in_backward += modes.running ? 1 : 0;
   bool any = false;
   int64_t wide = 0;
   if (budget().early.calls < EarlyCalls::most) note_early(results);

@@ -57,18 +57,19 @@ PyObject* note_again(PyObject*, PyObject* on) {
 
 // _budget_counts() -> (limit, given up, their bytes, made again, nanoseconds that took, written,
 // their bytes, read, calls noted, calls that cannot be made again, nanoseconds that those noted
-// took), since the process began; bytes of the results of the first few calls of the region that
-// began last.
+// took, how many of them ran in backward), since the process began; bytes of the results of the
+// first few calls of the region that began last.
 PyObject* counts(PyObject*, PyObject*) {
   const program::Budget& b = program::budget();
   const program::BudgetCounts& c = b.counts;
-  return Py_BuildValue("(LLLLLLLLLLLL)", static_cast<long long>(b.limit),
-                       static_cast<long long>(c.given_up), static_cast<long long>(c.given_up_bytes),
-                       static_cast<long long>(c.made_again),
-                       static_cast<long long>(c.made_again_ns), static_cast<long long>(c.written),
-                       static_cast<long long>(c.written_bytes), static_cast<long long>(c.read),
-                       static_cast<long long>(c.noted), static_cast<long long>(c.unmade),
-                       static_cast<long long>(c.noted_ns), static_cast<long long>(b.early.bytes));
+  return Py_BuildValue(
+      "(LLLLLLLLLLLLL)", static_cast<long long>(b.limit), static_cast<long long>(c.given_up),
+      static_cast<long long>(c.given_up_bytes), static_cast<long long>(c.made_again),
+      static_cast<long long>(c.made_again_ns), static_cast<long long>(c.written),
+      static_cast<long long>(c.written_bytes), static_cast<long long>(c.read),
+      static_cast<long long>(c.noted), static_cast<long long>(c.unmade),
+      static_cast<long long>(c.noted_ns), static_cast<long long>(c.noted_in_backward),
+      static_cast<long long>(b.early.bytes));
 }
 
 // _budget_refusal() -> (bytes that would have had to be live when this thread's last call was

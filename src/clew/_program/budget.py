@@ -197,8 +197,10 @@ class memory_budget:
         region, here = self._region, self._line
         assert region is not None and here is not None
         self._report = self._count()
-        *_, noted, _, ns, first = _C._budget_counts()  # of this region, while it is open
-        small = ns - self._before[-2] < _SMALL_NS * (noted - self._before[-4])
+        *_, noted, _, ns, deep, first = _C._budget_counts()  # of this region, while it is open
+        small = ns - self._before[-3] < _SMALL_NS * (noted - self._before[-5])
+        # What backward saves for another backward goes before that one begins: all is noted then.
+        small = small and deep == self._before[-2]
         self._region = None
         _C._end_budget(region)
         open_lines.remove(self._known)
