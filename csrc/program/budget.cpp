@@ -25,9 +25,9 @@ constexpr double file_bytes_per_ns = 0.5;  // written and read back
 constinit thread_local int regions = 0;    // budgets that this thread has open
 constinit bool notes_late = false;
 constinit bool noting = false;  // all calls; else at most the first ones
-// Enough calls were noted: they go on when what they made and can go has become so little.
+// Enough calls were noted: they go on when little is left of what they made and can go.
 constinit bool rests = false;
-constinit int64_t look_at = 0, little_left = 0, given_before = 0;
+constinit int64_t look_at = 0, given_before = 0;
 
 void note_calls() { modes.intercept |= intercept_budget; }
 void note_no_calls() { modes.intercept &= static_cast<uint8_t>(~intercept_budget); }
@@ -131,10 +131,6 @@ void make_room(size_t nbytes) {
   Allocator& a = the_allocator;
   Budget& b = budget();
   const auto more = static_cast<int64_t>(nbytes);
-  if (rests && pool().bytes() < little_left) {
-    rests = false;
-    b.enough = 0;
-  }
   if (notes_late && !rests) {
     const bool on = noting && (modes.intercept & intercept_budget);
     b.first_left = 0;
@@ -292,16 +288,24 @@ void apply_regions() {
 // these recipes read.
 void forget_what_is_there() {
   std::vector<Content*> all;
-  pool().each(1, [&](Content* v) {
+  pool().each_known([&](Content* v) {
     v->incref();
     all.push_back(v);
   });
-  for (Content* v : all) {
-    bool needed = false;
-    for (const auto& [user, at] : v->users)
+  const auto is_needed_again = [](const Content& v) {
+    for (const auto& [user, at] : v.users)
       for (const Recipe::Output& out : user->outputs)
-        needed = needed || (out.value && !out.value->has_bytes());
-    if (!needed) forget_recipe(v);
+        if (out.value && !out.value->has_bytes()) return true;
+    return false;
+  };
+  // The last ones first: what only led to them is gone then, and what that read is not needed.
+  for (bool any = true; any;) {
+    any = false;
+    for (size_t k = all.size(); k-- > 0;) {
+      if (!all[k]->recipe || is_needed_again(*all[k])) continue;
+      forget_recipe(all[k]);
+      any = true;
+    }
   }
   for (Content* v : all) v->decref();
 }
@@ -312,8 +316,10 @@ uint64_t begin_budget(int64_t limit, SpillFile* file, const Noting& when) {
   if (file) file->incref();
   if (open_regions().empty()) budget().widest = 0;
   look_at = budget().enough = open_regions().empty() ? when.enough : 0;
+  budget().first_most = when.first_most;
   given_before = budget().counts.given_up_bytes;
   rests = false;
+  pool().tell_nobody();
   know_the_clock();
   open_regions().push_back({++last_region, limit, file, memory_stats().peak_bytes, budget().early});
   reset_peak_memory_stats();
@@ -361,6 +367,11 @@ void noted_first(int64_t nbytes) {
 
 void look_whether_enough() {
   Budget& b = budget();
+  if (b.early.calls < EarlyCalls::first) return;
+  if (b.early.bytes > b.first_most) {
+    b.enough = 0;
+    return;
+  }
   const int64_t given = b.counts.given_up_bytes - given_before;
   if (!noting || pool().bytes() + given < look_at) return;
   int64_t seen = 1, fixed = 0;  // of some contents
@@ -376,10 +387,17 @@ void look_whether_enough() {
     return;
   }
   rests = notes_late = b.early.missed = true;
-  little_left = stays + b.enough / 8;
   noting = false;
   note_no_calls();
   tell_threads();
+  // Given up, or gone with a backward, after which another forward may come. It may be amid a call,
+  // so each thread hears of it later.
+  pool().tell_below(stays + b.enough / 8, [] {
+    rests = false;
+    noting = true;
+    budget().enough = 0;
+    ++the_allocator.news;
+  });
 }
 
 void end_budget(uint64_t number) {
@@ -415,6 +433,7 @@ void end_budget(uint64_t number) {
   budgets_open = static_cast<int>(all.size());
   if (all.empty()) {
     budget().enough = 0;
+    pool().tell_nobody();
     forget_what_is_there();
   }
 }
@@ -435,6 +454,7 @@ static void after_fork() {
   apply_regions();
   budgets_open = regions = 0;
   noting = false;
+  pool().tell_nobody();
   note_no_calls();
   the_allocator.room_limit = INT64_MAX;
 }

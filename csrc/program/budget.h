@@ -43,12 +43,13 @@ struct BudgetCounts {
   int64_t written = 0, written_bytes = 0, read = 0;
   int64_t unmade = 0;               // calls whose results cannot be made again
   int64_t noted = 0, noted_ns = 0;  // calls, and what they took
+  int64_t noted_in_backward = 0;    // of these, calls of gradient rules and of what runs again
 };
 
-// The first calls of the region that began last and is open, up to `most`: how many were noted, and
-// the bytes of their results; and whether others were not noted.
+// The first calls of the region that began last and is open: how many were noted, up to `most`; the
+// bytes of the results of the `first` ones; and whether others were not noted.
 struct EarlyCalls {
-  static constexpr int64_t most = 512;
+  static constexpr int64_t most = 512, first = 32;
   int64_t calls = 0, bytes = 0;
   bool missed = false;
 };
@@ -60,7 +61,8 @@ struct Budget {
   // Where notes begin late: bytes of results that are still noted, and what a call takes at least.
   int64_t first_left = 0, first_least = 0;
   EarlyCalls early;
-  int64_t enough = 0;  // bytes that can go; once so many are noted, calls are not (0: all are)
+  int64_t enough = 0;      // bytes that can go; once so many are noted, calls are not (0: all are)
+  int64_t first_most = 0;  // where early.bytes are more, all calls are noted
   BudgetCounts counts;
   int64_t widest = 0;  // bytes of activations that one noted call read and made, at most
 };
@@ -81,6 +83,7 @@ struct Noting {
   int64_t from = 0;    // once so many bytes are live; 0: at once
   int64_t first = 0;   // and the first ones, up to so many bytes of results and some hundred calls
   int64_t enough = 0;  // until what can go is so many bytes, and again when little is left; 0: all
+  int64_t first_most = 0;  // all where the first few results have more bytes: it is a larger step
 };
 // With regions around it the least limit holds. Returns the region's number.
 uint64_t begin_budget(int64_t limit, SpillFile* file, const Noting& when);

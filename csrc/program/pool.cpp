@@ -23,7 +23,8 @@ double own_cost(const Content& v) {
 int queue_for(double price, size_t nbytes) {
   // A call costs a little more than its kernel.
   const double each = (std::max(price, 0.0) + 100) / static_cast<double>(nbytes);
-  return static_cast<int>(std::bit_cast<uint64_t>(each) >> 52) - 1023 + queues_below_one;
+  const int power = static_cast<int>(std::bit_cast<uint64_t>(each) >> 52) - 1023;
+  return std::max(power + queues_below_one, 0);
 }
 
 }  // namespace
@@ -34,16 +35,17 @@ Pool& pool() {
 }
 
 void Pool::put(Content* v, int queue) {
-  queue = std::clamp(queue, 0, most - 1);
   Queue& q = queues_[queue];
   v->pool_at = static_cast<uint32_t>(q.values.size());
   v->pool_queue = static_cast<uint8_t>(queue);
   q.values.push_back(v);
-  filled_ |= uint64_t{1} << queue;
+  if (queue != unsaved) filled_ |= uint64_t{1} << queue;
 }
 void Pool::take(Content* v) {
   Queue& q = queues_[v->pool_queue];
-  q.values[std::exchange(v->pool_at, UINT32_MAX)] = nullptr;
+  const uint32_t at = std::exchange(v->pool_at, UINT32_MAX);
+  if (at + 1 == q.values.size()) return q.values.pop_back();
+  q.values[at] = nullptr;
   if (++q.holes < 64 || q.holes * 2 < q.values.size()) return;
   std::erase(q.values, nullptr);
   for (size_t i = 0; i < q.values.size(); ++i) q.values[i]->pool_at = static_cast<uint32_t>(i);
@@ -51,16 +53,26 @@ void Pool::take(Content* v) {
 }
 
 void Pool::enter(Content* v) {
-  if (v->pool_at != UINT32_MAX) return;
-  put(v, queue_for(own_cost(*v), v->nbytes));
+  if (v->pool_at != UINT32_MAX) {
+    if (v->pool_queue != unsaved) return;
+    take(v);
+  }
+  put(v, std::min(queue_for(own_cost(*v), v->nbytes), most - 1));
   bytes_ += static_cast<int64_t>(v->nbytes);
   ++count_;
+}
+void Pool::know(Content* v) {
+  if (v->pool_at == UINT32_MAX) put(v, unsaved);
 }
 void Pool::leave(Content* v) {
   if (v->pool_at == UINT32_MAX) return;
   take(v);
+  if (v->pool_queue == unsaved) return;
   bytes_ -= static_cast<int64_t>(v->nbytes);
   --count_;
+  if (bytes_ >= low_) return;
+  tell_nobody();
+  ran_low_();
 }
 
 Content* Pool::front_of(Queue& q) {
@@ -158,9 +170,10 @@ Content* Pool::first(double (*price)(const Content&)) {
       ++held;
     }
     take(best);
-    put(best, right);
+    put(best, std::min(right, most - 1));
   }
-  return nullptr;
+  // Those that are held are so old that the others' queues did not come to the turn.
+  return best_of_all(price);
 }
 
 }  // namespace clew::program

@@ -346,8 +346,8 @@ void note_early(std::span<const Tensor> results) {
   int64_t nbytes = 0;
   for (const Tensor& t : results)
     if (t.defined()) nbytes += static_cast<int64_t>(t->storage->nbytes);
-  ++budget().early.calls;
-  budget().early.bytes += nbytes;
+  EarlyCalls& early = budget().early;
+  if (++early.calls <= EarlyCalls::first) early.bytes += nbytes;
   if (budget().first_left > 0) noted_first(nbytes);
 }
 
@@ -356,6 +356,7 @@ void finish(Recipe* r, std::span<const Tensor> results) {
   spent_ns += r->cost;
   ++budget().counts.noted;
   budget().counts.noted_ns += r->cost;
+  budget().counts.noted_in_backward += modes.running ? 1 : 0;
   bool any = false;
   int64_t wide = 0;
   if (budget().early.calls < EarlyCalls::most) note_early(results);
@@ -381,7 +382,10 @@ void finish(Recipe* r, std::span<const Tensor> results) {
     out.shape->incref();
     out.offset = t->offset;
     out.dtype = t->dtype;
-    if (v->saved > 0) pool().enter(v);
+    if (v->saved > 0)
+      pool().enter(v);
+    else
+      pool().know(v);
     any = true;
   }
   for (const Recipe::Input& in : r->inputs)

@@ -11,13 +11,14 @@ namespace clew::python {
 
 namespace {
 
-// _begin_budget(limit, file descriptor or -1, note_from, note_first, enough) -> the region's number
-// (program::Noting). The file is used through a descriptor of its own.
+// _begin_budget(limit, file descriptor or -1, note_from, note_first, enough, first_most) -> the
+// region's number (program::Noting). The file is used through a descriptor of its own.
 PyObject* begin(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    long long limit = 0, from = 0, first = 0, enough = 0;
+    long long limit = 0, from = 0, first = 0, enough = 0, first_most = 0;
     int fd = -1;
-    if (!PyArg_ParseTuple(args, "LiLLL", &limit, &fd, &from, &first, &enough)) throw PythonError();
+    if (!PyArg_ParseTuple(args, "LiLLLL", &limit, &fd, &from, &first, &enough, &first_most))
+      throw PythonError();
     program::SpillFile* file = nullptr;
     if (fd >= 0) {
       const int own = dup(fd);
@@ -25,7 +26,7 @@ PyObject* begin(PyObject*, PyObject* args) {
         fail(ErrorKind::Os, "memory_budget: the file for offloaded tensors cannot be opened again");
       file = new program::SpillFile(own);
     }
-    const uint64_t number = program::begin_budget(limit, file, {from, first, enough});
+    const uint64_t number = program::begin_budget(limit, file, {from, first, enough, first_most});
     if (file) file->decref();
     return checked(PyLong_FromUnsignedLongLong(number));
   });
@@ -56,18 +57,19 @@ PyObject* note_again(PyObject*, PyObject* on) {
 
 // _budget_counts() -> (limit, given up, their bytes, made again, nanoseconds that took, written,
 // their bytes, read, calls noted, calls that cannot be made again, nanoseconds that those noted
-// took), since the process began; bytes of the results of the first calls of the region that began
-// last.
+// took, how many of them ran in backward), since the process began; bytes of the results of the
+// first few calls of the region that began last.
 PyObject* counts(PyObject*, PyObject*) {
   const program::Budget& b = program::budget();
   const program::BudgetCounts& c = b.counts;
-  return Py_BuildValue("(LLLLLLLLLLLL)", static_cast<long long>(b.limit),
-                       static_cast<long long>(c.given_up), static_cast<long long>(c.given_up_bytes),
-                       static_cast<long long>(c.made_again),
-                       static_cast<long long>(c.made_again_ns), static_cast<long long>(c.written),
-                       static_cast<long long>(c.written_bytes), static_cast<long long>(c.read),
-                       static_cast<long long>(c.noted), static_cast<long long>(c.unmade),
-                       static_cast<long long>(c.noted_ns), static_cast<long long>(b.early.bytes));
+  return Py_BuildValue(
+      "(LLLLLLLLLLLLL)", static_cast<long long>(b.limit), static_cast<long long>(c.given_up),
+      static_cast<long long>(c.given_up_bytes), static_cast<long long>(c.made_again),
+      static_cast<long long>(c.made_again_ns), static_cast<long long>(c.written),
+      static_cast<long long>(c.written_bytes), static_cast<long long>(c.read),
+      static_cast<long long>(c.noted), static_cast<long long>(c.unmade),
+      static_cast<long long>(c.noted_ns), static_cast<long long>(c.noted_in_backward),
+      static_cast<long long>(b.early.bytes));
 }
 
 // _budget_refusal() -> (bytes that would have had to be live when this thread's last call was

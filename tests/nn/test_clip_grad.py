@@ -165,3 +165,32 @@ def test_iterators_and_single_parameters():
     assert clip_grad_norm_([params[-1]], 1.0).item() == 0
     with pytest.raises(TypeError):
         clip_grad_value_([3], 1.0)
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0, math.inf])
+@pytest.mark.parametrize(
+    ("dtypes", "want"),
+    [
+        ((clew.float16, clew.float32), clew.float32),
+        ((clew.float32, clew.float64), clew.float64),
+        ((clew.float16, clew.bfloat16), clew.float32),
+    ],
+)
+def test_the_norm_of_mixed_dtypes_is_of_the_wider_one(dtypes, want, order):
+    params = []
+    for dtype in dtypes:
+        p = clew.zeros(3, dtype=dtype, requires_grad=True)
+        p.grad = clew.full((3,), 1e6 if params else 1e-3, dtype=dtype)
+        params.append(p)
+    norm = clip_grad_norm_(params, 1e5, order)
+    assert norm.dtype == want
+    assert norm.item() == pytest.approx(np.linalg.norm([1e6] * 3, order), rel=1e-2)
+    assert params[1].grad.float().norm(order).item() == pytest.approx(1e5, rel=1e-2)
+
+
+def test_a_used_up_generator_is_warned_of():
+    model = clew.nn.Linear(2, 2)
+    params = model.parameters()
+    list(params)
+    with pytest.warns(UserWarning, match="empty generator"):
+        assert clip_grad_norm_(params, 1.0).item() == 0

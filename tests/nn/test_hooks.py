@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
+import warnings
 
 import pytest
 
@@ -263,3 +265,24 @@ def test_what_is_not_recorded_passes_by_the_gates_of_backward_hooks():
         m(x)
     m(x)
     assert seen[0] is x and seen[1] is not x
+
+
+def test_hooks_that_a_pickle_leaves_out_are_warned_of():
+    x = clew.ones(2, requires_grad=True)
+    plain = pickle.dumps(x)
+    handle = x.register_hook(lambda g: 2 * g)
+    with pytest.warns(UserWarning, match="backward hook .* will not be serialized"):
+        assert pickle.dumps(x) == plain
+    with pytest.warns(UserWarning, match="backward hook"):
+        clew.save({"x": x}, io.BytesIO())
+    handle.remove()
+
+    @clew.utils.hooks.unserializable_hook
+    def double(grad):
+        return 2 * grad
+
+    x.register_hook(double)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pickle.dumps(x) == plain
+    assert clew.autograd.grad(x.sum(), x)[0].tolist() == [2, 2]

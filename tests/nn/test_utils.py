@@ -364,6 +364,8 @@ def test_fusion_and_skip_init():
     np.testing.assert_allclose(fused(y).detach().numpy(), bn(lin(y)).detach().numpy(), atol=1e-5)
     m = nn.utils.skip_init(nn.Linear, 3, 2)
     assert not m.weight.is_meta and m.weight.shape == (2, 3)
+    with pytest.raises(RuntimeError, match="must support a 'device' arg"):
+        nn.utils.skip_init(nn.ReLU)
 
 
 @pytest.mark.parametrize(

@@ -291,6 +291,15 @@ def test_randomized_svd(dtype, shape):
     close(raw, s, 1e-8)
 
 
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (2, 2, 5), (0, 3)])
+def test_randomized_svd_of_fewer_values_than_asked_for(shape):
+    a = normal(34, *shape)
+    u, s, v = clew.svd_lowrank(clew.tensor(a))
+    k = min(shape[-2:])
+    assert u.shape[-1] == s.shape[-1] == v.shape[-1] == k
+    close((u * s.unsqueeze(-2)) @ v.mH, a, 1e-8)
+
+
 @pytest.mark.parametrize("largest", [None, True, False])
 @pytest.mark.parametrize("generalized", [False, True])
 def test_lobpcg(largest, generalized):

@@ -376,3 +376,21 @@ def test_swa_schedule():
     schedule = SWALR(opt, swa_lr=0.0, anneal_epochs=4)
     cos = [(1 + math.cos(math.pi * i / 4)) / 2 for i in range(5)]
     assert walk(schedule, opt, 5) == pytest.approx(cos)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda o: L.LambdaLR(o, lambda epoch: 0.9**epoch),
+        lambda o: L.MultiplicativeLR(o, lambda epoch: 0.9),
+        lambda o: L.CosineAnnealingWarmRestarts(o, 3),
+        lambda o: L.CyclicLR(o, 0.1, 0.2, cycle_momentum=False),
+    ],
+)
+def test_a_group_that_came_after_the_schedule_is_not_passed_over(make):
+    optimizer = optim.SGD([clew.ones(1, requires_grad=True)], lr=0.1)
+    schedule = make(optimizer)
+    optimizer.add_param_group({"params": [clew.ones(1, requires_grad=True)], "lr": 0.5})
+    optimizer.step()
+    with pytest.raises(ValueError, match="one rate a parameter group"):
+        schedule.step()

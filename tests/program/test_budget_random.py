@@ -120,3 +120,19 @@ def test_a_random_program(seed):
     del step
     gc.collect()
     assert live() == base
+
+
+@pytest.mark.parametrize("seed", [3, 22, 54])
+def test_a_little_below_the_peak_all_steps_pass(seed):
+    step = program(seed)
+    step()
+    floor = live()
+    with clew.memory_budget(None) as budget:
+        step()
+    limit = int(floor + 0.97 * (budget.report().peak - floor))
+    given = []
+    for _ in range(4):
+        with clew.memory_budget(limit) as budget:
+            step()
+        given.append(budget.report().given_up)
+    assert min(given) > 0

@@ -445,7 +445,7 @@ OPS = [
         lambda r: [S(r.normal((4, 2)) @ r.normal((2, 5)), 2), S(r.normal((2, 3, 2)), q=2, niter=0)],
         grad=False,
         out=False,
-        errors=[E(S(np.eye(2), 3), ValueError, "min"), E(S(np.eye(2), 1, -1), ValueError, "niter")],
+        errors=[E(S(np.eye(2), -1), ValueError, "q"), E(S(np.eye(2), 1, -1), ValueError, "niter")],
         why="random",
     ),
     Op(

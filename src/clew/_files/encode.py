@@ -386,6 +386,8 @@ class Encoder:
         if not hasattr(kind, "_saved_parts"):
             settle(value)  # else its storage would seem to be another one's
         if kind is Tensor or kind is clew.nn.Buffer:
+            if value.requires_grad:
+                clew.utils.hooks.warn_if_has_hooks(value)
             self._rebuild(value.detach(), bool(value.requires_grad), self._attributes(value))
         elif kind is clew.nn.Parameter:
             state = self._attributes(value)

@@ -74,18 +74,20 @@ class _Line:
     """What the regions of one line of a program were like."""
 
     full_peak: int = 0  # without a limit
-    reached: bool | None = None  # whether one needed its limit, but for a little; None: not known
+    reached: bool | None = None  # whether one needed its limit; None: not known
     peak: int = 0  # about that of the last ones
     given: int = 0  # about the most bytes that the last ones gave up
     steady: int = 0  # how many in a row gave up about as many; -1: one was refused
+    first: int = 0  # the most bytes that the first few calls of these made
 
-    def ended(self, given: int, small: bool, refused: bool) -> None:
+    def ended(self, given: int, first: int, small: bool, refused: bool) -> None:
         """A region gave up so many bytes; `small`: its calls hardly cost more than their notes."""
         if refused:
             self.steady = -1
         elif self.steady >= 0:
             alike = self.given * 4 <= given * 5 <= self.given * 25 // 4
             self.steady = self.steady + 1 if small and given and alike else 0
+        self.first = max(first, self.first if self.steady > 0 else 0)
         self.given = max(given, self.given * 63 // 64 if self.steady > 0 else 0)
 
     def enough(self, limit: int) -> int:
@@ -178,7 +180,7 @@ class memory_budget:
             self._known.left_garbage = False
             gc.collect()
         enough = 0 if late else here.enough(limit)
-        self._region = _C._begin_budget(limit, fd, note_from, note_first, enough)
+        self._region = _C._begin_budget(limit, fd, note_from, note_first, enough, here.first)
         open_lines.append(self._known)
 
     def __enter__(self) -> memory_budget:
@@ -195,20 +197,20 @@ class memory_budget:
         region, here = self._region, self._line
         assert region is not None and here is not None
         self._report = self._count()
-        *_, noted, _, ns, early = _C._budget_counts()  # of this region, while it is open
-        small = ns - self._before[-2] < _SMALL_NS * (noted - self._before[-4])
+        *_, noted, _, ns, deep, first = _C._budget_counts()  # of this region, while it is open
+        small = ns - self._before[-3] < _SMALL_NS * (noted - self._before[-5])
+        # What backward saves for another backward goes before that one begins: all is noted then.
+        small = small and deep == self._before[-2]
         self._region = None
         _C._end_budget(region)
         open_lines.remove(self._known)
         if error is None:
             self._known.ended(self._now, self._report.peak, self._report.given_up)
-        report, limit = self._report, self._now or _NO_LIMIT
-        # What the first calls alone could have given up.
-        little = min(limit // 20, early // 4)
+        report = self._report
         refused = error is not None or self._known.left_garbage
-        here.reached = bool(here.reached) or report.given_up_bytes > little or refused
+        here.reached = bool(here.reached) or report.given_up > 0 or refused
         here.peak = max(report.peak, here.peak * 15 // 16)
-        here.ended(report.given_up_bytes, small, refused)
+        here.ended(report.given_up_bytes, first, small, refused)
         if self._now is None and error is None:
             here.full_peak = max(here.full_peak, self._report.peak)
 

@@ -118,6 +118,10 @@ def _state_of(tensor: Tensor) -> dict[str, Any] | None:
 
 def reduce_tensor(tensor: Tensor, protocol: int) -> Any:
     """What pickle stores of a tensor; history is not kept, and hooks are left out."""
+    if tensor.requires_grad:
+        from clew.utils.hooks import warn_if_has_hooks
+
+        warn_if_has_hooks(tensor)
     plain = tensor.detach()
     cls = type(tensor)
     grad = requires_grad_of(tensor)

@@ -40,12 +40,12 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int = 2, M: Tensor | None =
 
     Args:
         A: (*, m, n), of a rank not much greater than q.
-        q: how many; 6 by default.
+        q: how many; 6 by default. There are at most min(m, n).
         niter: rounds of subspace iteration.
         M: subtracted from A; broadcast.
 
     Returns:
-        (U, S, V): (*, m, q), (*, q), (*, n, q).
+        (U, S, V): (*, m, k), (*, k), (*, n, k), where k is the least of m, n and q.
 
     Example:
         >>> clew.svd_lowrank(clew.ones(3, 4), q=1)[1]
@@ -58,11 +58,8 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int = 2, M: Tensor | None =
         check_tensor(name, "M", M)
         A = A - M
     m, n = A.shape[-2:]
-    if not 0 <= q <= min(m, n):
-        raise ValueError(
-            f"{name}: q(={q}) must be non-negative integer and not greater than min(m, n)="
-            f"{min(m, n)}"
-        )
+    if q < 0:
+        raise ValueError(f"{name}: q(={q}) must be non-negative integer")
     if niter < 0:
         raise ValueError(f"{name}: niter(={niter}) must be non-negative integer")
     # The short side is sampled.

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["RemovableHandle"]
+from clew._base.provenance import user_level
+
+__all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
+
+_F = TypeVar("_F")
 
 
 class RemovableHandle:
@@ -67,3 +72,41 @@ class RemovableHandle:
 
     def __exit__(self, *exc: object) -> None:
         self.remove()
+
+
+def unserializable_hook(f: _F) -> _F:
+    """Marks a hook of a tensor: pickles leave it out without a warning.
+
+    Args:
+        f: the hook.
+
+    Returns:
+        the hook itself.
+
+    Example:
+        >>> @clew.utils.hooks.unserializable_hook
+        ... def double(grad):
+        ...     return 2 * grad
+    """
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    return f
+
+
+def warn_if_has_hooks(tensor: Any) -> None:
+    """Warns of each of the tensor's hooks that a pickle of it leaves out.
+
+    Args:
+        tensor: the tensor.
+
+    Example:
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> clew.utils.hooks.warn_if_has_hooks(x)
+    """
+    for hook in (tensor._backward_hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized; if this is expected, "
+                "decorate it with @clew.utils.hooks.unserializable_hook",
+                UserWarning,
+                stacklevel=user_level(),
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from types import GeneratorType
 from typing import Any
 
 import clew
@@ -38,6 +39,15 @@ def _are_distributed(tensors: Any) -> bool:
         type(t) is not clew.Tensor and type(t) is not Parameter and hasattr(t, "_placements")
         for t in tensors
     )
+
+
+def _common_dtype(tensors: list[clew.Tensor]) -> clew.dtype:
+    """What all promote to: the norm of wide ones need not fit into that of the first."""
+    dtype = tensors[0].dtype
+    for t in tensors:
+        if t.dtype is not dtype:
+            dtype = clew.promote_types(dtype, t.dtype)
+    return dtype
 
 
 def get_total_norm(
@@ -75,11 +85,11 @@ def get_total_norm(
 
         total = total_norm(tensors, norm_type)  # distributed: the same on all processes
     elif value is not None:
-        total = clew.tensor(value, dtype=tensors[0].dtype)
+        total = clew.tensor(value, dtype=_common_dtype(tensors))
     else:
         with clew.no_grad():
             norms = [vector_norm(t, norm_type) for t in tensors]
-            dtype = norms[0].dtype
+            dtype = _common_dtype(norms)
             total = vector_norm(clew.stack([n.to(dtype) for n in norms]), norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
@@ -172,7 +182,14 @@ def clip_grad_norm_(
     if isinstance(parameters, clew.Tensor):
         parameters = [parameters]
     else:
-        parameters = list(parameters)
+        given, parameters = parameters, list(parameters)
+        if not parameters and isinstance(given, GeneratorType):
+            warnings.warn(
+                "clip_grad_norm_: `parameters` is an empty generator, no gradient clipping will "
+                "occur; a generator is used up once, so ask for parameters() again",
+                UserWarning,
+                stacklevel=user_level(),
+            )
     grads = _gradients(parameters)
     if _are_distributed(parameters):
         grads = [p.grad for p in parameters if p.grad is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 __all__ = ["skip_init"]
@@ -19,7 +20,7 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
         the module; its parameters hold uninitialised memory.
 
     Raises:
-        RuntimeError: if module_cls is not a module class.
+        RuntimeError: if module_cls is not a module class, or takes no device.
 
     Example:
         >>> layer = clew.nn.utils.skip_init(clew.nn.Linear, 2, 3)
@@ -30,5 +31,10 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
 
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError(
+            f"Module must support a 'device' arg to skip initialization; {module_cls.__name__} "
+            "takes none"
+        )
     device = kwargs.pop("device", "cpu")
     return module_cls(*args, **kwargs, device="meta").to_empty(device=device)

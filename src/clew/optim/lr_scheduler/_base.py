@@ -192,6 +192,16 @@ class LRScheduler:
                 self.last_epoch = epoch
                 closed_form = getattr(self, "_get_closed_form_lr", self.get_lr)
                 values = closed_form()
-        for group, value in zip(self.optimizer.param_groups, values):
+        self._clew_set_rates(values)
+
+    def _clew_set_rates(self, values: list[Any]) -> None:
+        groups = self.optimizer.param_groups
+        if len(values) != len(groups):
+            raise ValueError(
+                f"{type(self).__name__}: there must be one rate a parameter group; got "
+                f"{len(values)} for {len(groups)} groups; make the schedule after the optimizer's "
+                "add_param_group"
+            )
+        for group, value in zip(groups, values):
             _write(group, "lr", value)
         self._last_lr: list[Any] = self._clew_rates()

@@ -88,9 +88,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.last_epoch = math.floor(epoch)
         with self._clew_inside_step():
             values = self.get_lr()
-        for group, value in zip(self.optimizer.param_groups, values):
-            _write(group, "lr", value)
-        self._last_lr = self._clew_rates()
+        self._clew_set_rates(values)
 
 
 def _set_momentum(group: dict[str, Any], use_beta1: bool, value: float) -> None:
