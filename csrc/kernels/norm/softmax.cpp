@@ -146,7 +146,7 @@ void softmax(const NdView& dst, const NdView& src, int dim, bool log) {
       const bool adjoin = lines.step[0] == 1 && lines.step[1] == 1 && lines.axes.size() == 1 &&
                           lines.spacing(0) == length && lines.spacing(1) == length;
       const bool is_short = length <= 32 || (length <= 64 && length % 16 == 0);
-      if (adjoin && is_short && dst.data != src.data) {
+      if (adjoin && is_short && length > 0 && dst.data != src.data) {
         const int64_t together = softmax_few_most / length;
         auto run = [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; i += together)

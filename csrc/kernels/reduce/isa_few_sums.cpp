@@ -1,6 +1,6 @@
-// Sums of a few lines, in single precision and in the order in which PyTorch adds, compiled once
-// for each instruction set. May include: kernels. Invariant: everything lies in the namespace
-// CLEW_ISA or has internal linkage.
+// Sums of a few lines, in single precision and in PyTorch's order, for each instruction set.
+// May include: the standard library only.
+// Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
@@ -100,6 +100,7 @@ template <class V>
   for (const Eight& lane : lanes) sum += lane;
   std::memcpy(to, &sum, sizeof sum);
 }
+
 }  // namespace
 
 void few_sums(const float* from, int64_t outer, int64_t count, int64_t inner, float* to) {

@@ -393,8 +393,9 @@ void short_rows(const T* p, int64_t apart, int64_t n, int64_t many, B* totals) {
     using Wide = decltype(widened_lanes<Op, B, C>(none));
     constexpr int W = sizeof(Wide) / sizeof(B);
     const int64_t left = n % N;
-    const bool at_once = n <= row_block<Op, T> && (left == 0 || left >= few_left) &&
-                         (n >= N || has_masks<T>)&&n * int64_t{sizeof(T)} < long_row_bytes;
+    const bool is_one_block = n <= row_block<Op, T> && n * int64_t{sizeof(T)} < long_row_bytes;
+    const bool fills_vectors = left == 0 ? n > 0 : left >= few_left && (has_masks<T> || n >= N);
+    const bool at_once = is_one_block && fills_vectors;
     for (; at_once && many >= W; many -= W, p += W * apart, totals += W) {
       Wide v[W];
       for (int r = 0; r < W; ++r) {

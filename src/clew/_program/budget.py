@@ -26,7 +26,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _NO_LIMIT = (1 << 63) - 1
-_SMALL_NS = 2000
+_SMALL_NS = 2000  # of a call, on average: noting one takes about a tenth of it
 
 
 @dataclass(frozen=True)
