@@ -8,20 +8,26 @@
 
 namespace clew::program {
 
-uint32_t Gaps::open() {
-  uint32_t g = free_;
-  if (g) {
-    free_ = all_[g].into;
-  } else {
-    g = static_cast<uint32_t>(all_.size());
-    all_.emplace_back();
+// A free entry, or a new one.
+template <class T>
+static uint32_t take(std::vector<T>& all, uint32_t& free, uint32_t T::*next_free) {
+  const uint32_t at = free;
+  if (at) {
+    free = all[at].*next_free;
+    return at;
   }
+  all.emplace_back();
+  return static_cast<uint32_t>(all.size() - 1);
+}
+
+uint32_t Gaps::open() {
+  const uint32_t g = take(all_, free_, &Gap::into);
   all_[g] = {.refs = 1};
   ++live_;
   return g;
 }
 void Gaps::release(uint32_t g) {
-  std::vector<uint32_t> dying;  // but for one, which needs no memory
+  std::vector<uint32_t> dying;  // those that a dying one noted
   while (g) {
     uint32_t next = 0;
     if (--all_[g].refs == 0) {
@@ -92,13 +98,7 @@ void Gaps::want(uint32_t g) {
 void Gaps::note(uint32_t upper, uint32_t lower) {
   for (uint32_t at = all_[upper].below; at; at = notes_[at].next)
     if (notes_[at].gap == lower) return;
-  uint32_t at = free_note_;
-  if (at) {
-    free_note_ = notes_[at].next;
-  } else {
-    at = static_cast<uint32_t>(notes_.size());
-    notes_.emplace_back();
-  }
+  const uint32_t at = take(notes_, free_note_, &Note::next);
   ++all_[lower].refs;
   notes_[at] = {lower, std::exchange(all_[upper].below, at)};
 }
