@@ -185,3 +185,13 @@ class Problem:
         b = self.numeric(f, inputs, directions, seeds, 3e-6)
         scale = max(abs(a), abs(b), 1.0)
         return b if abs(a - b) < 1e-4 * scale else None
+
+
+def derivative_samples(op: Op) -> Any:
+    """Each sample in double precision, with the function of those of its tensors that may have a
+    gradient.
+    """
+    for sample in samples_of(op):
+        problem = Problem(function(op.name), double(sample))
+        if problem.inputs and sum(t.numel() for t in problem.inputs):
+            yield sample, problem

@@ -175,13 +175,6 @@ def test_forward_integers(op: Op):
             )
 
 
-def derivative_samples(op: Op) -> Any:
-    for sample in m.samples_of(op):
-        problem = m.Problem(m.function(op.name), m.double(sample))
-        if problem.inputs and sum(t.numel() for t in problem.inputs):
-            yield sample, problem
-
-
 @pytest.mark.parametrize("op", WITH_GRAD, ids=by_name)
 def test_first_derivatives(op: Op):
     """<seed, J direction> by backward, by forward (the transpose of backward) and by finite
@@ -189,7 +182,7 @@ def test_first_derivatives(op: Op):
     """
     rng = np.random.default_rng(1)
     checked = 0
-    for sample, problem in derivative_samples(op):
+    for sample, problem in m.derivative_samples(op):
         inputs = [t.detach().clone().requires_grad_() for t in problem.inputs]
         outputs = [o for o in problem(*inputs) if o.requires_grad]
         assert outputs, f"{op.name}{sample}: the result does not require grad"
@@ -233,7 +226,7 @@ def test_second_derivatives(op: Op):
     differences.
     """
     rng = np.random.default_rng(2)
-    for sample, problem in derivative_samples(op):
+    for sample, problem in m.derivative_samples(op):
         inputs = [t.detach().clone().requires_grad_() for t in problem.inputs]
         outputs = problem(*inputs)
         keep = [i for i, o in enumerate(outputs) if o.requires_grad]

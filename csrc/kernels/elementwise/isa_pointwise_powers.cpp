@@ -309,22 +309,26 @@ template <class T>
 void pow_slope_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* params) {
   const T exponent = params[0].to<T>();
   T less = exponent - T(1);
-  alignas(64) T power[block_size];
+  alignas(64) T power[block_size], grad[block_size];
   const int64_t steps[] = {sizeof(T), s[2], 0};
-  const bool dense = s[0] == sizeof(T) && s[1] == sizeof(T);
+  if (s[1] == 0) std::fill_n(grad, std::min(n, block_size), read<T>(p[1], 0));
   for (int64_t begin = 0; begin < n; begin += block_size) {
     const int64_t count = std::min(block_size, n - begin);
     char* const rows[] = {reinterpret_cast<char*>(power), p[2] + begin * s[2],
                           reinterpret_cast<char*>(&less)};
     pow_loop<T>(rows, steps, count, nullptr);
-    if (dense) {
+    const T* g = grad;
+    if (s[1] == sizeof(T))
+      g = reinterpret_cast<const T*>(p[1]) + begin;
+    else if (s[1] != 0)
+      gather<T>(p[1] + begin * s[1], s[1], grad, count);
+    if (s[0] == sizeof(T)) {
       auto* out = reinterpret_cast<T*>(p[0]) + begin;
-      auto* g = reinterpret_cast<const T*>(p[1]) + begin;
 #pragma GCC ivdep
       for (int64_t i = 0; i < count; ++i) out[i] = g[i] * (power[i] * exponent);
     } else {
       for (int64_t i = 0; i < count; ++i)
-        at<T>(p[0], (begin + i) * s[0]) = read<T>(p[1], (begin + i) * s[1]) * (power[i] * exponent);
+        at<T>(p[0], (begin + i) * s[0]) = g[i] * (power[i] * exponent);
     }
   }
 }

@@ -98,6 +98,17 @@ static void affine_row(char* const* p, const int64_t* s, int64_t n, const Scalar
   constexpr auto item = static_cast<int64_t>(sizeof(T));
   const int64_t so = s[0] / item, sx = s[1] / item;
   if constexpr (std::is_same_v<C, float>) {
+    if (sx == 0 && n > 1) {  // one number in place of all
+      constexpr int64_t piece = 512;
+      alignas(64) T same[piece];
+      std::fill_n(same, std::min(n, piece), *x);
+      const int64_t steps[] = {s[0], item, s[2]};
+      for (int64_t i = 0; i < n; i += piece) {
+        char* const at[] = {p[0] + i * s[0], reinterpret_cast<char*>(same), p[2] + i * s[2]};
+        affine_row<T>(at, steps, std::min(piece, n - i), c);
+      }
+      return;
+    }
     if (so == 1 && sx == 1 && s[2] <= 1) {
       const bool one = s[2] == 0;
       if constexpr (std::is_same_v<T, float>) {

@@ -69,6 +69,27 @@ struct ReducePlan {
   }
 };
 
+// The outputs of a reduction that are made of elements of their own. Along an axis that is kept and
+// that the source repeats (stride 0) all others are copies of the first.
+class DistinctOutputs {
+ public:
+  static bool repeat(const NdView& dst, const NdView& src) {
+    for (int d = 0; d < src.ndim; ++d)
+      if (src.strides[d] == 0 && src.sizes[d] > 1 && dst.sizes[d] > 1) return true;
+    return false;
+  }
+  DistinctOutputs(const NdView& dst, const NdView& src);
+  // What is reduced, and to where.
+  NdView dst() const;
+  NdView src() const;
+  // Gives the others their values.
+  void copy() const;
+
+ private:
+  NdView dst_, src_;
+  Dims dst_sizes_, src_sizes_;  // 1 along what is repeated
+};
+
 // Calls f(source offset) for every index tuple of axes[0..n), axis 0 limited to [lo, hi).
 template <class F> void walk_axes(const ReduceAxis* axes, int n, int64_t lo, int64_t hi, F&& f) {
   if (n == 0) {
@@ -350,6 +371,11 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src,
   using In = typename R::In;
   using Aux = typename R::Aux;
   using Out = typename R::Out;
+  if (!aux && DistinctOutputs::repeat(dst, src)) {
+    const DistinctOutputs distinct(dst, src);
+    reduce_with(r, distinct.dst(), distinct.src());
+    return distinct.copy();
+  }
   auto run = [](const Reducer& e, const ReducePlan& plan, int64_t lo, int64_t hi, int64_t u0,
                 int64_t u1, void* partial) {
     const R& r = *static_cast<const R*>(e.r);

@@ -72,15 +72,34 @@ template <class T, int K, class F> void for_lines(const std::array<NdView, K>& v
   Lines<K> lines(v, dim);
   int64_t n = lines.length[0];
   if (lines.count == 0 || n == 0) return;
-  bool direct = std::is_same_v<T, C>;
-  for (int k = 0; k < K; ++k) direct = direct && lines.step[k] == 1;
+  // An input may be one number along each line.
+  bool direct = std::is_same_v<T, C> && lines.step[0] == 1;
+  int64_t numbers = 0;
+  for (int k = 1; k < K; ++k) {
+    direct = direct && (lines.step[k] == 1 || lines.step[k] == 0);
+    numbers += lines.step[k] == 0;
+  }
   int64_t grain = std::max<int64_t>(1, grain_default / 4 / n);
   if (direct) {
     parallel_for(lines.count, grain, [&](int64_t begin, int64_t end) {
+      const std::unique_ptr<C[]> room(numbers ? new C[static_cast<size_t>(numbers * n)] : nullptr);
+      C *rows[K], *free = room.get();
+      for (int k = 1; k < K; ++k) {
+        if (lines.step[k] != 0) continue;
+        rows[k] = free;
+        free += n;
+      }
+      std::array<int64_t, K> before{};
       for (int64_t i = begin; i < end; ++i) {
         auto off = lines.place(i);
-        C* rows[K];
-        for (int k = 0; k < K; ++k) rows[k] = reinterpret_cast<C*>(v[k].template ptr<T>() + off[k]);
+        for (int k = 0; k < K; ++k) {
+          C* at = reinterpret_cast<C*>(v[k].template ptr<T>() + off[k]);
+          if (lines.step[k] != 0)
+            rows[k] = at;
+          else if (i == begin || off[k] != before[k])
+            std::fill_n(rows[k], n, *at);
+        }
+        before = off;
         f(rows, n);
       }
     });

@@ -39,6 +39,37 @@ ReducePlan::ReducePlan(const NdView& dst, const NdView& src, const int64_t* aux_
   coalesce(reduced, false);
 }
 
+DistinctOutputs::DistinctOutputs(const NdView& dst, const NdView& src)
+    : dst_(dst), src_(src), dst_sizes_(dst.sizes, dst.ndim), src_sizes_(src.sizes, src.ndim) {
+  for (int d = 0; d < src.ndim; ++d)
+    if (src.strides[d] == 0 && dst.sizes[d] > 1) dst_sizes_[d] = src_sizes_[d] = 1;
+}
+NdView DistinctOutputs::dst() const {
+  NdView v = dst_;
+  v.sizes = dst_sizes_.data();
+  return v;
+}
+NdView DistinctOutputs::src() const {
+  NdView v = src_;
+  v.sizes = src_sizes_.data();
+  return v;
+}
+void DistinctOutputs::copy() const {
+  Dims sizes = dst_sizes_;
+  for (int d = 0; d < dst_.ndim; ++d) {
+    if (sizes[d] == dst_.sizes[d]) continue;
+    Dims once(dst_.strides, dst_.ndim);
+    once[d] = 0;
+    sizes[d] = dst_.sizes[d] - 1;
+    NdView from = dst_, to = dst_;
+    from.sizes = to.sizes = sizes.data();
+    from.strides = once.data();
+    to.data += dst_.strides[d] * static_cast<int64_t>(itemsize(dst_.dtype));
+    kernels::copy(to, from);
+    sizes[d] = dst_.sizes[d];
+  }
+}
+
 void reduce_plan(const Reducer& reducer, const ReducePlan& plan) {
   if (plan.outputs == 0) return;
   if (plan.count == 0) return reducer.finish(reducer, plan, nullptr, 0);

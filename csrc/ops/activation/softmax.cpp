@@ -11,6 +11,7 @@
 #include "ops/batch_rules.h"
 #include "ops/calls/arithmetic.h"
 #include "ops/calls/reduction.h"
+#include "ops/calls/shape.h"
 #include "ops/calls/unary.h"
 #include "ops/reduction/reduction_dims.h"
 #include "ops/widened.h"
@@ -89,8 +90,9 @@ void backward_shape(const Call& c, OutSpecs& out) {
 }
 template <bool Log> void backward_cpu(const Call& c, Tensors& outs) {
   int dim = axis_of(c.as<DimAttrs>().dim, c.in[1].ndim(), c.name());
-  if (by_columns(c.in[0], dim) && by_columns(c.in[1], dim) && outs[0].is_contiguous())
-    return kernels::softmax_backward(outs[0].nd(), c.in[0].nd(), c.in[1].nd(), dim, Log);
+  if (by_columns(c.in[1], dim) && outs[0].is_contiguous())
+    return kernels::softmax_backward(outs[0].nd(), contiguous(c.in[0]).nd(), c.in[1].nd(), dim,
+                                     Log);
   const Tensor g = widened(c.in[0]), y = widened(c.in[1]);
   through_floats(outs[0], [&](const Tensor& dx) {
     kernels::softmax_backward(dx.nd(), g.nd(), y.nd(), dim, Log);

@@ -28,6 +28,9 @@ Tensor view(const Tensor& x, const Dims& size);
 Tensor reshape(const Tensor& x, const Dims& size);  // copies only when no view exists
 Tensor contiguous(const Tensor& x);                 // x itself when it is contiguous already
 Tensor contiguous_copy(const Tensor& x);            // always fresh
+// A tensor that repeats its elements (the gradient of a sum) as a dense one, for loops that read
+// those faster; others stay.
+Tensor written_out(const Tensor& x);
 Tensor permute(const Tensor& x, const Dims& dims);
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 Tensor t(const Tensor& x);              // matrix transpose of a 2-d tensor, else x

@@ -109,7 +109,7 @@ Passes gather_passes(const Call& c) {
   return {.over = Passes::Over::picked, .dims = 1};
 }
 void gather_vjp(Vjp& c) {
-  const Tensor& g = c.grad();
+  const Tensor g = written_out(c.grad());
   Tensor zeros = zero_block(c.sizes(0), g.dtype(), g.device());
   c.set(0, scatter_add(zeros, c.as<GatherAttrs>().dim, c.in(1), g));
 }

@@ -193,13 +193,14 @@ Tensor index_quick(const Call& c) {
 }
 void index_vjp(Vjp& c) {
   const Dims& dims = c.as<IndexAttrs>().dims;
-  const Tensor& g = c.grad();
+  const Tensor g = written_out(c.grad());
   c.set(0, index_put(zero_block(c.sizes(0), g.dtype(), g.device()), g, c.in(1), dims, true));
 }
 void put_into(const Tensor& dst, const Tensor& values, const Tensor& places, const IndexPutAttrs& a,
               std::string_view op);
 void index_accumulate(Vjp& c, const Tensor& into) {
-  put_into(into, c.grad(), c.in(1), IndexPutAttrs{c.as<IndexAttrs>().dims, true}, "indexing");
+  put_into(into, written_out(c.grad()), c.in(1), IndexPutAttrs{c.as<IndexAttrs>().dims, true},
+           "indexing");
 }
 constexpr OpDef index_op = general({
     .signature = "_index(Tensor input, Tensor index, int[] dims) -> Tensor",

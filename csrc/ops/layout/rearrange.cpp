@@ -46,7 +46,14 @@ void flip_cpu(const Call& c, Tensors& outs) {
                        {x->address() + offset * static_cast<int64_t>(itemsize(x.dtype())),
                         x.sizes().data(), strides.data(), x.ndim(), x.dtype()});
 }
-void flip_vjp(Vjp& c) { c.set(0, flip(c.grad(), c.as<DimsAttrs>().dims)); }
+// Where the gradient repeats its elements, there is nothing to turn.
+void flip_vjp(Vjp& c) {
+  const Tensor& g = c.grad();
+  Dims dims;
+  for (int64_t d : c.as<DimsAttrs>().dims)
+    if (g.stride(wrapped(d, g.ndim(), "flip")) != 0) dims.push_back(d);
+  c.set(0, dims.empty() ? g : flip(g, dims));
+}
 constexpr OpDef flip_op = general({
     .signature = "flip(Tensor input, int[]* dims) -> Tensor",
     .doc = R"(Reverses the order of elements along some dimensions.

@@ -47,7 +47,7 @@ int64_t line_length(const Tensor& x, int dim) { return x.ndim() ? x.sizes()[dim]
 // The gradient of values picked by indices of the same rank.
 Tensor placed_grad(const Tensor& g, const Tensor& indices, const Dims& sizes, int64_t dim) {
   if (sizes.empty()) return reshape(g, sizes);
-  return scatter_add(zero_of(g, sizes), dim, indices, g);
+  return scatter_add(zero_of(g, sizes), dim, indices, written_out(g));
 }
 template <class A> void placed_vjp(Vjp& c) {
   if (c.grad().defined()) c.set(0, placed_grad(c.grad(), c.out(1), c.sizes(0), c.as<A>().dim));

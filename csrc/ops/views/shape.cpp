@@ -444,6 +444,7 @@ const OpList shape_ops = op_list(shape_list);
 Tensor view(const Tensor& x, const Dims& size) { return apply(view_op, {x}, SizeAttrs{size}); }
 Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : apply(compact_op, {x}); }
 Tensor contiguous_copy(const Tensor& x) { return apply(compact_op, {x}); }
+Tensor written_out(const Tensor& x) { return overlaps_itself(x) ? contiguous_copy(x) : x; }
 Tensor reshape(const Tensor& x, const Dims& size) {
   Dims full = infer_size(size, x.numel(), "reshape");
   if (x.is_contiguous() || view_strides(x.sizes(), x.strides(), full))
