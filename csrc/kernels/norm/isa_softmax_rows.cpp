@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/norm/short_rows.h"
 #include "kernels/norm/softmax_exp.h"
 #include "kernels/norm/softmax_rows.h"
 
@@ -153,6 +154,12 @@ void exp_affine(C* __restrict y, const C* __restrict x, int64_t n, C shift, C a,
     std::memcpy(y + i, &e, sizeof e);
   });
 }
+template <class C> void affine(C* y, const C* x, int64_t n, C a, C b) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b;
+}
+template <class C> void centred(C* y, const C* x, int64_t n, C centre, C a, C b) {
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - centre) * a + b;
+}
 // The largest of a vector's lanes, if none is NaN.
 template <class C> [[gnu::always_inline]] inline C largest_lane(Lanes_t<C> v) {
   return join_all_lanes<C>(v, [](auto a, auto b) { return b > a ? b : a; });
@@ -204,12 +211,62 @@ template <int W, bool log> void softmax_narrow(float* y, const float* x, int64_t
   softmax_packed<W, log, 1>(last, last);
   std::memcpy(y + at, last, bytes);
 }
-// The maximum may miss an element beside a NaN; then the whole row is NaN anyway.
+// Softmax, or its logarithm, of rows of one to four vectors. The maximum may miss an element beside
+// a NaN; then the whole row is NaN anyway.
+template <class C>
+void softmax_of_vectors_together(C* __restrict y, const C* __restrict x, int64_t rows,
+                                 int64_t width, bool log) {
+  constexpr int N = lane_count<C>, U = 4;
+  constexpr int64_t most_elements = 512;
+  alignas(64) C powers[most_elements];
+  const int64_t together = most_elements / width;
+  for (int64_t first = 0; first < rows; first += together) {
+    const int64_t count = least(together, rows - first) * width;
+    const C* from = x + first * width;
+    C* to = y + first * width;
+    for (int64_t row = 0; row < count; row += width) {
+      Lanes_t<C> top = load(from + row);
+      for (int64_t i = row + N; i < row + width; i += N) {
+        const Lanes_t<C> v = load(from + i);
+        top = v > top ? v : top;
+      }
+      const C shift = largest_lane<C>(top);
+      for (int64_t i = row; i < row + width; i += N) store(to + i, load(from + i) - shift);
+    }
+    int64_t at = 0;
+    for (; at + U * N <= count; at += U * N) {
+      Lanes_t<C> e[U];
+      for (int u = 0; u < U; ++u) e[u] = load(to + at + u * N);
+      exp_in_step<C>(e);
+      for (int u = 0; u < U; ++u) store(powers + at + u * N, e[u]);
+    }
+    for (; at < count; at += N) {
+      Lanes_t<C> e[] = {load(to + at)};
+      exp_in_step<C>(e);
+      store(powers + at, e[0]);
+    }
+    for (int64_t row = 0; row < count; row += width) {
+      double total = 0;
+      for (int64_t i = row; i < row + width; i += N) total += sum_of_lanes<C>(load(powers + i));
+      const C by = static_cast<C>(log ? -std::log(total) : 1 / total);
+      for (int64_t i = row; i < row + width; i += N)
+        store(to + i, log ? load(to + i) + by : load(powers + i) * by);
+    }
+  }
+}
+template <class C>
+void softmax_of_long(C* __restrict y, const C* __restrict x, int64_t n, bool log) {
+  const C top = max_(x, n);
+  if (log)
+    centred(y, x, n, top, C(1), static_cast<C>(-std::log(exp_sum(x, n, top))));
+  else
+    affine(y, y, n, static_cast<C>(1 / exp_store(y, x, n, top)), C(0));
+}
 template <class C>
 void softmax_few(C* __restrict y, const C* __restrict x, int64_t rows, int64_t width, bool log) {
-  constexpr int N = lane_count<C>, U = 4;
-  const int64_t count = rows * width;
+  constexpr int N = lane_count<C>;
   if constexpr (std::is_same_v<C, float>) {
+    const int64_t count = rows * width;
     if constexpr (N > 8)
       if (width == 8)
         return log ? softmax_narrow<8, true>(y, x, count) : softmax_narrow<8, false>(y, x, count);
@@ -217,57 +274,29 @@ void softmax_few(C* __restrict y, const C* __restrict x, int64_t rows, int64_t w
       if (width == 4)
         return log ? softmax_narrow<4, true>(y, x, count) : softmax_narrow<4, false>(y, x, count);
   }
-  const bool whole = width % N == 0;
-  for (int64_t row = 0; row < count; row += width) {
-    if (whole) {
-      Lanes_t<C> top = load(x + row);
-      for (int64_t i = row + N; i < row + width; i += N) {
-        const Lanes_t<C> v = load(x + i);
-        top = v > top ? v : top;
-      }
-      const C shift = largest_lane<C>(top);
-      for (int64_t i = row; i < row + width; i += N) store(y + i, load(x + i) - shift);
-    } else {
-      C top = x[row];
-      for (int64_t i = row + 1; i < row + width; ++i) top = x[i] > top ? x[i] : top;
-      for (int64_t i = row; i < row + width; ++i) y[i] = x[i] - top;
-    }
+  if (width < N)
+    return log ? softmax_of_short<C, 1, true, true>(y, x, rows, width)
+               : softmax_of_short<C, 1, true, false>(y, x, rows, width);
+  if (width % N == 0 && width <= 4 * N) return softmax_of_vectors_together(y, x, rows, width, log);
+  if (width <= short_row_most<C>) {
+    const auto& of = log ? softmax_of_vectors<C, true> : softmax_of_vectors<C, false>;
+    return of[static_cast<size_t>(ceil_div(width, N) - 1)](y, x, rows, width);
   }
-  alignas(64) C powers[softmax_few_most];
-  int64_t at = 0;
-  for (; at + U * N <= count; at += U * N) {
-    Lanes_t<C> e[U];
-    for (int u = 0; u < U; ++u) e[u] = load(y + at + u * N);
-    exp_in_step<C>(e);
-    for (int u = 0; u < U; ++u) store(powers + at + u * N, e[u]);
-  }
-  for (; at + N <= count; at += N) {
-    Lanes_t<C> e[] = {load(y + at)};
-    exp_in_step<C>(e);
-    store(powers + at, e[0]);
-  }
-  for (; at < count; ++at) powers[at] = exp_fast(y[at]);
-  for (int64_t row = 0; row < count; row += width) {
-    const C* power = powers + row;
-    C* to = y + row;
-    double total = 0;
-    if (whole) {
-      for (int64_t i = 0; i < width; i += N) total += sum_of_lanes<C>(load(power + i));
-      const C by = static_cast<C>(log ? -std::log(total) : 1 / total);
-      for (int64_t i = 0; i < width; i += N)
-        store(to + i, log ? load(to + i) + by : load(power + i) * by);
-    } else {
-      for (int64_t i = 0; i < width; ++i) total += static_cast<double>(power[i]);
-      const C by = static_cast<C>(log ? -std::log(total) : 1 / total);
-      for (int64_t i = 0; i < width; ++i) to[i] = log ? to[i] + by : power[i] * by;
-    }
-  }
+  for (int64_t r = 0; r < rows; ++r) softmax_of_long(y + r * width, x + r * width, width, log);
 }
-template <class C> void affine(C* y, const C* x, int64_t n, C a, C b) {
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * a + b;
-}
-template <class C> void centred(C* y, const C* x, int64_t n, C centre, C a, C b) {
-  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - centre) * a + b;
+template <class C> void log_sums(double* out, const C* x, int64_t rows, int64_t width) {
+  constexpr int N = lane_count<C>;
+  if (width == 0 || width > short_row_most<C>) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const C* row = x + r * width;
+      const C top = max_(row, width);
+      out[r] = top - top == C(0) ? static_cast<double>(top) + std::log(exp_sum(row, width, top))
+                                 : log_sum_of_ends(row, width, top);
+    }
+    return;
+  }
+  if (width < N) return log_sums_of_short<C, 1, true>(out, x, rows, width);
+  log_sums_of_vectors<C>[static_cast<size_t>(ceil_div(width, N) - 1)](out, x, rows, width);
 }
 template <class C>
 void centred_weighted(C* y, const C* x, int64_t n, C centre, C a, C b, const C* w, const C* c) {
@@ -317,6 +346,8 @@ template <class C> constexpr RowOps<C> table() {
           .exp_store = exp_store<C>,
           .exp_sum = exp_sum<C>,
           .softmax_few = softmax_few<C>,
+          .few_width = short_row_most<C>,
+          .log_sums = log_sums<C>,
           .exp_sum_before = exp_sum_before<C>,
           .exp_affine = exp_affine<C>,
           .affine = affine<C>,

@@ -107,6 +107,12 @@ template <class T> double weight_sum(const T* weight, int64_t c) {
   return weight ? row_ops<T>().sum(weight, c) : static_cast<double>(c);
 }
 
+// exp(x) of a number that is mostly tiny: what is lost where a logarithm is rounded.
+double exp_of_rest(double x) {
+  if (!(std::abs(x) < 1e-4)) return std::exp(x);
+  return 1 + x * (1 + x * (0.5 + x * (1.0 / 6)));  // the next term is below 1e-17
+}
+
 int64_t rows_grain(int64_t c) {
   return std::max<int64_t>(1, grain_default / 4 / std::max<int64_t>(c, 1));
 }
@@ -132,9 +138,13 @@ void cross_entropy(const T* x, const int64_t* target, const T* weight, const Cro
       loss = (1 - of.smoothing) * w * (log_sum_i - static_cast<double>(x[at + t * step]));
       if (spread != 0) {
         double mixed = 0;
-        for (int64_t k = 0; k < sh.c; ++k) {
-          double v = static_cast<double>(x[at + k * step]);
-          mixed += weight ? static_cast<double>(weight[k]) * v : v;
+        if (step == 1) {
+          mixed = weight ? row_ops<T>().dot(weight, x + at, sh.c) : row_ops<T>().sum(x + at, sh.c);
+        } else {
+          for (int64_t k = 0; k < sh.c; ++k) {
+            const auto v = static_cast<double>(x[at + k * step]);
+            mixed += weight ? static_cast<double>(weight[k]) * v : v;
+          }
         }
         loss += spread * (all * log_sum_i - mixed);
       }
@@ -143,7 +153,13 @@ void cross_entropy(const T* x, const int64_t* target, const T* weight, const Cro
   };
   if (sh.s == 1) {
     parallel_for(sh.n, rows_grain(sh.c), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) finish(i, log_sum_exp(x + i * sh.c, sh.c), i * sh.c, 1);
+      constexpr int64_t together = 64;
+      double sums[together];
+      for (int64_t first = begin; first < end; first += together) {
+        const int64_t rows = std::min(together, end - first);
+        row_ops<T>().log_sums(sums, x + first * sh.c, rows, sh.c);
+        for (int64_t r = 0; r < rows; ++r) finish(first + r, sums[r], (first + r) * sh.c, 1);
+      }
     });
   } else {
     int64_t tiles = (sh.s + column_tile - 1) / column_tile;
@@ -190,8 +206,7 @@ void cross_entropy_backward(T* dx, const T* x, const T* log_sum, const T* grad, 
   const T* rest = log_sum + sh.n * sh.s;  // p[k] = exp(x[k] - log_sum) exp(-rest)
   auto factor = [&](int64_t i, double g) {
     if (target[i] == sh.ignore) return T(0);
-    const double kept = std::exp(-static_cast<double>(rest[i]));
-    return static_cast<T>(g * (own_of(i) + spread * all) * kept);
+    return static_cast<T>(g * (own_of(i) + spread * all) * exp_of_rest(-rest[i]));
   };
   if (sh.s == 1) {
     parallel_for(sh.n, rows_grain(sh.c), [&](int64_t begin, int64_t end) {

@@ -384,8 +384,9 @@ static void logsumexp_of_half_rows(const NdView& dst, const NdView& src, const R
                      const ReducePlan::Place at = plan.place(k);
                      copy(wide, {reinterpret_cast<char*>(src.ptr<T>() + at.src), &plan.count, &one,
                                  1, src.dtype});
-                     dst.ptr<T>()[at.dst] =
-                         static_cast<T>(static_cast<float>(log_sum_exp(row.data(), plan.count)));
+                     double sum;
+                     row_ops<float>().log_sums(&sum, row.data(), 1, plan.count);
+                     dst.ptr<T>()[at.dst] = static_cast<T>(static_cast<float>(sum));
                    }
                  });
   });
@@ -426,12 +427,22 @@ void reduce_logsumexp(const NdView& dst, const NdView& src) {
               }
             });
       }
+      const bool adjoin = !plan.kept.empty() && plan.kept.back().src == plan.count;
       parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / 4 / plan.count),
                    [&](int64_t k0, int64_t k1) {
-                     for (int64_t k = k0; k < k1; ++k) {
-                       ReducePlan::Place at = plan.place(k);
-                       const T* row = src.ptr<const T>() + at.src;
-                       dst.ptr<T>()[at.dst] = static_cast<T>(log_sum_exp(row, plan.count));
+                     constexpr int64_t together = 64;
+                     double sums[together];
+                     for (int64_t k = k0, many; k < k1; k += many) {
+                       const ReducePlan::Place at = plan.place(k);
+                       many = 1;
+                       if (adjoin) {
+                         const int64_t size = plan.kept.back().size;
+                         many = std::min({together, k1 - k, size - k % size});
+                       }
+                       row_ops<T>().log_sums(sums, src.ptr<const T>() + at.src, many, plan.count);
+                       const int64_t step = adjoin ? plan.kept.back().dst : 0;
+                       for (int64_t j = 0; j < many; ++j)
+                         dst.ptr<T>()[at.dst + j * step] = static_cast<T>(sums[j]);
                      }
                    });
     });

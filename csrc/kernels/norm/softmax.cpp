@@ -145,13 +145,10 @@ void softmax(const NdView& dst, const NdView& src, int dim, bool log) {
       // Short rows one after the other: a few at a time, as if there were no more.
       const bool adjoin = lines.step[0] == 1 && lines.step[1] == 1 && lines.axes.size() == 1 &&
                           lines.spacing(0) == length && lines.spacing(1) == length;
-      const bool is_short = length <= 32 || (length <= 64 && length % 16 == 0);
-      if (adjoin && is_short && length > 0 && dst.data != src.data) {
-        const int64_t together = softmax_few_most / length;
+      if (adjoin && length > 0 && length <= ops.few_width && dst.data != src.data) {
         auto run = [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; i += together)
-            ops.softmax_few(dst.ptr<T>() + i * length, src.ptr<const T>() + i * length,
-                            std::min(together, end - i), length, log);
+          ops.softmax_few(dst.ptr<T>() + begin * length, src.ptr<const T>() + begin * length,
+                          end - begin, length, log);
         };
         return parallel_for(lines.count, grain_default / 4 / length, run);
       }

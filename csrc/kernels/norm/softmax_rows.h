@@ -2,14 +2,9 @@
 // May include: base.
 // Invariant: sums run in lanes of the element type, blocks of which are added up in double.
 #pragma once
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 
 namespace clew::kernels {
-
-constexpr int64_t softmax_few_most = 512;
 
 template <class C> struct RowOps {
   C (*max)(const C* x, int64_t n);  // NaN is passed over
@@ -19,8 +14,11 @@ template <class C> struct RowOps {
   // largest x is infinite
   double (*exp_store)(C* y, const C* x, int64_t n, C shift);
   double (*exp_sum)(const C* x, int64_t n, C shift);
-  // Softmax, or its logarithm, of rows of `width` elements, softmax_few_most at most in all.
+  // Softmax, or its logarithm, of rows of `width` elements.
   void (*softmax_few)(C* y, const C* x, int64_t rows, int64_t width, bool log);
+  int64_t few_width;  // of the longest rows that it takes faster than the loops above
+  // log(sum of exp) of each row of `width` elements.
+  void (*log_sums)(double* out, const C* x, int64_t rows, int64_t width);
   // The same, while `to` is fetched to be written next.
   double (*exp_sum_before)(const C* to, const C* x, int64_t n, C shift);
   // y = exp(x - shift) * a + b
@@ -44,14 +42,5 @@ template <class C> struct RowOps {
 
 // The fastest this processor runs; C is float or double.
 template <class C> const RowOps<C>& row_ops();
-
-// log(sum of exp) of one row.
-template <class C> double log_sum_exp(const C* x, int64_t n) {
-  const RowOps<C>& ops = row_ops<C>();
-  const C top = ops.max(x, n);
-  if (top - top == C(0)) return static_cast<double>(top) + std::log(ops.exp_sum(x, n, top));
-  const bool nan = std::any_of(x, x + n, [](C v) { return v != v; });
-  return static_cast<double>(nan ? std::numeric_limits<C>::quiet_NaN() : top);
-}
 
 }  // namespace clew::kernels

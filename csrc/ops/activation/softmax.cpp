@@ -65,13 +65,14 @@ template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
   through_floats(outs[0], [&](const Tensor& y) { kernels::softmax(y.nd(), wide.nd(), dim, Log); });
 }
 
+constexpr int64_t few_most = 512;  // elements
 // A few rows of float32.
 template <bool Log> Tensor softmax_quick(const Call& c) {
   const auto& a = c.as<SoftmaxAttrs>();
   const Tensor& x = c.in[0];
   if (a.dtype || x.dtype() != DType::Float32 || x.is_meta() || !x.is_contiguous() ||
       x.ndim() == 0 || (a.dim != -1 && a.dim != x.ndim() - 1) || x.numel() == 0 ||
-      x.numel() > kernels::softmax_few_most)
+      x.numel() > few_most)
     return {};
   const Tensor out = empty_dense_like(x, DType::Float32);
   const int64_t width = x.size(-1);
