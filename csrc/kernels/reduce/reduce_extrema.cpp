@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/long_work.h"
+#include "kernels/core/transpose.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/reduce/reduce_driver.h"
 
@@ -117,6 +118,21 @@ template <class T, bool Largest> auto arg_loop() {
     return nullptr;
 }
 
+// Neighbouring rows, side by side: turned, they are the columns that vector loops take.
+constexpr int64_t turned_rows = 64, turned_most = 64;
+template <class T, bool Largest>
+void arg_turned(const T* p, int64_t n, int64_t rows, T* best, int64_t* where) {
+  alignas(64) T turned[turned_most * turned_rows];
+  const int64_t sizes[] = {n, rows}, to[] = {turned_rows, 1}, from[] = {1, n};
+  const DType d = dtype_of<T>();
+  const NdView source{reinterpret_cast<char*>(const_cast<T*>(p)), sizes, from, 2, d};
+  if (!copy_transposed({reinterpret_cast<char*>(turned), sizes, to, 2, d}, source)) {
+    for (int64_t j = 0; j < rows; ++j)
+      for (int64_t i = 0; i < n; ++i) turned[i * turned_rows + j] = p[j * n + i];
+  }
+  arg_loop<T, Largest>()(turned, turned_rows, n, rows, best, where);
+}
+
 template <class T, bool Largest>
 void arg_reduce(T* values, const int64_t* value_strides, const NdView& indices, const NdView& src) {
   const LongWork work(src.numel());
@@ -150,6 +166,25 @@ void arg_reduce(T* values, const int64_t* value_strides, const NdView& indices, 
       if (beats<Largest>(v, b) && b == b) best = next;
     }
     return store(plan.place(0), best.first, best.second);
+  }
+  if constexpr (!std::is_null_pointer_v<decltype(arg_loop<T, Largest>())>) {
+    if (stride == 1 && n >= 2 && n <= turned_most && !plan.kept.empty() &&
+        plan.kept.back().src == n && plan.kept.back().size >= turned_rows / 4) {
+      const ReduceAxis inner = plan.kept.back();
+      return parallel_for(
+          plan.outputs, std::max<int64_t>(turned_rows, grain_default / n),
+          [&](int64_t k0, int64_t k1) {
+            T best[turned_rows];
+            int64_t where[turned_rows];
+            for (int64_t k = k0, rows; k < k1; k += rows) {
+              rows = std::min({turned_rows, k1 - k, inner.size - k % inner.size});
+              const ReducePlan::Place at = plan.place(k);
+              arg_turned<T, Largest>(in + at.src, n, rows, best, where);
+              for (int64_t j = 0; j < rows; ++j)
+                store({0, at.dst + j * inner.dst, at.aux + j * inner.aux}, best[j], where[j]);
+            }
+          });
+    }
   }
   if (!plan.by_columns()) {
     parallel_for(plan.outputs, std::max<int64_t>(1, grain_default / n),

@@ -10,6 +10,7 @@
 #include "base/scratch.h"
 #include "kernels/core/instruction_set.h"
 #include "kernels/reduce/reduce_lines.h"
+#include "kernels/sort/short_lines.h"
 #include "kernels/sort/sort_items.h"
 
 namespace clew::kernels {
@@ -57,6 +58,25 @@ void for_sort_lines(const NdView& values, const NdView& indices, const NdView& s
     }
     room.trim(kept_megabytes);
   });
+}
+
+// The first `wanted` elements in order of each of many short lines; false where there are none.
+template <class T>
+bool in_lanes(const NdView& values, const NdView& indices, const NdView& src, int dim,
+              int64_t wanted, bool invert) {
+  const Lines<3> lines({values, indices, src}, dim);
+  const T* from = src.ptr<const T>();
+  auto put = [&](const SortedLines& sorted, int64_t lane, const std::array<int64_t, 3>& off) {
+    const T* line = from + off[2];
+    T* to = values.ptr<T>() + off[0];
+    int64_t* where = indices.ptr<int64_t>() + off[1];
+    for (int64_t i = 0; i < wanted; ++i) {
+      const int64_t at = sorted.place<key_t<T>>(i, lane);
+      to[i * lines.step[0]] = line[at * lines.step[2]];
+      where[i * lines.step[1]] = at;
+    }
+  };
+  return sort_side_by_side<T>(chosen, lines, from, wanted, invert, put);
 }
 
 // Number of elements per requested one from which smallest_few() is faster.
@@ -124,6 +144,7 @@ void sort(const NdView& values, const NdView& indices, const NdView& src, int di
   int64_t n = s.ndim ? s.sizes[dim] : 1;
   if (n == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
+    if (in_lanes<T>(v, indices, s, dim, n, descending)) return;
     for_sort_lines<T>(
         v, indices, s, dim,
         [&](const Lines<3>& l, Scratch& room, const T* from, T* to, int64_t* where) {
@@ -148,6 +169,7 @@ void topk(const NdView& values, const NdView& indices, const NdView& src, int di
   int64_t n = s.ndim ? s.sizes[dim] : 1, k = v.ndim ? v.sizes[dim] : 1;
   if (k == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
+    if (in_lanes<T>(v, indices, s, dim, k, largest)) return;
     for_sort_lines<T>(v, indices, s, dim,
                       [&](const Lines<3>& l, Scratch& room, const T* from, T* to, int64_t* where) {
                         const Keys<T> keys{from, l.step[2], largest};
@@ -210,6 +232,30 @@ int64_t picked(Scratch& room, const T* from, int64_t step, int64_t n, Pick what,
   return best;
 }
 
+// The same in a line that is sorted, up to the k-th element where that is asked for.
+template <class T>
+int64_t picked_in_lane(const SortedLines& sorted, int64_t lane, int64_t n, Pick what, int64_t k) {
+  using U = key_t<T>;
+  if (what == Pick::median || what == Pick::nan_median) {
+    int64_t numbers = n;
+    if constexpr (is_float_v<T>) {
+      while (numbers > 0 && sorted.key<U>(numbers - 1, lane) == static_cast<U>(~U(0))) --numbers;
+    }
+    const bool nan = numbers == 0 || (numbers < n && what == Pick::median);
+    k = nan ? numbers : (numbers - 1) / 2;
+  }
+  if (what != Pick::mode) return sorted.place<U>(k, lane);
+  int64_t best = 0, most = 0, run = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const bool same = i > 0 && sorted.key<U>(i, lane) == sorted.key<U>(i - 1, lane);
+    run = same ? run + 1 : 1;
+    const bool last = i + 1 == n || sorted.key<U>(i + 1, lane) != sorted.key<U>(i, lane);
+    if (!last || run <= most) continue;
+    most = run;
+    best = sorted.place<U>(i, lane);
+  }
+  return best;
+}
 }  // namespace
 
 void pick(const NdView& values, const NdView& indices, const NdView& src, int dim, Pick what,
@@ -219,6 +265,16 @@ void pick(const NdView& values, const NdView& indices, const NdView& src, int di
   int64_t n = s.ndim ? s.sizes[dim] : 1;
   if (n == 0) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
+    const Lines<3> lines({v, indices, s}, dim);
+    const T* first = s.ptr<const T>();
+    auto put = [&](const SortedLines& sorted, int64_t lane, const std::array<int64_t, 3>& off) {
+      const int64_t at = picked_in_lane<T>(sorted, lane, n, what, k);
+      v.ptr<T>()[off[0]] = first[off[2] + at * lines.step[2]];
+      indices.ptr<int64_t>()[off[1]] = at;
+    };
+    const int64_t wanted = what == Pick::kth ? k + 1 : n;
+    const bool pays = what == Pick::mode || n <= side_by_side_most / 2;
+    if (pays && sort_side_by_side<T>(chosen, lines, first, wanted, false, put)) return;
     for_sort_lines<T>(v, indices, s, dim,
                       [&](const Lines<3>& l, Scratch& room, const T* from, T* to, int64_t* where) {
                         int64_t at = picked<T, It>(room, from, l.step[2], n, what, k);

@@ -3,6 +3,7 @@
 // Invariant: NaN has the greatest key, -0 and 0 have the same.
 #pragma once
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -57,11 +58,25 @@ template <class T> struct KeyLoops {
   // Writes the places of keys up to a bound and returns how many there are.
   int64_t (*below)(const U* keys, int64_t n, U bound, uint32_t* places);
 };
+
+// Lines that are sorted together: word i of line k lies at i * side_by_side + k.
+constexpr int64_t side_by_side = 8;
+constexpr int64_t least_most = 8;
+// Two words of a line, of which the smaller goes to `low`.
+struct Exchange {
+  uint8_t low, high;
+};
+
 struct KeyTable {
   KeyLoops<float> f32;
   KeyLoops<double> f64;
   KeyLoops<int32_t> i32;
   KeyLoops<int64_t> i64;
+  void (*sort)(int64_t* words, const Exchange* list, size_t count);
+  // The same by two words: places decide where keys are equal.
+  void (*sort_wide)(int64_t* keys, int64_t* places, const Exchange* list, size_t count);
+  // The smallest k words, least_most at most, of n, in order; the others are lost.
+  void (*least)(int64_t* words, int64_t n, int64_t k);
 };
 
 }  // namespace clew::kernels
