@@ -75,3 +75,18 @@ def test_in_place_reversed_and_broadcast():
     out = clew.empty(300, 400).t()
     clew.add(plain, a, out=out)
     assert clew.equal(out, plain + plain)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int16", "bfloat16", "float32", "float64", "complex128"]
+)
+def test_planes_of_few_columns(dtype: str):
+    """Narrower than a tile, or with a rest: squares of registers, which may overlap."""
+    for rows in (8, 9, 16, 17, 31, 40, 64, 70, 100):
+        for columns in (4, 5, 8, 12, 16, 17, 20, 31, 33, 65, 80):
+            x = clew.arange(2 * rows * columns).to(getattr(clew, dtype)).reshape(2, columns, rows)
+            turned = x.permute(0, 2, 1).contiguous()
+            assert turned.is_contiguous()
+            wide = x.to(clew.complex128 if x.is_complex() else clew.float64).numpy()
+            got = turned.to(clew.complex128 if x.is_complex() else clew.float64).numpy()
+            assert (got == wide.transpose(0, 2, 1)).all(), (rows, columns)

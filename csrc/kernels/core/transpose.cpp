@@ -114,6 +114,24 @@ template <class T> struct Plane {
       }
     }
   }
+  // Squares of registers where there is room for one; they may overlap.
+  void rest(int64_t r0, int64_t r1, int64_t c0, int64_t c1) const {
+    constexpr int64_t n = 16 / item;
+    if constexpr (n < 4) {
+      singles(r0, r1, c0, c1);
+    } else {
+      if (r1 - r0 < n || cols < n) return singles(r0, r1, c0, c1);
+      for (int64_t r = r0; r < r1; r += n) {
+        for (int64_t c = c0; c < c1; c += n) {
+          const int64_t row = std::min(r, r1 - n), column = std::min(c, cols - n);
+          Lane<T> v[n];
+          for (int64_t k = 0; k < n; ++k) v[k] = load<T>(from(row, column + k));
+          transpose_lanes<T, n>(v);
+          for (int64_t k = 0; k < n; ++k) std::memcpy(to(row + k, column), &v[k], sizeof(v[k]));
+        }
+      }
+    }
+  }
   // `wide` columns from c on, along the source; their lines go past the caches, neighbours
   // together.
   void stream_columns(int64_t c, int64_t wide) const {
@@ -132,8 +150,8 @@ template <class T> struct Plane {
       for (int64_t k = 0; k < side<T>; ++k)
         stream_lines(to(r + k, c), reinterpret_cast<const char*>(tile[k]), whole * item);
     }
-    singles(full, rows, c, c + whole);
-    singles(0, rows, c + whole, std::min(cols, c + wide));
+    rest(full, rows, c, c + whole);
+    rest(0, rows, c + whole, std::min(cols, c + wide));
     stream_end();
   }
   // The tile of rows that starts at r, along the destination, in runs of several lines.
@@ -150,7 +168,7 @@ template <class T> struct Plane {
         std::memcpy(to(r + k, c0), strip[k], static_cast<size_t>((c1 - c0) * item));
       }
     }
-    singles(r, std::min(rows, r + side<T>), full, cols);
+    rest(r, std::min(rows, r + side<T>), full, cols);
   }
 };
 

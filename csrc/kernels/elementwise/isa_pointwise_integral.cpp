@@ -173,6 +173,8 @@ void init_arithmetic() {
   unary(table::abs, N{}, []<class T>(T a) { return absolute(a); });
   unary(table::square, N{}, []<class T>(T a) { return wrap_mul(a, a); });
   unary(table::relu, N{}, []<class T>(T a) { return a < T(0) ? T(0) : a; });
+  for (LoopTable* t : {&table::sign, &table::sgn})
+    unary(*t, AllN{}, []<class T>(T a) { return T(T(a > T(0)) - T(a < T(0))); });
   divided(table::div_trunc, AllN{}, TruncatedQuotient{});
   divided(table::div_floor, N{}, FloorQuotient{});
   divided(table::fmod, AllN{}, TruncatedRest{});

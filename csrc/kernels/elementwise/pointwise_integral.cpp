@@ -67,10 +67,8 @@ void init_arithmetic() {
   ternary<1>(table::addcmul, N{}, []<class T>(T x, T a, T b, const T* c) {
     return wrap_add(x, wrap_mul(wrap_mul(c[0], a), b));
   });
-  auto sign = []<class T>(T a) { return T(T(a > 0) - T(a < 0)); };
-  unary(table::sign, AllN{}, sign);
-  unary(table::sign, Bools{}, []<class T>(T a) { return a; });
-  table::sgn = table::sign;
+  for (LoopTable* t : {&table::sign, &table::sgn})
+    unary(*t, Bools{}, []<class T>(T a) { return a; });
   for (LoopTable* t : {&table::floor, &table::ceil, &table::trunc}) {
     unary(*t, N{}, []<class T>(T a) { return a; });
   }

@@ -139,6 +139,12 @@ void triangle(const NdView& dst, const NdView& src, int64_t diagonal, bool lower
     for_rows<T>(dst, src, [=](T* d, const T* s, int64_t r) {
       const int64_t edge = std::clamp<int64_t>(r % rows + diagonal + (lower ? 1 : 0), 0, columns);
       const int64_t first = lower ? 0 : edge, stop = lower ? edge : columns;
+      if (sd == 1 && ss == 1) {
+        std::fill_n(d, first, T{});
+        if (d != s && first < stop)
+          std::memcpy(d + first, s + first, sizeof(T) * static_cast<size_t>(stop - first));
+        return static_cast<void>(std::fill(d + stop, d + columns, T{}));
+      }
       for (int64_t j = 0; j < first; ++j) d[j * sd] = T{};
       for (int64_t j = first; d != s && j < stop; ++j) d[j * sd] = s[j * ss];  // or in place
       for (int64_t j = stop; j < columns; ++j) d[j * sd] = T{};

@@ -43,7 +43,7 @@ template <class T, class W> struct Widened {
   }
 };
 template <class T> struct Reader : AsTheyAre<T> {};
-template <> struct Reader<uint8_t> : Widened<uint8_t, uint32_t> {};
+template <> struct Reader<uint8_t> : Widened<uint8_t, uint16_t> {};
 template <> struct Reader<bool> : Widened<uint8_t, uint16_t> {};
 template <> struct Reader<int32_t> : Widened<int32_t, uint64_t> {};
 template <> struct Reader<int64_t> {
@@ -204,6 +204,7 @@ void arg_columns(const T* p, int64_t step, int64_t n, int64_t w, T* best, int64_
 
 constexpr int row_lanes = 8;    // accumulator vectors side by side
 constexpr int row_rounds = 16;  // additions in a lane before it is added to the total
+static_assert(row_lanes * row_rounds * 255 <= std::numeric_limits<uint16_t>::max());  // of bytes
 
 // The first or the second n elements of a vector.
 template <int first, class V, int... I>

@@ -14,12 +14,12 @@ namespace {
 
 template <class T> void turn(const T* from, int64_t n, key_t<T> flip, key_t<T>* keys) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) keys[i] = static_cast<key_t<T>>(key_of(from[i]) ^ flip);
+  for (int64_t i = 0; i < n; ++i) keys[i] = static_cast<key_t<T>>(key_at(from + i) ^ flip);
 }
 template <class T> void lower(const T* from, int64_t n, key_t<T> flip, key_t<T>* minima) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    const auto key = static_cast<key_t<T>>(key_of(from[i]) ^ flip);
+    const auto key = static_cast<key_t<T>>(key_at(from + i) ^ flip);
     minima[i] = key < minima[i] ? key : minima[i];
   }
 }
@@ -98,7 +98,14 @@ template <class T> constexpr KeyLoops<T> loops() { return {turn<T>, lower<T>, be
 }  // namespace
 
 extern const KeyTable key_table;
-const KeyTable key_table = {
-    loops<float>(), loops<double>(), loops<int32_t>(), loops<int64_t>(), sort, sort_wide, least};
+const KeyTable key_table = {loops<float>(),
+                            loops<double>(),
+                            loops<int32_t>(),
+                            loops<int64_t>(),
+                            loops<f16>(),
+                            loops<bf16>(),
+                            sort,
+                            sort_wide,
+                            least};
 
 }  // namespace clew::kernels::CLEW_ISA

@@ -31,6 +31,10 @@ template <class T> auto key_loops() {
     return &chosen.i32;
   else if constexpr (std::is_same_v<T, int64_t>)
     return &chosen.i64;
+  else if constexpr (std::is_same_v<T, f16>)
+    return &chosen.f16s;
+  else if constexpr (std::is_same_v<T, bf16>)
+    return &chosen.bf16s;
   else
     return nullptr;
 }

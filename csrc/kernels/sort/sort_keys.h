@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "base/dtype.h"
@@ -24,21 +25,30 @@ constexpr key_t<T> infinity_bits = std::is_same_v<T, double>  ? key_t<T>(0x7fful
                                    : std::is_same_v<T, bf16>  ? key_t<T>(0xffu << 7)
                                                               : key_t<T>(0x1fu << 10);
 
-template <class T> [[gnu::always_inline]] inline key_t<T> key_of(T v) {
+template <class T> [[gnu::always_inline]] inline key_t<T> key_of_bits(key_t<T> bits) {
   using U = key_t<T>;
   constexpr U top = static_cast<U>(U(1) << (sizeof(T) * 8 - 1));
   if constexpr (std::is_unsigned_v<T>) {
-    return v;
+    return bits;
   } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<U>(static_cast<U>(v) ^ top);
+    return static_cast<U>(bits ^ top);
   } else {
     // Without branches, so that lines are turned into keys by vectors.
     constexpr U infinity = infinity_bits<T>;
-    const U bits = std::bit_cast<U>(v), size = static_cast<U>(bits & ~top);
+    const U size = static_cast<U>(bits & ~top);
     const U key = static_cast<U>(bits & top ? ~bits : bits | top);
     const U number = size == 0 ? top : key;
     return size > infinity ? static_cast<U>(~U(0)) : number;
   }
+}
+template <class T> [[gnu::always_inline]] inline key_t<T> key_of(T v) {
+  return key_of_bits<T>(std::bit_cast<key_t<T>>(v));
+}
+// The same of an element in memory: 16-bit floats are no numbers that vectors could be loaded of.
+template <class T> [[gnu::always_inline]] inline key_t<T> key_at(const T* p) {
+  key_t<T> bits;
+  std::memcpy(&bits, p, sizeof bits);
+  return key_of_bits<T>(bits);
 }
 
 // The integer that has this key.
@@ -72,6 +82,8 @@ struct KeyTable {
   KeyLoops<double> f64;
   KeyLoops<int32_t> i32;
   KeyLoops<int64_t> i64;
+  KeyLoops<f16> f16s;
+  KeyLoops<bf16> bf16s;
   void (*sort)(int64_t* words, const Exchange* list, size_t count);
   // The same by two words: places decide where keys are equal.
   void (*sort_wide)(int64_t* keys, int64_t* places, const Exchange* list, size_t count);
