@@ -50,18 +50,23 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
       }
     }
     for (int64_t r = 0; r < rows; ++r) {
-      double total = 0;
-      int64_t possible = 0;
+      const T* row = w + r * categories;
+      const auto weight = [row](int64_t c) {
+        return static_cast<double>(static_cast<compute_t<T>>(row[c]));
+      };
+      constexpr double most = std::numeric_limits<double>::max();
+      int64_t fit = 0, possible = 0;
       for (int64_t c = 0; c < categories; ++c) {
-        double x = static_cast<double>(static_cast<compute_t<T>>(w[r * categories + c]));
-        if (!(x >= 0) || std::isinf(x)) {
-          fail("multinomial: input must hold neither inf, nan nor an element below 0");
-        }
+        const double x = weight(c);
+        fit += (x >= 0) & (x <= most);
         possible += x > 0;
-        sums[static_cast<size_t>(c)] = total += x;
       }
-      require(total > 0, "multinomial: the weights of each row must have a sum above 0");
+      if (fit < categories)
+        fail("multinomial: input must hold neither inf, nan nor an element below 0");
+      require(possible > 0, "multinomial: the weights of each row must have a sum above 0");
       if (replacement && samples > 1) {  // one draw is the same either way, and cheaper below
+        double total = 0;
+        for (int64_t c = 0; c < categories; ++c) sums[static_cast<size_t>(c)] = total += weight(c);
         for (int64_t s = 0; s < samples; ++s) {
           double u = next_double(g) * total;
           auto at = std::upper_bound(sums.begin(), sums.end(), u) - sums.begin();
@@ -77,7 +82,7 @@ void random_multinomial(const NdView& dst, const NdView& weights, bool replaceme
               " samples without replacement from ", possible, " categories with a weight above 0");
       // The largest of weight / exponential are a sample without replacement.
       for (int64_t c = 0; c < categories; ++c) {
-        double x = static_cast<double>(static_cast<compute_t<T>>(w[r * categories + c]));
+        const double x = weight(c);
         double wait = waits.empty() ? next_wait(g) : waits[static_cast<size_t>(r * categories + c)];
         keys[static_cast<size_t>(c)] = {x >= 0 ? x / wait : 0.0, c};  // another thread may write
         Drawing::rest(drawn, 1);

@@ -40,9 +40,18 @@ template <int K, class Body> void scan_lines(const Lines<K>& lines, Body&& body)
   parallel_for(lines.count, std::max<int64_t>(1, grain_default / n),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end;) {
-                   int64_t w = lines.run(i, std::min(width, end - i));
-                   body(lines.place(i), w);
-                   i += w;
+                   if (width > 1) {
+                     const int64_t w = lines.run(i, std::min(width, end - i));
+                     body(lines.place(i), w);
+                     i += w;
+                     continue;
+                   }
+                   // To divide for the place of each would take longer than a short line.
+                   std::array<int64_t, K> at = lines.place(i);
+                   for (int64_t left = lines.run(i, end - i); left > 0; --left, ++i) {
+                     body(at, 1);
+                     for (int k = 0; k < K; ++k) at[static_cast<size_t>(k)] += lines.spacing(k);
+                   }
                  }
                });
 }
@@ -238,6 +247,25 @@ void cumextremum_of(const NdView& values, const NdView& indices, const NdView& s
     }
     std::array<C, columns> best;
     std::array<int64_t, columns> at;
+    if (lines.spacing(0) == 1 && lines.spacing(1) == 1 && lines.spacing(2) == 1) {
+      const auto [to, from, place_step] = lines.step;
+      for (int64_t r = 0; r < n; ++r) {
+        const T* p = in + off[1] + r * from;
+        T* values_at = out + off[0] + r * to;
+        int64_t* places_at = where + off[2] + r * place_step;
+#pragma GCC ivdep
+        for (int64_t j = 0; j < w; ++j) {
+          const auto k = static_cast<size_t>(j);
+          const C v = static_cast<C>(p[j]);
+          const bool better = (r == 0) | (v != v) | (Largest ? v >= best[k] : v <= best[k]);
+          best[k] = better ? v : best[k];
+          at[k] = better ? r : at[k];
+          values_at[j] = static_cast<T>(best[k]);
+          places_at[j] = at[k];
+        }
+      }
+      return;
+    }
     for (int64_t r = 0; r < n; ++r) {
       for (int64_t j = 0; j < w; ++j) {
         auto k = static_cast<size_t>(j);
