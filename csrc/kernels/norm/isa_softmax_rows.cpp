@@ -310,12 +310,19 @@ void centred_weighted(C* y, const C* x, int64_t n, C centre, C a, C b, const C* 
     centred(y, x, n, centre, a, b);
   }
 }
-template <class C> void softmax_grad(C* dx, const C* g, const C* y, int64_t n, C s) {
-  for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (g[i] - s);
-}
 template <class C>
-void log_softmax_grad(C* __restrict dx, const C* __restrict g, const C* __restrict y, int64_t n,
-                      C s) {
+void softmax_grad(C* __restrict dx, const C* __restrict g, const C* __restrict y, int64_t n,
+                  bool log) {
+  constexpr int N = lane_count<C>;
+  if (n >= N && n <= short_row_most<C>) {
+    const auto& of = log ? back_of_vectors<C, true> : back_of_vectors<C, false>;
+    return of[static_cast<size_t>(ceil_div(n, N) - 1)](dx, g, y, n);
+  }
+  const auto s = static_cast<C>(log ? sum(g, n) : dot(g, y, n));
+  if (!log) {
+    for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (g[i] - s);
+    return;
+  }
   exps<C>(y, n, C(0), nullptr, [=](int64_t i, auto e) {
     decltype(e) from;
     std::memcpy(&from, g + i, sizeof from);
@@ -354,7 +361,6 @@ template <class C> constexpr RowOps<C> table() {
           .centred = centred<C>,
           .centred_weighted = centred_weighted<C>,
           .softmax_grad = softmax_grad<C>,
-          .log_softmax_grad = log_softmax_grad<C>,
           .weight_grad = weight_grad<C>,
           .norm_grad = norm_grad<C>};
 }

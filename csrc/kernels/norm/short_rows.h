@@ -136,7 +136,25 @@ void softmax_of_short(C* y, const C* x, int64_t rows, int64_t n) {
   }
 }
 
-// The same of a row whose largest element is not finite.
+// The gradient of softmax, whose result is y, or of its logarithm.
+template <class C, int V, bool log> void back_of_short(C* dx, const C* g, const C* y, int64_t n) {
+  const ShortRow<C, V, false> row(n);
+  Lanes_t<C> v[V], made[V], terms[V];
+  row.load(g, v);
+  row.load(y, made);
+  if constexpr (log) {
+    exp_in_step<C>(made);
+    const auto sum = static_cast<C>(row.sum(v));
+    for (int u = 0; u < V; ++u) v[u] -= made[u] * sum;
+  } else {
+    for (int u = 0; u < V; ++u) terms[u] = v[u] * made[u];
+    const auto dot = static_cast<C>(row.sum(terms));
+    for (int u = 0; u < V; ++u) v[u] = made[u] * (v[u] - dot);
+  }
+  row.store(dx, v);
+}
+
+// log(sum of exp) of a row whose largest element is not finite.
 template <class C> double log_sum_of_ends(const C* x, int64_t n, C top) {
   for (int64_t i = 0; i < n; ++i)
     if (x[i] != x[i]) return static_cast<double>(x[i]);
@@ -158,6 +176,7 @@ void log_sums_of_short(double* out, const C* x, int64_t rows, int64_t n) {
   });
 }
 
+template <class C> using BackOfShort = void (*)(C* dx, const C* g, const C* y, int64_t n);
 template <class C> using SoftmaxOfShort = void (*)(C* y, const C* x, int64_t rows, int64_t n);
 template <class C>
 using LogSumsOfShort = void (*)(double* out, const C* x, int64_t rows, int64_t n);
@@ -165,6 +184,11 @@ using LogSumsOfShort = void (*)(double* out, const C* x, int64_t rows, int64_t n
 template <class C, bool log>
 constexpr auto softmax_of_vectors = []<int... V>(std::integer_sequence<int, V...>) {
   return std::array<SoftmaxOfShort<C>, row_vectors>{softmax_of_short<C, V + 1, false, log>...};
+}
+(std::make_integer_sequence<int, row_vectors>());
+template <class C, bool log>
+constexpr auto back_of_vectors = []<int... V>(std::integer_sequence<int, V...>) {
+  return std::array<BackOfShort<C>, row_vectors>{back_of_short<C, V + 1, log>...};
 }
 (std::make_integer_sequence<int, row_vectors>());
 template <class C>

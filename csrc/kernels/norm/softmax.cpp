@@ -185,12 +185,7 @@ void softmax_backward(const NdView& dst, const NdView& grad, const NdView& out, 
     if (done) return;
     const RowOps<C>& ops = row_ops<C>();
     for_lines<T, 3>({dst, grad, out}, dim, [&](C* const* rows, int64_t n) {
-      if (log) {
-        ops.log_softmax_grad(rows[0], rows[1], rows[2], n, static_cast<C>(ops.sum(rows[1], n)));
-      } else {
-        ops.softmax_grad(rows[0], rows[1], rows[2], n,
-                         static_cast<C>(ops.dot(rows[1], rows[2], n)));
-      }
+      ops.softmax_grad(rows[0], rows[1], rows[2], n, log);
     });
   });
 }

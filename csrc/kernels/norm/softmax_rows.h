@@ -30,10 +30,9 @@ template <class C> struct RowOps {
   void (*centred)(C* y, const C* x, int64_t n, C centre, C a, C b);
   // y = ((x - centre) * a + b) * w + c; w or c may be null (1 and 0)
   void (*centred_weighted)(C* y, const C* x, int64_t n, C centre, C a, C b, const C* w, const C* c);
-  // dx = y * (g - s)
-  void (*softmax_grad)(C* dx, const C* g, const C* y, int64_t n, C s);
-  // dx = g - exp(y) * s
-  void (*log_softmax_grad)(C* dx, const C* g, const C* y, int64_t n, C s);
+  // The gradient of softmax, whose result is y: dx = y * (g - sum(g y)); or of its logarithm:
+  // dx = g - exp(y) * sum(g).
+  void (*softmax_grad)(C* dx, const C* g, const C* y, int64_t n, bool log);
   // dw += g * (x - centre) * a, db += g
   void (*weight_grad)(C* dw, C* db, const C* g, const C* x, int64_t n, C centre, C a);
   // dx = g * w * a + (x - centre) * b + c, w may be null (1)

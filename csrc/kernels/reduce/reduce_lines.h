@@ -106,8 +106,9 @@ template <class T, int K, class F> void for_lines(const std::array<NdView, K>& v
     return;
   }
   if constexpr (!std::is_same_v<T, C>) {
-    bool neighbours = true;
-    for (int k = 0; k < K; ++k) neighbours = neighbours && lines.step[k] == 1;
+    bool neighbours = lines.step[0] == 1;
+    for (int k = 1; k < K; ++k)
+      neighbours = neighbours && (lines.step[k] == 1 || lines.step[k] == 0);
     if (neighbours) {
       parallel_for(lines.count, grain, [&](int64_t begin, int64_t end) {
         std::unique_ptr<C[]> room(new C[static_cast<size_t>(K * n)]);
@@ -117,6 +118,10 @@ template <class T, int K, class F> void for_lines(const std::array<NdView, K>& v
           auto off = lines.place(i);
           for (int k = 1; k < K; ++k) {
             const T* p = v[k].template ptr<const T>() + off[k];
+            if (lines.step[k] == 0) {
+              std::fill_n(rows[k], n, static_cast<C>(*p));
+              continue;
+            }
             for (int64_t r = 0; r < n; ++r) rows[k][r] = static_cast<C>(p[r]);
           }
           f(rows, n);

@@ -44,8 +44,17 @@ Dims product_sizes(const Tensor& a, const Tensor& b, std::string_view op) {
 
 static const Scalar one(1), zero(0);
 
+// The gradient of a sum, which the library's products of 16-bit floats do not take.
+static bool repeats_elements(const Tensor& matrix) {
+  for (int d = std::max(0, matrix.ndim() - 2); d < matrix.ndim(); ++d)
+    if (matrix.stride(d) == 0 && matrix.size(d) > 1) return true;
+  return false;
+}
+
 void product_into(const Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha,
                   const Scalar& beta, bool flip, const Tensor& bias) {
+  if (is_half(a.dtype()) && (repeats_elements(a) || repeats_elements(b)))
+    return product_into(out, dense(a), dense(b), alpha, beta, flip, bias);
   const int ra = a.ndim(), rb = b.ndim();
   if (ra == 2 && rb == 2 && out.stride(1) == 1 && alpha.equals(1) && beta.equals(0) &&
       kernels::gemm_if_small({a.dtype(), a.size(0), out.size(1), a.size(1), a.data<char>(),
