@@ -328,7 +328,8 @@ void clamp_vjp(Vjp& c) {
   ClampAttrs a = c.as<ClampAttrs>();
   if (!a.min.has_value()) a.min = Scalar(-INFINITY);
   if (!a.max.has_value()) a.max = Scalar(INFINITY);
-  c.set(0, apply(clamp_backward_op, {c.grad(), c.in(0)}, a));
+  // The input only says where: it is no part of the gradient's history.
+  c.set(0, apply(clamp_backward_op, {c.grad(), modes.grad ? detach(c.in(0)) : c.in(0)}, a));
 }
 constexpr OpDef clamp_same_op = elementwise({
     .signature = "_clamp(Tensor input, Scalar? min, Scalar? max) -> Tensor",
