@@ -533,6 +533,14 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   return true;
 }
 
+[[gnu::cold, gnu::noinline]] static void write_expanded(const OpDef& op, std::span<const Tensor> in,
+                                                        const void* attrs,
+                                                        const std::string& name) {
+  if (!op.write_expanded) refuse_self_overlap(in[0], name);
+  warn_expanded(name);
+  op.write_expanded(Call{op, in, attrs});
+}
+
 [[gnu::always_inline]] static inline void write_inplace(const OpDef& op, std::span<const Tensor> in,
                                                         const void* attrs) try {
   AutocastMode off(false);  // what is written keeps its dtype
@@ -544,11 +552,8 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   std::string name = std::string(spoken_name(op)) + "_";
   const InplaceWrite write(self, name.c_str(), in);
   const bool records = write.records();
-  if (overlaps_itself(self)) [[unlikely]] {
-    if (!op.write_expanded) refuse_self_overlap(self, name);
-    warn_expanded(name);
-    return op.write_expanded(Call{op, in, attrs});
-  }
+  if (overlaps_itself(self)) [[unlikely]]
+    return write_expanded(op, in, attrs, name);
   for (size_t i = 1; i < in.size(); ++i)
     if (in[i].defined()) refuse_partial_overlap(self, in[i], name);
   if (op.kind != OpKind::Composite && device_of(op, in) != self.device())
