@@ -229,9 +229,9 @@ def load_state_dict(module: Any, state_dict: Any, strict: bool, assign: bool) ->
         found = IncompatibleKeys(missing, unexpected)
         for hook in list(target._load_state_dict_post_hooks.values()):
             if hook(target, found) is not None:
-                raise RuntimeError(
-                    "load_state_dict post-hook must return None; edit the given keys in place "
-                    "instead"
+                raise AssertionError(
+                    "load_state_dict: hooks registered with register_load_state_dict_post_hook are "
+                    "not expected to return new values; edit the given keys in place instead"
                 )
 
     load(module, work, "")
