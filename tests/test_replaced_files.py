@@ -90,10 +90,12 @@ def test_permissions_and_links_are_kept(tmp_path, way):
 def test_what_is_no_regular_file_is_written_as_it_is(tmp_path, way):
     save([1], "/dev/null")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
-    with pytest.raises(IsADirectoryError):
-        write(tmp_path, "x")
-    with pytest.raises(FileNotFoundError, match="not there"):
-        write(tmp_path / "not there" / "a", "x")
+    for kind in (IsADirectoryError, RuntimeError):  # PyTorch's, too
+        with pytest.raises(kind):
+            write(tmp_path, "x")
+    for kind in (FileNotFoundError, RuntimeError):
+        with pytest.raises(kind, match="not there"):
+            write(tmp_path / "not there" / "a", "x")
     with pytest.raises(NotADirectoryError):
         (tmp_path / "file").write_text("")
         write(tmp_path / "file" / "a", "x")

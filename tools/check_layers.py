@@ -85,7 +85,7 @@ PYTHON_RANKS = {
     "_torch": 5,
 }
 # Where PyTorch's names put them, but needed by everything.
-CORE_MODULES = {"utils.hooks", "utils._pytree", "utils._tree_nodes"}
+CORE_MODULES = {"__future__", "utils.hooks", "utils._pytree", "utils._tree_nodes"}
 CORE = 1
 REST = 5
 

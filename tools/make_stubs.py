@@ -251,6 +251,7 @@ def native_stub() -> str:
         "OutOfMemoryError",
         "Asking",
         "Deferring",
+        "GradMode",
         "ModuleBase",
         "Node",
         "functions",

@@ -13,6 +13,7 @@
 #include "graph/node.h"
 #include "graph/promotion.h"
 #include "graph/trace.h"
+#include "graph/warning.h"
 #include "graph/watch.h"
 #include "tensor/kernel_frame.h"
 #include "tensor/layout.h"
@@ -150,6 +151,11 @@ void refuse_self_overlap(const Tensor& t, std::string_view op) {
     fail(op,
          ": unsupported operation: more than one element of the written-to tensor refers to a "
          "single memory location. Please clone() the tensor before performing the operation.");
+}
+void warn_expanded(std::string_view op) {
+  warn(concat("Use of ", op,
+              " on expanded tensors is deprecated. Please clone() the tensor before performing "
+              "this operation. This also applies to advanced indexing e.g. tensor[mask] = scalar"));
 }
 void check_written(const Tensor& t, const std::string& op, bool records) {
   check_inplace(t, op.c_str(), records);
@@ -527,6 +533,14 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   return true;
 }
 
+[[gnu::cold, gnu::noinline]] static void write_expanded(const OpDef& op, std::span<const Tensor> in,
+                                                        const void* attrs,
+                                                        const std::string& name) {
+  if (!op.write_expanded) refuse_self_overlap(in[0], name);
+  warn_expanded(name);
+  op.write_expanded(Call{op, in, attrs});
+}
+
 [[gnu::always_inline]] static inline void write_inplace(const OpDef& op, std::span<const Tensor> in,
                                                         const void* attrs) try {
   AutocastMode off(false);  // what is written keeps its dtype
@@ -538,7 +552,8 @@ bool apply_into(const OpDef& op, std::span<const Tensor> in, const void* attrs,
   std::string name = std::string(spoken_name(op)) + "_";
   const InplaceWrite write(self, name.c_str(), in);
   const bool records = write.records();
-  refuse_self_overlap(self, name);
+  if (overlaps_itself(self)) [[unlikely]]
+    return write_expanded(op, in, attrs, name);
   for (size_t i = 1; i < in.size(); ++i)
     if (in[i].defined()) refuse_partial_overlap(self, in[i], name);
   if (op.kind != OpKind::Composite && device_of(op, in) != self.device())

@@ -86,6 +86,12 @@ struct CopySlices final : Node {
     Tensor slice_grad = builtins.clone(slice);
     std::vector<Tensor> inner_out(edge_count);
     wrapped->run({&slice_grad, 1}, inner_out.data());
+    // Where elements share memory, each would count what belongs to all of them.
+    for (const Tensor& g : inner_out)
+      if (g.defined()) {
+        refuse_self_overlap(slice, wrapped->name());
+        refuse_self_overlap(whole, wrapped->name());
+      }
     for (uint32_t i = 1; i < edge_count; ++i) out[i] = std::move(inner_out[i]);
     if (!edges[0].fn) return;
     if (inner_out[0].defined()) {

@@ -29,7 +29,9 @@ inline void bump_version(const Tensor& t) {
 // Whether two elements of t are certainly the same memory (a stride is 0); refuses that.
 bool overlaps_itself(const Tensor& t);
 void refuse_self_overlap(const Tensor& t, std::string_view op);
-// Both checks, for an operation of this name.
+// PyTorch's warning of a write that is done nevertheless.
+void warn_expanded(std::string_view op);
+// check_inplace() and refuse_self_overlap(), for an operation of this name.
 void check_written(const Tensor& t, const std::string& op, bool records);
 // How a tensor that is written lies to one that is read: `partly` where both are dense and share
 // some memory without being the same elements in the same order.

@@ -329,6 +329,9 @@ struct OpDef {
   // The same of a general op for the commonest small inputs, where nothing is recorded. For all
   // others, and for wrong ones, it does nothing and gives false.
   bool (*write_few)(const Call&) = nullptr;
+  // The same of a general op, with recorded operations, where in[0] is an expanded tensor: such a
+  // write warns. Without it, such writes are refused.
+  void (*write_expanded)(const Call&) = nullptr;
   Saves saves = {};
   // Whether saved Python numbers outlive a backward, which may then run again if that was all.
   bool numbers_stay = false;
@@ -406,7 +409,7 @@ consteval OpDef made(OpDef op, OpKind kind) {
 consteval OpDef elementwise(OpDef op) {
   demand(op.signature && op.doc && op.loops, "elementwise: signature, doc and loops are required");
   demand(!op.view && !op.shape && !op.cpu && !op.quick && !op.passes && !op.draw && !op.run &&
-             !op.batch && !op.find && !op.write_few,
+             !op.batch && !op.find && !op.write_few && !op.write_expanded,
          "elementwise: there are fields of another kind");
   demand((op.partials[0] || op.partials[1] || op.partials[2]) + (op.vjp != nullptr) +
                  (op.no_vjp ? 1 : 0) ==
@@ -420,7 +423,8 @@ consteval OpDef view(OpDef op) {
   demand(op.signature && op.doc && op.view && op.vjp,
          "view: signature, doc, view and vjp are required");
   demand(!op.loops && !op.check_operands && !op.shape && !op.cpu && !op.quick && !op.passes &&
-             !op.draw && !op.run && !op.find && !op.write && !op.write_few && !op.inplace,
+             !op.draw && !op.run && !op.find && !op.write && !op.write_few && !op.write_expanded &&
+             !op.inplace,
          "view: there are fields of another kind");
   return made(op, OpKind::View);
 }
@@ -449,7 +453,7 @@ consteval OpDef finding(OpDef op) {
 consteval OpDef composite(OpDef op) {
   demand(op.signature && op.doc && op.run, "composite: signature, doc and run are required");
   demand(!op.loops && !op.check_operands && !op.view && !op.shape && !op.cpu && !op.draw &&
-             !op.find && !op.write_few && !op.vjp && !op.no_vjp,
+             !op.find && !op.write_few && !op.write_expanded && !op.vjp && !op.no_vjp,
          "composite: there are fields of another kind");
   return made(op, OpKind::Composite);
 }

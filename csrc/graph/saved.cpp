@@ -135,10 +135,13 @@ Tensor Saved::values() const {
   return {};
 }
 
+// Saved indices and masks are outputs, too, but no gradient flows to them.
+static bool has_history(const Tensor& t, const Node* fn) { return fn && is_inexact(t.dtype()); }
+
 static Tensor with_history(const Tensor& data, Node* fn, uint32_t nr) {
   Tensor t = alias(data);
   // For a leaf, fn is its accumulator: gradients for the stand-in reach the leaf itself.
-  if (fn) set_grad_fn(t, fn, nr);
+  if (has_history(t, fn)) set_grad_fn(t, fn, nr);
   return t;
 }
 
@@ -165,7 +168,7 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr,
     }
     Tensor t = values();
     const bool asked = counted && const_cast<Node&>(node).python_object();
-    if (fn && (modes.grad || asked)) set_grad_fn(t, fn, nr);
+    if ((modes.grad || asked) && has_history(t, fn)) set_grad_fn(t, fn, nr);
     return t;
   }
   Tensor t = Tensor::borrow(tensor);

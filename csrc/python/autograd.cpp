@@ -80,46 +80,6 @@ PyObject* module_run_backward(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(modes.grad); }
-// _set_grad_enabled(on) -> what _restore_grad_enabled() takes: True, False, or False with the place
-// where recording was switched off.
-constexpr const char* off_since = "clew.off_since";
-PyObject* set_grad_enabled(PyObject*, PyObject* on) {
-  const int truth = PyObject_IsTrue(on);
-  if (truth < 0) return nullptr;
-  const bool now = truth == 1;
-  PyObject* before = Py_NewRef(modes.grad ? Py_True : Py_False);
-  if (now && !modes.grad && modes.unrecorded_since) {
-    Py_SETREF(before, PyCapsule_New(modes.unrecorded_since, off_since, [](PyObject* capsule) {
-                static_cast<Origin*>(PyCapsule_GetPointer(capsule, off_since))->decref();
-              }));
-    if (!before) return nullptr;
-    modes.unrecorded_since->incref();
-  }
-  note_recording(now);
-  modes.grad = now;
-  return before;
-}
-PyObject* restore_grad_enabled(PyObject*, PyObject* before) {
-  bool place = PyCapsule_IsValid(before, off_since);
-  const int truth = place ? 0 : PyObject_IsTrue(before);
-  if (truth < 0) return nullptr;
-  const bool on = truth == 1;
-  if (place)
-    note_recording(static_cast<Origin*>(PyCapsule_GetPointer(before, off_since)));
-  else
-    note_recording(on);
-  modes.grad = on;
-  Py_RETURN_NONE;
-}
-PyObject* is_inference(PyObject*, PyObject*) { return PyBool_FromLong(modes.inference); }
-PyObject* set_inference(PyObject*, PyObject* on) {
-  const int truth = PyObject_IsTrue(on);
-  if (truth < 0) return nullptr;
-  bool before = modes.inference;
-  modes.inference = truth == 1;
-  return PyBool_FromLong(before);
-}
 PyObject* push_saved_hooks(PyObject*, PyObject* pair) {
   if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) {
     PyErr_SetString(PyExc_TypeError, "saved_tensors_hooks: expected a tuple (pack, unpack)");
@@ -197,43 +157,24 @@ PyObject* tensor_of_edge(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef autograd_functions[] = {
-    {"_backward_id", module_backward_id, METH_NOARGS, nullptr},
-    {"_backward_node", module_backward_node, METH_NOARGS, nullptr},
-    {"_tensor_of_edge", tensor_of_edge, METH_VARARGS, nullptr},
-    {"_bump_version", module_bump_version, METH_O, nullptr},
-    {"_result_type", module_result_type, METH_VARARGS, nullptr},
-    {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
-    {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
-     "is_grad_enabled()\n--\n\n"
-     R"(Whether operations are recorded.
-
->>> with clew.no_grad():
-...     clew.is_grad_enabled()
-False
-)"},
-    {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
-    {"_restore_grad_enabled", restore_grad_enabled, METH_O, nullptr},
-    {"is_inference_mode_enabled", is_inference, METH_NOARGS,
-     "is_inference_mode_enabled()\n--\n\n"
-     R"(Whether inference mode is on.
-
->>> with clew.inference_mode():
-...     clew.is_inference_mode_enabled()
-True
-)"},
-    {"_set_inference", set_inference, METH_O, nullptr},
-    {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
-    {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
-    {"_saved_hooks_in_use", saved_hooks_in_use, METH_O, nullptr},
-    {"_attach_function", attach_function, METH_VARARGS, nullptr},
-    {"_node_type", node_type_named, METH_O, nullptr},
-    {}};
+PyMethodDef autograd_functions[] = {{"_backward_id", module_backward_id, METH_NOARGS, nullptr},
+                                    {"_backward_node", module_backward_node, METH_NOARGS, nullptr},
+                                    {"_tensor_of_edge", tensor_of_edge, METH_VARARGS, nullptr},
+                                    {"_bump_version", module_bump_version, METH_O, nullptr},
+                                    {"_result_type", module_result_type, METH_VARARGS, nullptr},
+                                    {"_run_backward", module_run_backward, METH_VARARGS, nullptr},
+                                    {"_push_saved_hooks", push_saved_hooks, METH_O, nullptr},
+                                    {"_pop_saved_hooks", pop_saved_hooks, METH_NOARGS, nullptr},
+                                    {"_saved_hooks_in_use", saved_hooks_in_use, METH_O, nullptr},
+                                    {"_attach_function", attach_function, METH_VARARGS, nullptr},
+                                    {"_node_type", node_type_named, METH_O, nullptr},
+                                    {}};
 
 }  // namespace
 
 void add_autograd(PyObject* module) {
   add_node_type(module);
+  add_grad_modes(module);
   if (PyModule_AddFunctions(module, autograd_functions) < 0) throw PythonError();
 }
 

@@ -454,6 +454,7 @@ void set(const Tensor& x, PyObject* key, PyObject* value) {
   if (!k.advanced()) return write(k.whole ? x : basic_index(x, k.part), v);
   check_dtype(x, v, k);
   Tensor part = part_of(x, k);
+  if (k.tensors.size() == 1 && k.tensors[0].truth) refuse_self_overlap(part, indexing_name);
   std::vector<Tensor> all = k.indices();
   all.insert(all.begin(), {part, v});
   if (levels_of(k.indices())) {

@@ -259,6 +259,8 @@ PyObject* method_fill(PyObject* self, Args args, Py_ssize_t nargs, PyObject* nam
       require(value.ndim() == 0,
               "fill_: fill_ only supports 0-dimension value tensor but got tensor with ",
               value.ndim(), " dimensions.");
+      // Elements that share memory would each count its gradient.
+      if (modes.grad && value.requires_grad()) refuse_self_overlap(borrow(self), "fill_");
       copy_(borrow(self), apart_from(value, borrow(self)));
     } else {
       fill_recorded_(borrow(self), a.number(0, "value"));

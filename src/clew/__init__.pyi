@@ -16,6 +16,7 @@ from clew._C import _MinMax as _MinMax
 from clew._C import _ValuesIndices as _ValuesIndices
 from clew._C import dtype as _dtype
 from clew import __config__ as __config__
+from clew import __future__ as __future__
 from clew import _utils as _utils
 from clew import accelerator as accelerator
 from clew import amp as amp

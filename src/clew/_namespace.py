@@ -66,6 +66,7 @@ _LAZY_MODULES = {
     "onnx": "clew.onnx",
     "export": "clew.export",
     "__config__": "clew.__config__",
+    "__future__": "clew.__future__",
 }
 _LAZY_NAMES = {
     "save": "clew.serialization",

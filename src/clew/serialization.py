@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from clew import Tensor, device
 from clew._base.whole_files import replacing
 from clew._files import safe
+from clew._files.skipping import skipping
 
 if TYPE_CHECKING:
     from clew._files.places import default_restore_location, location_tag, register_package
@@ -33,6 +34,7 @@ __all__ = [
     "register_package",
     "safe_globals",
     "save",
+    "skip_data",
 ]
 
 DEFAULT_PROTOCOL = 2
@@ -122,11 +124,18 @@ def _encoded(obj: Any) -> tuple[bytes, dict[str, Tensor]]:
         return whole.dump(obj)
 
 
+def _need_container(call: str, what: str) -> None:
+    """Raises where the elements of another format would be left out."""
+    if skipping.on:
+        raise RuntimeError(f"{call}: under skip_data() only the container is {what}")
+
+
 def _write_row(obj: Any, f: Any) -> None:
     """Writes the format before the zip container."""
     from clew._files import row
     from clew._files.encode import NotData
 
+    _need_container("save", "written; leave out _use_new_zipfile_serialization=False")
     try:
         pieces = row.encode(obj)
     except NotData as error:
@@ -143,6 +152,7 @@ def _write_row(obj: Any, f: Any) -> None:
 def _write_safetensors(obj: Any, path: Any) -> None:
     from clew._files import safetensors
 
+    _need_container("save", "written; take a path that does not end in .safetensors")
     with replacing(path) as file:
         safetensors.write(obj, file)
 
@@ -244,6 +254,7 @@ def _load_from(
     if archive.is_archive(head):
         reader = archive.Reader(file, place, path, encoding)
     elif safetensors.is_safetensors(head[:16], size):
+        _need_container("load", "read; this is a safetensors file")
         return safetensors.read(file, place, path), size
     elif not head:
         raise EOFError("load: the file is empty")
@@ -253,6 +264,7 @@ def _load_from(
                 "load: mmap=True needs a container; this file is of a format before it. Save it "
                 "again, or leave mmap out"
             )
+        _need_container("load", "read; this file is of a format before it")
         kind = legacy.TarReader if legacy.is_tar(head) else legacy.RowReader
         reader = kind(file, size, place, encoding)
     else:
@@ -318,6 +330,40 @@ def clear_safe_globals() -> None:
         >>> clear_safe_globals()
     """
     safe.replace([])
+
+
+class skip_data:
+    """Leaves the elements of tensors out of what `save` writes and `load` reads, in this thread.
+
+    What is saved has room for the elements, zeros, which another program may fill. What is loaded
+    has its shapes, and elements that are not set.
+
+    Args:
+        materialize_fake_tensors: False.
+
+    Example:
+        >>> import io
+        >>> from clew.serialization import load, save, skip_data
+        >>> file = io.BytesIO()
+        >>> with skip_data():
+        ...     save(clew.ones(2), file)
+        >>> load(file)
+        tensor([0., 0.])
+    """
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        if materialize_fake_tensors:
+            raise NotImplementedError(
+                "skip_data: materialize_fake_tensors=True is not offered; save the tensors that "
+                "the fake ones stand for"
+            )
+
+    def __enter__(self) -> None:
+        self._before = skipping.on
+        skipping.on = True
+
+    def __exit__(self, *exc: object) -> None:
+        skipping.on = self._before
 
 
 class safe_globals:

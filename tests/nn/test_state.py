@@ -136,6 +136,10 @@ def test_hooks_of_states():
     bad.register_state_dict_post_hook(lambda *a: 3)
     with pytest.raises(RuntimeError, match="must return None"):
         bad.state_dict()
+    bad = nn.Linear(1, 1)
+    bad.register_load_state_dict_post_hook(lambda *a: 3)
+    with pytest.raises(AssertionError, match="not expected to return"):
+        bad.load_state_dict(target.state_dict())
 
 
 def test_a_number_loads_from_one_element():

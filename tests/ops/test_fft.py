@@ -302,3 +302,12 @@ for t in threads: t.join()
 assert not failures, failures
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2"])
+def test_two_dims_are_named_or_left_out(name: str) -> None:
+    function = getattr(clew.fft, name)
+    for s in (None, (2, 2)):
+        with pytest.raises(TypeError, match="dim"):
+            function(clew.ones(2, 3, 4), s, None)
+    assert getattr(clew.fft, name[:-1] + "n")(clew.ones(2, 3), None, None).ndim == 2

@@ -104,3 +104,10 @@ def test_the_norm_of_a_matrix_without_elements_is_zero(shape, order):
 def test_the_least_singular_value_of_none_raises():
     with pytest.raises(IndexError, match="non-zero size"):
         la.matrix_norm(clew.empty(0, 3), -2)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3), (0, 2, 2)])
+def test_empty_matrices_need_not_be_square_to_be_hermitian(shape: tuple[int, ...]) -> None:
+    a = clew.empty(shape)
+    assert clew.linalg.pinv(a, hermitian=True).shape == a.mT.shape
+    assert clew.linalg.matrix_rank(a, hermitian=True).tolist() == a.new_zeros(shape[:-2]).tolist()

@@ -1,8 +1,11 @@
 """Programs that are recorded, changed and run again."""
 
 import copy
+import gc
+import linecache
 import operator
 import pickle
+import traceback
 
 import pytest
 
@@ -369,3 +372,29 @@ def test_the_text_of_a_graph_and_its_code():
     x = graph.placeholder("clew")
     graph.output(graph.call_method("to", (x, clew.float64)))
     assert fx.GraphModule(clew.nn.Module(), graph)(clew.ones(2)).dtype is clew.float64
+
+
+def test_the_source_of_a_module_goes_with_it():
+    def source_of(module):
+        return linecache.getlines(type(module).forward.__code__.co_filename)
+
+    module = fx.symbolic_trace(nn.Linear(2, 2))
+    gc.collect()
+    before = len(linecache.cache)
+    for _ in range(10):
+        module.recompile()
+        fx.symbolic_trace(nn.Linear(2, 2))
+    gc.collect()
+    assert len(linecache.cache) == before
+    assert any("def forward" in line for line in source_of(module))
+    with pytest.raises(RuntimeError) as caught:
+        module(clew.ones(3))
+    want = source_of(module)
+    del module
+    gc.collect()
+    # What a traceback needs stays as long as that does.
+    assert any(line.strip() and line in "".join(want) for line in traceback_lines(caught.value))
+
+
+def traceback_lines(error):
+    return [f.line for f in traceback.extract_tb(error.__traceback__) if "eval_with" in f.filename]

@@ -24,6 +24,10 @@ std::optional<Dims> view_strides(const Dims& sizes, const Dims& strides, const D
 // `target` with its one -1 replaced by what numel demands.
 Dims infer_size(const Dims& target, int64_t numel, std::string_view op);
 
+// The dims along which x shows the same elements again and again, and x with each of them once.
+Dims repeated_dims(const Tensor& x);
+Tensor without_repeats(const Tensor& x);
+
 Tensor view(const Tensor& x, const Dims& size);
 Tensor reshape(const Tensor& x, const Dims& size);  // copies only when no view exists
 Tensor contiguous(const Tensor& x);                 // x itself when it is contiguous already

@@ -192,6 +192,13 @@ bool fill_write_few(const Call& c) {
   kernels::where_loop_of(itemsize(x.dtype()))(data, steps, x.numel(), nullptr);
   return true;
 }
+void fill_write_expanded(const Call& c) {
+  const Tensor& x = c.in[0];
+  const Dims repeated = repeated_dims(x);
+  OutSpecs specs;
+  fill_shape(c, specs);
+  masked_fill_(without_repeats(x), any(expand(c.in[1], x.sizes()), repeated, true), c.in[2]);
+}
 void fill_vjp(Vjp& c) {
   const Tensor mask = c.in(1);
   const Tensor& g = c.grad();
@@ -208,6 +215,7 @@ constexpr OpDef fill_op = general({
     .cpu = fill_cpu,
     .write = fill_write,
     .write_few = fill_write_few,
+    .write_expanded = fill_write_expanded,
     .saves = {.always = in(1)},
     .vjp = fill_vjp,
     .batch = fill_batch,
@@ -320,7 +328,8 @@ void clamp_vjp(Vjp& c) {
   ClampAttrs a = c.as<ClampAttrs>();
   if (!a.min.has_value()) a.min = Scalar(-INFINITY);
   if (!a.max.has_value()) a.max = Scalar(INFINITY);
-  c.set(0, apply(clamp_backward_op, {c.grad(), c.in(0)}, a));
+  // The input only says where: it is no part of the gradient's history.
+  c.set(0, apply(clamp_backward_op, {c.grad(), modes.grad ? detach(c.in(0)) : c.in(0)}, a));
 }
 constexpr OpDef clamp_same_op = elementwise({
     .signature = "_clamp(Tensor input, Scalar? min, Scalar? max) -> Tensor",

@@ -197,6 +197,15 @@ Tensor fill_along(const Call& c, bool here) {
   const bool plain =
       !(modes.grad && value.requires_grad()) && !is_batched(value) && !is_batched(c.in[1]);
   Tensor y;
+  if (here && overlaps_itself(input)) {
+    check_inplace(input, "index_fill_", modes.grad && any_requires_grad(c.in));
+    warn_expanded("index_fill_");
+    // Of a dim that repeats one element, all indices name that one.
+    const bool repeats = x.stride(d) == 0 && x.size(d) > 1;
+    const Tensor index = repeats ? zero_block({places.numel()}, DType::Int64, x.device()) : places;
+    const Tensor in[3] = {without_repeats(x), index, value};
+    return fill_along(Call{c.op, in, c.attrs}, true);
+  }
   if (here) check_written(input, concat(c.name(), "_"), modes.grad && any_requires_grad(c.in));
   if (plain && here) {
     if (value->storage == x->storage) value = clone(value);  // of what it fills

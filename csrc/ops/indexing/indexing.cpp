@@ -3,6 +3,9 @@
 // Invariant: one op reads (_index) and one writes (_index_put); each is the other's gradient.
 #include "ops/calls/indexing.h"
 
+#include <algorithm>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "graph/batch.h"
@@ -13,6 +16,7 @@
 #include "kernels/indexing/index_few.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/apart.h"
+#include "ops/calls/comparison.h"
 #include "ops/calls/shape.h"
 #include "tensor/kernel_frame.h"
 
@@ -322,6 +326,29 @@ bool index_put_write_few(const Call& c) {
   return a.accumulate ? kernels::add_few(x.dtype(), x->address(), values->address(), one, b, at, n)
                       : kernels::put_few(x->address(), values->address(), one, b, at, n);
 }
+// Every element that is written has a place among those that x holds once.
+void index_put_write_expanded(const Call& c) {
+  index_put_check(c);
+  const Tensor &x = c.in[0], &values = c.in[1];
+  const auto& a = c.as<IndexPutAttrs>();
+  if (x.is_meta()) return bump_version(x);
+  const Tensor held = without_repeats(x);
+  const auto itself = [](std::span<int64_t> to) { std::iota(to.begin(), to.end(), 0); };
+  const Tensor numbers = view(int64_tensor(held.numel(), itself), held.sizes());
+  const Tensor targets = index_at(expand(numbers, x.sizes()), c.in[2], a.dims);
+  Tensor at = reshape(targets, {-1});
+  Tensor source = reshape(expand(values, targets.sizes()), {-1});
+  if (!a.accumulate) {  // of the values for one place the last one stays
+    const Tensor none =
+        int64_tensor(held.numel(), [](std::span<int64_t> to) { std::ranges::fill(to, -1); });
+    const Tensor last = index_put(none, int64_tensor(at.numel(), itself), at, {0}, false);
+    at = nonzero_flat(ge(last, scalar_tensor(Scalar(0), DType::Int64)), "index_put_");
+    source = index_at(source, index_at(last, at, {0}), {0});
+  }
+  const Tensor flat = reshape(held, {-1});
+  if (flat->storage == held->storage) return index_put_(flat, source, at, {0}, a.accumulate);
+  copy_(held, reshape(index_put(flat, source, at, {0}, a.accumulate), held.sizes()));
+}
 void index_put_vjp(Vjp& c) {
   const auto& a = c.as<IndexPutAttrs>();
   const Tensor& g = c.grad();
@@ -372,6 +399,7 @@ constexpr OpDef index_put_op = general({
     .cpu = index_put_cpu,
     .write = index_put_write,
     .write_few = index_put_write_few,
+    .write_expanded = index_put_write_expanded,
     .saves = {.always = in(2)},
     .vjp = index_put_vjp,
     .batch = index_put_batch,

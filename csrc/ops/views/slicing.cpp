@@ -505,6 +505,17 @@ Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t end, int64_t s
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
   return apply(narrow_op, {x}, NarrowAttrs{dim, start, length});
 }
+Dims repeated_dims(const Tensor& x) {
+  Dims dims;
+  for (int d = 0; d < x.ndim(); ++d)
+    if (x.size(d) > 1 && x.stride(d) == 0) dims.push_back(d);
+  return dims;
+}
+Tensor without_repeats(const Tensor& x) {
+  Tensor once = x;
+  for (int64_t d : repeated_dims(x)) once = narrow(once, d, 0, 1);
+  return once;
+}
 Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
   return apply(diagonal_op, {x}, DiagonalAttrs{offset, dim1, dim2});
 }

@@ -18,6 +18,15 @@ _NO_NAMELESS = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL, errn
 _NO_NEW_FILES = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
+# What PyTorch raises is a RuntimeError.
+class MissingFolderError(FileNotFoundError, RuntimeError):
+    """The folder of a file to be written does not exist."""
+
+
+class IsFolderError(IsADirectoryError, RuntimeError):
+    """What is to be written is a folder."""
+
+
 @contextlib.contextmanager
 def replacing(path: Any, mode: str = "wb", **options: Any) -> Iterator[Any]:
     """An open file that takes the place of `path` when the block ends without an exception.
@@ -39,6 +48,8 @@ def replacing(path: Any, mode: str = "wb", **options: Any) -> Iterator[Any]:
     except FileNotFoundError:
         old = None
     if old is not None:
+        if stat.S_ISDIR(old.st_mode):
+            raise IsFolderError(errno.EISDIR, "a folder cannot be replaced by a file", path)
         # A link of /proc (/dev/stdout) may lead to what has no path, or no longer one.
         if not stat.S_ISREG(old.st_mode) or not os.path.exists(target):
             with open(path, mode, **options) as file:
@@ -48,7 +59,7 @@ def replacing(path: Any, mode: str = "wb", **options: Any) -> Iterator[Any]:
         os.close(os.open(target, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0)))
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
-        raise FileNotFoundError(errno.ENOENT, "the folder does not exist", folder)
+        raise MissingFolderError(errno.ENOENT, "the folder does not exist", folder)
     private = os.path.join(folder, f".clew-{os.getpid()}-{os.urandom(6).hex()}.tmp")
     try:
         handle, named = _create(folder, private)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 from clew import _C
+from clew._base.out import write_out
 from clew._C import Tensor
 
 __all__ = ["Structured", "as_text", "name_of", "of_own_class", "parts_of", "placeholder"]
@@ -65,10 +66,7 @@ class Structured(Tensor):
         if not all(issubclass(t, Structured) for t in types):
             return NotImplemented
         name = name_of(func)
-        if kwargs.get("out") is not None:
-            raise NotImplementedError(
-                f"{name}: out= is not offered for {cls._kind}; use the result that is returned"
-            )
+        out = kwargs.get("out")
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
         if func is _WHERE and len(args) > 1:  # the function has the condition first
             args = (args[1], args[0], *args[2:])
@@ -79,10 +77,19 @@ class Structured(Tensor):
             except (AttributeError, KeyError, TypeError) as error:
                 cls._complain(func, args, kwargs, error)
             if made is not NotImplemented:
-                return made
+                return made if out is None else cls._written(name, made, out)
         elif name in cls._plain:
             return getattr(Tensor, name)(args[0]._placeholder(), *args[1:], **kwargs)
         cls._refuse(name)
+
+    @classmethod
+    def _written(cls, name: str, made: Any, out: Any) -> Any:
+        if isinstance(made, Structured) or isinstance(out, Structured):
+            raise NotImplementedError(
+                f"{name}: out= is not offered for {cls._kind} but for dense results; use the "
+                "result that is returned"
+            )
+        return write_out(name, made, out)
 
     @classmethod
     def _refuse(cls, name: str) -> NoReturn:

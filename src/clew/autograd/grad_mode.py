@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew import _C
 from clew._base.arguments import need_bools
@@ -21,18 +21,23 @@ __all__ = [
 ]
 
 
-class _Mode:
-    """A context manager that, called with a function, wraps it."""
+class _Mode(_C.GradMode):
+    """A context manager that, called with a function, wraps it.
+
+    Entering and leaving are native: an exception of a signal handler, such as Ctrl-C, comes before
+    or after, never between the change of a mode and the note of what it was.
+    """
+
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> None: ...
+        def __exit__(self, *exc: object) -> None: ...
+    else:
+        __exit__ = _C.GradMode._leave
 
     def clone(self) -> _Mode:
         """Another one with the same mode."""
         return type(self)()
-
-    def __enter__(self) -> None:
-        raise NotImplementedError
-
-    def __exit__(self, *exc: object) -> None:
-        raise NotImplementedError
 
     def __call__(self, function: F) -> F:
         import inspect
@@ -92,9 +97,6 @@ class _Recording(_Mode):
     def __init__(self) -> None:
         self._before: list[object] = []
 
-    def __exit__(self, *exc: object) -> None:
-        _C._restore_grad_enabled(self._before.pop())
-
 
 class no_grad(_Recording):
     """Operations inside are not recorded; a context manager and a decorator.
@@ -109,8 +111,8 @@ class no_grad(_Recording):
     False
     """
 
-    def __enter__(self) -> None:
-        self._before.append(_C._set_grad_enabled(False))
+    if not TYPE_CHECKING:
+        __enter__ = _C.GradMode._enter_off
 
 
 class enable_grad(_Recording):
@@ -126,8 +128,8 @@ class enable_grad(_Recording):
     True
     """
 
-    def __enter__(self) -> None:
-        self._before.append(_C._set_grad_enabled(True))
+    if not TYPE_CHECKING:
+        __enter__ = _C.GradMode._enter_on
 
 
 class set_grad_enabled(_Mode):
@@ -149,9 +151,6 @@ class set_grad_enabled(_Mode):
 
     def __enter__(self) -> None:
         _C._set_grad_enabled(self.mode)
-
-    def __exit__(self, *exc: object) -> None:
-        _C._restore_grad_enabled(self._before)
 
     def clone(self) -> set_grad_enabled:
         """Another one with the same mode."""
@@ -187,14 +186,8 @@ class inference_mode(_Mode):
         self.mode = mode
         self._before: list[tuple[bool, bool]] = []
 
-    def __enter__(self) -> None:
-        grad = _C._set_grad_enabled(not self.mode)  # False inside inference mode records again
-        self._before.append((grad, _C._set_inference(self.mode)))
-
-    def __exit__(self, *exc: object) -> None:
-        grad, inference = self._before.pop()
-        _C._restore_grad_enabled(grad)
-        _C._set_inference(inference)
+    if not TYPE_CHECKING:
+        __enter__ = _C.GradMode._enter_inference
 
     def clone(self) -> inference_mode:
         """Another one with the same mode."""

@@ -70,7 +70,7 @@ def _grid(
     """
 
     def declare(own: Callable[[], None]) -> _Grid:
-        name = own.__name__
+        name, pair = own.__name__, dim is not None
 
         def grid(
             input: Tensor,
@@ -80,6 +80,8 @@ def _grid(
             *,
             out: Tensor | None = None,
         ) -> Tensor:
+            if dim is None and pair:
+                raise TypeError(f"fft.{name}(): argument 'dim' must be two ints, not None")
             return transform(name, input, s, dim, norm, out, forward=forward, grid=True)
 
         args = {"s": _LENGTHS[transform], "dim": _DIMS[dim]}

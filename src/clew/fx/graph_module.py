@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import linecache
+import weakref
 from typing import Any
 
 import clew
@@ -16,12 +17,14 @@ _count = itertools.count()
 
 
 def _compiled(code: PythonCode) -> Any:
-    """The function; its source can be read in tracebacks."""
+    """The function; its source can be read in tracebacks, as long as its code is there."""
     name = f"<eval_with_key>.{next(_count)}"
     linecache.cache[name] = (len(code.src), None, code.src.splitlines(True), name)
     space = dict(code.globals)
     exec(compile(code.src, name, "exec"), space)
-    return space["forward"]
+    forward = space["forward"]
+    weakref.finalize(forward.__code__, linecache.cache.pop, name, None).atexit = False
+    return forward
 
 
 def _assign(path: str, source: Any, target: Any) -> None:

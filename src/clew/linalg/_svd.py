@@ -266,7 +266,7 @@ def matrix_rank(
     """
     name = "linalg.matrix_rank"
     need_bools(name, hermitian=hermitian)
-    check_matrix(name, input, square=hermitian)
+    check_matrix(name, input, square=hermitian and input.numel() > 0)
     input = input.detach()
     if tol is not None:
         if atol is not None or rtol is not None:
@@ -365,7 +365,7 @@ def pinv(
 
 def _pseudo_inverse(name: str, a: Any, atol: Any, rtol: Any, hermitian: bool, out: Any) -> Any:
     need_bools(name, hermitian=hermitian)
-    check_matrix(name, a, square=hermitian)
+    check_matrix(name, a, square=hermitian and a.numel() > 0)
     if a.numel() == 0:
         made = a.mH * 1  # keeps the graph
         return write_out(name, made, out, converts=True, records=True)

@@ -75,7 +75,7 @@ def _check_modes(
     if foreach and differentiable:
         raise NotImplementedError(f"{name}: a foreach step is not differentiable")
     if capturable:
-        raise RuntimeError(
+        raise AssertionError(
             f"{name}: capturable=True is about recording CUDA graphs; clew's device is 'cpu'"
         )
 

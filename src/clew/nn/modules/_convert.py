@@ -6,6 +6,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import clew
+from clew.__future__ import (
+    get_overwrite_module_params_on_conversion,
+    get_swap_module_params_on_conversion,
+)
+from clew._tensor.swapping import swap_tensors
 
 from ..parameter import Buffer, Parameter, is_lazy
 
@@ -42,7 +47,11 @@ class Conversions:
             with clew.no_grad():
                 new = _converted(fn, param)
             grad = param.grad
-            if new.device == param.device:
+            swaps = get_swap_module_params_on_conversion() and not is_lazy(new)
+            if swaps:
+                self._swap(name, param, Parameter(new, param.requires_grad))
+                kept = param
+            elif new.device == param.device and not get_overwrite_module_params_on_conversion():
                 param.data = new
                 kept = param
             else:
@@ -51,11 +60,27 @@ class Conversions:
             if grad is not None:
                 with clew.no_grad():
                     new_grad = fn(grad)
-                kept.grad = new_grad.requires_grad_(grad.requires_grad)
+                new_grad.requires_grad_(grad.requires_grad)
+                if swaps:
+                    self._swap(f"{name}.grad", grad, new_grad)
+                    new_grad = grad
+                kept.grad = new_grad
         for name, buf in self._buffers.items():
             if buf is not None:
                 self._buffers[name] = _converted(fn, buf)
         return self
+
+    def _swap(self, name: str, tensor: Any, new: Any) -> None:
+        """Gives a parameter, or its gradient, what it was converted to."""
+        grad = tensor.grad
+        try:
+            tensor.grad = None  # not of the new parameter's dtype
+            swap_tensors(tensor, new)
+        except Exception as error:
+            tensor.grad = grad
+            raise RuntimeError(
+                f"_apply(): Couldn't swap {type(self).__name__}.{name}: {error}"
+            ) from error
 
     def apply(self: T, fn: Callable[[Any], object]) -> T:
         """Calls fn on every module below and on the module itself, children first.

@@ -7,7 +7,9 @@ from collections import OrderedDict, namedtuple
 from typing import Any
 
 import clew
+from clew.__future__ import get_swap_module_params_on_conversion
 from clew._base.provenance import user_level
+from clew._tensor.swapping import swap_tensors
 
 from ..parameter import Parameter, is_lazy
 
@@ -83,6 +85,22 @@ def _assign(module: Any, name: str, param: Any, given: Any) -> None:
     setattr(module, name, given)
 
 
+def _swap_in(param: Any, given: Any, assign: bool) -> None:
+    """Has a parameter or buffer change places with what it makes of a given tensor."""
+    new = param.module_load(given, assign=assign)
+    if new is given or new is param:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning "
+            "one of the inputs in module_load"
+        )
+    if isinstance(param, Parameter):
+        if isinstance(new, Parameter):
+            new.requires_grad_(param.requires_grad)
+        else:
+            new = Parameter(new, requires_grad=param.requires_grad)
+    swap_tensors(param, new)
+
+
 def _load_tensor(
     module: Any, name: str, param: Any, key: str, given: Any, assign: bool
 ) -> str | None:
@@ -115,7 +133,9 @@ def _load_tensor(
         )
     try:
         with clew.no_grad():
-            if assign:
+            if get_swap_module_params_on_conversion():
+                _swap_in(param, given, assign)
+            elif assign:
                 _assign(module, name, param, given)
             elif lazy and is_lazy(given):
                 pass  # there is nothing to copy: both wait for a first input
@@ -209,9 +229,9 @@ def load_state_dict(module: Any, state_dict: Any, strict: bool, assign: bool) ->
         found = IncompatibleKeys(missing, unexpected)
         for hook in list(target._load_state_dict_post_hooks.values()):
             if hook(target, found) is not None:
-                raise RuntimeError(
-                    "load_state_dict post-hook must return None; edit the given keys in place "
-                    "instead"
+                raise AssertionError(
+                    "load_state_dict: hooks registered with register_load_state_dict_post_hook are "
+                    "not expected to return new values; edit the given keys in place instead"
                 )
 
     load(module, work, "")
