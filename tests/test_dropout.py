@@ -163,3 +163,14 @@ def test_dropout_draws_the_same_with_and_without_a_gradient(n: int, before: int)
             y.sum().backward()
             assert x.grad.equal(y.detach())
     assert seen[0] == seen[1]
+
+
+def test_the_gradient_is_laid_out_as_what_comes_back():
+    for given in (clew.ones(3, 4).t(), clew.ones(2, 3, 4, 5).to(memory_format=clew.channels_last)):
+        x = given.detach().requires_grad_()
+        y = clew.nn.functional.dropout(x * 1, 0.5)
+        back = clew.ones_like(y)
+        (g,) = clew.autograd.grad(y, x, back, retain_graph=True)
+        assert g.stride() == given.stride() == y.stride()
+        (h,) = clew.autograd.grad(y, x, back.contiguous())
+        assert h.is_contiguous() and clew.equal(g, h)

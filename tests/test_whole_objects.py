@@ -12,6 +12,8 @@ import pytest
 
 import clew
 from clew import nn
+from clew.nn.modules.module import _WrappedHook
+from clew.nn.utils.spectral_norm import SpectralNormStateDictHook
 
 
 @dataclasses.dataclass
@@ -150,6 +152,83 @@ def test_allowed_classes_by_the_names_of_pytorch():
         pytest.raises(pickle.UnpicklingError, match="torch.nn.modules.activation.Tank"),
     ):
         clew.load(io.BytesIO(odd))
+
+
+def with_pickle(content):
+    """A file whose pickle is this text."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved([]))) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, content if name.endswith("data.pkl") else old.read(name))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh", "add", "baddbmm"])
+def test_functions_that_pytorch_pickled(name):
+    # torch.relu, such as an activation, is an attribute of a native class.
+    data = with_pickle(
+        b"c__builtin__\ngetattr\n(ctorch._C\n_VariableFunctionsClass\nV%s\ntR." % name.encode()
+    )
+    assert clew.load(io.BytesIO(data), weights_only=False) is getattr(clew, name)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "kind"),
+    [
+        ("torch._C._linalg", "linalg_svd", clew.linalg.svd),
+        ("torch._C._special", "special_erf", clew.special.erf),
+        ("torch._C._fft", "fft_rfft", clew.fft.rfft),
+        ("torch.amp.grad_scaler", "_refresh_per_optimizer_state", None),
+        ("torch.optim.lr_scheduler", "CyclicLR._triangular2_scale_fn", None),
+        ("torch.nn.utils.spectral_norm", "SpectralNormStateDictHook", None),
+        ("torch.nn.utils.spectral_norm", "SpectralNormLoadStateDictPreHook", None),
+        ("torch.nn.modules.module", "_WrappedHook", None),
+    ],
+)
+def test_names_that_pytorch_pickles(module, name, kind):
+    data = with_pickle(f"c{module}\n{name}\n.".encode())
+    found = clew.load(io.BytesIO(data), weights_only=False)
+    assert callable(found) and (kind is None or found is kind)
+
+
+def test_a_generator_that_pytorch_pickled():
+    g = clew.Generator().manual_seed(5)
+    clew.rand(3, generator=g)
+    back = clew.Generator()
+    back.__setstate__((5, None, g.get_state()))
+    assert clew.equal(clew.rand(3, generator=back), clew.rand(3, generator=g))
+    with pytest.raises(TypeError, match="must be a Tensor"):
+        back.__setstate__((5, None))
+
+
+@pytest.mark.parametrize("kind", ["forward", "forward_pre", "full_backward", "full_backward_pre"])
+def test_hooks_of_a_module_that_pytorch_pickled(kind):
+    seen = []
+    layer = nn.Linear(2, 2)
+    getattr(layer, f"register_{kind}_hook")(lambda *args: seen.append(kind))
+    state = {k: v for k, v in layer.__dict__.items() if k != "_hooked"}
+    back = nn.Linear.__new__(nn.Linear)
+    back.__setstate__(state)
+    back(clew.ones(1, 2, requires_grad=True)).sum().backward()
+    assert seen == [kind]
+
+
+def test_hooks_of_state_dicts_in_the_form_of_pytorch():
+    layer = nn.utils.spectral_norm(nn.Linear(3, 2))
+    back = clew.load(io.BytesIO(saved(layer)), weights_only=False)
+    (made,) = back._state_dict_hooks.values()
+    assert isinstance(made, SpectralNormStateDictHook)
+    assert back.state_dict()._metadata[""]["spectral_norm"] == {"weight.version": 1}
+    nn.utils.remove_spectral_norm(back)
+    assert not back._state_dict_hooks and not back._load_state_dict_pre_hooks
+    seen = []
+    hook = _WrappedHook.__new__(_WrappedHook)
+    hook.__setstate__({"hook": lambda *args: seen.append(args), "with_module": False})
+    hook({}, "a.")
+    hook.__setstate__({"hook": hook.hook, "with_module": True, "module": layer})
+    hook({}, "b.")
+    assert seen == [({}, "a."), (layer, {}, "b.")]
+    assert hook.__getstate__() == {"hook": hook.hook, "with_module": True, "module": layer}
 
 
 class Marked(clew.Tensor):

@@ -105,6 +105,11 @@ PyObject* generator_set_state(PyObject* self, PyObject* state) {
     return self;
   });
 }
+// A state, or what PyTorch's files hold: (seed, offset, state).
+PyObject* generator_unpickled(PyObject* self, PyObject* state) {
+  const bool triple = PyTuple_Check(state) && PyTuple_GET_SIZE(state) == 3;
+  return generator_set_state(self, triple ? PyTuple_GET_ITEM(state, 2) : state);
+}
 PyObject* clone_state(PyObject* self, PyObject*) {
   return guarded([&] {
     Ref fresh(checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(generator_type))));
@@ -150,7 +155,7 @@ PyMethodDef generator_methods[] = {
      "clone_state($self)\n--\n\n"
      "A new generator in the same state."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
-    {"__setstate__", generator_set_state, METH_O, nullptr},
+    {"__setstate__", generator_unpickled, METH_O, nullptr},
     {}};
 PyGetSetDef generator_getset[] = {
     {"device", generator_device, nullptr, "Where the numbers are made: the CPU.", nullptr}, {}};

@@ -422,3 +422,14 @@ def test_as_tensor_converts_ragged_tensors():
     assert y.device.type == y.values().device.type == "cpu"
     assert [t.tolist() for t in y.unbind()] == [[1.0] * 2, [1.0] * 3]
     assert clew.as_tensor(x) is x
+
+
+def test_a_dtype_is_the_rows_too():
+    rows = [clew.ones(2), clew.ones(3, dtype=clew.float64)]
+    x = clew.nested.nested_tensor(rows, dtype=clew.float16)
+    assert x.dtype is clew.float16 and x.values().tolist() == [1] * 5
+    assert clew.nested.as_nested_tensor(rows, dtype=clew.float32).dtype is clew.float32
+    y = clew.nested.nested_tensor([[1, 2], [2.5]], dtype=clew.float64, requires_grad=True)
+    assert y.values().tolist() == [1, 2, 2.5] and y.requires_grad and y.is_leaf
+    with pytest.raises(RuntimeError, match="same dtype; .*; dtype= converts them"):
+        clew.nested.nested_tensor(rows)

@@ -170,3 +170,18 @@ def test_distances_of_every_size(name, dtype, n):
     with np.errstate(all="ignore"):
         want = each.mean() if n else np.nan
     np.testing.assert_allclose(got.double().item(), want, rtol=close_to)
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.smooth_l1_loss, F.huber_loss])
+def test_second_slopes_beside_truth_values(loss):
+    x = clew.tensor([0.25, -0.5, 3.0], requires_grad=True)
+    mask = clew.tensor([True, False, True])
+    grads = []
+    for target in (mask, mask.float()):
+        (g,) = clew.autograd.grad(loss(x, target), x, create_graph=True)
+        (gg,) = clew.autograd.grad(g.sin().sum(), x)
+        grads.append((g.tolist(), gg.tolist()))
+        if loss is not F.huber_loss:  # it takes no truth values as its input
+            (g,) = clew.autograd.grad(loss(target, x), x, create_graph=True)
+            grads[-1] += (g.tolist(),)
+    assert grads[0] == grads[1]

@@ -593,3 +593,10 @@ def test_feature_dropout_of_few_dims_where_nothing_is_drawn():
     assert y.item() == 0.0 and clew.autograd.grad(y, x)[0].item() == 0.0
     with pytest.raises(RuntimeError, match="at least 2 dims"):
         F.dropout2d(x, 0.5)
+
+
+def test_gumbel_draws_do_not_depend_on_strides():
+    clew.manual_seed(0)
+    want = F.gumbel_softmax(clew.zeros(3, 2))
+    clew.manual_seed(0)
+    assert clew.equal(F.gumbel_softmax(clew.zeros(2, 3).t()), want)

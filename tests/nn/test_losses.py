@@ -375,3 +375,9 @@ def test_the_first_name_of_mean(name):
     with pytest.warns(UserWarning, match="use reduction='mean'"):
         given = loss(x, target, reduction="elementwise_mean")
     assert given == loss(x, target)
+
+
+def test_gaussian_nll_of_integers_and_a_fraction():
+    got = F.gaussian_nll_loss(clew.tensor([1, 2]), clew.tensor(0.5), 1.5)
+    want = F.gaussian_nll_loss(clew.tensor([1.0, 2.0]), clew.tensor(0.5), 1.5)
+    assert got.item() == want.item()

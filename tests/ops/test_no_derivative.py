@@ -55,3 +55,13 @@ def test_weights_of_bincount_have_a_gradient():
     assert clew.bincount(at[:0], X[:0].detach()).dtype is clew.int64
     half = X.detach().half().requires_grad_()
     assert clew.bincount(at, half).dtype is clew.bincount(at, half.detach()).dtype
+
+
+@pytest.mark.parametrize("name", ["eq_", "ne_", "lt_", "le_", "gt_", "ge_", "logical_and_"])
+def test_a_comparison_in_place_is_flat(name):
+    x = clew.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    doubled = x * 2
+    test = doubled.clone()
+    getattr(test, name)(clew.tensor([2.0, 1.0, 1.0], requires_grad=True))
+    (test * 5 + doubled).sum().backward()
+    assert test.requires_grad and x.grad.tolist() == [2.0, 2.0, 2.0]

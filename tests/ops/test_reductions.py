@@ -363,3 +363,13 @@ def test_nanmean_refuses_a_whole_dtype():
     with pytest.raises(RuntimeError, match="dtype must be floating point or complex; got int64"):
         clew.nanmean(clew.ones(3), dtype=clew.int64)
     assert clew.nanmean(clew.ones(3), dtype=clew.float64).dtype == clew.float64
+
+
+@pytest.mark.parametrize("dims", [(), (1,)])
+def test_slope_of_a_product_of_real_parts(dims):
+    z = clew.tensor([[1 + 2j, 3 - 1j], [2 + 0.5j, -1 + 1j]], requires_grad=True)
+    z.prod(*dims, dtype=clew.float64).sum().backward()
+    x = z.detach().real.double().requires_grad_()
+    x.prod(*dims).sum().backward()
+    assert z.grad.imag.abs().max() == 0
+    np.testing.assert_allclose(z.grad.real.numpy(), x.grad.numpy(), rtol=1e-6)

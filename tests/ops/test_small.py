@@ -245,3 +245,17 @@ def test_dim_order_tells_whether_it_is_the_only_one():
     for check in ("ABCD", [clew.float32], 1):
         with pytest.raises(TypeError, match="bool or a list of memory formats"):
             plain.dim_order(ambiguity_check=check)
+
+
+def test_signs_of_wide_unsigned_dtypes():
+    for dtype in (clew.uint8, clew.uint16, clew.uint32, clew.uint64, clew.bool):
+        assert clew.is_signed(clew.zeros(1, dtype=dtype)) is dtype.is_signed is False
+    assert clew.is_signed(clew.zeros(1, dtype=clew.int8))
+
+
+@pytest.mark.parametrize("power", [0, 1, 2, float("inf")])
+def test_norms_of_single_numbers(power):
+    v = clew.tensor([-3.0, 0.0, 2.0])
+    want = [float(x != 0) if power == 0 else abs(x) for x in v.tolist()]
+    assert clew.norm_except_dim(v, power).tolist() == want
+    assert clew.norm_except_dim(v[:, None], power).flatten().tolist() == want

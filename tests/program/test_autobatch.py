@@ -199,6 +199,20 @@ def test_modules(name):
     both(run, [clew.randn(shape) for _ in range(5)], list(model.parameters()))
 
 
+def test_dropout_keeps_the_order_of_the_dims():
+    def dropped(x):
+        return nn.functional.dropout(x.t() * 2, 0.5)
+
+    samples = [clew.randn(n, 4) for n in (3, 3, 5)]
+    clew.manual_seed(0)
+    plain = [dropped(x) for x in samples]
+    clew.manual_seed(0)
+    with clew.autobatch():
+        got = [dropped(x) for x in samples]
+    for a, b in zip(plain, got):
+        assert a.stride() == b.stride() == (1, 4) and clew.equal(a, b)
+
+
 def test_dropout_draws_the_same_numbers():
     model = nn.Sequential(nn.Linear(5, 50), nn.Dropout(0.5), nn.Linear(50, 3))
     report = both(model, list(clew.randn(6, 5)), list(model.parameters()))

@@ -50,6 +50,14 @@ bool draws_in_passing(const Tensor& x, const MaskAttrs& a) {
   return a.keep > 0 && !a.feature && x.dtype() == DType::Float32 && x.is_contiguous();
 }
 
+// Adds a result of x's dtype, sizes and, where it is dense, strides; whether they are in another
+// order than that of the dims.
+bool add_laid_out(const Tensor& x, OutSpecs& outs) {
+  const bool keep = !x.is_contiguous() && is_non_overlapping_and_dense(x.sizes(), x.strides());
+  OutSpec& out = outs.add(x.dtype(), x.sizes());
+  if (keep) out.strides = x.strides();
+  return keep;
+}
 void masked_shape(const Call& c, OutSpecs& outs) {
   const Tensor& x = c.in[0];
   const auto& a = c.as<MaskAttrs>();
@@ -60,9 +68,7 @@ void masked_shape(const Call& c, OutSpecs& outs) {
     for (int i = 2; i < x.ndim(); ++i) sizes[i] = 1;
   }
   // Numbers are drawn in the order of memory, so the mask has the input's layout.
-  bool keep = !x.is_contiguous() && is_non_overlapping_and_dense(x.sizes(), x.strides());
-  OutSpec& out = outs.add(x.dtype(), x.sizes());
-  if (keep) out.strides = x.strides();
+  const bool keep = add_laid_out(x, outs);
   if (!a.masked && draws_in_passing(x, a)) {
     outs.add(DType::Bool, Dims{0});
     return;
@@ -91,7 +97,7 @@ void mask_backward_shape(const Call& c, OutSpecs& outs) {
   require(c.in[1].dtype() == DType::Bool, "_dropout_backward: mask must be bool; got ", c.in[1]);
   require(c.in[0].is_floating(), "_dropout_backward: grad must be floating point; got ", c.in[0]);
   broadcast_strides(c.in[1].sizes(), c.in[1].strides(), c.in[0].sizes());
-  outs.add(c.in[0].dtype(), c.in[0].sizes());
+  add_laid_out(c.in[0], outs);
 }
 void backward_cpu(const Call& c, Tensors& outs) {
   apply_mask(outs[0], c.in[0], c.in[1], c.as<ScaleAttrs>().scale, 0, 0);

@@ -1,12 +1,13 @@
 // Builders for functions of one and two numbers: signature and doc text put together while
 // compiling.
-// May include: base/text.h, graph/op.h.
+// May include: base/text.h, graph/op.h, ops/calls/rules.h.
 // Invariant: every text is a static array, so OpDefs stay constant data.
 #pragma once
 #include <string_view>
 
 #include "base/text.h"
 #include "graph/op.h"
+#include "ops/calls/rules.h"
 
 namespace clew {
 
@@ -101,9 +102,7 @@ consteval OpDef binary(OpDef s) {
 template <Text name, Text sentence, Text formula, Text arguments, Text printed>
 consteval OpDef binary_test(const kernels::LoopTable* loops) {
   return binary<name, sentence, formula, arguments, printed>(
-      {.result = Result::boolean,
-       .loops = loops,
-       .no_vjp = no_rule("a comparison has no derivative")});
+      {.result = Result::boolean, .loops = loops, .vjp = zero_vjp});  // of a write in place
 }
 
 // The op with `from`, where its text has it first, replaced by `to`.

@@ -50,6 +50,9 @@ constexpr OpDef distance_slope_op = elementwise(
      .attrs = &attr_info<SlopeAttrs>,
      .inplace = false});
 
+// The numbers 0 and 1 for truth values, which have no difference.
+Tensor numbers(const Tensor& t) { return t.dtype() == DType::Bool ? to_dtype(t, DType::UInt8) : t; }
+
 // Gradients of both tensors, each of whose elements has a share in the loss; g has their shape or
 // is one number.
 void pull(Vjp& c, Tensor g, const DistanceAttrs& a, double share) {
@@ -59,7 +62,7 @@ void pull(Vjp& c, Tensor g, const DistanceAttrs& a, double share) {
     dx = apply(distance_slope_op, {x, y, g}, SlopeAttrs{a.edge, over, a.line, share});
   } else {
     if (share != 1) g = g * number(share);
-    Tensor d = x - y;
+    Tensor d = numbers(x) - numbers(y);
     const double twice = 2 * a.half.to_double();
     // Chooses the order of the two products so that neither overflows a 16-bit float unless dx
     // does.

@@ -261,7 +261,9 @@ tensor(2.)
 // -----------------------------------------------------------------------------------------
 
 // Gradient of a product along one axis: all factors but one.
-Tensor prod_grad(const Tensor& g, const Tensor& x, const Tensor& result, int64_t dim) {
+Tensor prod_grad(const Tensor& g, const Tensor& given, const Tensor& result, int64_t dim) {
+  // What was multiplied has the dtype of the result, such as the real parts of complex numbers.
+  const Tensor x = given.dtype() == g.dtype() ? given : to_dtype(given, g.dtype());
   if (!has_zero(x)) return g * conj(result / x);
   return g * conj(exclusive_product(x, dim, false) * exclusive_product(x, dim, true));
 }

@@ -259,8 +259,8 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     if dim == -1:
         return v.norm(pow)
     at = wrapped_dim("norm_except_dim", dim, v.ndim)
-    if v.ndim < 2:
-        return v.abs()
+    if v.ndim < 2:  # each part is one number
+        return v.abs() if pow else (v != 0).to(v.dtype)
     return v.norm(pow, tuple(d for d in range(v.ndim) if d != at), True)
 
 

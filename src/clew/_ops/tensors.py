@@ -175,7 +175,7 @@ def is_signed(input: Tensor) -> bool:
     False
     """
     need_tensors("is_signed", input=input)
-    return input.dtype not in (_dtypes.bool, _dtypes.uint8)
+    return input.is_signed()
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:

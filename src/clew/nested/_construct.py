@@ -35,17 +35,19 @@ def _check_options(name: str, layout: Any, device: Any) -> None:
         raise NotImplementedError(f"{name}: ragged tensors are on the CPU; got device {device}")
 
 
-def _rows_of(name: str, given: Any) -> list[Tensor]:
+def _rows_of(name: str, given: Any, dtype: Any) -> list[Tensor]:
     if isinstance(given, Tensor) or not isinstance(given, (list, tuple)):
         raise TypeError(
             f"{name}: expected a list of tensors, one for each row; got {type(given).__name__}"
         )
-    rows = [t if isinstance(t, Tensor) else clew.tensor(t) for t in given]
+    rows = [t if isinstance(t, Tensor) else clew.tensor(t, dtype=dtype) for t in given]
     if not rows:
         raise ValueError(f"{name}: the list must have at least one tensor")
     for i, t in enumerate(rows):
         if is_structured(t):
             raise TypeError(f"{name}: rows must be dense tensors; row {i} is of {t.layout}")
+    if dtype is not None:
+        rows = [t.to(dtype) for t in rows]
     first = rows[0]
     for i, t in enumerate(rows):
         if t.dim() != first.dim():
@@ -56,7 +58,7 @@ def _rows_of(name: str, given: Any) -> list[Tensor]:
         if t.dtype is not first.dtype:
             raise RuntimeError(
                 f"{name}: rows must have the same dtype; got {first.dtype} in row 0 and {t.dtype} "
-                f"in row {i}"
+                f"in row {i}; dtype= converts them"
             )
     return rows
 
@@ -93,9 +95,9 @@ def nested_tensor(
     """A ragged tensor with a copy of the rows given: a leaf of the graph.
 
     Args:
-        tensor_list: the rows, tensors or nested lists, of one dtype and one number of dims; for
-            clew.jagged, their sizes differ in at most one dim.
-        dtype: of the result; default: theirs.
+        tensor_list: the rows, tensors or nested lists, of one number of dims; for clew.jagged,
+            their sizes differ in at most one dim.
+        dtype: of the result; default: theirs, which is one.
         layout: clew.jagged; clew.strided, for rows that differ in any sizes; by default the first
             where it can hold the rows.
         device: None or "cpu".
@@ -118,10 +120,9 @@ def nested_tensor(
     _check_options(name, layout, device)
     if is_ragged(tensor_list) or is_nested_rows(tensor_list):
         raise TypeError(f"{name}: this is a nested tensor already; use .detach().clone()")
-    rows = [t.detach() for t in _rows_of(name, tensor_list)]
+    rows = [t.detach() for t in _rows_of(name, tensor_list, dtype)]
     made = _joined(name, rows, layout)
-    values = made._elements.to(dtype) if dtype is not None else made._elements
-    return made._with(values.detach().requires_grad_(requires_grad))
+    return made._with(made._elements.detach().requires_grad_(requires_grad))
 
 
 def as_nested_tensor(
@@ -165,7 +166,7 @@ def as_nested_tensor(
             )
         made = ragged(Rows.of_counts([ts.shape[1]] * ts.shape[0]), ts.flatten(0, 1))
     else:
-        made = _joined(name, _rows_of(name, ts), layout)
+        made = _joined(name, _rows_of(name, ts, dtype), layout)
     return made if dtype is None else made.to(dtype)
 
 

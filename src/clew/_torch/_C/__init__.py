@@ -236,7 +236,7 @@ def __getattr__(name: str) -> Any:
         from clew._torch import kinds
 
         return getattr(kinds, name)
-    if name == "_VariableFunctions":
+    if name in ("_VariableFunctions", "_VariableFunctionsClass"):
         from clew._torch import _VF
 
         return _VF

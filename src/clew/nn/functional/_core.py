@@ -325,7 +325,9 @@ def gumbel_softmax(
         warnings.warn(
             "gumbel_softmax: eps is deprecated and has no effect", stacklevel=user_level()
         )
-    noise = -clew.empty_like(logits).exponential_().log()
+    # In the order of the elements, whatever the logits' strides are: PyTorch's draws.
+    fresh = clew.empty_like(logits, memory_format=clew.contiguous_format)
+    noise = -fresh.exponential_().log()
     soft = _softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

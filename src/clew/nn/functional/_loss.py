@@ -349,7 +349,7 @@ def gaussian_nll_loss(
     if not isinstance(var, clew.Tensor):
         if var < 0:
             raise ValueError(f"gaussian_nll_loss: var has negative entry/entries; got {var}")
-        var = clew.full_like(input, var)
+        var = var * clew.ones_like(input)  # a fraction beside integers, too
     elif bool((var < 0).any()):
         raise ValueError(
             f"gaussian_nll_loss: var has negative entry/entries; the least is {var.min().item()}"

@@ -9,22 +9,27 @@ from typing import Any
 from ._hooks import RemovableHandle
 
 
-class _WithModule:
-    """A load_state_dict pre-hook that gets the module, held weakly, first."""
+class _WrappedHook:
+    """A load_state_dict pre-hook, which may get the module, held weakly, first.
 
-    def __init__(self, hook: Any, module: Any) -> None:
+    PyTorch's files of whole modules have it by this name, also without a module.
+    """
+
+    def __init__(self, hook: Any, module: Any = None) -> None:
         self.hook = hook
-        self.module = weakref.ref(module)
+        self.module = None if module is None else weakref.ref(module)
 
-    def __call__(self, *args: Any) -> Any:
-        return self.hook(self.module(), *args)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.module is not None:
+            args = (self.module(), *args)
+        return self.hook(*args, **kwargs)
 
-    def __getstate__(self) -> Any:
-        return self.hook, self.module()
+    def __getstate__(self) -> dict[str, Any]:
+        state = {"hook": self.hook, "with_module": self.module is not None}
+        return state if self.module is None else {**state, "module": self.module()}
 
-    def __setstate__(self, state: Any) -> None:
-        self.hook = state[0]
-        self.module = weakref.ref(state[1])
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["hook"], state.get("module"))  # type: ignore[misc]
 
 
 # Functions, not methods: programs give modules attributes called `_hook`.
@@ -203,7 +208,7 @@ class HookMethods:
     ) -> RemovableHandle:
         handle = RemovableHandle(self._load_state_dict_pre_hooks)
         self._load_state_dict_pre_hooks[handle.id] = (
-            _WithModule(hook, self) if with_module else hook
+            _WrappedHook(hook, self) if with_module else hook
         )
         return handle
 

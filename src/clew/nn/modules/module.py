@@ -32,6 +32,7 @@ from ._global import (
 )
 from ._members import Members
 from ._register import HookMethods
+from ._register import _WrappedHook as _WrappedHook
 
 __all__ = [
     "Module",
@@ -304,6 +305,8 @@ class Module(Conversions, HookMethods, Members, clew._C.ModuleBase):
         fresh: Any = Module()
         self.__dict__.update({k: v for k, v in fresh.__dict__.items() if k not in state})
         self.__dict__.update(state)
+        if any(self.__dict__.get(table) for table in _HOOK_TABLES):
+            self.__dict__["_hooked"] = True  # PyTorch's files do not say so
 
     # ---- registration -----------------------------------------------------------------------
 

@@ -9,7 +9,13 @@ import clew
 from .. import functional as F
 from ..parameter import Parameter
 
-__all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
+__all__ = [
+    "SpectralNorm",
+    "SpectralNormLoadStateDictPreHook",
+    "SpectralNormStateDictHook",
+    "remove_spectral_norm",
+    "spectral_norm",
+]
 
 
 class SpectralNorm:
@@ -77,18 +83,8 @@ class SpectralNorm:
             u, v = u.clone(), v.clone()
         return weight / clew.dot(u, matrix.mv(v))
 
-    def upgrade(
-        self, state: Any, prefix: str, metadata: Any, strict: bool, *problems: list[str]
-    ) -> None:
-        """Completes a state dict that was saved when v was not kept, but the divided weight was.
-
-        Args:
-            state: the state dict, edited in place.
-            prefix: what the module's keys begin with.
-            metadata: the module's metadata.
-            strict: whether missing keys are errors.
-            problems: lists of missing and unexpected keys and of errors.
-        """
+    def _upgrade(self, state: Any, prefix: str, metadata: Any) -> None:
+        """Completes a state dict that was saved when v was not kept, but the divided weight was."""
         if metadata.get("spectral_norm", {}).get(self.name + ".version", 0) >= 1:
             return
         key = prefix + self.name
@@ -102,15 +98,8 @@ class SpectralNorm:
             v = clew.linalg.pinv(matrix.t() @ matrix) @ (matrix.t() @ u)
             state[key + "_v"] = v * (sigma / clew.dot(u, matrix.mv(v)))
 
-    def note_version(self, module: Any, state: Any, prefix: str, metadata: Any) -> None:
-        """Says in a state dict's metadata that v is in it.
-
-        Args:
-            module: the module.
-            state: the state dict.
-            prefix: what the module's keys begin with.
-            metadata: the module's metadata, edited in place.
-        """
+    def _note_version(self, metadata: Any) -> None:
+        """Says in a state dict's metadata that v is in it."""
         versions = metadata.setdefault("spectral_norm", {})
         if self.name + ".version" in versions:
             raise RuntimeError(
@@ -170,9 +159,66 @@ class SpectralNorm:
         module.register_buffer(name + "_u", u)
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(made)
-        module._register_state_dict_hook(made.note_version)
-        module._register_load_state_dict_pre_hook(made.upgrade)
+        module._register_state_dict_hook(SpectralNormStateDictHook(made))
+        module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(made))
         return made
+
+
+class SpectralNormLoadStateDictPreHook:
+    """Completes state dicts that were saved before ``weight_v`` was kept.
+
+    Args:
+        fn: the hook that divides the weight.
+
+    Example:
+        >>> from clew.nn.utils.spectral_norm import SpectralNormLoadStateDictPreHook
+        >>> layer = nn.utils.spectral_norm(nn.Linear(3, 2))
+        >>> hooks = layer._load_state_dict_pre_hooks.values()
+        >>> [isinstance(h, SpectralNormLoadStateDictPreHook) for h in hooks]
+        [True]
+        >>> state = layer.state_dict()
+        >>> del state._metadata, state["weight_v"]
+        >>> layer.load_state_dict({**state, "weight": layer.weight})
+        <All keys matched successfully>
+    """
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        self.fn._upgrade(state_dict, prefix, local_metadata)
+
+
+class SpectralNormStateDictHook:
+    """Says in the metadata of state dicts that ``weight_v`` is in them.
+
+    Args:
+        fn: the hook that divides the weight.
+
+    Example:
+        >>> from clew.nn.utils.spectral_norm import SpectralNormStateDictHook
+        >>> layer = nn.utils.spectral_norm(nn.Linear(3, 2))
+        >>> hooks = layer._state_dict_hooks.values()
+        >>> [isinstance(h, SpectralNormStateDictHook) for h in hooks]
+        [True]
+        >>> layer.state_dict()._metadata[""]["spectral_norm"]
+        {'weight.version': 1}
+    """
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(self, module: Any, state_dict: Any, prefix: str, local_metadata: Any) -> None:
+        self.fn._note_version(local_metadata)
 
 
 def spectral_norm(
@@ -231,12 +277,13 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)
             del module._forward_pre_hooks[key]
-            for table, method in (
-                (module._state_dict_hooks, hook.note_version),
-                (module._load_state_dict_pre_hooks, hook.upgrade),
+            for table, kind in (
+                (module._state_dict_hooks, SpectralNormStateDictHook),
+                (module._load_state_dict_pre_hooks, SpectralNormLoadStateDictPreHook),
             ):
                 for other, registered in list(table.items()):
-                    if registered == method:
+                    made = getattr(registered, "hook", registered)  # one that PyTorch pickled
+                    if isinstance(made, kind) and made.fn is hook:
                         del table[other]
             return module
     raise ValueError(f"spectral_norm of '{name}' not found in {module}")

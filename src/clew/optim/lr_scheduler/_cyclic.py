@@ -188,10 +188,23 @@ class CyclicLR(LRScheduler):
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "triangular2":
-            return 1 / 2.0 ** (x - 1)
+            return self._triangular2_scale_fn(x)
         if self.mode == "exp_range":
-            return self.gamma**x
+            return self._exp_range_scale_fn(self.gamma, x)
+        return self._triangular_scale_fn(x)
+
+    # Schedules that PyTorch pickled name these.
+    @staticmethod
+    def _triangular_scale_fn(x: float) -> float:
         return 1.0
+
+    @staticmethod
+    def _triangular2_scale_fn(x: float) -> float:
+        return 1 / 2.0 ** (x - 1)
+
+    @staticmethod
+    def _exp_range_scale_fn(gamma: float, x: float) -> float:
+        return gamma**x
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present batch; sets the momentum too."""
