@@ -191,6 +191,27 @@ def test_names_that_pytorch_pickles(module, name, kind):
     assert callable(found) and (kind is None or found is kind)
 
 
+def test_results_and_schedules_that_pytorch_pickled():
+    # Its named results are made from a sequence, clew's from a result each.
+    data = with_pickle(b"ctorch.return_types\nmax\n((K\x01K\x02t}tR.")
+    assert clew.load(io.BytesIO(data), weights_only=False) == (1, 2)
+    optimizer = clew.optim.SGD([clew.ones(1)], 0.1)
+    slow = clew.optim.swa_utils.SWALR(optimizer, 0.05, anneal_epochs=4)
+    assert slow._linear_anneal(0.25) == 0.25 and slow._cosine_anneal(0.5) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("member", "kind"), [("constants.pkl", "jit.save"), ("models/model.json", "export.save")]
+)
+@pytest.mark.parametrize("load", [clew.load, clew.jit.load, clew.export.load])
+def test_programs_of_pytorch_are_told_from_weights(load, member, kind, tmp_path):
+    path = tmp_path / "model.pt"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr(f"model/{member}", "")
+    with pytest.raises(RuntimeError, match=rf"PyTorch's {kind}\(\).*state_dict.*torch.save"):
+        load(path)
+
+
 def test_a_generator_that_pytorch_pickled():
     g = clew.Generator().manual_seed(5)
     clew.rand(3, generator=g)

@@ -13,7 +13,7 @@ import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import clew
@@ -29,6 +29,21 @@ _ALIGNMENT = 64
 _ROOT = "archive"
 _READ_PIECE = 1 << 24
 _NOT_TOLD = 0  # PyTorch's checksum of members whose bytes it has not summed up
+
+
+def made_by_pytorch(names: Iterable[str]) -> str | None:
+    """Why an archive with these members cannot be read, where PyTorch alone can; else None."""
+    inner = [name.partition("/")[2] for name in names]
+    if "constants.pkl" in inner:
+        kind, loader = "jit.save", "torch.jit.load(path).state_dict()"
+    elif any(name.startswith("models/") and name.endswith(".json") for name in inner):
+        kind, loader = "export.save", "torch.export.load(path).state_dict"
+    else:
+        return None
+    return (
+        f"this is a file of PyTorch's {kind}(), which holds a program in PyTorch's own form; clew "
+        f"reads the weights alone: in PyTorch, save {loader} with torch.save()"
+    )
 
 
 class _Onward:
@@ -164,6 +179,8 @@ class Reader(PickleReader):
                 "or cut off"
             ) from error
         self.members = {info.filename: info for info in members}
+        if foreign := made_by_pytorch(self.members):
+            raise RuntimeError(f"load: {foreign}")
         total = 0
         for info in members:
             if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:

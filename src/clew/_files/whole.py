@@ -6,6 +6,7 @@ what the file says: only where the caller passed weights_only=False.
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 from typing import Any
@@ -76,8 +77,15 @@ class _Reader(pickle.Unpickler):
             found = safe.named_by_torch(module, name)
             if found is None:
                 raise pickle.UnpicklingError(f"load: clew has no {module}.{name}")
+            if module == "torch.return_types" and hasattr(found, "_make"):
+                return functools.partial(_named_results, found)
             return found
         return super().find_class(module, name)
+
+
+def _named_results(kind: Any, results: Any, _: Any = None) -> Any:
+    """A named tuple from a sequence, as PyTorch's are made; clew's take a result each."""
+    return kind._make(results)
 
 
 def load(reader: Any) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 
 import clew
 from clew import _C, Tensor
+from clew._files.archive import made_by_pytorch
 from clew.export import _tree
 from clew.export._errors import ExportError, Place
 from clew.export._ir import Block, Node, Program, Value
@@ -239,6 +240,8 @@ class _Reader:
         self.members: dict[str, bytes] = {}
         self.budget = 4 * len(data) + 1024
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if foreign := made_by_pytorch(archive.namelist()):
+                raise ExportError(f"export.load: {foreign}")
             total = 0
             for info in archive.infolist():
                 total += info.file_size

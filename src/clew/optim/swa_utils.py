@@ -267,7 +267,16 @@ class SWALR(LRScheduler):
     def _clew_part(self, step: int) -> float:
         """How far the way has been gone, in [0, 1]."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
-        return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
+        return (self._cosine_anneal if self._anneal_strategy == "cos" else self._linear_anneal)(t)
+
+    # Schedules that PyTorch pickled name these.
+    @staticmethod
+    def _linear_anneal(t: float) -> float:
+        return t
+
+    @staticmethod
+    def _cosine_anneal(t: float) -> float:
+        return (1 - math.cos(math.pi * t)) / 2
 
     def get_lr(self) -> list[Any]:
         """The learning rates for the present epoch."""
