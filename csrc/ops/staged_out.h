@@ -2,6 +2,7 @@
 // May include: tensor.
 // Invariant: the tensor holds the result once the object is gone.
 #pragma once
+#include "tensor/layout.h"
 #include "tensor/tensor.h"
 
 namespace clew {
@@ -19,6 +20,10 @@ class StagedOut {
     if (out.dtype() != d || out.strides() != strides)
       room_ = empty_strided(out.sizes(), strides, d);
   }
+  // Dense, with its dims in order or with the channels last.
+  StagedOut(const Tensor& out, DType d, bool last)
+      : StagedOut(out, d,
+                  last ? channels_last_strides(out.sizes()) : contiguous_strides(out.sizes())) {}
   ~StagedOut() noexcept(false) {
     if (!room_.is_same(out_)) copy_into(out_, room_);
   }

@@ -193,8 +193,9 @@ PyObject* run(FunctionEntry& e, Overload& o, Bound& b, bool inplace) {
     Tensors outs;
     AutocastMode off(false);
     const auto check = [&](const Tensor& out) {
-      const bool has_slope =
-          op.kind == OpKind::Composite ? is_inexact(out.dtype()) : !bool(op.no_vjp);
+      const bool has_slope = op.kind == OpKind::Composite
+                                 ? is_inexact(out.dtype())
+                                 : !op.no_vjp && op.result != Result::boolean;
       if (modes.grad && has_slope && any_requires_grad(in))
         fail(e.name,
              "(): functions with out=... arguments don't support automatic differentiation, but "

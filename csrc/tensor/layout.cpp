@@ -70,6 +70,15 @@ Dims channels_last_strides(const Dims& sizes) {
   return strides;
 }
 
+Tensor dense(const Tensor& x, bool last) {
+  if (!last) return dense(x);
+  const Dims strides = channels_last_strides(x.sizes());
+  if (x.strides() == strides) return x;
+  Tensor copy = empty_strided(x.sizes(), strides, x.dtype());
+  copy_into(copy, x);
+  return copy;
+}
+
 bool has_channels_last(const Tensor& x) {
   const int n = x.ndim();
   if ((n != 4 && n != 5) || x.stride(1) == 0) return false;

@@ -16,6 +16,9 @@ Dims ordered_strides(const Dims& sizes, std::span<const Tensor> operands);
 Dims kept_strides(const Tensor& x);
 // Strides of `sizes` with the channels last.
 Dims channels_last_strides(const Dims& sizes);
+// x as it is where it is dense with its dims in order, or (`last`) with the channels last; else a
+// copy that is.
+Tensor dense(const Tensor& x, bool last);
 // Whether x has 4 or 5 dims and its channels lie last. Ambiguous strides count as in order.
 bool has_channels_last(const Tensor& x);
 // Strides of `sizes` in x's memory format; none where the dims lie in order, or `sizes` has another

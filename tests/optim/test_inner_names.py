@@ -13,7 +13,9 @@ from clew.optim import lr_scheduler, swa_utils
 PYTORCHS = set(
     "_group_tensors_by_device_and_dtype _get_closed_form_lr _get_lr_called_within_step "
     "_patch_step_function _initial_step _is_initial _update_lr _is_better _reduce_lr _reset _apply "
-    "_register_load_state_dict_pre_hook _register_state_dict_hook _make_subclass".split()
+    "_register_load_state_dict_pre_hook _register_state_dict_hook _make_subclass "
+    "_cosine_anneal _linear_anneal _triangular_scale_fn _triangular2_scale_fn "
+    "_exp_range_scale_fn".split()
 )
 CLASSES = [
     kind

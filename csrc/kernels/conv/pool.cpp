@@ -21,14 +21,7 @@ CLEW_IN_EACH_SET(extern const PoolLoops pool_loops;)
 
 namespace {
 
-// Inputs that the windows of a plane read, or write, roughly.
-int64_t work_of(const PoolShape& s) {
-  auto taps = static_cast<double>(s.out_points());
-  for (const PoolDim& d : s.dim)
-    taps *= static_cast<double>(d.stride > 0 ? std::min(d.kernel, d.in)
-                                             : 1 + d.in / std::max<int64_t>(d.out, 1));
-  return std::max(static_cast<int64_t>(std::min(taps, 1e15)), s.in_points() + s.out_points());
-}
+int64_t work_of(const PoolShape& s) { return std::max(s.taps(), s.in_points() + s.out_points()); }
 
 // Outputs of a row that are computed together: their sums and places stay in the nearest cache.
 constexpr int64_t row_piece = 1024;
@@ -103,18 +96,6 @@ template <class T> bool is_nan(T v) {
   else
     return v != v;
 }
-template <class T> T lowest() {
-  if constexpr (std::is_integral_v<T>)
-    return std::numeric_limits<T>::lowest();
-  else
-    return -std::numeric_limits<T>::infinity();
-}
-
-// The place of the first input of window (a, b, o).
-int64_t corner(const PoolShape& s, int64_t a, int64_t b, int64_t o) {
-  return (s.dim[0].start(a) * s.dim[1].in + s.dim[1].start(b)) * s.dim[2].in + s.dim[2].start(o);
-}
-
 template <class T> auto line_of() {
   const PoolLoops& chosen = CLEW_CHOSEN(pool_loops);
   if constexpr (std::is_same_v<T, float>)
@@ -136,7 +117,7 @@ void max_row(const PoolShape& s, int64_t a, int64_t b, int64_t begin, int64_t en
   const PoolDim& w = s.dim[2];
   A value[row_piece];
   P place[row_piece];
-  const int64_t line = corner(s, a, b, 0) - w.start(0);
+  const int64_t line = s.corner(a, b, 0) - w.start(0);
   for (int64_t o = begin; o < end; ++o) {
     value[o - begin] = lowest<A>();
     place[o - begin] = static_cast<P>(line + w.start(o));
@@ -165,7 +146,7 @@ void max_windows(const PoolShape& s, int64_t a, int64_t b, int64_t begin, int64_
   const int64_t row = (a * s.dim[1].out + b) * w.out;
   for (int64_t o = begin; o < end; ++o) {
     A top = lowest<A>();
-    int64_t at = corner(s, a, b, o);
+    int64_t at = s.corner(a, b, o);
     const int64_t first = w.start(o), last = w.end(o);
     each_line(s, a, b, [&](int64_t line) {
       for (int64_t i = first; i < last; i += w.step) {
@@ -193,13 +174,6 @@ class Divisors {
     return static_cast<double>(s_.divisor != 0 ? rows_ : rows_ * s_.dim[2].count(o));
   }
 };
-template <class A> auto real_part_type() {
-  if constexpr (is_complex_v<A>)
-    return typename A::value_type{};
-  else
-    return A{};
-}
-
 // The sum of x[begin], x[begin + step] ... below end; eight partial sums, so that long runs
 // vectorise.
 template <class A, class T> A run_sum(const T* x, int64_t begin, int64_t end, int64_t step) {
@@ -233,7 +207,7 @@ template <class T>
 void mean_row(const PoolShape& s, bool rows, int64_t a, int64_t b, int64_t begin, int64_t end,
               const T* x, T* y) {
   using A = accumulate_t<T>;
-  using R = decltype(real_part_type<A>());
+  using R = divisor_t<A>;
   const PoolDim& w = s.dim[2];
   const Divisors divisor(s, a, b);
   T* to = y + (a * s.dim[1].out + b) * w.out;
@@ -258,7 +232,7 @@ void mean_row(const PoolShape& s, bool rows, int64_t a, int64_t b, int64_t begin
 
 template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const T* gy, T* gx) {
   using A = accumulate_t<T>;
-  using R = decltype(real_part_type<A>());
+  using R = divisor_t<A>;
   const PoolDim& w = s.dim[2];
   // 16-bit floats are summed in float32.
   A* to;
@@ -298,9 +272,8 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
 
 }  // namespace
 
-using PoolTypes = TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, f16, bf16, float, double>;
-
 void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices) {
+  if (s.channels != 0) return max_pool_last(s, x, values, indices);
   const int64_t in = s.in_points(), out = s.out_points();
   const bool rows = by_rows(s) && in < INT32_MAX;
   dispatch(s.dtype, PoolTypes{}, [&]<class T> {
@@ -314,12 +287,12 @@ void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices)
 }
 
 void mean_pool(const PoolShape& s, const void* x, void* y) {
+  if (s.channels != 0) return mean_pool_last(s, x, y);
   const bool rows = by_rows(s), whole = whole_plane(s);
   const int64_t in = s.in_points(), out = s.out_points();
-  dispatch(s.dtype, TypeList<int64_t, f16, bf16, float, double, c64, c128>{}, [&]<class T> {
+  dispatch(s.dtype, MeanPoolTypes{}, [&]<class T> {
     using A = accumulate_t<T>;
-    const auto count =
-        static_cast<decltype(real_part_type<A>())>(whole ? Divisors(s, 0, 0).of(0) : 1);
+    const auto count = static_cast<divisor_t<A>>(whole ? Divisors(s, 0, 0).of(0) : 1);
     each_row_of_all(s, [&](int64_t p, int64_t a, int64_t b, int64_t begin, int64_t end) {
       const T* from = static_cast<const T*>(x) + p * in;
       if (!whole) return mean_row<T>(s, rows, a, b, begin, end, from, static_cast<T*>(y) + p * out);
@@ -336,12 +309,12 @@ void mean_pool(const PoolShape& s, const void* x, void* y) {
 }
 
 void mean_pool_backward(const PoolShape& s, const void* gy, void* gx) {
+  if (s.channels != 0) return mean_pool_backward_last(s, gy, gx);
   const bool rows = by_rows(s), whole = whole_plane(s);
   const int64_t in = s.in_points(), out = s.out_points();
   dispatch(s.dtype, InexactTypes{}, [&]<class T> {
     using A = accumulate_t<T>;
-    const auto count =
-        static_cast<decltype(real_part_type<A>())>(whole ? Divisors(s, 0, 0).of(0) : 1);
+    const auto count = static_cast<divisor_t<A>>(whole ? Divisors(s, 0, 0).of(0) : 1);
     each_plane(s, [&](int64_t p) {
       if (whole) {
         const A part = A(0) + static_cast<A>(static_cast<const T*>(gy)[p]) / count;
@@ -354,8 +327,10 @@ void mean_pool_backward(const PoolShape& s, const void* gy, void* gx) {
   });
 }
 
-bool pool_scatter(DType dtype, int64_t planes, int64_t in_points, int64_t out_points,
-                  const void* gy, const int64_t* indices, void* gx) {
+bool pool_scatter(DType dtype, const PoolPlanes& routed, const void* gy, const int64_t* indices,
+                  void* gx) {
+  if (routed.channels != 0) return pool_scatter_last(dtype, routed, gy, indices, gx);
+  const auto [planes, in_points, out_points, none] = routed;
   std::atomic<bool> valid = true;
   dispatch(as_signed(dtype), PlainNumericTypes{}, [&]<class T> {
     using A = compute_t<T>;
@@ -382,8 +357,10 @@ bool pool_scatter(DType dtype, int64_t planes, int64_t in_points, int64_t out_po
   return valid;
 }
 
-bool pool_gather(DType dtype, int64_t planes, int64_t in_points, int64_t out_points, const void* x,
-                 const int64_t* indices, void* y) {
+bool pool_gather(DType dtype, const PoolPlanes& routed, const void* x, const int64_t* indices,
+                 void* y) {
+  if (routed.channels != 0) return pool_gather_last(dtype, routed, x, indices, y);
+  const auto [planes, in_points, out_points, none] = routed;
   std::atomic<bool> valid = true;
   dispatch(as_signed(dtype), PlainNumericTypes{}, [&]<class T> {
     parallel_for(planes, std::max<int64_t>(1, grain_default / std::max<int64_t>(1, out_points)),

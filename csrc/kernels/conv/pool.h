@@ -1,6 +1,7 @@
 // Pooling over 1 to 3 spatial dims: maxima with their places, means, gradients of both.
 // May include: base.
-// Invariant: operands are contiguous (planes, depth, height, width); a plane is one image.
+// Invariant: operands are contiguous (planes, depth, height, width), a plane being one channel of
+// an image, or (images, depth, height, width, channels).
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -35,12 +36,25 @@ struct PoolDim {
 };
 struct PoolShape {
   DType dtype;
-  int64_t planes = 0;
+  int64_t planes = 0;    // images times channels
+  int64_t channels = 0;  // where they lie last
   PoolDim dim[3];
   int64_t divisor = 0;  // of every mean, unless zero
 
   int64_t in_points() const { return dim[0].in * dim[1].in * dim[2].in; }
   int64_t out_points() const { return dim[0].out * dim[1].out * dim[2].out; }
+  // Inputs that the windows of a plane read, or write, roughly.
+  int64_t taps() const {
+    auto n = static_cast<double>(out_points());
+    for (const PoolDim& d : dim)
+      n *= static_cast<double>(d.stride > 0 ? std::min(d.kernel, d.in)
+                                            : 1 + d.in / std::max<int64_t>(d.out, 1));
+    return static_cast<int64_t>(std::min(n, 1e15));
+  }
+  // The place of the first input of window (a, b, o).
+  int64_t corner(int64_t a, int64_t b, int64_t o) const {
+    return (dim[0].start(a) * dim[1].in + dim[1].start(b)) * dim[2].in + dim[2].start(o);
+  }
 };
 
 // Greatest value of each window and its index within the plane; NaN counts as greatest.
@@ -48,12 +62,24 @@ void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices)
 void mean_pool(const PoolShape& s, const void* x, void* y);
 void mean_pool_backward(const PoolShape& s, const void* gy, void* gx);
 
-// gx (`in_points` per plane) is zero except for the sums of gy at its indices. False when an index
-// is out of range.
-bool pool_scatter(DType dtype, int64_t planes, int64_t in_points, int64_t out_points,
-                  const void* gy, const int64_t* indices, void* gx);
+// What is routed by indices: planes of so many points, with the channels last unless there are 0.
+struct PoolPlanes {
+  int64_t planes, in, out, channels;
+};
+// gx (p.in points) is zero except for the sums of gy (p.out points) at its indices. False when an
+// index is out of range.
+bool pool_scatter(DType dtype, const PoolPlanes& p, const void* gy, const int64_t* indices,
+                  void* gx);
 // y[plane, i] = x[plane, indices[plane, i]]. False when an index is out of range.
-bool pool_gather(DType dtype, int64_t planes, int64_t in_points, int64_t out_points, const void* x,
-                 const int64_t* indices, void* y);
+bool pool_gather(DType dtype, const PoolPlanes& p, const void* x, const int64_t* indices, void* y);
+
+// The same where the channels lie last; an image has less than 2^31 points.
+void max_pool_last(const PoolShape& s, const void* x, void* values, int64_t* indices);
+void mean_pool_last(const PoolShape& s, const void* x, void* y);
+void mean_pool_backward_last(const PoolShape& s, const void* gy, void* gx);
+bool pool_scatter_last(DType dtype, const PoolPlanes& p, const void* gy, const int64_t* indices,
+                       void* gx);
+bool pool_gather_last(DType dtype, const PoolPlanes& p, const void* x, const int64_t* indices,
+                      void* y);
 
 }  // namespace clew::kernels

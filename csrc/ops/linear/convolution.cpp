@@ -71,15 +71,6 @@ Dims with_channels(int64_t a, int64_t b, const Dims& spatial) {
   return out;
 }
 
-Tensor dense_last(const Tensor& t) {
-  const Dims strides = channels_last_strides(t.sizes());
-  if (t.strides() == strides) return t;
-  Tensor copy = empty_strided(t.sizes(), strides, t.dtype());
-  copy_into(copy, t);
-  return copy;
-}
-Tensor dense(const Tensor& t, bool last) { return last ? dense_last(t) : dense(t); }
-
 // The result lies as its operands do: channels last when one of them does.
 void add_result(OutSpecs& out, DType dtype, Dims sizes, const Tensor& a, const Tensor& b) {
   OutSpec& spec = out.add(dtype, std::move(sizes));

@@ -34,14 +34,16 @@ void scatter_shape(const Call& c, OutSpecs& out) {
   out.add(c.in[0].dtype(), sizes).strides = pooled_strides(c.in[0], sizes);
 }
 void scatter_cpu(const Call& c, Tensors& outs) {
-  const Tensor g = dense(c.in[0]), indices = dense(c.in[1]);
   const int nd = c.as<SizeAttrs>().size.size();
-  const int64_t planes = plane_count(g.sizes(), nd);
+  const int64_t planes = plane_count(c.in[0].sizes(), nd);
   if (planes == 0) return;
-  const StagedOut to(outs[0], g.dtype());
-  const bool ok =
-      kernels::pool_scatter(g.dtype(), planes, outs[0].numel() / planes, g.numel() / planes,
-                            g.data<char>(), indices.data<int64_t>(), to.data<char>());
+  const bool last = channels_lie_last(c.in[0], outs[0], nd);
+  const Tensor g = dense(c.in[0], last), indices = dense(c.in[1], last);
+  const StagedOut to(outs[0], g.dtype(), last);
+  const kernels::PoolPlanes routed{planes, outs[0].numel() / planes, g.numel() / planes,
+                                   last ? g.size(1) : 0};
+  const bool ok = kernels::pool_scatter(g.dtype(), routed, g.data<char>(), indices.data<int64_t>(),
+                                        to.data<char>());
   require(ok, "max_pool: an index lies outside the input");
 }
 constexpr OpDef scatter_op = general({
@@ -66,15 +68,18 @@ void gather_shape(const Call& c, OutSpecs& out) {
             c.in[0], " and ", c.in[1]);
   }
   require_inexact(c.in[0], c.name());
-  out.add(c.in[0].dtype(), c.in[1].sizes());
+  out.add(c.in[0].dtype(), c.in[1].sizes()).strides = pooled_strides(c.in[0], c.in[1].sizes());
 }
 void gather_cpu(const Call& c, Tensors& outs) {
-  const Tensor x = dense(c.in[0]), indices = dense(c.in[1]);
-  const int64_t planes = plane_count(x.sizes(), static_cast<int>(c.as<CountAttrs>().nd));
+  const auto nd = static_cast<int>(c.as<CountAttrs>().nd);
+  const int64_t planes = plane_count(c.in[0].sizes(), nd);
   if (planes == 0) return;
-  const bool ok =
-      kernels::pool_gather(x.dtype(), planes, x.numel() / planes, outs[0].numel() / planes,
-                           x.data<char>(), indices.data<int64_t>(), outs[0].data<char>());
+  const bool last = channels_lie_last(c.in[0], outs[0], nd);
+  const Tensor x = dense(c.in[0], last), indices = dense(c.in[1], last);
+  const kernels::PoolPlanes routed{planes, x.numel() / planes, outs[0].numel() / planes,
+                                   last ? x.size(1) : 0};
+  const bool ok = kernels::pool_gather(x.dtype(), routed, x.data<char>(), indices.data<int64_t>(),
+                                       outs[0].data<char>());
   require(ok, "max_pool: an index lies outside the input");
 }
 constexpr OpDef gather_op = general({
@@ -123,15 +128,21 @@ void max_shape(const Call& c, OutSpecs& out) {
   out.add(c.in[0].dtype(), sizes).strides = strides;
   out.add(DType::Int64, sizes).strides = strides;
 }
+// Places in an image are counted with 32 bits where its channels lie last.
+void find_greatest(kernels::PoolShape& s, const Tensor& x, int nd, Tensors& outs) {
+  const bool last = channels_lie_last(x, outs[0], nd) && s.in_points() < INT32_MAX;
+  if (last) s.channels = x.size(1);
+  const Tensor from = dense(x, last);
+  const StagedOut values(outs[0], x.dtype(), last), indices(outs[1], DType::Int64, last);
+  kernels::max_pool(s, from.data<char>(), values.data<char>(), indices.data<int64_t>());
+}
 void max_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
   const auto& a = c.as<PoolAttrs>();
-  const Tensor x = dense(c.in[0]);
-  const kernels::PoolShape s =
-      regular(x.sizes(), x.dtype(), spatial_of(outs[0].sizes(), a.kernel_size.size()),
+  kernels::PoolShape s =
+      regular(c.in[0].sizes(), c.in[0].dtype(), spatial_of(outs[0].sizes(), a.kernel_size.size()),
               a.kernel_size, a.stride, a.padding, a.dilation, false);
-  const StagedOut values(outs[0], x.dtype()), indices(outs[1], DType::Int64);
-  kernels::max_pool(s, x.data<char>(), values.data<char>(), indices.data<int64_t>());
+  find_greatest(s, c.in[0], a.kernel_size.size(), outs);
 }
 template <class A> void max_vjp(Vjp& c) {
   const auto& a = c.as<A>();
@@ -178,10 +189,9 @@ void adaptive_max_shape(const Call& c, OutSpecs& out) {
 }
 void adaptive_max_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
-  const Tensor x = dense(c.in[0]);
-  const kernels::PoolShape s = adaptive(x.sizes(), x.dtype(), c.as<SizeAttrs>().size);
-  const StagedOut values(outs[0], x.dtype()), indices(outs[1], DType::Int64);
-  kernels::max_pool(s, x.data<char>(), values.data<char>(), indices.data<int64_t>());
+  const Dims& size = c.as<SizeAttrs>().size;
+  kernels::PoolShape s = adaptive(c.in[0].sizes(), c.in[0].dtype(), size);
+  find_greatest(s, c.in[0], size.size(), outs);
 }
 consteval OpDef adaptive_max(const char* signature) {
   return general({.signature = signature,

@@ -67,14 +67,21 @@ void mean_shape(const Call& c, OutSpecs& out) {
       pooled_sizes(c.in[0], a.kernel_size, a.stride, a.padding, ones(nd), a.ceil_mode, c.name()));
   out.add(c.in[0].dtype(), sizes).strides = adapted_strides(c.in[0], nd, sizes);
 }
+// Means of x, or what spreads x over the windows.
+void over_windows(kernels::PoolShape s, const Tensor& x, int nd, const Tensor& out, bool back) {
+  const bool last = channels_lie_last(x, out, nd);
+  if (last) s.channels = x.size(1);
+  const Tensor from = dense(x, last);
+  const StagedOut to(out, x.dtype(), last);
+  (back ? kernels::mean_pool_backward : kernels::mean_pool)(s, from.data<char>(), to.data<char>());
+}
 void mean_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
   const auto& a = c.as<MeanAttrs>();
-  const Tensor x = dense(c.in[0]);
-  const auto s =
-      mean_windows(x.sizes(), x.dtype(), spatial_of(outs[0].sizes(), a.kernel_size.size()), a);
-  const StagedOut to(outs[0], x.dtype());
-  kernels::mean_pool(s, x.data<char>(), to.data<char>());
+  const Tensor& x = c.in[0];
+  const int nd = a.kernel_size.size();
+  over_windows(mean_windows(x.sizes(), x.dtype(), spatial_of(outs[0].sizes(), nd), a), x, nd,
+               outs[0], false);
 }
 constexpr Text mean_text = R"(Means of sliding windows over the input's spatial dimensions.
 
@@ -190,11 +197,10 @@ void mean_back_shape(const Call& c, OutSpecs& out) {
 void mean_back_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
   const auto& a = c.as<MeanBackwardAttrs>();
-  const Tensor g = dense(c.in[0]);
-  const auto s = mean_windows(outs[0].sizes(), g.dtype(),
-                              spatial_of(g.sizes(), a.kernel_size.size()), a.forward());
-  const StagedOut to(outs[0], g.dtype());
-  kernels::mean_pool_backward(s, g.data<char>(), to.data<char>());
+  const Tensor& g = c.in[0];
+  const int nd = a.kernel_size.size();
+  over_windows(mean_windows(outs[0].sizes(), g.dtype(), spatial_of(g.sizes(), nd), a.forward()), g,
+               nd, outs[0], true);
 }
 constexpr OpDef mean_back_op = general({
     .signature = "_avg_pool_backward(Tensor grad, int[] size, int[] kernel_size, int[]? stride, "
@@ -225,10 +231,9 @@ void adaptive_mean_shape(const Call& c, OutSpecs& out) {
 }
 void adaptive_mean_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
-  const Tensor x = dense(c.in[0]);
-  const kernels::PoolShape s = adaptive(x.sizes(), x.dtype(), c.as<SizeAttrs>().size);
-  const StagedOut to(outs[0], x.dtype());
-  kernels::mean_pool(s, x.data<char>(), to.data<char>());
+  const Dims& size = c.as<SizeAttrs>().size;
+  const Tensor& x = c.in[0];
+  over_windows(adaptive(x.sizes(), x.dtype(), size), x, size.size(), outs[0], false);
 }
 consteval OpDef adaptive_mean(const char* signature, Autocast autocast = Autocast::none) {
   return general(
@@ -278,11 +283,10 @@ void adaptive_back_shape(const Call& c, OutSpecs& out) {
 }
 void adaptive_back_cpu(const Call& c, Tensors& outs) {
   if (outs[0].numel() == 0) return;
-  const Tensor g = dense(c.in[0]);
-  const auto s =
-      adaptive(outs[0].sizes(), g.dtype(), spatial_of(g.sizes(), c.as<SizeAttrs>().size.size()));
-  const StagedOut to(outs[0], g.dtype());
-  kernels::mean_pool_backward(s, g.data<char>(), to.data<char>());
+  const int nd = c.as<SizeAttrs>().size.size();
+  const Tensor& g = c.in[0];
+  over_windows(adaptive(outs[0].sizes(), g.dtype(), spatial_of(g.sizes(), nd)), g, nd, outs[0],
+               true);
 }
 constexpr OpDef adaptive_back_op = general({
     .signature = "_adaptive_avg_pool_backward(Tensor grad, int[] size) -> Tensor",

@@ -31,6 +31,15 @@ int64_t plane_count(const Dims& sizes, int nd) {
   return n;
 }
 
+bool channels_lie_last(const Tensor& x, const Tensor& result, int nd) {
+  if (result.ndim() != nd + 2) return false;
+  if (result.is_contiguous()) {  // in both orders, where an image has one point
+    if (x.is_contiguous() || result.numel() != result.size(0) * result.size(1)) return false;
+    return x.strides() == channels_last_strides(x.sizes());
+  }
+  return result.strides() == channels_last_strides(result.sizes());
+}
+
 void check_input(const Tensor& x, int nd, std::string_view op) {
   require(nd >= 1 && nd <= 3, op, ": 1 to 3 window sizes are possible; got ", nd);
   require(x.ndim() == nd + 1 || x.ndim() == nd + 2, op, ": input must have ", nd + 2,

@@ -6,6 +6,7 @@
 #include "ops/attributes.h"
 #include "ops/ops.h"
 #include "ops/staged_out.h"
+#include "tensor/layout.h"
 
 namespace clew::pooling {
 
@@ -23,6 +24,8 @@ inline std::optional<Dims> adapted_strides(const Tensor& x, int nd, const Dims& 
 Dims spatial_of(const Dims& sizes, int nd);
 Dims replaced(const Dims& sizes, const Dims& spatial);
 int64_t plane_count(const Dims& sizes, int nd);
+// Whether kernels should take x, which has a batch, and give the result with the channels last.
+bool channels_lie_last(const Tensor& x, const Tensor& result, int nd);
 void check_input(const Tensor& x, int nd, std::string_view op);
 void check_adaptive(const Tensor& x, const Dims& out, std::string_view op);
 void require_real(const Tensor& x, std::string_view op);
