@@ -34,7 +34,7 @@ template <class T> const ChannelLoops<T>* loops_of() {
   else
     return nullptr;
 }
-template <class T, class F> F loop_of(F ChannelLoops<T>::* member, F general) {
+template <class T, class F> F loop_of(F ChannelLoops<T>::*member, F general) {
   const ChannelLoops<T>* loops = loops_of<T>();
   return loops ? loops->*member : general;
 }

@@ -98,7 +98,8 @@ void copy(const NdView& dst, const NdView& src) {
     if (dst.contiguous() && src.contiguous()) {
       int64_t n = dst.numel();
       if (n == 0 || dst.data == src.data) return;
-      parallel_for(n, 8 * grain_default, [&](int64_t begin, int64_t end) {
+      constexpr int64_t thread_bytes = 192 << 10;  // from so many on a thread pays
+      parallel_for(n, thread_bytes / static_cast<int64_t>(item), [&](int64_t begin, int64_t end) {
         std::memmove(dst.data + begin * static_cast<int64_t>(item),
                      src.data + begin * static_cast<int64_t>(item),
                      static_cast<size_t>(end - begin) * item);

@@ -30,11 +30,7 @@ void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
       o[i] = x > high ? high : x;
     }
   } else {
-    for (int64_t i = 0; i < n; ++i) {
-      T x = read<T>(p[1], i * s[1]);
-      x = x < low ? low : x;
-      at<T>(p[0], i * s[0]) = x > high ? high : x;
-    }
+    block_rows<1, T, T, T>(clamp_loop<T>, p, s, n, params);
   }
 }
 

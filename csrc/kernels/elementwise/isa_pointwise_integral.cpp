@@ -145,8 +145,7 @@ void clamp_loop(char* const* p, const int64_t* s, int64_t n, const Scalar* param
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) o[i] = clamped(a[i], low, high);
   } else {
-    for (int64_t i = 0; i < n; ++i)
-      at<T>(p[0], i * s[0]) = clamped(read<T>(p[1], i * s[1]), low, high);
+    block_rows<1, T, T, T>(clamp_loop<T>, p, s, n, params);
   }
 }
 

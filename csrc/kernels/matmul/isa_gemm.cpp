@@ -9,7 +9,8 @@
 #include "kernels/matmul/gemm_sweep.h"
 
 #if defined(__AVX512F__)
-// Products of integers are rare and slow to compile, so the AVX2 versions are used here as well.
+// Products of integers are rare and slow to compile, so the AVX2 versions are used here as well,
+// but for 64 bits: AVX2 has no product of such.
 namespace clew::kernels::avx2 {
 void gemm_integers(const GemmTask& t);
 }
@@ -275,10 +276,13 @@ template <class S> void one_row(const SmallGemm& g) {
 
 }  // namespace
 
-#if defined(__AVX512F__)
-using avx2::gemm_integers;
-#else
 void gemm_integers(const GemmTask& t);
+#if defined(__AVX512F__)
+void gemm_integers(const GemmTask& t) {
+  if (itemsize(t.dtype) == 8) return run<uint64_t>(t);
+  avx2::gemm_integers(t);
+}
+#else
 void gemm_integers(const GemmTask& t) {
   switch (itemsize(t.dtype)) {  // sums wrap around, with a sign or without
     case 1: return run<int8_t>(t);

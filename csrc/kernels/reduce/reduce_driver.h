@@ -144,13 +144,21 @@ template <class R>
   if constexpr (HasLoops<R>) {
     if (stride == 1) return r.loops->row(p, n, total);
   }
-  if (stride == 0 && n >= 2 * L) {  // one element in place of all goes through the same loops
+  if ((stride == 0 || (HasLoops<R> && stride != 1)) && n >= 2 * L) {
+    // Elements that lie apart, or one in place of all, go through the same loops side by side.
     constexpr int64_t room_size = 512;
     alignas(64) std::byte bytes[room_size * sizeof(typename R::In)];
     auto* room = reinterpret_cast<typename R::In*>(bytes);
-    std::uninitialized_fill_n(room, std::min(n, room_size), *p);
-    for (int64_t i = 0; i < n; i += room_size)
-      reduce_row(reducer, room, 1, std::min(room_size, n - i), aux, total);
+    if (stride == 0) std::uninitialized_fill_n(room, std::min(n, room_size), *p);
+    for (int64_t i = 0; i < n; i += room_size) {
+      const int64_t count = std::min(room_size, n - i);
+      const auto* from = p + i * stride;
+      if (stride == 2)  // vectors are loaded and thinned
+        for (int64_t k = 0; k < count; ++k) std::construct_at(room + k, from[2 * k]);
+      else if (stride != 0)
+        for (int64_t k = 0; k < count; ++k) std::construct_at(room + k, from[k * stride]);
+      reduce_row(reducer, room, 1, count, aux, total);
+    }
     return;
   }
   int64_t i = 0;

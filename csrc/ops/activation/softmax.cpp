@@ -40,10 +40,9 @@ void softmax_shape(const Call& c, OutSpecs& out) {
   }
   out.add(d, x.sizes());
 }
-// The kernel takes columns side by side, and converts those of 16 bits in vectors itself.
-bool by_columns(const Tensor& x, int dim) {
-  return dim < x.ndim() - 1 && x.is_contiguous() && x.size(-1) >= 8;
-}
+// The kernel takes columns side by side, and converts those of 16 bits in vectors itself. Others are
+// worth a copy.
+bool by_columns(const Tensor& x, int dim) { return dim < x.ndim() - 1 && x.size(-1) >= 8; }
 template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
   const Tensor x = converted(c.in[0], outs[0].dtype());
   const int dim = axis_of(c.as<SoftmaxAttrs>().dim, x.ndim(), c.name());
@@ -60,8 +59,8 @@ template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
     return;
   }
   if (by_columns(x, dim) && outs[0].is_contiguous())
-    return kernels::softmax(outs[0].nd(), x.nd(), dim, Log);
-  const Tensor wide = widened(x);
+    return kernels::softmax(outs[0].nd(), dense(x).nd(), dim, Log);
+  const Tensor wide = dense(widened(x));
   through_floats(outs[0], [&](const Tensor& y) { kernels::softmax(y.nd(), wide.nd(), dim, Log); });
 }
 
@@ -92,9 +91,9 @@ void backward_shape(const Call& c, OutSpecs& out) {
 template <bool Log> void backward_cpu(const Call& c, Tensors& outs) {
   int dim = axis_of(c.as<DimAttrs>().dim, c.in[1].ndim(), c.name());
   if (by_columns(c.in[1], dim) && outs[0].is_contiguous())
-    return kernels::softmax_backward(outs[0].nd(), contiguous(c.in[0]).nd(), c.in[1].nd(), dim,
+    return kernels::softmax_backward(outs[0].nd(), dense(c.in[0]).nd(), dense(c.in[1]).nd(), dim,
                                      Log);
-  const Tensor g = widened(c.in[0]), y = widened(c.in[1]);
+  const Tensor g = dense(widened(c.in[0])), y = dense(widened(c.in[1]));
   through_floats(outs[0], [&](const Tensor& dx) {
     kernels::softmax_backward(dx.nd(), g.nd(), y.nd(), dim, Log);
   });

@@ -113,7 +113,11 @@ constexpr OpDef distance_total_op = general({
           const auto& a = c.as<DistanceTotalAttrs>();
           DType d = norm_dtype(outs[0].dtype());
           StagedOut out(outs[0], d);
-          Tensor x = dense(c.in[0], d), y = dense(c.in[1], d);
+          // Where both lie alike, in whatever order, their memory is gone through as it is.
+          const Tensor &input = c.in[0], &target = c.in[1];
+          const bool alike = input.dtype() == d && input.strides() == target.strides() &&
+                             is_non_overlapping_and_dense(input.sizes(), input.strides());
+          const Tensor x = alike ? input : dense(input, d), y = alike ? target : dense(target, d);
           const Scalar params[] = {a.edge, a.half, a.line};
           int64_t n = x.numel();
           double total = kernels::distance_total(d, x->address(), y->address(), n, params);
