@@ -252,17 +252,24 @@ struct Exact {
 void power_rows(double* out, const double* x, const double* y, int64_t n) {
   double power[block_size], log[block_size];
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) power[i] = moderate_power(x[i], y[i], log + i);
-  int other = 0;
+  for (int64_t i = 0; i < n; ++i) power[i] = moderate_power(std::fabs(x[i]), y[i], log + i);
+  double others = 0;
+#pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    const bool fits = (x[i] >= std::numeric_limits<double>::min()) &
-                      (x[i] < vm::inf<double>)&(std::fabs(log[i]) <= 700.0);
-    power[i] = fits ? power[i] : vm::nan<double>;
-    other |= !fits;
+    const double size = std::fabs(x[i]);
+    const bool fits = (size >= std::numeric_limits<double>::min()) &
+                      (size < vm::inf<double>)&(std::fabs(log[i]) <= 700.0);
+    const bool whole = std::trunc(y[i]) == y[i];
+    const bool odd = whole & (std::trunc(0.5 * y[i]) != 0.5 * y[i]);
+    double value = odd & (x[i] < 0.0) ? -power[i] : power[i];
+    value = !whole & (x[i] < 0.0) ? vm::nan<double> : value;
+    power[i] = value;
+    log[i] = fits ? 0.0 : 1.0;
+    others += log[i];
   }
-  // Computes the remaining elements, and those whose true result is nan, one by one.
-  for (int64_t i = 0; other && i < n; ++i)
-    if (power[i] != power[i]) power[i] = std::pow(x[i], y[i]);
+  // Computes the remaining elements one by one.
+  for (int64_t i = 0; others != 0.0 && i < n; ++i)
+    if (log[i] != 0.0) power[i] = std::pow(x[i], y[i]);
   std::copy_n(power, n, out);
 }
 
