@@ -86,13 +86,6 @@ void sum_over_rows(int64_t rows, int64_t n, double* sum_w, double* sum_b, Body&&
   }
 }
 
-// dx = rstd (g w - s1 / n) - rstd^3 (x - mean) s2 / n  as  g w a + (x - mean) b + c
-struct Slopes {
-  double b, c;
-  Slopes(double rstd, double s1, double s2, double n)
-      : b(-rstd * rstd * rstd * s2 / n), c(-rstd * s1 / n) {}
-};
-
 // The gradient of the input alone, of rows of n elements.
 template <class F> void each_row(int64_t rows, int64_t n, F&& row_backward) {
   if (n == 0) return;
@@ -413,11 +406,31 @@ void channel_dots(double* sum_g, double* sum_gx, const T* grad, const T* x, cons
 }
 
 template <class T>
+void channel_grad(T* dx, const T* grad, const T* x, const T* mean, const T* a, const T* b,
+                  const T* c, const ChannelShape& sh) {
+  const NormLoops<T>& loops = norm_loops<T>();
+  if (sh.s == 1) {
+    Folded f(sh.n, sh.c);
+    std::vector<T> fm = repeated(mean, sh.c, f), fa = repeated(a, sh.c, f),
+                   fb = repeated(b, sh.c, f), fc = repeated(c, sh.c, f);
+    for_folded(f, [&](int64_t r, int64_t rows, int64_t w) {
+      int64_t at = r * f.width;
+      loops.column_grad(dx + at, grad + at, x + at, rows, w, fm.data(), fa.data(), fb.data(),
+                        fc.data());
+    });
+    return;
+  }
+  parallel_for(sh.n * sh.c, std::max<int64_t>(1, grain_default / std::max<int64_t>(sh.s, 1)),
+               [&](int64_t r0, int64_t r1) {
+                 loops.rows_grad(dx, grad, x, r0, r1, sh.c, sh.s, mean, a, b, c);
+               });
+}
+
+template <class T>
 void channel_backward(T* dx, const T* grad, const T* x, const T* mean, const T* rstd,
                       const T* weight, const double* sum_g, const double* sum_gx,
                       const ChannelShape& sh) {
   if (sh.c == 0) return;
-  const NormLoops<T>& loops = norm_loops<T>();
   auto count = static_cast<size_t>(sh.c);
   std::vector<T> a(count), b(count), c(count);
   auto m = static_cast<double>(sh.n * sh.s);
@@ -429,22 +442,7 @@ void channel_backward(T* dx, const T* grad, const T* x, const T* mean, const T* 
     b[i] = static_cast<T>(to.b);
     c[i] = static_cast<T>(to.c);
   }
-  if (sh.s == 1) {
-    Folded f(sh.n, sh.c);
-    std::vector<T> fm = repeated(mean, sh.c, f), fa = repeated(a.data(), sh.c, f),
-                   fb = repeated(b.data(), sh.c, f), fc = repeated(c.data(), sh.c, f);
-    for_folded(f, [&](int64_t r, int64_t rows, int64_t w) {
-      int64_t at = r * f.width;
-      loops.column_grad(dx + at, grad + at, x + at, rows, w, fm.data(), fa.data(), fb.data(),
-                        fc.data());
-    });
-    return;
-  }
-  parallel_for(sh.n * sh.c, std::max<int64_t>(1, grain_default / std::max<int64_t>(sh.s, 1)),
-               [&](int64_t r0, int64_t r1) {
-                 loops.rows_grad(dx, grad, x, r0, r1, sh.c, sh.s, mean, a.data(), b.data(),
-                                 c.data());
-               });
+  channel_grad(dx, grad, x, mean, a.data(), b.data(), c.data(), sh);
 }
 
 template void group_norm(float*, float*, float*, const float*, const float*, const float*,

@@ -23,6 +23,14 @@ template <class T>
 void group_norm_weight_backward(T* dweight, T* dbias, const T* grad, const T* x, const T* mean,
                                 const T* rstd, const GroupShape& shape);
 
+// The same of x as [n, s, g, k]; dx may be null, and so may dweight and dbias, both of them.
+template <class T>
+void group_norm_last(T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bias,
+                     const GroupShape& shape, double eps);
+template <class T>
+void group_norm_backward_last(T* dx, T* dweight, T* dbias, const T* grad, const T* x, const T* mean,
+                              const T* rstd, const T* weight, const GroupShape& shape);
+
 // Rows of n elements divided by their root mean square; weight is [n] and may be null.
 template <class T>
 void rms_norm(T* y, T* rstd, const T* x, const T* weight, int64_t rows, int64_t n, double eps);
@@ -46,6 +54,10 @@ void channel_affine(T* y, const T* x, const T* mean, const T* rstd, const T* wei
 template <class T>
 void channel_dots(double* sum_g, double* sum_gx, const T* grad, const T* x, const T* mean,
                   const ChannelShape& shape);
+// dx = g * a + (x - mean) * b + c for every channel
+template <class T>
+void channel_grad(T* dx, const T* grad, const T* x, const T* mean, const T* a, const T* b,
+                  const T* c, const ChannelShape& shape);
 // The sums are those of channel_dots, or null where mean and rstd did not come from x itself and
 // carry no gradient.
 template <class T>

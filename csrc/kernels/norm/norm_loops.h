@@ -46,6 +46,13 @@ template <class C> struct NormLoops {
 // The fastest this processor runs; C is float or double.
 template <class C> const NormLoops<C>& norm_loops();
 
+// dx = rstd (g w - s1 / n) - rstd^3 (x - mean) s2 / n  as  g w a + (x - mean) b + c
+struct Slopes {
+  double b, c;
+  Slopes(double rstd, double s1, double s2, double n)
+      : b(-rstd * rstd * rstd * s2 / n), c(-rstd * s1 / n) {}
+};
+
 // Joins (mean, squares) of n elements with those of m more.
 inline void join_moments(double& mean, double& squares, double n, double mean_m, double squares_m,
                          double m) {

@@ -40,8 +40,8 @@ void softmax_shape(const Call& c, OutSpecs& out) {
   }
   out.add(d, x.sizes());
 }
-// The kernel takes columns side by side, and converts those of 16 bits in vectors itself. Others are
-// worth a copy.
+// The kernel takes columns side by side, and converts those of 16 bits in vectors itself. Tensors
+// that are not contiguous are worth a copy.
 bool by_columns(const Tensor& x, int dim) { return dim < x.ndim() - 1 && x.size(-1) >= 8; }
 template <bool Log> void softmax_cpu(const Call& c, Tensors& outs) {
   const Tensor x = converted(c.in[0], outs[0].dtype());

@@ -54,6 +54,14 @@ struct NormShapeAttrs {
 std::optional<Dims> group_strides(const Tensor& x, int64_t s) {
   return s == 1 ? std::nullopt : format_strides(x, x.sizes());
 }
+// Whether x, seen as [n, g, k, s], has its channels last and is gone through as it lies.
+template <class A> bool lies_last(const Tensor& x, const A& a) {
+  return a.s != 1 && x.ndim() > 2 && !x.is_contiguous() && x.size(0) == a.n &&
+         x.size(1) == a.g * a.k && x.strides() == channels_last_strides(x.sizes());
+}
+Tensor operand(const Tensor& t, DType d, bool last) {
+  return last ? staged(t, d, channels_last_strides(t.sizes())) : dense(t, d);
+}
 template <class A> kernels::GroupShape group_shape(const A& a) { return {a.n, a.g, a.k, a.s}; }
 template <class A> NormView norm_view(const A& a) {
   return {Dims{a.n, a.g, a.k, a.s}, Dims{2, 3}, Dims{a.n, a.g, 1, 1}, Dims{1, a.g, a.k, 1}};
@@ -172,16 +180,19 @@ constexpr OpDef norm_backward_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<NormShapeAttrs>();
+          const bool last = lies_last(outs[0], a);
           DType d = norm_dtype(c.in[1].dtype());
-          StagedOut dx(outs[0], d);
-          Tensor g = dense(c.in[0], d), x = dense(c.in[1], d), mean = dense(c.in[2], d),
-                 rstd = dense(c.in[3], d);
+          StagedOut dx(outs[0], d, last);
+          Tensor g = operand(c.in[0], d, last), x = operand(c.in[1], d, last),
+                 mean = dense(c.in[2], d), rstd = dense(c.in[3], d);
           Tensor w = dense(c.in[4], d);
           with_norm_type(d, [&]<class T>() {
-            kernels::group_norm_backward<T>(dx.data<T>(), nullptr, nullptr, g.data<const T>(),
-                                            x.data<const T>(), mean.data<const T>(),
-                                            rstd.data<const T>(), data_or_null<T>(w),
-                                            group_shape(c.as<NormShapeAttrs>()));
+            const auto backward =
+                last ? kernels::group_norm_backward_last<T> : kernels::group_norm_backward<T>;
+            backward(dx.data<T>(), nullptr, nullptr, g.data<const T>(), x.data<const T>(),
+                     mean.data<const T>(), rstd.data<const T>(), data_or_null<T>(w),
+                     group_shape(a));
           });
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3) | in(4)},
@@ -207,14 +218,21 @@ constexpr OpDef norm_weight_backward_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<NormShapeAttrs>();
+          const bool last = lies_last(c.in[1], a);
           DType d = norm_dtype(c.in[1].dtype());
           StagedOut dw(outs[0], d), db(outs[1], d);
-          Tensor g = dense(c.in[0], d), x = dense(c.in[1], d), mean = dense(c.in[2], d),
-                 rstd = dense(c.in[3], d);
+          Tensor g = operand(c.in[0], d, last), x = operand(c.in[1], d, last),
+                 mean = dense(c.in[2], d), rstd = dense(c.in[3], d);
           with_norm_type(d, [&]<class T>() {
-            kernels::group_norm_weight_backward(
-                dw.data<T>(), db.data<T>(), g.data<const T>(), x.data<const T>(),
-                mean.data<const T>(), rstd.data<const T>(), group_shape(c.as<NormShapeAttrs>()));
+            if (last)
+              kernels::group_norm_backward_last<T>(
+                  nullptr, dw.data<T>(), db.data<T>(), g.data<const T>(), x.data<const T>(),
+                  mean.data<const T>(), rstd.data<const T>(), nullptr, group_shape(a));
+            else
+              kernels::group_norm_weight_backward(dw.data<T>(), db.data<T>(), g.data<const T>(),
+                                                  x.data<const T>(), mean.data<const T>(),
+                                                  rstd.data<const T>(), group_shape(a));
           });
         },
     .saves = {.always = in(0) | in(1) | in(2) | in(3)},
@@ -243,15 +261,18 @@ constexpr OpDef norm_gradients_op = general({
         },
     .cpu =
         [](const Call& c, Tensors& outs) {
+          const auto& a = c.as<NormShapeAttrs>();
+          const bool last = lies_last(outs[0], a);
           const DType d = norm_dtype(c.in[1].dtype());
-          StagedOut dx(outs[0], d), dw(outs[1], d), db(outs[2], d);
-          const Tensor g = dense(c.in[0], d), x = dense(c.in[1], d), mean = dense(c.in[2], d),
-                       rstd = dense(c.in[3], d), w = dense(c.in[4], d);
+          StagedOut dx(outs[0], d, last), dw(outs[1], d), db(outs[2], d);
+          const Tensor g = operand(c.in[0], d, last), x = operand(c.in[1], d, last),
+                       mean = dense(c.in[2], d), rstd = dense(c.in[3], d), w = dense(c.in[4], d);
           with_norm_type(d, [&]<class T>() {
-            kernels::group_norm_backward(dx.data<T>(), dw.data<T>(), db.data<T>(),
-                                         g.data<const T>(), x.data<const T>(), mean.data<const T>(),
-                                         rstd.data<const T>(), data_or_null<T>(w),
-                                         group_shape(c.as<NormShapeAttrs>()));
+            const auto backward =
+                last ? kernels::group_norm_backward_last<T> : kernels::group_norm_backward<T>;
+            backward(dx.data<T>(), dw.data<T>(), db.data<T>(), g.data<const T>(), x.data<const T>(),
+                     mean.data<const T>(), rstd.data<const T>(), data_or_null<T>(w),
+                     group_shape(a));
           });
         },
     .no_vjp = made_one_by_one,
@@ -329,11 +350,14 @@ constexpr OpDef norm_op = general({
                           });
             return;
           }
-          StagedOut y(outs[0], d), mean(outs[1], d), rstd(outs[2], d);
-          const Tensor x = dense(c.in[0], d);
+          const bool last = lies_last(outs[0], a);
+          StagedOut y(outs[0], d, last), mean(outs[1], d), rstd(outs[2], d);
+          const Tensor x = operand(c.in[0], d, last);
           with_norm_type(d, [&]<class T>() {
-            kernels::group_norm(y.data<T>(), mean.data<T>(), rstd.data<T>(), x.data<const T>(),
-                                data_or_null<T>(w), data_or_null<T>(b), group_shape(a), a.eps);
+            (last ? kernels::group_norm_last<T>
+                  : kernels::group_norm<T>)(y.data<T>(), mean.data<T>(), rstd.data<T>(),
+                                            x.data<const T>(), data_or_null<T>(w),
+                                            data_or_null<T>(b), group_shape(a), a.eps);
           });
         },
     .saves = {.always = in(0) | in(1) | out(1) | out(2)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -57,25 +58,29 @@ def _numeric_columns(
     every output.
     """
 
-    if not target.is_contiguous():
-        raise ValueError("gradcheck: inputs that require grad must be contiguous")
-    flat = target.detach().view(-1)
+    if any(step == 0 and size > 1 for size, step in zip(target.shape, target.stride())):
+        raise RuntimeError(
+            "gradcheck: inputs that require grad must have an element of memory for each of their "
+            f"elements; got strides {target.stride()} for {tuple(target.shape)}. Call "
+            ".contiguous() on the input first"
+        )
+    values = target.detach()
 
     def at(value: complex) -> list[Tensor]:
         with no_grad():
-            flat[k] = value
+            values[place] = value
         return [o.detach().clone() for o in pick(func(*inputs))]
 
     columns = []
     directions = (eps, eps * 1j) if target.is_complex() else (eps,)
-    for k in range(flat.numel()):
+    for place in itertools.product(*map(range, target.shape)):
         for step in directions:
-            original = flat[k].item()
+            original = values[place].item()
             try:
                 high, low = at(original + step), at(original - step)
             finally:
                 with no_grad():
-                    flat[k] = original
+                    values[place] = original
             columns.append([(h - low_) / (2 * eps) for h, low_ in zip(high, low)])
     return columns
 
@@ -471,7 +476,7 @@ def gradgradcheck(
     spread = gen_non_contig_grad_outputs and grad_outputs is None
 
     def begin(seed: Tensor) -> Tensor:
-        # Inputs of gradcheck are contiguous; what backward gets need not be.
+        # The seeds that are varied are contiguous; what backward gets need not be.
         return seed.repeat_interleave(2, dim=-1)[..., ::2] if spread and seed.ndim else seed
 
     def gradients(*args: Any) -> tuple[Tensor, ...]:
