@@ -60,14 +60,20 @@ struct LoopWalk {
     ndim = last + 1;
   }
   // A row of a few elements costs more to start than to run: a much longer dim goes inside instead,
-  // and the short one next to it. True where that was done.
+  // the one whose elements lie nearest, and the short one next to it. True where that was done.
   bool prefer_long_rows() {
     if (sizes[0] >= 8) return false;
     int best = 0;
+    int64_t nearest = INT64_MAX;
     for (int d = 1; d < ndim; ++d) {
-      if (sizes[d] > sizes[best]) best = d;
+      if (sizes[d] < 8 * sizes[0]) continue;
+      int64_t apart = 0;
+      for (int k = 0; k < count; ++k) apart += std::abs(steps[d][k]);
+      if (apart >= nearest) continue;
+      nearest = apart;
+      best = d;
     }
-    if (best == 0 || sizes[best] < 8 * sizes[0]) return false;
+    if (best == 0) return false;
     swap_dims(0, best);
     swap_dims(1, best);
     return true;
