@@ -4,6 +4,7 @@
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -18,6 +19,12 @@ namespace {
 
 constexpr int64_t flush = 32;           // sums run in C that far
 constexpr int64_t few_elements = 4096;  // of a tile that is copied
+
+// exp(x) of a number that is mostly tiny: what is lost where a logarithm is rounded.
+[[gnu::always_inline]] inline double exp_of_rest(double x) {
+  const double series = 1 + x * (1 + x * (0.5 + x * (1.0 / 6)));  // the next term is below 1e-17
+  return std::fabs(x) < 1e-4 ? series : vm::exp(x);
+}
 
 constexpr int64_t least_width = 32;  // columns whose sums stay in registers
 
@@ -211,12 +218,74 @@ template <class C, int W> struct Tile {
     add_exps(x, sx, n);
     for (int64_t j = 0; j < w(); ++j) out[j] = static_cast<double>(top[j]) + vm::log(total[j]);
   }
-  void shares(C* __restrict y, int64_t sy, const C* __restrict x, int64_t sx, int64_t n,
-              const C* __restrict shift, const C* __restrict a, const C* __restrict b) const {
-    for (int64_t r = 0; r < n; ++r) {
-      for (int64_t j = 0; j < w(); ++j)
-        y[r * sy + j] = exp_fast(x[r * sx + j] - shift[j]) * a[j] + b[j];
+  // total = the sum of weight[k] x over the rows k, or of x.
+  void add_weighted(const C* x, int64_t sx, int64_t n, const C* weight) {
+    int64_t k = 0;
+    add_up(n, [&](int64_t r) {
+      const C* p = x + r * sx;
+      const C by = weight ? weight[k] : C(1);
+      ++k;
+      for (int64_t j = 0; j < w(); ++j) sum[j] += by * p[j];
+    });
+  }
+  void losses(double* __restrict loss, C* __restrict high, C* __restrict low, const C* x,
+              int64_t sx, int64_t n, const ColumnTargets<C>& of) {
+    double log_sum[column_tile];
+    this->log_sum(log_sum, x, sx, n);
+    for (int64_t j = 0; j < w(); ++j) {
+      high[j] = static_cast<C>(log_sum[j]);
+      low[j] = static_cast<C>(log_sum[j] - static_cast<double>(high[j]));
     }
+    if (of.spread != 0) add_weighted(x, sx, n, of.weight);
+    C picked[column_tile], own[column_tile];
+    for (int64_t j = 0; j < w(); ++j) {
+      const bool counts = of.target[j] != of.ignore;
+      const int64_t t = counts ? of.target[j] : 0;
+      picked[j] = n > 0 ? x[t * sx + j] : C(0);  // without classes all are ignored
+      own[j] = !counts ? C(0) : of.weight ? of.weight[t] : C(1);
+    }
+    for (int64_t j = 0; j < w(); ++j)
+      loss[j] =
+          of.keep * static_cast<double>(own[j]) * (log_sum[j] - static_cast<double>(picked[j]));
+    if (of.spread != 0)
+      for (int64_t j = 0; j < w(); ++j) loss[j] += of.spread * (of.all * log_sum[j] - total[j]);
+    for (int64_t j = 0; j < w(); ++j) loss[j] = of.target[j] == of.ignore ? 0.0 : loss[j];
+  }
+  void loss_gradient(C* __restrict dx, int64_t sd, const C* __restrict x, int64_t sx, int64_t n,
+                     const double* __restrict grad, const C* __restrict high,
+                     const C* __restrict low, const ColumnTargets<C>& of) {
+    // d loss / d x[k] = g ((own + spread all) p[k] - own [k = t] - spread weight[k]), where
+    // p[k] = exp(x[k] - high) exp(-low)
+    C own[column_tile], factor[column_tile], smooth[column_tile];
+    bool ignored = false;
+    for (int64_t j = 0; j < w(); ++j) {
+      const bool counts = of.target[j] != of.ignore;
+      ignored |= !counts;
+      own[j] = !counts ? C(0) : of.weight ? of.weight[of.target[j]] : C(1);
+    }
+    for (int64_t j = 0; j < w(); ++j) {
+      const double g = of.target[j] != of.ignore ? grad[j] : 0.0, kept = of.keep * own[j];
+      factor[j] = static_cast<C>(g * (kept + of.spread * of.all) * exp_of_rest(-low[j]));
+      smooth[j] = static_cast<C>(-g * of.spread);
+      own[j] = static_cast<C>(g * kept);
+    }
+    for (int64_t r = 0; r < n; ++r) {
+      const C* p = x + r * sx;
+      C* to = dx + r * sd;
+      if (of.spread == 0) {
+        for (int64_t j = 0; j < w(); ++j) to[j] = exp_fast(p[j] - high[j]) * factor[j];
+        continue;
+      }
+      const C by = of.weight ? of.weight[r] : C(1);
+      for (int64_t j = 0; j < w(); ++j)
+        to[j] = exp_fast(p[j] - high[j]) * factor[j] + smooth[j] * by;
+    }
+    for (int64_t j = 0; j < w(); ++j)
+      if (of.target[j] != of.ignore) dx[of.target[j] * sd + j] -= own[j];
+    if (!ignored) return;
+    for (int64_t r = 0; r < n; ++r)
+      for (int64_t j = 0; j < w(); ++j)
+        dx[r * sd + j] = of.target[j] == of.ignore ? C(0) : dx[r * sd + j];
   }
   // Of softmax of few rows, which are copied when they are read first, as in take(): rows that lie
   // a power of two apart push each other out of the nearest cache.
@@ -287,9 +356,14 @@ template <class C> void log_sum(double* out, const C* x, int64_t sx, int64_t n, 
   with_tile<C>(w, [&](auto& t) { t.log_sum(out, x, sx, n); });
 }
 template <class C>
-void shares(C* y, int64_t sy, const C* x, int64_t sx, int64_t n, int64_t w, const C* shift,
-            const C* a, const C* b) {
-  with_tile<C>(w, [&](auto& t) { t.shares(y, sy, x, sx, n, shift, a, b); });
+void losses(double* loss, C* high, C* low, const C* x, int64_t sx, int64_t n, int64_t w,
+            const ColumnTargets<C>& of) {
+  with_tile<C>(w, [&](auto& t) { t.losses(loss, high, low, x, sx, n, of); });
+}
+template <class C>
+void loss_gradient(C* dx, int64_t sd, const C* x, int64_t sx, int64_t n, int64_t w,
+                   const double* grad, const C* high, const C* low, const ColumnTargets<C>& of) {
+  with_tile<C>(w, [&](auto& t) { t.loss_gradient(dx, sd, x, sx, n, grad, high, low, of); });
 }
 template <class C>
 void gradient(C* dx, int64_t sd, const C* g, int64_t sg, const C* y, int64_t sy, int64_t n,
@@ -298,8 +372,11 @@ void gradient(C* dx, int64_t sd, const C* g, int64_t sg, const C* y, int64_t sy,
 }
 
 template <class C> constexpr ColumnSoftmax<C> table() {
-  return {
-      .softmax = softmax<C>, .log_sum = log_sum<C>, .shares = shares<C>, .gradient = gradient<C>};
+  return {.softmax = softmax<C>,
+          .log_sum = log_sum<C>,
+          .losses = losses<C>,
+          .loss_gradient = loss_gradient<C>,
+          .gradient = gradient<C>};
 }
 
 }  // namespace

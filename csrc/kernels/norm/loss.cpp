@@ -1,10 +1,12 @@
 // Picking each sample's log-probability for the negative log likelihood, cross-entropy in one pass,
 // and their gradients.
 // May include: base, kernels.
-// Invariant: losses are added up in double, in sample order; few distances as sums of tensors are.
+// Invariant: losses are added up in double, in pieces that do not depend on the threads; few
+// distances as sums of tensors are.
 #include "kernels/norm/loss.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -58,32 +60,81 @@ double distance_total(DType d, const char* a, const char* b, int64_t n, const Sc
 }
 
 void check_targets(const int64_t* target, const NllShape& sh) {
-  for (int64_t i = 0; i < sh.n * sh.s; ++i) {
-    int64_t t = target[i];
-    if (t != sh.ignore && (t < 0 || t >= sh.c)) {
-      fail_index("nll_loss: target ", t, " is out of bounds for ", sh.c, " classes");
-    }
-  }
+  const int64_t count = sh.n * sh.s;
+  const auto wrong = [&](int64_t t) {
+    return (t != sh.ignore) & (static_cast<uint64_t>(t) >= static_cast<uint64_t>(sh.c));
+  };
+  std::atomic<bool> any = false;
+  parallel_for(count, 4 * grain_default, [&](int64_t begin, int64_t end) {
+    bool found = false;
+    for (int64_t i = begin; i < end; ++i) found |= wrong(target[i]);
+    if (found) any = true;
+  });
+  for (int64_t i = 0; any && i < count; ++i)
+    if (wrong(target[i]))
+      fail_index("nll_loss: target ", target[i], " is out of bounds for ", sh.c, " classes");
 }
+
+namespace {
+
+// Losses that are added up together, and the sums of all such pieces in their order.
+constexpr int64_t loss_piece = 1024;
+struct LossSum {
+  double loss = 0, weight = 0;
+};
+LossSum sum_of(const std::vector<LossSum>& parts) {
+  LossSum all;
+  for (const LossSum& p : parts) {
+    all.loss += p.loss;
+    all.weight += p.weight;
+  }
+  return all;
+}
+// Several sums side by side: one would wait for each addition.
+template <class F> double sum_in_turn(int64_t count, F&& term) {
+  double part[4] = {};
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (int64_t k = 0; k < 4; ++k) part[k] += term(i + k);
+  for (; i < count; ++i) part[0] += term(i);
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+template <class T>
+double weight_of(const int64_t* target, int64_t count, const T* weight, int64_t ignore) {
+  return sum_in_turn(count, [&](int64_t i) {
+    const int64_t t = target[i];
+    return t == ignore ? 0.0 : weight ? static_cast<double>(weight[t]) : 1.0;
+  });
+}
+
+}  // namespace
 
 template <class T>
 void nll(const T* x, const int64_t* target, const T* weight, const NllShape& sh, T* each,
          double* sum, double* total) {
-  const LongWork work(sh.n * sh.s);
-  *sum = *total = 0;
-  for (int64_t n = 0; n < sh.n; ++n) {
-    for (int64_t s = 0; s < sh.s; ++s) {
-      int64_t i = n * sh.s + s, t = target[i];
-      T loss = 0;
-      if (t != sh.ignore) {
-        T w = weight ? weight[t] : T(1);
-        loss = -w * x[(n * sh.c + t) * sh.s + s];
-        *total += static_cast<double>(w);
-        *sum += static_cast<double>(loss);
+  const int64_t count = sh.n * sh.s, pieces = (count + loss_piece - 1) / loss_piece;
+  std::vector<LossSum> parts(static_cast<size_t>(pieces));
+  parallel_for(pieces, grain_default / loss_piece, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t first = p * loss_piece, many = std::min(loss_piece, count - first);
+      const int64_t* own = target + first;
+      T losses[loss_piece];
+      int64_t n = first / sh.s, s = first % sh.s;
+      for (int64_t i = 0; i < many; ++i) {
+        const bool counts = own[i] != sh.ignore;
+        const int64_t t = counts ? own[i] : 0;
+        losses[i] = counts ? -(weight ? weight[t] : T(1)) * x[(n * sh.c + t) * sh.s + s] : T(0);
+        if (++s == sh.s) s = 0, ++n;
       }
-      if (each) each[i] = loss;
+      if (each) std::copy_n(losses, many, each + first);
+      parts[static_cast<size_t>(p)] = {
+          sum_in_turn(many, [&](int64_t i) { return static_cast<double>(losses[i]); }),
+          weight_of(own, many, weight, sh.ignore)};
     }
-  }
+  });
+  const LossSum all = sum_of(parts);
+  *sum = all.loss;
+  *total = all.weight;
 }
 
 template <class T>
@@ -123,64 +174,62 @@ template <class T>
 void cross_entropy(const T* x, const int64_t* target, const T* weight, const CrossEntropy& of,
                    T* log_sum, T* each, double* sum, double* total) {
   const NllShape& sh = of.shape;
-  int64_t count = sh.n * sh.s;
-  std::vector<double> losses(static_cast<size_t>(count));
-  double spread = sh.c ? of.smoothing / static_cast<double>(sh.c) : 0;
-  double all = spread != 0 ? weight_sum(weight, sh.c) : 0;
-  // The loss of target i, whose class k has the score x[at + k * step].
-  auto finish = [&](int64_t i, double log_sum_i, int64_t at, int64_t step) {
-    log_sum[i] = static_cast<T>(log_sum_i);
-    log_sum[count + i] = static_cast<T>(log_sum_i - static_cast<double>(log_sum[i]));
-    int64_t t = target[i];
-    double loss = 0;
-    if (t != sh.ignore) {
-      double w = weight ? static_cast<double>(weight[t]) : 1.0;
-      loss = (1 - of.smoothing) * w * (log_sum_i - static_cast<double>(x[at + t * step]));
+  const int64_t count = sh.n * sh.s;
+  const double spread = sh.c ? of.smoothing / static_cast<double>(sh.c) : 0;
+  const double all = spread != 0 ? weight_sum(weight, sh.c) : 0, keep = 1 - of.smoothing;
+  // Of some losses, one after the other: stores them where they are wanted, and adds them up.
+  const auto sums_of = [&](const double* losses, int64_t first, int64_t many) {
+    for (int64_t i = 0; each && i < many; ++i) each[first + i] = static_cast<T>(losses[i]);
+    return LossSum{sum_in_turn(many, [&](int64_t i) { return losses[i]; }),
+                   weight_of(target + first, many, weight, sh.ignore)};
+  };
+  std::vector<LossSum> parts;
+  if (sh.s == 1) {
+    // The loss of target i, whose scores are row[0 ... c).
+    const auto loss_of = [&](int64_t i, double log_sum_i, const T* row) {
+      log_sum[i] = static_cast<T>(log_sum_i);
+      log_sum[count + i] = static_cast<T>(log_sum_i - static_cast<double>(log_sum[i]));
+      const int64_t t = target[i];
+      if (t == sh.ignore) return 0.0;
+      const double w = weight ? static_cast<double>(weight[t]) : 1.0;
+      double loss = keep * w * (log_sum_i - static_cast<double>(row[t]));
       if (spread != 0) {
-        double mixed = 0;
-        if (step == 1) {
-          mixed = weight ? row_ops<T>().dot(weight, x + at, sh.c) : row_ops<T>().sum(x + at, sh.c);
-        } else {
-          for (int64_t k = 0; k < sh.c; ++k) {
-            const auto v = static_cast<double>(x[at + k * step]);
-            mixed += weight ? static_cast<double>(weight[k]) * v : v;
-          }
-        }
+        const double mixed =
+            weight ? row_ops<T>().dot(weight, row, sh.c) : row_ops<T>().sum(row, sh.c);
         loss += spread * (all * log_sum_i - mixed);
       }
-    }
-    losses[static_cast<size_t>(i)] = loss;
-  };
-  if (sh.s == 1) {
-    parallel_for(sh.n, rows_grain(sh.c), [&](int64_t begin, int64_t end) {
-      constexpr int64_t together = 64;
+      return loss;
+    };
+    constexpr int64_t together = 64;
+    parts.resize(static_cast<size_t>((count + together - 1) / together));
+    parallel_for(std::ssize(parts), rows_grain(sh.c * together), [&](int64_t begin, int64_t end) {
       double sums[together];
-      for (int64_t first = begin; first < end; first += together) {
-        const int64_t rows = std::min(together, end - first);
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t first = p * together, rows = std::min(together, count - first);
         row_ops<T>().log_sums(sums, x + first * sh.c, rows, sh.c);
-        for (int64_t r = 0; r < rows; ++r) finish(first + r, sums[r], (first + r) * sh.c, 1);
+        for (int64_t r = 0; r < rows; ++r)
+          sums[r] = loss_of(first + r, sums[r], x + (first + r) * sh.c);
+        parts[static_cast<size_t>(p)] = sums_of(sums, first, rows);
       }
     });
   } else {
-    int64_t tiles = (sh.s + column_tile - 1) / column_tile;
+    const int64_t tiles = (sh.s + column_tile - 1) / column_tile;
+    parts.resize(static_cast<size_t>(sh.n * tiles));
     parallel_for(sh.n * tiles, rows_grain(sh.c * column_tile), [&](int64_t begin, int64_t end) {
-      double sums[column_tile];
+      double losses[column_tile];
       for (int64_t u = begin; u < end; ++u) {
-        int64_t n = u / tiles, first = u % tiles * column_tile;
-        int64_t w = std::min(column_tile, sh.s - first), at = n * sh.c * sh.s + first;
-        column_softmax<T>().log_sum(sums, x + at, sh.s, sh.c, w);
-        for (int64_t j = 0; j < w; ++j) finish(n * sh.s + first + j, sums[j], at + j, sh.s);
+        const int64_t n = u / tiles, first = u % tiles * column_tile, i = n * sh.s + first;
+        const int64_t w = std::min(column_tile, sh.s - first);
+        column_softmax<T>().losses(losses, log_sum + i, log_sum + count + i,
+                                   x + n * sh.c * sh.s + first, sh.s, sh.c, w,
+                                   {target + i, weight, sh.ignore, keep, spread, all});
+        parts[static_cast<size_t>(u)] = sums_of(losses, i, w);
       }
     });
   }
-  *sum = *total = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    double loss = losses[static_cast<size_t>(i)];
-    if (each) each[i] = static_cast<T>(loss);
-    if (target[i] == sh.ignore) continue;
-    *sum += loss;
-    *total += weight ? static_cast<double>(weight[target[i]]) : 1.0;
-  }
+  const LossSum total_of = sum_of(parts);
+  *sum = total_of.loss;
+  *total = total_of.weight;
 }
 
 template <class T>
@@ -188,60 +237,44 @@ void cross_entropy_backward(T* dx, const T* x, const T* log_sum, const T* grad, 
                             double scale, const int64_t* target, const T* weight,
                             const CrossEntropy& of) {
   const NllShape& sh = of.shape;
-  double spread = sh.c ? of.smoothing / static_cast<double>(sh.c) : 0;
-  double all = spread != 0 ? weight_sum(weight, sh.c) : 0;
-  // d loss / d x[k] = g ((own + spread all) p[k] - own [k = t] - spread w[k])
-  auto gradient_of = [&](int64_t i) {
-    return target[i] == sh.ignore ? 0.0 : static_cast<double>(scalar ? grad[0] : grad[i]) * scale;
-  };
-  auto own_of = [&](int64_t i) {
-    return (1 - of.smoothing) * (weight ? static_cast<double>(weight[target[i]]) : 1.0);
-  };
-  auto finish = [&](int64_t i, double g, int64_t at, int64_t step) {
-    if (target[i] == sh.ignore) return;
-    dx[at + target[i] * step] -= static_cast<T>(g * own_of(i));
-    for (int64_t k = 0; weight && spread != 0 && k < sh.c; ++k)
-      dx[at + k * step] -= static_cast<T>(g * spread * static_cast<double>(weight[k]));
-  };
+  const double spread = sh.c ? of.smoothing / static_cast<double>(sh.c) : 0;
+  const double all = spread != 0 ? weight_sum(weight, sh.c) : 0, keep = 1 - of.smoothing;
   const T* rest = log_sum + sh.n * sh.s;  // p[k] = exp(x[k] - log_sum) exp(-rest)
-  auto factor = [&](int64_t i, double g) {
-    if (target[i] == sh.ignore) return T(0);
-    return static_cast<T>(g * (own_of(i) + spread * all) * exp_of_rest(-rest[i]));
+  const auto gradient_of = [&](int64_t i) {
+    return static_cast<double>(scalar ? grad[0] : grad[i]) * scale;
   };
   if (sh.s == 1) {
+    // d loss / d x[k] = g ((own + spread all) p[k] - own [k = t] - spread w[k])
     parallel_for(sh.n, rows_grain(sh.c), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         T* to = dx + i * sh.c;
-        if (target[i] == sh.ignore) {
+        const int64_t t = target[i];
+        if (t == sh.ignore) {
           std::fill_n(to, sh.c, T(0));
           continue;
         }
-        double g = gradient_of(i);
-        row_ops<T>().exp_affine(to, x + i * sh.c, sh.c, log_sum[i], factor(i, g),
+        const double g = gradient_of(i);
+        const double own = keep * (weight ? static_cast<double>(weight[t]) : 1.0);
+        const auto factor = static_cast<T>(g * (own + spread * all) * exp_of_rest(-rest[i]));
+        row_ops<T>().exp_affine(to, x + i * sh.c, sh.c, log_sum[i], factor,
                                 static_cast<T>(weight ? 0.0 : -g * spread));
-        finish(i, g, i * sh.c, 1);
+        to[t] -= static_cast<T>(g * own);
+        for (int64_t k = 0; weight && spread != 0 && k < sh.c; ++k)
+          to[k] -= static_cast<T>(g * spread * static_cast<double>(weight[k]));
       }
     });
     return;
   }
-  int64_t tiles = (sh.s + column_tile - 1) / column_tile;
+  const int64_t tiles = (sh.s + column_tile - 1) / column_tile;
   parallel_for(sh.n * tiles, rows_grain(sh.c * column_tile), [&](int64_t begin, int64_t end) {
-    T a[column_tile], b[column_tile];
+    double g[column_tile];
     for (int64_t u = begin; u < end; ++u) {
-      int64_t n = u / tiles, first = u % tiles * column_tile, i0 = n * sh.s + first;
-      int64_t w = std::min(column_tile, sh.s - first), at = n * sh.c * sh.s + first;
-      for (int64_t j = 0; j < w; ++j) {
-        double g = gradient_of(i0 + j);
-        a[j] = factor(i0 + j, g);
-        b[j] = static_cast<T>(weight ? 0.0 : -g * spread);
-      }
-      column_softmax<T>().shares(dx + at, sh.s, x + at, sh.s, sh.c, w, log_sum + i0, a, b);
-      for (int64_t j = 0; j < w; ++j) {
-        if (target[i0 + j] == sh.ignore) {
-          for (int64_t k = 0; k < sh.c; ++k) dx[at + j + k * sh.s] = 0;
-        }
-        finish(i0 + j, gradient_of(i0 + j), at + j, sh.s);
-      }
+      const int64_t n = u / tiles, first = u % tiles * column_tile, i = n * sh.s + first;
+      const int64_t w = std::min(column_tile, sh.s - first), at = n * sh.c * sh.s + first;
+      for (int64_t j = 0; j < w; ++j) g[j] = gradient_of(i + j);
+      column_softmax<T>().loss_gradient(dx + at, sh.s, x + at, sh.s, sh.c, w, g, log_sum + i,
+                                        rest + i,
+                                        {target + i, weight, sh.ignore, keep, spread, all});
     }
   });
 }
