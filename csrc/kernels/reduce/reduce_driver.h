@@ -390,7 +390,7 @@ void reduce_with(const R& r, const NdView& dst, const NdView& src,
     const auto* in = static_cast<const In*>(e.in);
     const auto* aux = static_cast<const Aux*>(e.aux);
     const ReduceSink<R> sink{static_cast<Out*>(e.out), static_cast<Big*>(partial)};
-    const bool cols = plan.by_columns(e.shortest) || (HasLoops<R> && plan.is_one_row());
+    const bool cols = plan.by_columns(e.shortest) || plan.is_one_row();
     if (!cols) return reduce_rows(r, plan, in, aux, lo, hi, u0, u1, sink);
     if constexpr (HasLoops<R>) {
       if (plan.kept.back().src == 1) return reduce_wide_cols(r, plan, in, lo, hi, u0, u1, sink);

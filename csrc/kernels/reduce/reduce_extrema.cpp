@@ -254,6 +254,10 @@ void reduce_amax(const NdView& dst, const NdView& src) { extremum<true>(dst, src
 void reduce_amin(const NdView& dst, const NdView& src) { extremum<false>(dst, src); }
 
 void reduce_arg(const NdView* values, const NdView& indices, const NdView& src, bool largest) {
+  if (src.numel() == indices.numel()) {  // one element for each result
+    if (values) copy(*values, src);
+    return fill(indices, Scalar(0));
+  }
   NdView s = src;
   s.dtype = comparable(s.dtype);
   dispatch(s.dtype, RealNumericTypes{}, [&]<class T>() {

@@ -73,7 +73,7 @@ void DistinctOutputs::copy() const {
 void reduce_plan(const Reducer& reducer, const ReducePlan& plan) {
   if (plan.outputs == 0) return;
   if (plan.count == 0) return reducer.finish(reducer, plan, nullptr, 0);
-  const bool cols = plan.by_columns(reducer.shortest) || (reducer.fast_lines && plan.is_one_row());
+  const bool cols = plan.by_columns(reducer.shortest) || plan.is_one_row();
   const bool wide = reducer.fast_lines && cols && plan.kept.back().src == 1;
   const int64_t width = wide ? wide_columns : reduce_columns;
   const int64_t blocks = cols ? (plan.kept.back().size + width - 1) / width : 1;

@@ -26,9 +26,13 @@ namespace {
 // Lines side by side: enough that each row of them is a long run of memory.
 constexpr int64_t columns = 1024;
 
-// Whether the elements of a line lie nearer to each other than those of neighbouring lines.
+// Whether the elements of a line lie nearer to each other than those of neighbouring lines, or too
+// few lines lie side by side to be taken together.
 template <int K> bool run_along(const Lines<K>& lines) {
-  return lines.axes.empty() || lines.step[1 % K] <= lines.spacing(1 % K);
+  if (lines.axes.empty()) return true;
+  if (lines.length[0] == 1) return false;
+  const bool few = lines.axes.back().size < 8 && lines.length[0] > lines.axes.back().size;
+  return few || lines.step[1 % K] <= lines.spacing(1 % K);
 }
 
 // Calls body(line offsets, lines side by side) over all lines; neighbouring lines go together where
@@ -231,7 +235,16 @@ void cumextremum_of(const NdView& values, const NdView& indices, const NdView& s
       const auto [to, from, place_step] = lines.step;
       C top = static_cast<C>(*p);
       int64_t place = 0;
-      for (int64_t r = 0; r < n; ++r) {
+      // In a short line the top changes often, and is chosen without a branch.
+      for (int64_t r = 0; n <= 16 && r < n; ++r) {
+        const C v = static_cast<C>(p[r * from]);
+        const bool better = (v != v) | (Largest ? v >= top : v <= top);
+        top = better ? v : top;
+        place = better ? r : place;
+        values_at[r * to] = static_cast<T>(top);
+        places_at[r * place_step] = place;
+      }
+      for (int64_t r = 0; n > 16 && r < n; ++r) {
         const C v = static_cast<C>(p[r * from]);
         // Mostly the top stays, and the next element need not wait for a choice.
         if (!(Largest ? v < top : v > top)) [[unlikely]] {

@@ -139,6 +139,14 @@ template <class T, class It> It* smallest_few(Scratch& room, Keys<T> keys, int64
   return items;
 }
 
+// Lines of one element are in order.
+bool take_single(const NdView& values, const NdView& indices, const NdView& src, int64_t n) {
+  if (n != 1) return false;
+  copy(values, src);
+  fill(indices, Scalar(0));
+  return true;
+}
+
 }  // namespace
 
 void sort(const NdView& values, const NdView& indices, const NdView& src, int dim,
@@ -146,7 +154,7 @@ void sort(const NdView& values, const NdView& indices, const NdView& src, int di
   const LongWork work(src.numel());
   NdView v = as_bytes(values), s = as_bytes(src);
   int64_t n = s.ndim ? s.sizes[dim] : 1;
-  if (n == 0) return;
+  if (n == 0 || take_single(v, indices, s, n)) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
     if (in_lanes<T>(v, indices, s, dim, n, descending)) return;
     for_sort_lines<T>(
@@ -171,7 +179,7 @@ void topk(const NdView& values, const NdView& indices, const NdView& src, int di
   const LongWork work(src.numel());
   NdView v = as_bytes(values), s = as_bytes(src);
   int64_t n = s.ndim ? s.sizes[dim] : 1, k = v.ndim ? v.sizes[dim] : 1;
-  if (k == 0) return;
+  if (k == 0 || take_single(v, indices, s, n)) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
     if (in_lanes<T>(v, indices, s, dim, k, largest)) return;
     for_sort_lines<T>(v, indices, s, dim,
@@ -267,7 +275,7 @@ void pick(const NdView& values, const NdView& indices, const NdView& src, int di
   const LongWork work(src.numel());
   NdView v = as_bytes(values), s = as_bytes(src);
   int64_t n = s.ndim ? s.sizes[dim] : 1;
-  if (n == 0) return;
+  if (n == 0 || take_single(v, indices, s, n)) return;
   with_items(s.dtype, n, [&]<class T, class It>() {
     const Lines<3> lines({v, indices, s}, dim);
     const T* first = s.ptr<const T>();
