@@ -69,6 +69,21 @@ struct ReducePlan {
   }
 };
 
+// A reduction over some far axes and a short near one, as of [n, a, m, b] over a and b: where the
+// rows are short it is done in two steps, first of all rows side by side, whose result `middle`
+// has.
+class TwoSteps {
+ public:
+  TwoSteps(const NdView& dst, const NdView& src);
+  explicit operator bool() const { return room_ != nullptr; }
+  NdView middle() const;
+
+ private:
+  Dims sizes_, strides_;
+  DType dtype_;
+  std::unique_ptr<char[]> room_;
+};
+
 // The outputs of a reduction that are made of elements of their own. Along an axis that is kept and
 // that the source repeats (stride 0) all others are copies of the first.
 class DistinctOutputs {

@@ -72,6 +72,10 @@ template <class T, bool Largest> struct Extremum {
 DType comparable(DType d) { return d == DType::Bool ? DType::UInt8 : d; }
 
 template <bool Largest> void extremum(NdView dst, NdView src) {
+  if (const TwoSteps steps(dst, src); steps) {
+    extremum<Largest>(steps.middle(), src);
+    return extremum<Largest>(dst, steps.middle());
+  }
   dst.dtype = comparable(dst.dtype);
   src.dtype = comparable(src.dtype);
   dispatch(src.dtype, RealNumericTypes{},

@@ -39,6 +39,25 @@ ReducePlan::ReducePlan(const NdView& dst, const NdView& src, const int64_t* aux_
   coalesce(reduced, false);
 }
 
+TwoSteps::TwoSteps(const NdView& dst, const NdView& src) : dtype_(src.dtype) {
+  constexpr int64_t short_row = 256, least = 2048;
+  if (src.ndim < 3) return;
+  const ReducePlan plan(dst, src);
+  if (plan.reduced.size() < 2 || plan.kept.empty() || plan.outputs * plan.count < least) return;
+  const ReduceAxis &row = plan.reduced.back(), &next = plan.kept.back();
+  if (row.src != 1 || row.size >= short_row || next.src != row.size || next.size < 2) return;
+  for (int d = 0; d < src.ndim; ++d) {
+    const bool stays = dst.sizes[d] > 1 || (src.sizes[d] > 1 && src.strides[d] < row.size);
+    sizes_.push_back(stays ? src.sizes[d] : 1);
+  }
+  strides_ = strides_in_order({nullptr, sizes_.data(), nullptr, src.ndim, dtype_});
+  const int64_t count = plan.outputs * row.size;
+  room_.reset(new char[static_cast<size_t>(count) * itemsize(dtype_)]);
+}
+NdView TwoSteps::middle() const {
+  return {room_.get(), sizes_.data(), strides_.data(), sizes_.size(), dtype_};
+}
+
 DistinctOutputs::DistinctOutputs(const NdView& dst, const NdView& src)
     : dst_(dst), src_(src), dst_sizes_(dst.sizes, dst.ndim), src_sizes_(src.sizes, src.ndim) {
   for (int d = 0; d < src.ndim; ++d)
@@ -297,7 +316,17 @@ template <class Body> void with_natural(const NdView& dst, const NdView& src, Bo
 
 }  // namespace
 
+// Whether sums may be rounded to the result's dtype on the way.
+static bool rounds_alike(const NdView& dst, const NdView& src) {
+  return dst.dtype == src.dtype && is_inexact(dst.dtype) && itemsize(dst.dtype) > 2;
+}
+
 void reduce_sum(const NdView& dst, const NdView& src) {
+  if (rounds_alike(dst, src))
+    if (const TwoSteps steps(dst, src); steps) {
+      reduce_sum(steps.middle(), src);
+      return reduce_sum(dst, steps.middle());
+    }
   with_natural(dst, src, [](const NdView& d, const NdView& s) {
     dispatch(s.dtype, PlainTypes{}, [&]<class T>() { reduce_with(Sum<T, false>{}, d, s); });
   });
@@ -331,12 +360,22 @@ void reduce_prod(const NdView& dst, const NdView& src) {
   });
 }
 
-void reduce_mean(const NdView& dst, const NdView& src) {
-  with_natural(dst, src, [](const NdView& d, const NdView& s) {
-    double n = 1;
-    for (int k = 0; k < s.ndim; ++k) n *= d.sizes[k] == 1 ? static_cast<double>(s.sizes[k]) : 1.0;
-    dispatch(s.dtype, InexactTypes{}, [&]<class T>() { reduce_with(Sum<T, false>{n}, d, s); });
+static void sum_over(const NdView& dst, const NdView& src, double divisor) {
+  with_natural(dst, src, [=](const NdView& d, const NdView& s) {
+    dispatch(s.dtype, InexactTypes{},
+             [&]<class T>() { reduce_with(Sum<T, false>{divisor}, d, s); });
   });
+}
+void reduce_mean(const NdView& dst, const NdView& src) {
+  double n = 1;
+  for (int k = 0; k < src.ndim; ++k)
+    n *= dst.sizes[k] == 1 ? static_cast<double>(src.sizes[k]) : 1.0;
+  if (rounds_alike(dst, src))
+    if (const TwoSteps steps(dst, src); steps) {
+      reduce_sum(steps.middle(), src);
+      return sum_over(dst, steps.middle(), n);
+    }
+  sum_over(dst, src, n);
 }
 
 static_assert(ColumnSums::batch == reduce_batch);
