@@ -166,12 +166,33 @@ bool gemm_if_small(const SmallGemm& g) {
   return true;
 }
 
+// A small product that is scaled, or added to what C holds: it is made apart, and then joined.
+template <class T> static bool join_small(const Gemm& g) {
+  if (g.n > small_columns || g.k > small_depth || g.m > small_rows || g.k == 0) return false;
+  T product[small_rows * small_columns];
+  if (!gemm_if_small({g.dtype, g.m, g.n, g.k, g.a, g.a_rs, g.a_cs, g.b, g.b_rs, g.b_cs,
+                      reinterpret_cast<char*>(product), g.n, nullptr}))
+    return false;
+  const T alpha = g.alpha.to<T>(), beta = g.beta.to<T>();
+  T* to = reinterpret_cast<T*>(g.c);
+  const T* from = product;
+  for (int64_t i = 0; i < g.m; ++i, to += g.c_rs, from += g.n) {
+    if (beta == T(0))  // what C held is ignored, NaN included
+      for (int64_t j = 0; j < g.n; ++j) to[j * g.c_cs] = alpha * from[j];
+    else
+      for (int64_t j = 0; j < g.n; ++j) to[j * g.c_cs] = alpha * from[j] + beta * to[j * g.c_cs];
+  }
+  return true;
+}
+
 void gemm(const Gemm& g) {
   if (g.m == 0 || g.n == 0) return;
   if (g.c_cs == 1 && g.alpha.equals(1) && g.beta.equals(0) &&
       gemm_if_small(
           {g.dtype, g.m, g.n, g.k, g.a, g.a_rs, g.a_cs, g.b, g.b_rs, g.b_cs, g.c, g.c_rs, g.bias}))
     return;
+  if (!g.bias && g.dtype == DType::Float32 && join_small<float>(g)) return;
+  if (!g.bias && g.dtype == DType::Float64 && join_small<double>(g)) return;
   if (g.k == 0) {
     dispatch(as_signed(g.dtype), PlainNumericTypes{}, [&]<class T> { scale_c<T>(g); });
     return;
