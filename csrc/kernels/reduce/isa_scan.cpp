@@ -4,6 +4,8 @@
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
+#include <cstring>
+
 #include "kernels/core/stream.h"
 #include "kernels/reduce/scan_loops.h"
 #ifdef __AVX2__
@@ -71,6 +73,51 @@ void sum(float* out, const float* in, int64_t n, double start, bool reverse, boo
                      : (streamed ? sum_of<true, false> : sum_of<false, false>);
   by(out, in, n, start);
 }
+// The same of numbers that are summed as what they are.
+template <class T> struct FourOf { typedef T type __attribute__((vector_size(32))); };
+template <class T, bool reverse> void sum_alike(T* out, const T* in, int64_t n, T sum) {
+  using V = typename FourOf<T>::type;
+  const auto prefix_of = [](V x) {
+    const V none{};
+    x += __builtin_shufflevector(x, none, 4, 0, 1, 2);
+    return x + __builtin_shufflevector(x, none, 4, 4, 0, 1);
+  };
+  V before = V{} + sum;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const int64_t at = reverse ? n - i - 2 * lanes : i;
+    V a, b;
+    std::memcpy(&a, in + at, sizeof a);
+    std::memcpy(&b, in + at + lanes, sizeof b);
+    if constexpr (reverse) {
+      const V upper = __builtin_shufflevector(b, b, 3, 2, 1, 0);
+      b = __builtin_shufflevector(a, a, 3, 2, 1, 0);
+      a = upper;
+    }
+    a = prefix_of(a);
+    b = prefix_of(b) + __builtin_shufflevector(a, a, 3, 3, 3, 3);
+    const V sums = before + b;
+    a += before;
+    before += __builtin_shufflevector(b, b, 3, 3, 3, 3);
+    b = sums;
+    if constexpr (reverse) {
+      const V lower = __builtin_shufflevector(b, b, 3, 2, 1, 0);
+      b = __builtin_shufflevector(a, a, 3, 2, 1, 0);
+      a = lower;
+    }
+    std::memcpy(out + at, &a, sizeof a);
+    std::memcpy(out + at + lanes, &b, sizeof b);
+  }
+  sum = before[0];
+  for (; i < n; ++i) {
+    const int64_t at = reverse ? n - 1 - i : i;
+    sum += in[at];
+    out[at] = sum;
+  }
+}
+template <class T> void sum_line(T* out, const T* in, int64_t n, bool reverse) {
+  (reverse ? sum_alike<T, true> : sum_alike<T, false>)(out, in, n, T(0));
+}
 double total(const float* in, int64_t n) {
   Lanes sums[4] = {all(0), all(0), all(0), all(0)};
   int64_t i = 0;
@@ -86,7 +133,8 @@ double total(const float* in, int64_t n) {
 
 extern const ScanLoops scan_table;
 #ifdef __AVX2__
-const ScanLoops scan_table = {.sum = sum, .total = total};
+const ScanLoops scan_table = {
+    .sum = sum, .total = total, .sum_double = sum_line<double>, .sum_int64 = sum_line<uint64_t>};
 #else
 const ScanLoops scan_table = {};
 #endif

@@ -161,9 +161,32 @@ NdView read_in_order(const NdView& dst, const NdView& src, int dim) {
   return dst;
 }
 
+// Sums dense lines of numbers that are summed as what they are in vectors.
+template <class T>
+bool sum_lines(const NdView& dst, const NdView& src, int dim, bool reverse,
+               void (*sum)(T*, const T*, int64_t, bool)) {
+  Lines<2> lines({dst, src}, dim);
+  const int64_t n = lines.length[0];
+  if (!sum || n < 32 || lines.step[0] != 1 || lines.step[1] != 1) return false;
+  auto* out = dst.ptr<T>();
+  auto* in = src.ptr<const T>();
+  parallel_for(lines.count, std::max<int64_t>(1, grain_default / n),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const auto off = lines.place(i);
+                   sum(out + off[0], in + off[1], n, reverse);
+                 }
+               });
+  return true;
+}
+
 // Sums dense lines of floats in vectors. False, with nothing done, if that is not faster.
 bool sum_dense_lines(const NdView& dst, const NdView& src, int dim, bool reverse) {
   const ScanLoops& loops = scan_loops();
+  if (dst.dtype == DType::Float64)
+    return sum_lines<double>(dst, src, dim, reverse, loops.sum_double);
+  if (dst.dtype == DType::Int64 || dst.dtype == DType::UInt64)
+    return sum_lines<uint64_t>(dst, src, dim, reverse, loops.sum_int64);
   Lines<2> lines({dst, src}, dim);
   const int64_t n = lines.length[0];
   if (!loops.sum || dst.dtype != DType::Float32 || n < 32 || lines.step[0] != 1 ||

@@ -13,6 +13,9 @@ struct ScanLoops {
   void (*sum)(float* out, const float* in, int64_t n, double start, bool reverse,
               bool streamed) = nullptr;
   double (*total)(const float* in, int64_t n) = nullptr;
+  // out[i] = in[0] + ... + in[i], or the sum of what follows; null likewise. Sums wrap around.
+  void (*sum_double)(double* out, const double* in, int64_t n, bool reverse) = nullptr;
+  void (*sum_int64)(uint64_t* out, const uint64_t* in, int64_t n, bool reverse) = nullptr;
 };
 // The fastest this processor runs.
 const ScanLoops& scan_loops();
