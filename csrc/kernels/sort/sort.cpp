@@ -114,22 +114,32 @@ template <class T, class It> It* smallest_few(Scratch& room, Keys<T> keys, int64
   std::nth_element(minima, minima + k - 1, minima + groups);
   const U bound = minima[k - 1];
   It* end = items;
-  for (int64_t i = 0; i < n; i += groups) {
-    const int64_t m = std::min(groups, n - i);
-    if constexpr (!std::is_null_pointer_v<decltype(key_loops<T>())>) {
-      if (in_vectors) {
-        loops->turn(keys.from + i, m, flip, chunk);
-        const int64_t count = loops->below(chunk, m, bound, places);
-        for (int64_t q = 0; q < count; ++q)
-          *end++ = {chunk[places[q]], static_cast<typename It::Index>(i + places[q])};
-        continue;
+  // Appends what is not above `top`; false, with some of it, once these are more than `most`.
+  auto collect = [&](U top, int64_t most) {
+    for (int64_t i = 0; i < n && end - items <= most; i += groups) {
+      const int64_t m = std::min(groups, n - i);
+      if constexpr (!std::is_null_pointer_v<decltype(key_loops<T>())>) {
+        if (in_vectors) {
+          loops->turn(keys.from + i, m, flip, chunk);
+          const int64_t count = loops->below(chunk, m, top, places);
+          for (int64_t q = 0; q < count; ++q)
+            *end++ = {chunk[places[q]], static_cast<typename It::Index>(i + places[q])};
+          continue;
+        }
+      }
+      for (int64_t j = 0; j < m; ++j) {
+        const U key = keys[i + j];
+        *end = {key, static_cast<typename It::Index>(i + j)};
+        end += key <= top;
       }
     }
-    for (int64_t j = 0; j < m; ++j) {
-      const U key = keys[i + j];
-      *end = {key, static_cast<typename It::Index>(i + j)};
-      end += key <= bound;
-    }
+    return end - items <= most;
+  };
+  if (!collect(bound, 8 * k + groups)) {  // most of them are equal: a few of these will do
+    end = items;
+    if (bound > 0) collect(static_cast<U>(bound - 1), n);
+    for (int64_t i = 0; i < n && end - items < k; ++i)
+      if (const U key = keys[i]; key == bound) *end++ = {key, static_cast<typename It::Index>(i)};
   }
   if (end - items < k) {  // another thread has changed elements in between
     load_items(items, keys, n, U(0));
