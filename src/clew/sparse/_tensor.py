@@ -71,6 +71,12 @@ def _of_layout(name: str, wanted: str) -> Any:
 class _Sparse(Structured):
     _remedy = ".to_dense()"
 
+    # Asked several times for each operation: the way by __torch_function__ takes ten times as long.
+    def dim(self) -> int:
+        return len(self.shape)
+
+    ndimension = dim
+
     def values(self) -> Tensor:
         """The elements, in the order of the indices."""
         return self._elements
