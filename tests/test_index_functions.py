@@ -580,6 +580,7 @@ def test_max_and_min_are_names_of_amax_and_amin():
         x.scatter_reduce(0, i, src, "most")
 
 
+@pytest.mark.at_once
 def test_index_functions_raise_pytorch_kinds_of_exceptions():
     x, ones, t = clew.zeros(3, 4), clew.ones(2, 4), clew.tensor
     cube = clew.zeros(2, 3, 4)
