@@ -56,7 +56,7 @@ void search_sorted(const NdView& sorted, const int64_t* sorter, const NdView& va
     using C = compute_t<T>;
     const T* rows = sorted.ptr<const T>();
     const T* v = values.ptr<const T>();
-    parallel_for(values.numel(), 4096, [&](int64_t begin, int64_t end) {
+    parallel_for(values.numel(), 2048, [&](int64_t begin, int64_t end) {
       int64_t low[side_by_side];
       for (int64_t i = begin; i < end;) {
         const int64_t in_row = shared ? end - i : per_row - i % per_row;
