@@ -6,9 +6,13 @@
 #include <algorithm>
 
 #include "kernels/core/index_walk.h"
+#include "kernels/core/instruction_set.h"
 #include "kernels/core/stream.h"
 
 namespace clew::kernels {
+
+CLEW_IN_EACH_SET(void reverse_bytes(uint8_t* to, const uint8_t* s, int64_t n);
+                 void reverse_pairs(uint16_t* to, const uint16_t* s, int64_t n);)
 
 // The elements of a vector in reverse order.
 template <class V, int... I> static V reversed(V v, std::integer_sequence<int, I...>) {
@@ -17,18 +21,10 @@ template <class V, int... I> static V reversed(V v, std::integer_sequence<int, I
 // to[n - 1 - j] = s[j].
 template <class T> static void reverse_piece(T* to, const T* s, int64_t n) {
   int64_t j = 0;
-  if constexpr (sizeof(T) <= 2) {  // shuffles of so small lanes come with later processors only
-    constexpr int64_t each = sizeof(uint64_t) / sizeof(T);
-    for (; j + each <= n; j += each) {
-      uint64_t word;
-      std::memcpy(&word, s + j, sizeof word);
-      word = __builtin_bswap64(word);
-      if constexpr (sizeof(T) == 2) {
-        constexpr uint64_t low = 0x00ff00ff00ff00ffu;
-        word = (word >> 8 & low) | (word & low) << 8;
-      }
-      std::memcpy(to + n - j - each, &word, sizeof word);
-    }
+  if constexpr (sizeof(T) == 1) {  // shuffles of so small lanes come with later processors only
+    return CLEW_CHOSEN(reverse_bytes)(to, s, n);
+  } else if constexpr (sizeof(T) == 2) {
+    return CLEW_CHOSEN(reverse_pairs)(to, s, n);
   } else if constexpr (sizeof(T) <= 8) {
     constexpr int lanes = 16 / sizeof(T), vectors = 4;
     typedef T V __attribute__((vector_size(16)));
@@ -36,6 +32,8 @@ template <class T> static void reverse_piece(T* to, const T* s, int64_t n) {
       V v[vectors];
       std::memcpy(v, s + j, sizeof v);
       T* line = to + n - j - vectors * lanes;
+      // Not every processor fetches ahead of what goes backwards.
+      __builtin_prefetch(reinterpret_cast<const char*>(line) - 1024, 1);
       for (int k = 0; k < vectors; ++k) {
         const V turned = reversed(v[vectors - 1 - k], std::make_integer_sequence<int, lanes>());
         std::memcpy(line + k * lanes, &turned, sizeof turned);
@@ -50,19 +48,6 @@ template <class T> static void reverse_piece(T* to, const T* s, int64_t n) {
   }
   for (; j < n; ++j) to[n - 1 - j] = s[j];
 }
-// d[n - 1 - j] = s[j]. Memory is fetched ahead of what goes forwards, reading or writing, and not
-// of what goes backwards: that is done within the cache.
-template <class T> static void copy_reversed(T* d, const T* s, int64_t n) {
-  constexpr int64_t piece = 8192 / sizeof(T);
-  if (n <= piece) return reverse_piece(d, s, n);
-  T turned[piece];
-  for (int64_t j = 0; j < n; j += piece) {
-    const int64_t count = std::min(piece, n - j);
-    reverse_piece(turned, s + j, count);
-    copy_bytes(d + n - j - count, turned, static_cast<size_t>(count) * sizeof(T));
-  }
-}
-
 // Calls f(to, from, r) for all rows of two views with the same sizes.
 template <class T, class F> static void for_rows(const NdView& dst, const NdView& src, F&& f) {
   const int last = dst.ndim - 1;
@@ -96,6 +81,15 @@ void copy_signed(const NdView& to, const NdView& from) {
     strides[0].push_back(to.strides[d]);
     strides[1].push_back(from.strides[d]);
   }
+  // Dims that are turned as one are one, such as the rows and columns of images.
+  while (last > 0 && strides[0][last - 1] == strides[0][last] * sizes[last] &&
+         strides[1][last - 1] == strides[1][last] * sizes[last]) {
+    sizes[last - 1] *= sizes[last];
+    for (Dims* dims : {&strides[0], &strides[1]}) (*dims)[last - 1] = (*dims)[last];
+    for (Dims* dims : {&sizes, &strides[0], &strides[1]}) dims->pop_back();
+    --last;
+  }
+  dst.ndim = src.ndim = sizes.size();
   dst.sizes = src.sizes = sizes.data();
   for (int d = 0; d < last; ++d) {
     if (strides[1][d] >= 0) continue;
@@ -115,11 +109,18 @@ void copy_signed(const NdView& to, const NdView& from) {
     int64_t inner = dst.sizes[last];
     int64_t sd = dst.strides[last];
     int64_t ss = src.strides[last];
+    if (last == 0 && sd == 1 && ss == -1) {  // one row, of which each thread turns a piece
+      T* to_row = dst.ptr<T>();
+      const T* from_row = src.ptr<const T>() - (inner - 1);
+      return parallel_for(inner, grain_default, [=](int64_t begin, int64_t end) {
+        reverse_piece(to_row + inner - end, from_row + begin, end - begin);
+      });
+    }
     for_rows<T>(dst, src, [=](T* d, const T* s, int64_t) {
       if (sd == 1 && ss == 1)
         copy_bytes(d, s, sizeof(T) * static_cast<size_t>(inner));
       else if (sd == 1 && ss == -1)
-        copy_reversed(d, s - (inner - 1), inner);
+        reverse_piece(d, s - (inner - 1), inner);
       else
         for (int64_t j = 0; j < inner; ++j) d[j * sd] = s[j * ss];
     });
