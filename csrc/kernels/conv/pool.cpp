@@ -13,6 +13,7 @@
 #include "base/scratch.h"
 #include "kernels/conv/pool_loops.h"
 #include "kernels/core/instruction_set.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/reduce/reduce_loops.h"
 
 namespace clew::kernels {
@@ -203,6 +204,22 @@ bool whole_plane(const PoolShape& s) {
   return true;
 }
 
+// A line of 16-bit floats, whose sums are of float32, as such; others as they are.
+const LocalScratch line_scratch;
+template <class T> const accumulate_t<T>* wide_line(const T* x, int64_t n) {
+  using A = accumulate_t<T>;
+  if constexpr (sizeof(A) == sizeof(T)) {
+    return reinterpret_cast<const A*>(x);
+  } else {
+    A* room = line_scratch.of<A>(n);
+    char* const rows[] = {reinterpret_cast<char*>(room),
+                          reinterpret_cast<char*>(const_cast<T*>(x))};
+    const int64_t steps[] = {sizeof(A), sizeof(T)};
+    cast_loop_of(dtype_of<T>(), dtype_of<A>())(rows, steps, n, nullptr);
+    return room;
+  }
+}
+
 template <class T>
 void mean_row(const PoolShape& s, bool rows, int64_t a, int64_t b, int64_t begin, int64_t end,
               const T* x, T* y) {
@@ -213,21 +230,28 @@ void mean_row(const PoolShape& s, bool rows, int64_t a, int64_t b, int64_t begin
   T* to = y + (a * s.dim[1].out + b) * w.out;
   A sum[row_piece];
   std::fill_n(sum, end - begin, A(0));
-  each_line(s, a, b, [&](int64_t line) {
+  each_line(s, a, b, [&](int64_t at) {
+    const A* line = wide_line(x + at, w.in);
     if (!rows) {
       for (int64_t o = begin; o < end; ++o)
-        sum[o - begin] += run_sum<A>(x + line, w.start(o), w.end(o), w.step);
+        sum[o - begin] += run_sum<A>(line, w.start(o), w.end(o), w.step);
       return;
     }
     for (int64_t k = 0; k < w.kernel; ++k) {
       const Span span = inside(w, k, begin, end);
-      const T* from = x + line + span.offset;
-      for (int64_t o = span.begin; o < span.end; ++o)
-        sum[o - begin] += static_cast<A>(from[o * w.stride]);
+      const A* from = line + span.offset;
+      for (int64_t o = span.begin; o < span.end; ++o) sum[o - begin] += from[o * w.stride];
     }
   });
-  for (int64_t o = begin; o < end; ++o)
-    to[o] = static_cast<T>(sum[o - begin] / static_cast<R>(divisor.of(o)));
+  for (int64_t o = begin; o < end; ++o) sum[o - begin] /= static_cast<R>(divisor.of(o));
+  if constexpr (sizeof(A) == sizeof(T)) {
+    for (int64_t o = begin; o < end; ++o) to[o] = static_cast<T>(sum[o - begin]);
+  } else {
+    char* const places[] = {reinterpret_cast<char*>(to + begin), reinterpret_cast<char*>(sum)};
+    const int64_t steps[] = {sizeof(T), sizeof(A)};
+    cast_loop_of(dtype_of<A>(), dtype_of<T>())(places, steps, end - begin, nullptr);
+    line_scratch.trim(kept_megabytes);
+  }
 }
 
 template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const T* gy, T* gx) {
