@@ -161,6 +161,11 @@ int64_t Arguments::integer(int i, const char* name) const {
 Scalar Arguments::number(int i, const char* name) const {
   PyObject* v = need(i, name);
   if (is_tensor(v)) {
+    if (borrow(v).requires_grad())
+      fail_type(
+          fn, "(): argument '", name,
+          "' must be Number, not Tensor that requires grad, as this argument has no gradient; "
+          "compute with tensors where it is to be learned, and pass item() otherwise");
     if (holds_a_part(v) || borrow(v).numel() == 1) return number_in(v);
   } else {
     Scalar s;
