@@ -244,6 +244,12 @@ def test_conversions():
     assert m.to(clew.ones(1)).fc.weight.dtype == clew.float32
     assert m.to(dtype=clew.float64).type(clew.float32).fc.weight.dtype == clew.float32
     assert m.cpu() is m
+    assert m.to(None, clew.float64, True).fc.weight.dtype == clew.float64
+    assert m.to(clew.float32, True).to(clew.ones(1), False).fc.weight.dtype == clew.float32
+    cpu, one = clew.device("cpu"), clew.ones(1)
+    for args in ((cpu, True), (None, True), (True,), (clew.float32, cpu), (cpu, cpu), (cpu, one)):
+        with pytest.raises(TypeError, match="wrong place|expected a device"):
+            m.to(*args)
     m.register_buffer("count", clew.tensor(3))
     m.double()
     assert m.count.dtype == clew.int64
