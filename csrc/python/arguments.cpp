@@ -221,6 +221,8 @@ PyObject* Arguments::finish(Tensor t) const {
     Tensor o = borrow(out);
     require(!dtype || *dtype == o.dtype(), fn, ": dtype ", dtype.value_or(o.dtype()),
             " does not match dtype of out parameter (", o.dtype(), ")");
+    require(!device || *device == o.device(), fn, ": device ", clew::name(device_or(o.device())),
+            " does not match the device of out parameter (", clew::name(o.device()), ")");
     check_out_written(o, fn);
     if (o.sizes() != t.sizes()) {
       // Among the functions that make tensors, PyTorch warns only in these.
