@@ -381,3 +381,66 @@ def test_normal_takes_tensors_without_dims_with_a_size():
             clew.normal(mean, 1.0, (3,))
     with pytest.raises(RuntimeError, match="-1"):
         clew.normal(0.0, clew.tensor(-1.0), (3,))
+
+
+NUMBER_PLACES = {
+    "add": lambda v: clew.add(X, X, alpha=v),
+    "add_": lambda v: X.clone().add_(X, alpha=v),
+    "addcmul": lambda v: clew.addcmul(X, X, X, value=v),
+    "addmm": lambda v: clew.addmm(X[:, :2], X[:, :2], X[:, :2], beta=v),
+    "full": lambda v: clew.full((2,), v),
+    "full_like": lambda v: clew.full_like(X, v),
+    "new_full": lambda v: X.new_full((2,), v),
+    "arange": lambda v: clew.arange(0, 3, v),
+    "scalar_tensor": lambda v: clew.scalar_tensor(v),
+    "leaky_relu": lambda v: F.leaky_relu(X, v),
+    "elu": lambda v: F.elu(X, v),
+    "celu": lambda v: clew.celu(X, v),
+    "softplus": lambda v: F.softplus(X, v),
+    "softshrink": lambda v: F.softshrink(X, v),
+    "hardtanh": lambda v: F.hardtanh(X, -1.0, v),
+    "threshold": lambda v: F.threshold(X, v, 1.0),
+    "dropout": lambda v: F.dropout(X, v),
+    "norm": lambda v: clew.norm(X, v),
+    "vector_norm": lambda v: clew.linalg.vector_norm(X, v),
+    "layer_norm": lambda v: F.layer_norm(X, (3,), eps=v),
+    "pad": lambda v: F.pad(X, (1, 1), value=v),
+    "nan_to_num": lambda v: clew.nan_to_num(X, nan=v),
+    "smooth_l1_loss": lambda v: F.smooth_l1_loss(X, X, beta=v),
+    "huber_loss": lambda v: F.huber_loss(X, X, delta=v),
+    "label_smoothing": lambda v: F.cross_entropy(X, clew.tensor([0, 1]), label_smoothing=v),
+    "attention": lambda v: F.scaled_dot_product_attention(X, X, X, scale=v),
+    "normal_": lambda v: X.clone().normal_(v, 1.0),
+    "uniform_": lambda v: X.clone().uniform_(0.0, v),
+    "isclose": lambda v: clew.isclose(X, X, v),
+    "cdist": lambda v: clew.cdist(X, X, v),
+    "std": lambda v: clew.std(X, correction=v),
+    "logit": lambda v: clew.logit(X, v),
+}
+
+
+@pytest.mark.parametrize("name", NUMBER_PLACES)
+def test_a_number_that_wants_a_gradient_is_refused_where_none_would_reach_it(name):
+    """It was read as a number, and a slope or a scale that was to be learned stayed as it was."""
+    call = NUMBER_PLACES[name]
+    learned = clew.tensor(0.5, requires_grad=True)
+    for value in (learned, learned * 1.0):
+        with pytest.raises(TypeError, match="requires grad|invalid combination|must be"):
+            call(value)
+    with clew.no_grad(), pytest.raises(TypeError):
+        call(learned)
+    call(learned.detach())
+
+
+def test_where_a_gradient_reaches_a_number_it_may_want_one():
+    learned = clew.tensor(2.0, requires_grad=True)
+    for made in (
+        clew.lerp(X, X + 1, learned),
+        clew.clamp(X, max=learned),
+        X.masked_fill(X > 0, learned),
+        clew.where(X > 0, learned, 0),
+        X**learned,
+        X.clone().fill_(learned),
+    ):
+        (grad,) = clew.autograd.grad(made.sum(), learned)
+        assert grad.shape == ()

@@ -404,6 +404,7 @@ def test_types_of_python_stand_for_dtypes():
         assert x.to(kind).dtype is dtype and x.to(dtype=kind).dtype is dtype
         assert x.to("cpu", kind).dtype is dtype
     assert clew.nn.Linear(2, 2).to(float).weight.dtype is clew.float64
+    assert clew.ones(1, dtype=clew.int32).type(clew.Tensor).dtype is clew.float32
     with pytest.raises(TypeError, match="dtype"):
         x.to(str)
 

@@ -287,6 +287,9 @@ def test_unravel_index():
     for indices in (clew.ones(1), clew.ones(1, dtype=clew.bool), clew.ones(1) * 1j):
         with pytest.raises(TypeError, match="unravel_index: indices must be integers"):
             clew.unravel_index(indices, (2, 3))
+    for shape in (2.0, (2, 3.0), clew.tensor([2, 3])):
+        with pytest.raises(TypeError, match="shape must be an int or a sequence of ints"):
+            clew.unravel_index(flat, shape)
 
 
 def test_index_tensors_write_through_views_with_gradient():

@@ -332,3 +332,16 @@ def test_functions_without_a_derivative_in_pytorch_write_out():
     assert parts[0].tolist() == [1.0, 0.0, 1.0]
     with pytest.raises(RuntimeError, match="one of the arguments requires grad"):
         clew.special.gammainc(x, x, out=out)
+
+
+@pytest.mark.parametrize("make", [clew.zeros, clew.empty, clew.rand, clew.eye])
+def test_an_option_that_does_not_fit_out_is_refused(make):
+    """It was left out of account, or out was."""
+    out = clew.full((2, 2), 7.0)
+    size = (2,) if make is clew.eye else (2, 2)
+    with pytest.raises(RuntimeError, match="device meta does not match the device of out"):
+        make(*size, out=out, device="meta")
+    with pytest.raises(RuntimeError, match="layout"):
+        make(*size, out=out, layout=clew.sparse_coo)
+    assert out.tolist() == [[7.0, 7.0]] * 2
+    assert make(*size, out=out, device="cpu", layout=clew.strided) is out

@@ -64,6 +64,24 @@ def test_requires_grad_survives(copier):
     assert not copier(clew.ones(2)).requires_grad
 
 
+@pytest.mark.parametrize("copier", [round_trip, copy.deepcopy])
+def test_storages_beside_their_tensors_stay_shared(copier):
+    x = clew.arange(6.0)
+    typed, untyped, y, view = copier([x.storage(), x.untyped_storage(), x, x[2:]])
+    assert typed.data_ptr() == untyped.data_ptr() == y.data_ptr() != x.data_ptr()
+    y += 1
+    assert view.tolist() == [3.0, 4.0, 5.0, 6.0] and typed[5] == 6.0 and x[5] == 5.0
+    alone = copier(x.untyped_storage())
+    assert alone.tolist() == x.untyped_storage().tolist() and alone.data_ptr() != x.data_ptr()
+
+
+@pytest.mark.parametrize("copier", [round_trip, copy.deepcopy])
+def test_a_view_without_elements_beyond_its_storage(copier):
+    x = clew.empty(0, 2, 3, 4).select(1, 1)
+    assert x.storage_offset() * x.element_size() > x.untyped_storage().nbytes()
+    assert copier(x).shape == x.shape == (0, 3, 4)
+
+
 def test_deepcopy_copies_the_gradient():
     x = clew.ones(2, requires_grad=True)
     (x * 3).backward(clew.ones(2))

@@ -430,6 +430,29 @@ def test_other_texts_are_pytorchs_too(program):
     ]
 
 
+def test_functions_stay_what_they_are_when_their_modules_are_imported(program):
+    out, _ = program(
+        """
+        import torch
+        import torch.nn.parallel.data_parallel, torch.nn.parallel.replicate
+        from torch.autograd.gradcheck import GradcheckError
+        from torch.nn.utils.weight_norm import WeightNorm
+        from torch.nn.utils.spectral_norm import SpectralNorm
+
+        utils, layer = torch.nn.utils, torch.nn.Linear(2, 2)
+        one = torch.ones(2, dtype=torch.float64, requires_grad=True)
+        print(torch.autograd.gradcheck(torch.sin, (one,)))
+        print(utils.spectral_norm(layer) is layer)
+        layer = torch.nn.Linear(2, 2)
+        print(utils.weight_norm(layer).bias.shape)
+        for name in ("data_parallel", "parallel_apply", "replicate"):
+            print(getattr(torch.nn.parallel, name).__name__)
+        """
+    )
+    answers = ["True", "True", "torch.Size([2])"]
+    assert out.split() == [*answers, "data_parallel", "parallel_apply", "replicate"]
+
+
 def test_texts_are_clews_again_after_uninstall():
     program = (
         "from clew._cli import run as _run; _run.install(); import torch; a = str(torch.float32);"

@@ -227,6 +227,40 @@ def test_frombuffer():
         clew.frombuffer(bytearray(2))
 
 
+def test_a_copy_of_a_storage_has_its_elements():
+    x = clew.tensor([1.5, -2.0])
+    for make in (clew.tensor, clew.as_tensor):
+        made = make(x.storage())
+        assert made.dtype is x.dtype and made.tolist() == [1.5, -2.0]
+        assert made.data_ptr() != x.data_ptr()
+        raw = x.untyped_storage()
+        assert make(raw, dtype=clew.float32).tolist() == [1.5, -2.0]
+        assert make(raw, dtype=clew.uint8).tolist() == raw.tolist()
+        assert make(raw).tolist() == x.view(clew.int64).tolist()
+        assert make(clew.ones(3).untyped_storage(), dtype=clew.float64).shape == (1,)
+        with pytest.raises(RuntimeError, match="pass untyped"):
+            make(x.storage(), dtype=clew.int32)
+
+
+def test_arrays_without_dims_are_numbers_in_lists():
+    made = clew.tensor(((7, np.array(5)), (np.array(9), 5.0)))
+    assert made.dtype is clew.float32 and made.tolist() == [[7.0, 5.0], [9.0, 5.0]]
+    made = clew.tensor([clew.tensor(5), np.array(6.5)])
+    assert made.dtype is clew.float64 and made.tolist() == [5.0, 6.5]
+    with pytest.raises((TypeError, RuntimeError), match="invalid data type|infer dtype"):
+        clew.tensor([1, np.array("1")])
+
+
+def test_arrays_without_dims_are_sizes():
+    two, three = np.array(2), np.array(3, dtype=np.uint8)
+    assert clew.ones(two, 3).shape == clew.ones((two, three)).shape == (2, 3)
+    assert clew.ones(6).reshape(two, three).shape == clew.ones(6).view((two, 3)).shape == (2, 3)
+    assert clew.ones(2, 3).sum(np.array(1)).shape == (2,)
+    for wrong in (np.array([2]), np.array(2.0), np.array(True)):
+        with pytest.raises(TypeError):
+            clew.ones((3, wrong))
+
+
 def test_a_tensor_of_a_storage_shares_it():
     """The bytes were taken for numbers, and a storage of another dtype as it is."""
     x = clew.arange(4.0)

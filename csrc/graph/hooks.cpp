@@ -207,7 +207,14 @@ void run_post_accumulate_hooks(TensorObj* leaf) {
       Py_DECREF(values);
       throw PythonError();
     }
+    const bool none = got == Py_None;
     Py_DECREF(got);
+    if (!none) {
+      Py_DECREF(values);
+      fail(
+          "backward: hooks of register_post_accumulate_grad_hook must return None, as they are "
+          "called when the gradient has been gathered; write to .grad in them");
+    }
   }
   Py_DECREF(values);
 }

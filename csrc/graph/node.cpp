@@ -225,7 +225,13 @@ OwnedEdge gradient_edge(const Tensor& t) {
   if (Node* fn = grad_fn_of(t)) return {NodeRef::borrow(fn), t->output_nr};
   if (!(t->flags & flag_requires_grad)) return {};
   AutogradExtra& e = extra_of(t);
-  if (e.accumulator && !e.accumulator->is_dying()) return {NodeRef::borrow(e.accumulator), 0};
+  if (e.accumulator && !e.accumulator->is_dying()) {
+    // Graphs that are recorded keep the accumulator of the shape and dtype that a leaf had then;
+    // later ones get a new one.
+    const OutMeta& of = e.accumulator->meta0;
+    const bool same = of.shape.get() == t->shape || of.sizes() == t.sizes();
+    if (same && of.dtype == t.dtype()) return {NodeRef::borrow(e.accumulator), 0};
+  }
   e.accumulator = new AccumulateGrad(t);
   return {NodeRef::steal(e.accumulator), 0};
 }

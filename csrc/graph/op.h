@@ -271,10 +271,11 @@ enum class OutDtype : uint8_t {
   usual,         // converted for elementwise and private ops, own for others
   own,           // the result's
   own_or_uint8,  // the same; uint8 takes bools, too
+  any,           // any: the result is zeros and ones
   converted,     // any that the result can be cast to
   given,         // the same, but that of the attribute dtype where it is given
   chosen,        // the same, and the op computes in it where none is given
-  running,       // the op computes in it where none is given, and casts to it otherwise
+  running,       // the same, whatever the input is
 };
 // How out= may lie in the memory of an input.
 enum class OutMemory : uint8_t {

@@ -161,6 +161,11 @@ int64_t Arguments::integer(int i, const char* name) const {
 Scalar Arguments::number(int i, const char* name) const {
   PyObject* v = need(i, name);
   if (is_tensor(v)) {
+    if (borrow(v).requires_grad())
+      fail_type(
+          fn, "(): argument '", name,
+          "' must be Number, not Tensor that requires grad, as this argument has no gradient; "
+          "compute with tensors where it is to be learned, and pass item() otherwise");
     if (holds_a_part(v) || borrow(v).numel() == 1) return number_in(v);
   } else {
     Scalar s;
@@ -216,6 +221,8 @@ PyObject* Arguments::finish(Tensor t) const {
     Tensor o = borrow(out);
     require(!dtype || *dtype == o.dtype(), fn, ": dtype ", dtype.value_or(o.dtype()),
             " does not match dtype of out parameter (", o.dtype(), ")");
+    require(!device || *device == o.device(), fn, ": device ", clew::name(device_or(o.device())),
+            " does not match the device of out parameter (", clew::name(o.device()), ")");
     check_out_written(o, fn);
     if (o.sizes() != t.sizes()) {
       // Among the functions that make tensors, PyTorch warns only in these.

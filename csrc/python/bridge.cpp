@@ -174,6 +174,14 @@ bool scalar_from(PyObject* o, Scalar& out) {
   return false;
 }
 
+// An array of integers without dims stands for its number, which NumPy itself says.
+static bool is_int_array(PyObject* o) {
+  if (!is_numpy_array(o)) return false;
+  if (Ref index(PyNumber_Index(o)); index) return true;
+  PyErr_Clear();
+  return false;
+}
+
 bool is_int(PyObject* o) {
   if (PyLong_Check(o)) return !PyBool_Check(o);
   if (PyFloat_Check(o)) return false;
@@ -182,7 +190,7 @@ bool is_int(PyObject* o) {
     return t->shape->numel == 1 && t->shape->sizes.size() == 0 && is_integral(t->dtype) &&
            t->dtype != DType::Bool;
   }
-  return is_numpy_scalar(o) && PyIndex_Check(o);
+  return is_numpy_scalar(o) ? PyIndex_Check(o) : is_int_array(o);
 }
 
 bool is_one_int(PyObject* o) {

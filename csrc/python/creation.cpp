@@ -49,6 +49,8 @@ PyObject* of_shape(const char* fn, With with, Args args, Py_ssize_t nargs, PyObj
                 opt_factory | opt_out | (with == With::nothing ? opt_memory_format : 0u) |
                     (with == With::ones ? 0u : opt_sparse_layout),
                 args, nargs, names);
+    require(!a.layout || !a.out, fn,
+            ": a sparse layout does not match the layout of out parameter");
     if (a.layout) return without_elements(a, a.size(0), a.dtype_or(default_dtype()));
     Tensor t =
         a.fresh(a.size(0), a.dtype_or(a.out && !a.dtype ? borrow(a.out).dtype() : default_dtype()),

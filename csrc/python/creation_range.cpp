@@ -154,11 +154,15 @@ int64_t steps_of(const Arguments& a) {
 bool differs(const Arguments& a, int i) {
   return a.has(i) && is_tensor(a.value[i]) && is_batched(borrow(a.value[i]));
 }
+// An end may be a tensor, whose gradient ends here, as in PyTorch.
+Scalar end_from(const Arguments& a, int i, const char* name) {
+  return is_tensor(a.need(i, name)) ? number_in(a.value[i]) : a.number(i, name);
+}
 Tensor spaced_by_sample(const Arguments& a) {
   require(!a.out, a.fn, ": out= is shared by all samples of a vmap, whose results differ");
   auto end_of = [&](int i, const char* name) {
     if (!differs(a, i)) {
-      const Scalar v = a.number(i, name);
+      const Scalar v = end_from(a, i, name);
       return scalar_tensor(v, v.dtype(), true);
     }
     Tensor t = detach(borrow(a.value[i]));
@@ -181,7 +185,7 @@ PyObject* linspace(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
     Arguments a("linspace", params, -1, range_options, args, nargs, names);
     need_ends(a);
     if (differs(a, 0) || differs(a, 1)) return a.finish(spaced_by_sample(a));
-    Scalar start = a.number(0, "start"), end = a.number(1, "end");
+    Scalar start = end_from(a, 0, "start"), end = end_from(a, 1, "end");
     return filled(a, empty({steps_of(a)}, spaced_dtype(a, start, end), a.where()),
                   [&](const kernels::NdView& to) { kernels::linspace(to, start, end); });
   });
@@ -195,7 +199,7 @@ PyObject* logspace(PyObject*, Args args, Py_ssize_t nargs, PyObject* names) {
       const Tensor base = scalar_tensor(a.real_or(3, "base", 10.0), DType::Float64, true);
       return a.finish(pow(base, spaced_by_sample(a)));
     }
-    Scalar start = a.number(0, "start"), end = a.number(1, "end");
+    Scalar start = end_from(a, 0, "start"), end = end_from(a, 1, "end");
     double base = a.real_or(3, "base", 10.0);
     return filled(a, empty({steps_of(a)}, spaced_dtype(a, start, end), a.where()),
                   [&](const kernels::NdView& to) { kernels::logspace(to, start, end, base); });

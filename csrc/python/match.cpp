@@ -27,7 +27,7 @@ bool is_number_like(PyObject* o) {
   if (is_number(o)) return true;
   if (!is_tensor(o)) return false;
   auto* t = reinterpret_cast<TensorObj*>(o);
-  return t->shape->sizes.size() == 0 && !t->storage->is_meta();
+  return t->shape->sizes.size() == 0 && !t->storage->is_meta() && !borrow(o).requires_grad();
 }
 
 // `strict` refuses tensors for int and number parameters, so that max(x, other) is not read as
@@ -111,7 +111,14 @@ const char* way_out(ParamKind wanted, PyObject* v) {
   if (wanted == ParamKind::DType) return "; such as clew.float32";
   const bool tensor = wanted == ParamKind::Tensor || wanted == ParamKind::OptTensor ||
                       wanted == ParamKind::Operand || wanted == ParamKind::TensorList;
-  return tensor ? way_to_tensor(v) : "";
+  if (tensor) return way_to_tensor(v);
+  const bool number = wanted == ParamKind::Float || wanted == ParamKind::OptFloat ||
+                      wanted == ParamKind::Number || wanted == ParamKind::OptNumber;
+  if (number && is_tensor(v) && borrow(v).requires_grad())
+    return " that requires grad, as this argument has no gradient; compute with tensors where it "
+           "is "
+           "to be learned, and pass item() otherwise";
+  return "";
 }
 
 // Why v, argument i, does not fit p: the element at fault where p is a list.

@@ -190,6 +190,10 @@ bool plain_items(PyObject* o, int depth) {
 PyObject* frozen(PyObject* o, int depth) {
   if (depth > max_dims) fail_value("tensor: too many dimensions '", Py_TYPE(o)->tp_name, "'");
   if (!is_sequence(o)) {
+    if (is_numpy_array(o)) {  // without dims: its number
+      Ref none(checked(PyTuple_New(0)));
+      return checked(PyObject_GetItem(o, none.get()));
+    }
     Py_INCREF(o);
     return o;
   }
@@ -236,10 +240,20 @@ Tensor tensor_from_numbers(PyObject* data, std::optional<DType> dtype) {
   return out;
 }
 
+// The elements that a storage holds, whose bytes are no numbers; undefined for all other data.
+Tensor tensor_from_storage(PyObject* data, std::optional<DType> dtype) {
+  static PyObject* name = PyUnicode_InternFromString("_elements_as");  // of clew.storage
+  if (PyList_Check(data) || PyTuple_Check(data) || !PyObject_HasAttr(data, name)) return {};
+  const Ref wanted(dtype ? dtype_object(*dtype) : Py_NewRef(Py_None));
+  const Ref made(checked(PyObject_CallMethodOneArg(data, name, wanted.get())));
+  return is_tensor(made.get()) ? borrow(made.get()) : Tensor();
+}
+
 }  // namespace
 
 Tensor tensor_from_sequence(PyObject* data, std::optional<DType> dtype) {
   if (Tensor out = tensor_from_numbers(data, dtype)) return out;
+  if (Tensor out = tensor_from_storage(data, dtype)) return out;
   // A list that contains itself has no end; this finds that before anything recurses.
   if (nesting(data, 0) > max_dims)
     fail_value("tensor: too many dimensions '", Py_TYPE(data)->tp_name, "'");

@@ -349,9 +349,6 @@ int set_data(PyObject* o, PyObject* value, void*) {
     settle_gathered(source);
     // Waiting calls must read the old contents.
     if (self->storage->awaited || (self->flags & flag_gathered)) settle_storage(self->storage);
-    // Graphs recorded so far keep the accumulator of the old shape; later ones get a new one.
-    if (self->extra && (self.dtype() != source.dtype() || self.sizes() != source.sizes()))
-      self->extra->accumulator = nullptr;
     Storage* s = source->storage;
     self->dtype = source.dtype();
     set_storage(self, s, source->offset, source.sizes(), source.strides());

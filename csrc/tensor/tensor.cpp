@@ -404,11 +404,13 @@ void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const 
   require_elements(t, "set_");
   if (t->storage->awaited || (t->flags & flag_gathered)) settle_storage(t->storage);
   require(offset_bytes >= 0, "set_: storage_offset must not be negative");
-  const Checked end = span_of(sizes, strides) * byte_count(itemsize(t.dtype())) + offset_bytes;
+  const Checked span = span_of(sizes, strides) * byte_count(itemsize(t.dtype()));
+  const Checked end = span + offset_bytes;
   require(end.fits, "set_: sizes ", sizes, " with strides ", strides,
           " reach beyond what an int64 can count");
-  require(end.at_most(static_cast<int64_t>(storage->nbytes)), "set_: sizes ", sizes,
-          " with strides ", strides, " need ", end.value, " bytes; the storage has ",
+  // Where there are no elements, none lies beyond the end, wherever the first would be.
+  require(span.value == 0 || end.at_most(static_cast<int64_t>(storage->nbytes)), "set_: sizes ",
+          sizes, " with strides ", strides, " need ", end.value, " bytes; the storage has ",
           storage->nbytes);
   ShapeRef shape = Shape::strided(sizes, strides);
   storage->incref();

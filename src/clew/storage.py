@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from clew import _C
@@ -175,6 +176,15 @@ class TypedStorage(metaclass=_Kind):
     def __iter__(self) -> Any:
         return iter(self.tolist())
 
+    def _elements_as(self, dtype: Any) -> Tensor:
+        if dtype not in (None, self._dtype):
+            raise RuntimeError(
+                f"tensor: a storage of {self._dtype} cannot be the data of a tensor of {dtype}; "
+                "leave dtype out and convert the tensor, or pass untyped() to take the bytes as "
+                "they are"
+            )
+        return self._elements.clone()
+
     def tolist(self) -> list[Any]:
         """The elements."""
         return self._elements.tolist()
@@ -322,7 +332,10 @@ class TypedStorage(metaclass=_Kind):
         return self.clone()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
-        return memo.setdefault(id(self), self.clone())
+        made = memo.get(id(self))
+        if made is None:
+            made = memo[id(self)] = self._like(copy.deepcopy(self._untyped_storage, memo))
+        return made
 
     def __repr__(self) -> str:
         values = "".join(f" {value}\n" for value in self.tolist())

@@ -75,9 +75,12 @@ def test_optimizer_step_inside_backward_frees_gradients():
     xs = [leaf([float(i)]) for i in range(3)]
     order = []
     for i, x in enumerate(xs):
-        x.register_post_accumulate_grad_hook(
-            lambda t, i=i: (order.append(i), setattr(t, "grad", None))
-        )
+
+        def step(t, i=i):
+            order.append(i)
+            t.grad = None
+
+        x.register_post_accumulate_grad_hook(step)
     y = xs[0]
     for x in xs[1:]:
         y = y * x
@@ -638,3 +641,39 @@ def test_a_called_node_fits_its_gradient():
         assert got.tolist() == want
     with pytest.raises(RuntimeError, match="expand"):
         node(clew.ones(7, 9))
+
+
+def test_post_accumulate_hooks_that_return_something_are_refused():
+    x = clew.ones(2, requires_grad=True)
+    handle = x.register_post_accumulate_grad_hook(lambda t: t.grad * 2)
+    with pytest.raises(RuntimeError, match="must return None"):
+        x.sum().backward()
+    handle.remove()
+    x.register_post_accumulate_grad_hook(lambda t: setattr(t, "grad", t.grad * 2))
+    x.grad = None
+    x[:1].sum().backward()
+    assert x.grad.tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("change", ["set_", "data", "unsqueeze_", "t_"])
+def test_a_leaf_of_another_shape_gathers_gradients_of_that_shape(change):
+    """Also while a graph of its old shape is still there."""
+    p = clew.nn.Parameter(clew.ones(2, 3))
+    seen = []
+    p.register_hook(lambda g: seen.append(tuple(g.shape)))
+    before = (p * 2).sum()
+    with clew.no_grad():
+        if change == "set_":
+            p.set_(p[1:])
+        elif change == "data":
+            p.data = p.data[1:]
+        elif change == "unsqueeze_":
+            p.unsqueeze_(0)
+        else:
+            p.t_()
+    shape = {"unsqueeze_": (1, 2, 3), "t_": (3, 2)}.get(change, (1, 3))
+    clew.cat((p, p)).sum().backward()
+    assert p.grad.shape == shape and p.grad.unique().tolist() == [2.0]
+    p.grad = None
+    before.backward()
+    assert seen == [shape, (2, 3)]

@@ -363,3 +363,24 @@ def test_as_subclass_is_a_view():
     with pytest.raises(RuntimeError, match="leaf"):
         leaf.as_subclass(Named).mul_(2)
     assert leaf.detach().as_subclass(Named).requires_grad_().is_leaf
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        lambda x: clew.unsafe_chunk(x, 2, -1),
+        lambda x: clew.unsafe_split(x, 2, 1),
+        lambda x: x.unsafe_split_with_sizes([2, 2], 1),
+    ],
+)
+@pytest.mark.parametrize("leaf", [False, True])
+def test_parts_of_an_unsafe_split_may_be_written_to(split, leaf):
+    w = clew.arange(8.0).reshape(2, 4).requires_grad_()
+    x = w if leaf else w * 1
+    first, second = split(x)
+    first.mul_(second)
+    (g,) = clew.autograd.grad(first.sum(), w)
+    values = w.detach()
+    assert clew.equal(g[:, :2], values[:, 2:]) and clew.equal(g[:, 2:], values[:, :2])
+    assert [t.shape for t in split(w.detach())] == [(2, 2), (2, 2)]
+    assert split(values)[1].data_ptr() == values[:, 2:].data_ptr()

@@ -44,3 +44,43 @@ def test_the_reverse_mode_refuses_it():
         func.vjp(doubled, clew.ones(2))
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         func.jvp(lambda x: x.copy_(x * x), (clew.ones(2),), (clew.ones(2),))
+
+
+def squares(x):
+    """The sum of squares, over a write to its argument."""
+    return x.mul_(x.clone()).sum()
+
+
+NESTED = {
+    "hessian": lambda x: clew.func.hessian(squares)(x),
+    "jacfwd of grad": lambda x: clew.func.jacfwd(clew.func.grad(squares))(x),
+    "jvp of grad": lambda x: clew.func.jvp(clew.func.grad(squares), (x,), (clew.ones(3),)),
+    "grad of grad": lambda x: clew.func.grad(lambda x: clew.func.grad(squares)(x).sum())(x),
+    "of a result": lambda x: clew.func.grad(squares)(x.requires_grad_() * 1),
+    "vjp of a result": lambda x: clew.func.vjp(squares, x.requires_grad_() * 1),
+    "a part": lambda x: clew.func.grad(lambda x: x[1:].mul_(2).sum())(x.requires_grad_() * 1),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_a_write_to_what_another_transform_made_is_refused(name):
+    """It was taken for the input, by which the result was differentiated: hessian gave zeros."""
+    with pytest.raises(RuntimeError, match="wrote in place|in-place operation"):
+        NESTED[name](clew.arange(1.0, 4.0))
+
+
+def test_writes_without_history_are_left_alone():
+    def f(x):
+        with clew.no_grad():
+            x.add_(1)
+        return (x * x).sum()
+
+    w = clew.arange(3.0, requires_grad=True)
+    assert clew.func.grad(f)(w * 1).tolist() == [2.0, 4.0, 6.0]
+
+
+def test_forward_over_forward_through_a_write():
+    x = clew.arange(1.0, 4.0)
+    want = [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
+    assert clew.func.jacfwd(clew.func.jacfwd(squares))(x.clone()).tolist() == want
+    assert clew.func.jacrev(clew.func.jacfwd(squares))(x.clone()).tolist() == want

@@ -38,6 +38,8 @@ def test_normalize_and_distances():
     cos = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     close(F.cosine_similarity(t(a), t(b)), cos)
     close(F.cosine_similarity(t(a), t(b[0]), -1)[0], cos[0])
+    with pytest.raises(RuntimeError, match="eps must not be negative"):
+        F.cosine_similarity(t(a), t(b), eps=-1e-8)
     close(F.pairwise_distance(t(a), t(b), 1.0, 0.0, True), np.abs(a - b).sum(1, keepdims=True))
 
 
@@ -444,6 +446,9 @@ def test_rrelu():
     close(F.rrelu(x, 0.1, 0.3), np.where(a > 0, a, 0.2 * a))
     with pytest.raises(RuntimeError, match="lower bound"):
         F.rrelu(x, 0.3, 0.1)
+    for bounds in ((float("nan"), 0.3), (0.1, float("inf")), (float("-inf"), 0.3)):
+        with pytest.raises(RuntimeError, match="bounds must be finite"):
+            F.rrelu(x, *bounds)
 
 
 def test_rows_of_an_embedding_that_were_scaled_down_stay():

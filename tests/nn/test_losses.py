@@ -283,6 +283,22 @@ def test_multi_margin_loss_refuses(scores, target, weight, message):
         F.multi_margin_loss(clew.zeros(scores), clew.tensor(target), weight=weight)
 
 
+def test_margin_losses_without_rows_or_classes():
+    scores, one = t([0.5, 2.0, 1.75, 0.0]), clew.tensor([1])
+    assert F.multi_margin_loss(scores, one, reduction="none").tolist() == [0.1875]
+    assert F.multi_margin_loss(scores, one[0], reduction="none").shape == ()
+    for shape in ((0,), (2, 0), (1, 2, 3)):
+        with pytest.raises(RuntimeError, match="a class at least"):
+            F.multilabel_margin_loss(clew.ones(shape), clew.zeros(shape, dtype=clew.int64))
+
+
+@pytest.mark.parametrize("loss", [F.nll_loss, F.cross_entropy])
+def test_targets_of_another_number_of_samples_are_a_value_error(loss):
+    for scores, target in ((t(X[0]), clew.tensor([0, 1])), (t(X), clew.tensor(0))):
+        with pytest.raises(ValueError, match="target must have shape"):
+            loss(scores, target)
+
+
 def test_eps_of_gaussian_nll_loss():
     """Variances below eps are taken as eps; their gradient goes on as if they were."""
     var = t([1e-9, 0.5]).requires_grad_()

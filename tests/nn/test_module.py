@@ -155,6 +155,77 @@ def test_parameter_and_buffer():
     assert copy.deepcopy(b).persistent is False
 
 
+def test_assigning_a_buffer_again_says_anew_whether_it_is_saved():
+    m = nn.Module()
+    for persistent in (False, True, False):
+        m.kept = nn.Buffer(clew.rand(2), persistent=persistent)
+        assert list(m.state_dict()) == ["kept"] * persistent
+    m.kept = clew.ones(3)  # a plain tensor leaves it as it was
+    assert not m.state_dict() and m.get_buffer("kept").shape == (3,)
+    m.plain = 5
+    with pytest.raises(KeyError, match="already exists"):
+        m.plain = nn.Buffer(clew.ones(1))
+    assert m.plain == 5
+
+
+def test_assigned_buffers_go_through_a_subclass_s_own_register_buffer():
+    class Noting(nn.Module):
+        def register_buffer(self, name, tensor, persistent=True):
+            self.__dict__.setdefault("seen", []).append((name, persistent))
+            super().register_buffer(name, tensor, persistent)
+
+    m = Noting()
+    m.a = nn.Buffer(clew.ones(1), persistent=False)
+    m.a = clew.zeros(1)
+    m.a = nn.Buffer(clew.ones(1))
+    assert m.seen == [("a", False), ("a", False), ("a", True)]
+
+    class Old(nn.Module):
+        def register_buffer(self, name, tensor):
+            super().register_buffer(name, tensor)
+
+    old = Old()
+    old.b = nn.Buffer(clew.ones(1))
+    assert list(old.state_dict()) == ["b"]
+    with pytest.raises(RuntimeError, match="no argument 'persistent'"):
+        old.c = nn.Buffer(clew.ones(1), persistent=False)
+
+
+def test_buffers_may_be_objects_that_answer_torch_function():
+    class Like:
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            raise NotImplementedError
+
+    first, second = Like(), Like()
+    m = nn.Module()
+    m.register_buffer("b", first)
+    assert m.b is first and m.get_buffer("b") is first
+    m.b = second
+    assert m.b is second
+    with pytest.raises(TypeError, match="object to buffer"):
+        m.register_buffer("c", [1])
+
+
+def test_registration_hooks_run_once_for_each_assignment():
+    seen = []
+    note = lambda module, name, value: seen.append(name)
+    handles = [
+        nn.modules.module.register_module_buffer_registration_hook(note),
+        nn.modules.module.register_module_module_registration_hook(note),
+    ]
+    try:
+        m = nn.Module()
+        m.b = nn.Buffer(clew.ones(1))
+        m.b = clew.ones(1)
+        m.c = nn.ReLU()
+        m.c = None
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert seen == ["b", "b", "c", "c"]
+
+
 def test_shared_parameters_stay_shared_in_copies():
     m = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
     m[1].weight = m[0].weight
@@ -173,6 +244,12 @@ def test_conversions():
     assert m.to(clew.ones(1)).fc.weight.dtype == clew.float32
     assert m.to(dtype=clew.float64).type(clew.float32).fc.weight.dtype == clew.float32
     assert m.cpu() is m
+    assert m.to(None, clew.float64, True).fc.weight.dtype == clew.float64
+    assert m.to(clew.float32, True).to(clew.ones(1), False).fc.weight.dtype == clew.float32
+    cpu, one = clew.device("cpu"), clew.ones(1)
+    for args in ((cpu, True), (None, True), (True,), (clew.float32, cpu), (cpu, cpu), (cpu, one)):
+        with pytest.raises(TypeError, match="wrong place|expected a device"):
+            m.to(*args)
     m.register_buffer("count", clew.tensor(3))
     m.double()
     assert m.count.dtype == clew.int64

@@ -95,3 +95,22 @@ def test_sums_are_computed_in_the_dtype_of_out():
             f(x, 0, dtype=F64, out=clew.empty(()))
     with pytest.raises(RuntimeError, match="can't be cast"):
         clew.sum(x + 1j, 0, out=clew.empty(()))
+
+
+@pytest.mark.parametrize("f", [clew.cumsum, clew.cumprod])
+def test_running_sums_are_not_cast_to_another_dtype_than_the_one_asked_for(f):
+    x = clew.tensor([1, 2, 3], dtype=I32)
+    assert f(x, 0, out=clew.empty(3)).dtype is clew.float32
+    assert f(x, 0, dtype=F64, out=clew.empty(3, dtype=F64)).dtype is F64
+    for asked, given in ((I64, I32), (I32, I64), (F64, clew.float32), (clew.float32, I32)):
+        out = clew.full((3,), 7, dtype=given)
+        with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+            f(x, 0, dtype=asked, out=out)
+        assert out.tolist() == [7, 7, 7]
+
+
+@pytest.mark.parametrize("dtype", [I32, clew.uint8, clew.bool, clew.float16, F64])
+def test_ones_that_are_drawn_go_into_any_dtype(dtype):
+    out = clew.empty(3, dtype=dtype)
+    assert clew.bernoulli(clew.tensor([0.0, 1.0, 1.0]), out=out) is out
+    assert out.tolist() == [0, 1, 1]

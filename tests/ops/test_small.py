@@ -145,14 +145,19 @@ def test_python_functions_of_elements():
     x = clew.arange(6).reshape(2, 3).t()
     assert x.map2_(clew.tensor([10, 20]), clew.tensor(1), lambda a, b, c: a * b + c) is x
     assert x.tolist() == [[1, 61], [11, 81], [21, 101]]
-    with pytest.raises(RuntimeError, match="requires grad"):
-        clew.ones(1, requires_grad=True).map2_(clew.ones(1), clew.ones(1), lambda a, b, c: a)
+    one, leaf = clew.ones(1), clew.ones(1, requires_grad=True)
+    for tensors in ((leaf, one, one), (one, leaf, one), (one, one, leaf)):
+        with pytest.raises(RuntimeError, match="no gradient goes through"):
+            tensors[0].map2_(*tensors[1:], lambda a, b, c: a)
 
 
 def test_new_and_module_load():
     x = clew.tensor([1.5], dtype=clew.float64)
     assert x.new(2, 3).shape == (2, 3) and x.new([1, 2]).dtype is clew.float64
     assert x.new(clew.Size([2])).shape == (2,) and x.new().shape == (0,)
+    assert x.new(size=(2, 3)).shape == (2, 3) and x.new(size=[2]).dtype is clew.float64
+    with pytest.raises(TypeError, match="takes the place"):
+        x.new(1, size=(2,))
     # Memory that is given is shared.
     for given in (x, x.storage(), x.untyped_storage()):
         made = x.new(given)

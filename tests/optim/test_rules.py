@@ -199,13 +199,32 @@ def test_muon_makes_updates_orthogonal():
         optim.Muon([clew.zeros(3)])
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "NAdam", "RAdam"])
-def test_differentiable_step(name):
+DIFFERENTIABLE = [
+    ("SGD", {}),
+    ("SGD", {"momentum": 0.9, "nesterov": True}),
+    ("Adam", {}),
+    ("Adam", {"amsgrad": True, "weight_decay": 0.1, "maximize": True}),
+    ("AdamW", {"amsgrad": True}),
+    ("RMSprop", {}),
+    ("RMSprop", {"momentum": 0.5, "centered": True}),
+    ("Adadelta", {}),
+    ("Adagrad", {}),
+    ("Adamax", {"weight_decay": 0.1}),
+    ("ASGD", {}),
+    ("NAdam", {}),
+    ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RAdam", {}),
+    ("Rprop", {}),
+]
+
+
+@pytest.mark.parametrize("name,options", DIFFERENTIABLE)
+def test_differentiable_step(name, options):
     """The derivative of the parameters after three steps by where they started."""
 
     def after(start):
         w = start.clone()
-        opt = getattr(optim, name)([w], lr=0.1, differentiable=True)
+        opt = getattr(optim, name)([w], lr=0.1, differentiable=True, **options)
         for _ in range(3):
             copy = w.clone()  # the step writes to w itself
             w.grad = 2 * copy * copy + 1
@@ -220,6 +239,30 @@ def test_differentiable_step(name):
     np.testing.assert_allclose(
         slope.tolist(), ((plus - minus) / (2 * h)).detach().tolist(), rtol=1e-5, atol=1e-8
     )
+
+
+def test_differentiable_state_of_nadam():
+    """The product of its momenta is a tensor, which may want a gradient too."""
+    g = clew.tensor([1.0, -2.0], dtype=clew.float64)
+
+    def after(product):
+        w = clew.tensor([0.5, -1.5], dtype=clew.float64, requires_grad=True).clone()
+        opt = optim.NAdam([w], lr=0.1, differentiable=True)
+        opt.state[w] = {
+            "step": clew.tensor(10.0),
+            "mu_product": product,
+            "exp_avg": g * 0.3,
+            "exp_avg_sq": g * g,
+        }
+        w.grad = g.clone()
+        opt.step()
+        return (w * clew.tensor([1.0, 3.0], dtype=clew.float64)).sum()
+
+    product = clew.tensor(0.7, dtype=clew.float64, requires_grad=True)
+    (slope,) = clew.autograd.grad(after(product), product)
+    h = 1e-6
+    plus, minus = (after(clew.tensor(0.7 + d, dtype=clew.float64)) for d in (h, -h))
+    assert slope.item() == pytest.approx((plus - minus).item() / (2 * h), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop"])

@@ -158,6 +158,29 @@ def test_early_stop_does_not_run_the_rest():
     assert len(ends) == 5
 
 
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_derivative_inside_of_the_function(early_stop, inner):
+    """It runs the function again before the first run has saved everything."""
+
+    def f(x):
+        return x.sin().exp().sin()
+
+    def penalty(x):
+        with clew.enable_grad():
+            y = checkpoint(f, x, use_reentrant=False) if inner else f(x)
+            (g,) = clew.autograd.grad(y.sum(), x, create_graph=True)
+        return g * g
+
+    x = value()
+    (want,) = clew.autograd.grad(
+        clew.autograd.grad(f(x).sum(), x, create_graph=True)[0].square().sum(), x
+    )
+    with set_checkpoint_early_stop(early_stop):
+        _, got = grad_of(lambda x: checkpoint(penalty, x, use_reentrant=False), x)
+    assert clew.allclose(got, want)
+
+
 def test_keyword_arguments_and_structures():
     def f(x, *, scale, both):
         return {"a": x.sin() * scale, "b": [x * both[0]]}

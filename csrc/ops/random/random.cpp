@@ -181,7 +181,7 @@ Example:
         },
     .vjp = zero_vjp,
     .attrs = &attr_info<GeneratorAttrs>,
-    .out_dtype = OutDtype::converted,
+    .out_dtype = OutDtype::any,
 });
 
 }  // namespace
@@ -326,7 +326,7 @@ constexpr OpDef bernoulli_p_op = general({
         },
     .vjp = zero_vjp,
     .attrs = &attr_info<BernoulliAttrs>,
-    .out_dtype = OutDtype::converted,
+    .out_dtype = OutDtype::any,
 });
 
 constexpr OpDef poisson_op = general({

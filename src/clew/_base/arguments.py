@@ -109,10 +109,16 @@ def whole_tuple(value: Any) -> tuple[int, ...] | None:
 def need_number(function: str, name: str, value: Any, *, may_be_complex: bool = False) -> Any:
     """The value as a Python number; TypeError unless it is one or holds one.
 
-    NumPy's numbers and tensors of one element hold one.
+    NumPy's numbers and tensors of one element hold one, but not one that wants a gradient.
     """
     if type(value) is float or type(value) is int:
         return value
+    if isinstance(value, Tensor) and value.requires_grad:
+        raise TypeError(
+            f"{function}(): argument '{name}' must be Number, not Tensor that requires grad, as "
+            "this argument has no gradient; compute with tensors where it is to be learned, and "
+            "pass item() otherwise"
+        )
     if isinstance(value, (np.number, np.bool_)) or (
         isinstance(value, Tensor) and value.numel() == 1
     ):

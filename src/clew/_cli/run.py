@@ -229,8 +229,13 @@ def _explain_missing(alias: str, module: Any) -> None:
     if alias == "torch.nn.init":
         _name_module(module, alias)
     for name, part in list(vars(module).items()):
-        if isinstance(part, types.ModuleType) and part.__name__ == f"{module.__name__}.{name}":
-            _explain_missing(f"{alias}.{name}", part)
+        beside = sys.modules.get(f"{module.__name__}.{name}")
+        if beside is None:
+            continue
+        if beside is not part:
+            # A function of its module's name: known now, the module is not put in its place later.
+            sys.modules[f"{alias}.{name}"] = beside
+        _explain_missing(f"{alias}.{name}", beside)
 
 
 def _name_module(module: Any, name: str) -> None:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from clew import _C
+from clew._base.arguments import need_number
 from clew._base.autocast import in_float32
 from clew._base.overriding import asks_classes
 from clew._C import Tensor
@@ -59,6 +60,7 @@ def cdist(
         )
     if not (x1.is_floating_point() and x2.is_floating_point()):
         raise RuntimeError(f"cdist: inputs must be floating point; got {x1.dtype} and {x2.dtype}")
+    p = need_number("cdist", "p", p)
     if p < 0:
         raise RuntimeError(f"cdist: p must be at least 0; got {p}")
     rows, others = shape1[-2], shape2[-2]
@@ -135,6 +137,7 @@ def pdist(input: Any, p: float = 2.0) -> Tensor:
         raise RuntimeError(f"pdist: input must have 2 dimensions; got shape {tuple(input.shape)}")
     if not input.is_floating_point():
         raise RuntimeError(f"pdist: input must be floating point; got {input.dtype}")
+    p = need_number("pdist", "p", p)
     if p < 0:
         raise RuntimeError(f"pdist: p must be at least 0; got {p}")
     return _own_distances(input, float(p))

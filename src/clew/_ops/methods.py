@@ -192,8 +192,11 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any]
     tensor([7])
     """
     need_tensors("map2_", x=x, y=y)
-    if self.requires_grad:
-        raise RuntimeError("map2_: can't be called on a Tensor that requires grad")
+    if self.requires_grad or x.requires_grad or y.requires_grad:
+        raise RuntimeError(
+            "map2_: no gradient goes through a Python function; use detach() of the tensors that "
+            "require grad"
+        )
     columns = [t.expand(self.shape).reshape(-1).tolist() for t in (self, x, y)]
     values = [callable(*row) for row in zip(*columns)]
     return self.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
@@ -202,13 +205,25 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any]
 # ---- other tensors -------------------------------------------------------------------------------
 
 
-def new(self: Tensor, *args: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def new(
+    self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None
+) -> Tensor:
     """A tensor of the same dtype: of unspecified elements in a shape, of given data, or over the
     memory of a storage or a tensor.
+
+    Args:
+        args: sizes, or one of data, a storage or a tensor.
+        size: the sizes, instead of args.
+        dtype: another dtype.
+        device: another device.
 
     >>> clew.tensor([1.5]).new([1, 2])
     tensor([1., 2.])
     """
+    if size is not None:
+        if args:
+            raise TypeError("new: size= takes the place of other arguments")
+        return self.new_empty(size, dtype=dtype, device=device)
     if len(args) == 1 and isinstance(args[0], _C.Size):
         return self.new_empty(args[0], dtype=dtype, device=device)
     if len(args) == 1 and hasattr(args[0], "untyped"):

@@ -331,7 +331,10 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     >>> [i.tolist() for i in clew.unravel_index(clew.tensor([5, 0]), (2, 3))]
     [[1, 0], [2, 0]]
     """
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    sizes = (shape,) if isinstance(shape, int) else shape
+    if not isinstance(sizes, (tuple, list)) or not all(hasattr(s, "__index__") for s in sizes):
+        raise TypeError(f"unravel_index: shape must be an int or a sequence of ints; got {shape!r}")
+    sizes = tuple(sizes)
     if any(s < 0 for s in sizes):
         raise ValueError(f"unravel_index: sizes must not be negative; got {sizes}")
     if indices.is_floating_point() or indices.is_complex() or indices.dtype is _C.bool:

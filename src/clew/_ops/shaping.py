@@ -295,10 +295,25 @@ def embedding(
     return _ops._embedding(weight, indices, padding_idx, scale_grad_by_freq)
 
 
+def _writable(input: Tensor, parts: tuple[Tensor, ...], dim: int) -> tuple[Tensor, ...]:
+    """Parts that may be written to while gradients are recorded, which those of split may not."""
+    if not (input.requires_grad and _C.is_grad_enabled()):
+        return parts
+    if input.is_leaf:  # whose memory nobody writes to then
+        input = input.clone()
+    made, start = [], 0
+    for part in parts:
+        made.append(input.narrow(dim, start, part.shape[dim]))
+        start += part.shape[dim]
+    return tuple(made)
+
+
 # PyTorch's do not say that the parts share memory; here they say so, and are safe.
 @asks_classes
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of a tensor's pieces along a dim, as `chunk` gives them.
+
+    They may be written to where those of `split` may not: while gradients are recorded.
 
     Args:
         input: the tensor.
@@ -308,13 +323,14 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     >>> [part.tolist() for part in clew.unsafe_chunk(clew.arange(3), 2)]
     [[0, 1], [2]]
     """
-    parts: tuple[Tensor, ...] = _ops.chunk(input, chunks, dim)
-    return parts
+    return _writable(input, _ops.chunk(input, chunks, dim), dim)
 
 
 @asks_classes
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of a tensor's pieces along a dim, as `split` gives them.
+
+    They may be written to where those of `split` may not: while gradients are recorded.
 
     Args:
         input: the tensor.
@@ -324,8 +340,7 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
     >>> [part.tolist() for part in clew.unsafe_split(clew.arange(3), 2)]
     [[0, 1], [2]]
     """
-    parts: tuple[Tensor, ...] = _ops.split(input, split_size, dim)
-    return parts
+    return _writable(input, _ops.split(input, split_size, dim), dim)
 
 
 @asks_classes
@@ -333,6 +348,8 @@ def unsafe_split_with_sizes(
     input: Tensor, split_sizes: Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:
     """Views of a tensor's pieces of given sizes along a dim.
+
+    They may be written to where those of `split` may not: while gradients are recorded.
 
     Args:
         input: the tensor.
@@ -342,8 +359,7 @@ def unsafe_split_with_sizes(
     >>> [part.tolist() for part in clew.unsafe_split_with_sizes(clew.arange(3), [1, 2])]
     [[0], [1, 2]]
     """
-    parts: tuple[Tensor, ...] = _ops.split_with_sizes(input, split_sizes, dim)
-    return parts
+    return _writable(input, _ops.split_with_sizes(input, split_sizes, dim), dim)
 
 
 # Methods that change the shape in place, with the arguments of their examples.

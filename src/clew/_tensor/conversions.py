@@ -140,6 +140,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         if ".cuda." in dtype:
             self.cuda()  # raises: there is no such device
         dtype = found
+    elif dtype is Tensor:
+        dtype = _C.get_default_dtype()
     elif not isinstance(dtype, _C.dtype) and hasattr(dtype, "is_cuda"):  # such as clew.LongTensor
         if dtype.is_cuda:
             self.cuda()

@@ -153,6 +153,20 @@ def _rebuild_with_state(make: Any, args: tuple[Any, ...], state: dict[str, Any])
     return made
 
 
+def copied_storage(tensor: Tensor, memo: dict[int, Any]) -> _Storage:
+    """The copy of a tensor's storage in this deep copy, made when it is first asked for."""
+    storages = memo.setdefault(id(_Storage), {})
+    source = _storage_of(tensor)
+    target = storages.get(id(source))
+    if target is None:
+        target = _Storage(source.data.clone())
+        settle(target.data)  # else each tensor that views it would get memory of its own
+        # The source is kept as well: while it lives its id is its own.
+        storages[id(source)] = target
+        storages[id(target)] = source
+    return target
+
+
 def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     """A copy for copy.deepcopy; shared storages stay shared, the gradient is copied too."""
     import copy
@@ -170,18 +184,9 @@ def deepcopy_tensor(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
             type(tensor), plain.dtype, tuple(plain.shape), plain.stride(), tensor.requires_grad
         )
     else:
-        storages = memo.setdefault(id(_Storage), {})
-        source = _storage_of(plain)
-        target = storages.get(id(source))
-        if target is None:
-            target = _Storage(source.data.clone())
-            settle(target.data)  # else each tensor that views it would get memory of its own
-            # The source is kept as well: while it lives its id is its own.
-            storages[id(source)] = target
-            storages[id(target)] = source
         out = _rebuild(
             type(tensor),
-            target,
+            copied_storage(plain, memo),
             plain.dtype,
             plain.storage_offset(),
             tuple(plain.shape),

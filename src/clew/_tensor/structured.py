@@ -171,11 +171,20 @@ class Structured(Tensor):
 
     @requires_grad.setter
     def requires_grad(self, on: bool) -> None:
+        self._own_values(on)
         self._elements.requires_grad = on
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
+        self._own_values(requires_grad)
         self._elements.requires_grad_(requires_grad)
         return self
+
+    def _own_values(self, on: bool) -> None:
+        """Before a gradient is asked for: the values may be a tensor of the user's, or be those of
+        another sparse or ragged tensor, too, which do not ask for one.
+        """
+        if on is True and not self._elements.requires_grad:
+            self._elements = self._elements.detach()
 
     @property
     def grad(self) -> Any:

@@ -11,6 +11,7 @@ from clew import _C
 from clew._base import dtypes as _dtypes
 from clew._base.settling import settle
 from clew._C import Tensor
+from clew._tensor.pickling import copied_storage
 
 
 class UntypedStorage:
@@ -334,6 +335,12 @@ class UntypedStorage:
             "one of each byte, TypedStorage(wrap_storage=..., dtype=...) reads them as elements"
         )
 
+    def _elements_as(self, dtype: Any) -> Tensor:
+        """What a tensor that is made of the storage holds: its bytes as numbers of a dtype."""
+        kind = dtype or _C.int64
+        whole = self._bytes.numel() // kind.itemsize * kind.itemsize
+        return self._bytes[:whole]._reinterpret(kind).clone()
+
     def tolist(self) -> list[int]:
         """The bytes' values."""
         return self._bytes.tolist()
@@ -345,7 +352,17 @@ class UntypedStorage:
         return self.clone()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
-        return memo.setdefault(id(self), self.clone())
+        made = memo.get(id(self))
+        if made is None:
+            raw = self._bytes
+            if raw.device.type == "meta" or _C._is_emptied(raw):
+                made = self.clone()
+            else:
+                first = raw.storage_offset()
+                copied = copied_storage(raw, memo).data
+                made = UntypedStorage._over(copied[first : first + raw.numel()])
+            memo[id(self)] = made
+        return made
 
     def __repr__(self) -> str:
         return f"<clew.UntypedStorage of {self.nbytes()} bytes at {self._bytes._address():#x}>"

@@ -66,12 +66,37 @@ class _Written(Function):
 def writable(inner: list[Tensor]) -> list[Tensor]:
     """What a function gets of its inputs in the forward mode, where it may write into them.
 
-    Inside vmap, where inputs are expanded to all samples, it may not.
+    Inside vmap, where inputs are expanded to all samples, it may not. What another transform
+    differentiates by is copied.
     """
-    if _C._vmap_depth() or not all(type(t) is Tensor and t.is_leaf for t in inner):
+    if _C._vmap_depth() or not all(type(t) is Tensor for t in inner):
         return inner
+    if not all(t.is_leaf for t in inner):
+        return [t.clone() for t in inner]
     made: tuple[Tensor, ...] = _Written.apply(*inner)
     return list(made)
+
+
+def _maker(t: Tensor) -> Any:
+    # A view's is made anew when somebody writes without recording it, too.
+    return (t if t._base is None else t._base).grad_fn
+
+
+def makers(inner: list[Tensor]) -> list[Any]:
+    """What `check_unwritten` compares with, before the function is called."""
+    return [None if t.is_leaf else _maker(t) for t in inner]
+
+
+def check_unwritten(inner: list[Tensor], before: list[Any], what: str) -> None:
+    """Refuses what a function wrote to its inputs: they have another history then, in which the
+    values that it is differentiated by do not occur. Writing to leaves is refused already.
+    """
+    for t, maker in zip(inner, before):
+        if maker is not None and _maker(t) is not maker:
+            raise RuntimeError(
+                f"{what}: the function wrote in place to an input of its own, or to memory that it "
+                "shares; write to a clone() of it"
+            )
 
 
 def connected(
@@ -191,9 +216,11 @@ def grad_and_value(
             chosen, numbers = choose(args, argnums, "grad")
             given, spec = tree_flatten(chosen)
             inner = fresh(given, "grad")
+            before = makers(inner)
             with InnerLeaves() as within:
                 filled_in = replaced(args, numbers, argnums, tree_unflatten(inner, spec))
                 output = func(*filled_in, **kwargs)
+                check_unwritten(inner, before, "grad")
                 output, aux = split_aux(output, has_aux, "grad_and_value(f)(*args)")
                 _check_scalar(output)
                 keep = outer and connected([output], inner, given, within)
@@ -261,8 +288,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     with enable_grad():
         given, spec = tree_flatten(primals)
         inner = fresh(given, "vjp")
+        before = makers(inner)
         with InnerLeaves() as within:
             output, aux = split_aux(func(*tree_unflatten(inner, spec)), has_aux, "vjp(f, *primals)")
+            check_unwritten(inner, before, "vjp")
             outs, out_spec = check_tensors(output, "vjp(f, *primals)")
             keep = outer and connected(outs, inner, given, within)
         for o in outs:
@@ -359,8 +388,10 @@ def jvp(
     given, pushed, spec = _check_tangents(primals, tangents)
     with enable_grad():
         inner = fresh(given, "jvp")
+        before = makers(inner)
         with InnerLeaves() as within, nested_level(list(zip(inner, pushed))) as level:
             output = func(*tree_unflatten(writable(inner), spec))
+            check_unwritten(inner, before, "jvp")
             output, aux = split_aux(output, has_aux, "jvp(f, primals, tangents)")
             outs, out_spec = check_tensors(output, "jvp(f, primals, tangents)")
             known = [*inner, *(root for root, _ in level.roots)]
@@ -388,8 +419,10 @@ def pushforward(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: boo
     with enable_grad():
         given, spec = tree_flatten(primals)
         inner = fresh(given, "linearize")
+        before = makers(inner)
         with InnerLeaves() as within:
             output, aux = split_aux(func(*tree_unflatten(writable(inner), spec)), has_aux, "jacfwd")
+            check_unwritten(inner, before, "jacfwd")
             outs, out_spec = check_tensors(output, "jacfwd")
             keep = outer and connected(outs, inner, given, within)
         live = [o for o in outs if o.requires_grad]

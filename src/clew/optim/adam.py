@@ -52,7 +52,9 @@ def _adam(
     _average_square_(exp_avg_sq, grad, beta2)
     second = exp_avg_sq
     if max_exp_avg_sq is not None:
-        max_exp_avg_sq.copy_(clew.maximum(max_exp_avg_sq, exp_avg_sq))
+        # A recorded maximum keeps what it compared, which is written to now.
+        before = max_exp_avg_sq.clone() if clew.is_grad_enabled() else max_exp_avg_sq
+        max_exp_avg_sq.copy_(clew.maximum(before, exp_avg_sq))
         second = max_exp_avg_sq
     denom = (second.sqrt() / _sqrt(1 - beta2**step)).add_(eps)
     _addcdiv_(param, exp_avg, denom, -(lr / (1 - beta1**step)))

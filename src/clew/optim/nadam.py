@@ -51,7 +51,7 @@ def _nadam(
     mu = beta1 * (1 - 0.5 * 0.96 ** (step * momentum_decay))
     mu_next = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * momentum_decay))
     mu_product *= mu
-    product = mu_product.item()
+    product = mu_product if mu_product.requires_grad else mu_product.item()
     _average_(exp_avg, grad, beta1)
     _average_square_(exp_avg_sq, grad, beta2)
     root = exp_avg_sq.div(1 - beta2**step).sqrt()

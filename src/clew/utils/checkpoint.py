@@ -296,6 +296,7 @@ class _Frame:
         self.traces: list[str] = []
         self.found: dict[int, Callable[[], Tensor]] = {}
         self.depth = _C._vmap_depth()
+        self.returned = False  # the first run
 
     def _trace(self) -> str:
         return "".join(traceback.format_stack(limit=12)[:-2])
@@ -332,7 +333,8 @@ class _Frame:
         except _Stop:
             pass
         facts, count = again.facts, len(self.places)
-        if len(facts) != count:
+        # A derivative inside of the function runs it again before it has saved everything.
+        if len(facts) < count or (self.returned and len(facts) > count):
             raise CheckpointError(
                 "checkpoint: the function must do the same when it is run again for backward; it "
                 f"saved {count} tensors at first and {len(facts)} now"
@@ -544,7 +546,9 @@ def checkpoint(
         debug if _debug is None else _debug,
     )
     with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
-        return function(*args, **kwargs)
+        made = function(*args, **kwargs)
+    frame.returned = True
+    return made
 
 
 def checkpoint_sequential(

@@ -258,6 +258,8 @@ def rrelu(
         [-1.5, 2.0]
     """
     need_bools("rrelu", training=training)
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        raise RuntimeError(f"rrelu: both bounds must be finite; got {lower} and {upper}")
     if lower > upper:
         raise RuntimeError(
             f"rrelu: lower bound must be less than or equal to the upper bound; got {lower} and "

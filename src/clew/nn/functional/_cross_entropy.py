@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import clew
-from clew._base.arguments import need_tensors
+from clew._base.arguments import need_number, need_tensors
 from clew._base.autocast import autocasting, float32
 from clew._base.overriding import asks_classes
 
@@ -31,7 +31,9 @@ def _check_nll(name: str, input: Any, target: Any, weight: Any, reduction: str) 
                 f"({target.shape[0]}). {name}: input has shape {list(input.shape)}, target "
                 f"{list(target.shape)}"
             )
-        raise RuntimeError(
+        as_values = name == "cross_entropy" and target.shape == input.shape
+        one_dim = input.dim() == 1 and target.dim() == 1 and not as_values
+        raise (ValueError if one_dim or target.dim() == 0 else RuntimeError)(
             f"{name}: target must have shape {want}, input's without the class dim; "
             f"got {tuple(target.shape)}"
         )
@@ -168,6 +170,7 @@ def cross_entropy(
     if autocasting():
         input, target, weight = float32(input, target, weight)
     reduction = legacy_reduction(size_average, reduce, reduction)
+    label_smoothing = need_number("cross_entropy", "label_smoothing", label_smoothing)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(
             f"cross_entropy: label_smoothing must be between 0.0 and 1.0; got {label_smoothing}"

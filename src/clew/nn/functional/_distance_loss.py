@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import clew
-from clew._base.arguments import need_tensors
+from clew._base.arguments import need_number, need_tensors
 from clew._base.autocast import autocasting, fit, float32
 from clew._base.overriding import asks_classes
 from clew._base.provenance import user_level
@@ -64,6 +64,9 @@ def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
 
 def _edge(value: Any, what: str) -> float:
     """The place where a square turns into a line, as a float."""
+    if isinstance(value, clew.Tensor):
+        function, _, name = what.partition(": ")
+        value = need_number(function, name, value)
     if isinstance(value, str) or not hasattr(value, "__float__"):
         raise TypeError(f"{what} must be a float or int; got {type(value).__name__}")
     return float(value)

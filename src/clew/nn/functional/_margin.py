@@ -340,6 +340,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> clew
         >>> clew.nn.functional.cosine_similarity(x, x).tolist()
         [1.0]
     """
+    if eps < 0:
+        raise RuntimeError(f"cosine_similarity: eps must not be negative; got {eps}")
     if x1.dtype is not x2.dtype:
         common = clew.promote_types(x1.dtype, x2.dtype)
         x1, x2 = x1.to(common), x2.to(common)
@@ -394,6 +396,7 @@ def multi_margin_loss(
     if input.dim() == 0:
         input = input.unsqueeze(0)
     single = input.dim() == 1
+    alone = single and target.dim() == 0  # the result has the target's dims
     if target.dim() == 0:
         target = target.unsqueeze(0)
     rows = input.unsqueeze(0) if single else input
@@ -425,7 +428,7 @@ def multi_margin_loss(
         gap = gap * weight[target].unsqueeze(1)
     others = clew.ones_like(rows, requires_grad=False).scatter(1, place, 0.0)
     loss = (gap * others).sum(1) / classes
-    return _reduced(loss.squeeze(0) if single else loss, reduction)
+    return _reduced(loss.squeeze(0) if alone else loss, reduction)
 
 
 @asks_classes
@@ -462,6 +465,11 @@ def multilabel_margin_loss(
         raise RuntimeError(
             f"multilabel_margin_loss: input and target must have the same shape; got "
             f"{tuple(input.shape)} and {tuple(target.shape)}"
+        )
+    if input.dim() > 2 or (input.dim() > 0 and input.shape[-1] == 0):
+        raise RuntimeError(
+            "multilabel_margin_loss: input must be a row of classes, or rows of them, and have a "
+            f"class at least; got {tuple(input.shape)}"
         )
     check_floating("multilabel_margin_loss", input=input)
     if target.dtype is not clew.int64:

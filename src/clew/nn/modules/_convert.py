@@ -214,6 +214,14 @@ class Conversions:
             self.__dict__["_deferred"] = self.__dict__["_hooked"] = True
 
 
+def _need_place(value: Any, right: bool) -> None:
+    if not right:
+        raise TypeError(
+            f"to: {value!r} stands in the wrong place; write to(device, dtype, non_blocking), "
+            "to(dtype, non_blocking), to(tensor, non_blocking), or name the arguments"
+        )
+
+
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     device = kwargs.pop("device", None)
     dtype = kwargs.pop("dtype", None)
@@ -224,14 +232,22 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
         raise TypeError(f"to: got an unexpected keyword argument '{next(iter(kwargs))}'")
     if tensor is not None:
         args = (tensor, *args)
-    for value in args:
-        if isinstance(value, clew.Tensor):
+    # Where a dtype and non_blocking may stand: after a device, or first and second.
+    first = args[0] if args else None
+    moved = first is None or (
+        isinstance(first, str | int | clew.device) and not isinstance(first, bool)
+    )
+    for at, value in enumerate(args):
+        if isinstance(value, clew.Tensor) and at == 0:
             device, dtype = value.device, value.dtype
-        elif isinstance(value, clew.dtype) or value in (float, complex):
+        elif isinstance(value, clew.dtype) or value is float or value is complex:
+            _need_place(value, at == moved)
             dtype = value
         elif isinstance(value, bool):
+            _need_place(value, at == 1 + moved)
             non_blocking = value
         elif isinstance(value, str | int | clew.device):
+            _need_place(value, at == 0)
             device = value
         elif value is not None:
             raise TypeError(

@@ -108,6 +108,33 @@ def _forget(module: Any, name: str, *tables: str) -> None:
     own["_non_persistent_buffers_set"].discard(name)
 
 
+def _may_be_buffer(value: Any) -> bool:
+    return value is None or isinstance(value, clew.Tensor) or hasattr(value, "__torch_function__")
+
+
+def _assign_buffer(module: Any, name: str, value: Any) -> None:
+    """What `module.name = value` does where that is a buffer, or becomes one."""
+    if isinstance(value, Buffer):
+        persistent = value.persistent
+    else:
+        persistent = name not in module._non_persistent_buffers_set
+    register = module.register_buffer
+    if getattr(register, "__func__", None) is not Module.register_buffer:
+        import inspect
+
+        # A subclass's own may be of the time before the argument.
+        if "persistent" not in inspect.signature(register).parameters:
+            if not persistent:
+                raise RuntimeError(
+                    f"cannot assign a buffer '{name}' with persistent=False: "
+                    f"{type(module).__name__}.register_buffer() has no argument 'persistent'; add "
+                    "it and pass it on"
+                )
+            register(name, value)
+            return
+    register(name, value, persistent)
+
+
 def _new_name(module: Any, name: Any, kind: str, table: Any) -> Any:
     if table is None:
         raise AttributeError(_NO_INIT.format(kind))
@@ -258,24 +285,18 @@ class Module(Conversions, HookMethods, Members, clew._C.ModuleBase):
                     "(nn.Module or None expected)"
                 )
             clew._C._forget_call(modules[name])
-            modules[name] = value
+            modules[name] = _registered(_hooks.global_module_registration, self, name, value)
             return
         buffers = own.get("_buffers")
         if isinstance(value, Buffer) or (buffers is not None and name in buffers):
             if buffers is None:
                 raise AttributeError(_NO_INIT.format("buffers"))
-            if value is not None and not isinstance(value, clew.Tensor):
+            if not _may_be_buffer(value):
                 raise TypeError(
                     f"cannot assign '{_type_name(value)}' as buffer '{name}' "
                     "(nn.Buffer, clew.Tensor or None expected)"
                 )
-            if _hooks.global_buffer_registration:
-                value = _registered(_hooks.global_buffer_registration, self, name, value)
-            if name not in buffers:
-                _forget(self, name, "_parameters", "_modules")
-                self.register_buffer(name, value, value.persistent)
-            else:
-                buffers[name] = value
+            _assign_buffer(self, name, value)
             return
         if name in _HOOK_TABLES:
             own["_hooked"] = True
@@ -345,7 +366,7 @@ class Module(Conversions, HookMethods, Members, clew._C.ModuleBase):
             persistent: whether state_dict() contains it.
         """
         buffers = _new_name(self, name, "buffer", self.__dict__.get("_buffers"))
-        if tensor is not None and not isinstance(tensor, clew.Tensor):
+        if not _may_be_buffer(tensor):
             raise TypeError(
                 f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' "
                 "(clew Tensor or None required)"

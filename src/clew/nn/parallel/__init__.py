@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel
-from .scatter_gather import gather, parallel_apply, replicate, scatter
+from .parallel_apply import parallel_apply
+from .replicate import replicate
+from .scatter_gather import gather, scatter
 
 __all__ = [
     "DataParallel",
