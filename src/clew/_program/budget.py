@@ -172,7 +172,8 @@ class memory_budget:
             limit = _NO_LIMIT
         # A line that never needed its limit pays nothing until more bytes are live than before.
         # Where that is near the limit, what is made first can go should more be needed now.
-        late = self._now is None or here.reached is False
+        # A fraction of the first round, which had none, is a limit that was not tried yet.
+        late = self._now is None or (here.reached is False and here.peak <= limit)
         note_from = min(max(limit // 2, here.peak), limit) if late else 0
         note_first = limit // 2 if note_from > limit // 4 * 3 else 0
         self._known = self._enough.setdefault((code, line), Enough())
