@@ -466,7 +466,7 @@ class Recorder(StandIns, PartsMode):
     ) -> Any:
         first = results[0]
         data = self._depends((*args, *named.values())) or bool(self.journals)
-        no_grad = not _C.is_grad_enabled()
+        no_grad = not (_C.is_grad_enabled() or (self.outside and self.outside[-1]))
         if first is None:
             self.emit(Node(op, stored, named, place=place, no_grad=no_grad))
             return None
