@@ -229,3 +229,12 @@ def test_names_mean_the_functions_themselves():
     export(Model(f), (clew.ones(2),))
     want = [clew.full, clew.Tensor.detach, clew.linalg.matrix_exp]
     assert all(a is b for a, b in zip(found[:3], want, strict=True))
+
+
+def test_what_is_recorded_whole_is_so_as_a_method_too():
+    """frexp() computes with NumPy within."""
+    x = clew.tensor([0.75, -6.0, 40.0])
+    module = export(Model(lambda x: x.frexp()), (x,)).module()
+    mantissa, exponent = module(x * 2)
+    assert mantissa.tolist() == [0.75, -0.75, 0.625] and exponent.tolist() == [1, 4, 7]
+    np.testing.assert_allclose(gradient(lambda t: module(t)[0], x), [1.0, 2 / 8, 3 / 64])

@@ -271,6 +271,10 @@ class Recorder(StandIns, PartsMode):
             return special(self, func, args, kwargs)
         found = canonical(func)
         if found is None:
+            stand_in = self.stand_ins.get(id(func))
+            if stand_in is not None:  # as a method, which no module's table has
+                with self:
+                    return stand_in(*args, **kwargs)
             if name in _LEAVES_AS_NUMPY and self._depends(args):
                 raise ExportError(
                     f"export: values leave as NumPy ({name}) at {here()}; "
