@@ -238,3 +238,23 @@ def test_what_is_recorded_whole_is_so_as_a_method_too():
     mantissa, exponent = module(x * 2)
     assert mantissa.tolist() == [0.75, -0.75, 0.625] and exponent.tolist() == [1, 4, 7]
     np.testing.assert_allclose(gradient(lambda t: module(t)[0], x), [1.0, 2 / 8, 3 / 64])
+
+
+def test_polynomials_of_a_fixed_degree_in_a_converted_program():
+    """The degree is a number, not a tensor of the example's dtype."""
+
+    class Series(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(clew.tensor([0.5, -2.0]))
+
+        def forward(self, x):
+            series = (clew.special.legendre_polynomial_p(x, k) for k in (2, 3))
+            return sum(w * p for w, p in zip(self.weight, series))
+
+    module = export(Series(), (clew.zeros(3),)).module().double()
+    x = clew.tensor([-0.5, 0.1, 0.9], dtype=clew.float64)
+    want = 0.5 * (3 * x**2 - 1) / 2 - 2.0 * (5 * x**3 - 3 * x) / 2
+    np.testing.assert_allclose(module(x).detach().numpy(), want.numpy(), rtol=1e-12)
+    slope = (0.5 * 3 * x - (15 * x**2 - 3)).numpy() * [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(gradient(module, x), slope, rtol=1e-12)

@@ -82,6 +82,10 @@ WHOLE = {
         for n in """
         gammainc gammaincc airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0
         modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0
+        chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w
+        hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p
+        shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u
+        shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w
         """.split()
     },
 }
