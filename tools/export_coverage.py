@@ -36,10 +36,10 @@ _MATRIX_OPS = """
 cholesky cholesky_inverse cholesky_solve geqrf inverse linalg.cholesky linalg.cholesky_ex
 linalg.cond linalg.eigh linalg.eigvalsh linalg.householder_product linalg.inv linalg.inv_ex
 linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve linalg.lstsq linalg.lu linalg.lu_factor
-linalg.lu_factor_ex linalg.lu_solve linalg.matrix_exp linalg.matrix_rank linalg.qr linalg.slogdet
-linalg.solve linalg.solve_ex linalg.solve_triangular linalg.svd linalg.svdvals linalg.tensorinv
-linalg.tensorsolve lobpcg logdet lu lu_solve matrix_exp orgqr ormqr pca_lowrank pinverse qr slogdet
-svd svd_lowrank triangular_solve
+linalg.lu_factor_ex linalg.lu_solve linalg.matrix_exp linalg.matrix_rank linalg.pinv linalg.qr
+linalg.slogdet linalg.solve linalg.solve_ex linalg.solve_triangular linalg.svd linalg.svdvals
+linalg.tensorinv linalg.tensorsolve lobpcg logdet lu lu_solve matrix_exp orgqr ormqr pca_lowrank
+pinverse qr slogdet svd svd_lowrank triangular_solve
 """
 _SPECIAL_OPS = """
 digamma i0 igamma igammac polygamma special.airy_ai special.bessel_j0 special.bessel_j1

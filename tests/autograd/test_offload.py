@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import warnings
 
 import pytest
@@ -431,3 +432,30 @@ def test_a_directory_that_takes_no_file(tmp_path, monkeypatch):
     ):
         with pytest.raises(PermissionError, match="no file can be made in .* can be written"):
             begin()
+
+
+def test_within_a_memory_budget_forward_waits_for_the_disk(tmp_path, monkeypatch):
+    """What waits to be written counts as live, and no budget can give it up."""
+    write = _offload._File.write
+
+    def slowly(file, data, offset):
+        time.sleep(0.003)
+        write(file, data, offset)
+
+    monkeypatch.setattr(_offload._File, "write", slowly)
+    clew.manual_seed(0)
+    model = nn.Sequential(*[m for _ in range(12) for m in (nn.Linear(64, 64), nn.Tanh())])
+    x = clew.randn(500, 64)
+
+    want = gradients(model, x)
+    model.zero_grad()
+    gc.collect()
+    saved = 24 * 500 * 64 * 4
+    limit = clew.memory_stats()["live_bytes"] + 12 * (64 * 64 + 64) * 4 + saved // 3
+    with clew.memory_budget(limit) as budget:
+        with clew.offload(tmp_path, least=1000):
+            loss = model(x).square().mean()
+        loss.backward()
+    assert budget.report().peak <= limit
+    for p, b in zip(model.parameters(), want, strict=True):
+        assert clew.equal(p.grad, b)

@@ -147,10 +147,14 @@ def test_names_never_become_code():
 def test_other_zips_and_versions():
     file = io.BytesIO()
     clew.save({"a": clew.ones(3)}, file)
-    for bad in (b"", b"PK", file.getvalue()):
+    for bad in (b"", b"PK"):
         with pytest.raises(ExportError, match="damaged, or no exported program"):
             load(io.BytesIO(bad))
+    with pytest.raises(ExportError, match=r"made by save\(\).*clew\.load"):
+        load(io.BytesIO(file.getvalue()))
     data = data_of(nn.ReLU(), (clew.ones(2),))
+    with pytest.raises(RuntimeError, match=r"exported program; read it with clew\.export\.load"):
+        clew.load(io.BytesIO(data))
 
     def change(whole):
         whole["version"] = 99

@@ -94,6 +94,25 @@ def test_a_file_runs_without_the_source(tmp_path):
     assert got[1] == expected[2] and abs(got[0] - float(expected[0].sum())) < 1e-5
 
 
+def test_a_fresh_process_has_lapack_for_a_program(tmp_path):
+    class Solve(nn.Module):
+        def forward(self, x):
+            return clew.linalg.cholesky(x), clew.linalg.solve(x, x), clew.linalg.svdvals(x)
+
+    x = clew.tensor([[4.0, 2.0], [2.0, 5.0]])
+    program = clew.export.export(Solve(), (x,))
+    clew.export.save(program, tmp_path / "m.clew")
+    text = (  # nothing of it names clew.linalg
+        f"import clew; m = clew.export.load({str(tmp_path / 'm.clew')!r}).module();"
+        "print([y.tolist() for y in m(clew.tensor([[4.0, 2.0], [2.0, 5.0]]))])"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    lower, one, values = map(clew.tensor, eval(done.stdout))
+    assert clew.allclose(lower, clew.tensor([[2.0, 0.0], [1.0, 2.0]]))
+    assert clew.allclose(one, clew.eye(2), atol=1e-6)
+    assert clew.allclose(values, clew.tensor([4.5 + 4.25**0.5, 4.5 - 4.25**0.5]))
+
+
 def test_script_with_examples_and_trace_module():
     model = nn.Linear(3, 2)
     assert jit.is_script_module(jit.script(model, example_inputs=[(clew.ones(2, 3),)]))

@@ -416,6 +416,22 @@ def test_assignments_in_conditions():
     check(f)
 
 
+def test_assignments_in_the_test_of_a_conditional_expression():
+    def f(x):
+        y = x * 2 if (top := x.max()) > 0 and top < 3 else x - top
+        return y + top
+
+    check(f)
+
+    def late(x):
+        if x.max() < 3 and (low := x.min()) > -1:
+            return x * low
+        return x
+
+    with pytest.raises(ExportError, match="assign with `:=`"):
+        export(models.Net(late), EXAMPLE)
+
+
 def test_a_model_without_arguments():
     class Grid(clew.nn.Module):
         def __init__(self):

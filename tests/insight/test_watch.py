@@ -354,3 +354,20 @@ def test_gradients_as_large_as_may_be_kept():
             with clew.debug.nan_watch():
                 ((x * 2).exp() * x).backward(clew.ones(n, dtype=dtype) * 3)
             assert x.grad is not None and x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_paths_that_ctc_loss_rules_out_are_no_finding(trained):
+    """Their logarithms are -inf, in what it keeps for backward."""
+    logits = clew.zeros(6, 2, 4, requires_grad=trained)
+    targets, lengths = clew.tensor([[1, 2], [3, 3]]), clew.tensor([2, 2])
+    with clew.debug.nan_watch():
+        loss = nn.functional.ctc_loss(logits.log_softmax(-1), targets, clew.tensor([6, 6]), lengths)
+        if trained:
+            loss.backward()
+    assert loss.isfinite()
+    with pytest.raises(clew.debug.NonFiniteError, match="ctc_loss: infinity was born"):
+        with clew.debug.nan_watch():  # no path of two steps spells "3 3"
+            nn.functional.ctc_loss(
+                logits[:2].log_softmax(-1), targets, clew.tensor([2, 2]), lengths, reduction="none"
+            )

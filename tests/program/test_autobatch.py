@@ -441,3 +441,60 @@ def test_an_inference_tensor_that_backward_would_need_is_refused_at_its_call():
             plain = layer(waiting)
     added.sum().backward()
     assert clew.equal(layer.bias.grad, clew.ones(2) * 1) and not plain.requires_grad
+
+
+# ---- as a decorator ------------------------------------------------------------------------------
+
+
+def test_a_decorated_function_is_a_region_at_each_call():
+    model, samples = nn.Linear(4, 3), list(clew.randn(8, 4))
+
+    @clew.autobatch()
+    def losses(samples, scale=1.0):
+        """Each by itself."""
+        return [(model(x) * scale).tanh().mean() for x in samples]
+
+    assert (losses.__name__, losses.__doc__) == ("losses", "Each by itself.")
+    for scale in (1.0, 3.0):
+        got = losses(samples, scale=scale)
+        assert [g.members for g in clew.autobatch.report().groups] == [8, 8, 8, 8]
+        want = [(model(x) * scale).tanh().mean() for x in samples]
+        assert_close(clew.stack(got), clew.stack(want))
+    assert not clew._C._gathers()
+    with pytest.raises(RuntimeError):
+        losses([clew.randn(5)])
+    assert not clew._C._gathers()
+
+
+def test_a_decorated_generator_runs_each_step_in_a_region():
+    model = nn.Linear(4, 3)
+
+    @clew.autobatch()
+    def batches(samples):
+        for part in (samples[:4], samples[4:]):
+            yield [model(x).tanh() for x in part]
+            assert clew._C._gathers()
+
+    seen = []
+    for results in batches(list(clew.randn(8, 4))):
+        assert not clew._C._gathers()
+        seen.append(([g.members for g in clew.autobatch.report().groups], len(results)))
+    assert seen == [([4, 4], 4), ([4, 4], 4)]
+
+
+def test_decorated_functions_have_histories_of_their_own():
+    """One that finds nothing to batch does not let another one's calls run at once."""
+
+    @clew.autobatch()
+    def nothing():
+        clew.ones(3) + 1
+
+    @clew.autobatch()
+    def much(samples):
+        return [x.tanh().mean() for x in samples]
+
+    for _ in range(5):
+        nothing()
+    assert clew.autobatch.report().calls == 0  # its pause
+    much(list(clew.randn(16, 4)))
+    assert clew.autobatch.report().calls == 32

@@ -73,6 +73,20 @@ def test_a_fraction_of_the_first_round():
     assert all(r.peak <= r.limit for r in reports[1:])
 
 
+@pytest.mark.parametrize("fraction", [0.8, 0.6])
+def test_the_first_round_with_a_limit_notes_all_calls(fraction):
+    """It follows one that needed no limit, as it had none."""
+    model, x = deep(8), clew.randn(1000, 64)
+    want, given_up = stepping(model, x)(), []
+    for _ in range(3):
+        with clew.memory_budget(fraction) as budget:
+            got = stepping(model, x)()
+        assert same(got, want)
+        del got
+        given_up.append(budget.report().given_up)
+    assert given_up[0] == 0 and min(given_up[1:]) > 0
+
+
 def test_the_whole_of_the_first_round():
     model, x = deep(8), clew.randn(64, 64)
     reports = []

@@ -199,6 +199,11 @@ class Reader(PickleReader):
                 "the file)"
             )
         roots = [name for name in self.members if name.endswith("/data.pkl")]
+        if "program.json" in self.members and not roots:
+            raise RuntimeError(
+                "load: the file holds an exported program; read it with clew.export.load(path), or "
+                "with clew.jit.load(path) as a module"
+            )
         if len(roots) != 1:
             raise RuntimeError("load: the archive has no data.pkl; it was not made by save")
         self.root = roots[0][: -len("data.pkl")]

@@ -8,19 +8,22 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from types import CodeType, TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from clew import _C
 from clew._base.settling import settle
 from clew._base.tasks import Turns, stays
 from clew._program.region import Opening
+from clew._program.steps import in_steps
 from clew._tensor.html import as_printed
 from clew._tensor.structured import parts_of
 from clew.utils._pytree import tree_leaves
 
 __all__ = ["BatchReport", "Group", "autobatch"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ class autobatch:
     Results are those of the plain program within the rounding of a product of more rows. Writing
     in place, random draws other than dropout's, and saved-tensor hooks run at once. Where the
     regions of one line found too little to batch three times in a row, the next 31 run at once.
+    A context manager and a decorator.
 
     >>> cell = clew.nn.Linear(4, 4)
     >>> samples = [clew.randn(4) for _ in range(8)]
@@ -133,12 +137,15 @@ class autobatch:
 
     def __enter__(self) -> autobatch:
         frame = sys._getframe(1)
-        key = (id(frame.f_code), frame.f_lasti)
+        return self._enter(frame.f_code, frame.f_lasti)
+
+    def _enter(self, code: CodeType, instruction: int) -> autobatch:
+        key = (id(code), instruction)
         line = _history.get(key)
         if line is None:
             if len(_history) > 1000:  # of code that is made again and again
                 _history.clear()
-            line = _history[key] = _Line(frame.f_code)
+            line = _history[key] = _Line(code)
         if line.pause and not _C._gathers():
             line.pause -= 1
             _C._begin_batch_report()
@@ -191,6 +198,21 @@ class autobatch:
         elif paid is False:
             line.useless += 1
             line.pause = _PAUSE if line.useless >= _TRIES else 0
+
+    def __call__(self, function: F) -> F:
+        """The function, each call of which is such a region; of a generator each step."""
+        own = getattr(function, "__code__", None)
+        code: CodeType = own if isinstance(own, CodeType) else type(self).__call__.__code__
+        stepped = in_steps(function, partial(_Called, code))
+        if stepped is not None:
+            return wraps(function)(stepped)  # type: ignore[return-value]
+
+        @wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with _Called(code):
+                return function(*args, **kwargs)
+
+        return inside  # type: ignore[return-value]
 
     @staticmethod
     def report() -> BatchReport:
@@ -251,6 +273,17 @@ class autobatch:
         tasks = _Tasks(greenlet, function, list(samples))
         _gathered(tasks.run)
         return tasks.results
+
+
+class _Called(autobatch):
+    """The region of a call of a decorated function: as if its first line opened it."""
+
+    def __init__(self, code: CodeType) -> None:
+        super().__init__()
+        self._code = code
+
+    def __enter__(self) -> autobatch:
+        return self._enter(self._code, -1)
 
 
 class _Tasks:

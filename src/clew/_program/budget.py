@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from types import CodeType, TracebackType
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
-from clew import _C
+from clew import _C, OutOfMemoryError, Tensor
 from clew._base.sizes import bytes_or_fraction
 from clew._insight.debug.memory import amount
 from clew._program.enough import Enough, open_lines
 from clew._program.steps import in_steps
+from clew._program.trainings import Line, Trainings, watch
 from clew._tensor.html import as_printed
 
 __all__ = ["BudgetReport", "memory_budget"]
@@ -69,32 +70,6 @@ class BudgetReport:
         return "\n".join(lines)
 
 
-@dataclass
-class _Line:
-    """What the regions of one line of a program were like."""
-
-    full_peak: int = 0  # without a limit
-    reached: bool | None = None  # whether one needed its limit; None: not known
-    peak: int = 0  # about that of the last ones
-    given: int = 0  # about the most bytes that the last ones gave up
-    steady: int = 0  # how many in a row gave up about as many; -1: one was refused
-    first: int = 0  # the most bytes that the first few calls of these made
-
-    def ended(self, given: int, first: int, small: bool, refused: bool) -> None:
-        """A region gave up so many bytes; `small`: its calls hardly cost more than their notes."""
-        if refused:
-            self.steady = -1
-        elif self.steady >= 0:
-            alike = self.given * 4 <= given * 5 <= self.given * 25 // 4
-            self.steady = self.steady + 1 if small and given and alike else 0
-        self.first = max(first, self.first if self.steady > 0 else 0)
-        self.given = max(given, self.given * 63 // 64 if self.steady > 0 else 0)
-
-    def enough(self, limit: int) -> int:
-        """Once so many bytes can go, the next region need not note more calls; 0: it must."""
-        return self.given + self.given // 8 + limit // 16 if self.steady >= 3 else 0
-
-
 class memory_budget:
     """Bounds the bytes of all tensors: what forward saves is given up and made again as needed.
 
@@ -111,8 +86,8 @@ class memory_budget:
 
     Args:
         limit: bytes as an int or as text ("600 MB", "1.5 GiB"); a fraction up to 1.0 of what this
-            line's region took the first time, which runs without a limit; None: no limit, for
-            a report alone.
+            line's region took the first time, which runs without a limit, for each training that
+            comes here (told by its first parameter); None: no limit, for a report alone.
         offload: a directory. Saved tensors that are dearer to make than to write and read go to a
             file there, which has no name and goes with the process.
 
@@ -130,7 +105,8 @@ class memory_budget:
     """
 
     _enough: ClassVar[dict[tuple[CodeType | None, int], Enough]] = {}
-    _lines: ClassVar[dict[tuple[CodeType | None, int, object], _Line]] = {}
+    _lines: ClassVar[dict[tuple[CodeType | None, int, object], Line]] = {}
+    _trainings: ClassVar[dict[tuple[CodeType | None, int, float], Trainings]] = {}
 
     def __init__(
         self, limit: int | float | str | None, *, offload: str | os.PathLike[str] | None = None
@@ -150,38 +126,59 @@ class memory_budget:
             self._file = open_file("memory_budget", path_of("memory_budget", offload))
             weakref.finalize(self, self._file.close)  # graphs have a descriptor of their own
         self._region: int | None = None
-        self._line: _Line | None = None
+        self._line: Line | None = None
         self._before: tuple[int, ...] = ()
+        self._peak = 0  # of the region before its training was known
+        self._watch: Any = None  # of a fraction, until it is
+        self._here_all: Trainings | None = None
         self._report: BudgetReport | None = None
 
     def _enter(self, code: CodeType | None, line: int) -> None:
         if self._region is not None:
             raise RuntimeError("memory_budget: this budget is open already; make another one")
-        key = (code, line, self._fraction or self._limit)
-        if len(self._lines) > 1000:  # of code that is made again and again
+        if len(self._lines) + len(self._trainings) > 1000:  # of code that is made again and again
             self._lines.clear()
+            self._trainings.clear()
             self._enough.clear()
-        here = self._line = self._lines.setdefault(key, _Line())
-        limit = self._limit
-        if self._fraction is not None and here.full_peak:
-            limit = max(int(self._fraction * here.full_peak), 1)
-        self._now = limit
         self._before = _C._budget_counts()
+        self._peak = 0
+        if self._fraction is None:
+            here = self._lines.setdefault((code, line, self._limit), Line())
+            self._begin(here, self._enough.setdefault((code, line), Enough()), self._limit)
+            return
+        trainings = self._trainings.setdefault((code, line, self._fraction), Trainings())
+        self._here_all = trainings
+        self._begin(*trainings.apart, trainings.at_first(self._fraction))
+        self._watch = watch(self._known_as)
+
+    def _known_as(self, parameter: Tensor) -> None:
+        """The region's training shows: its own limit holds from now on."""
+        before, self._watch = self._region, None
+        assert before is not None and self._fraction is not None and self._here_all is not None
+        here, known = self._here_all.of(parameter)
+        limit = max(int(self._fraction * here.full_peak), 1) if here.full_peak else None
+        self._peak = _C._budget_peak(before)
+        _C._end_budget(before)
+        open_lines.remove(self._known)
+        self._begin(here, known, limit)
+
+    def _begin(self, here: Line, known: Enough, limit: int | None) -> None:
+        self._line, self._known, self._now = here, known, limit
         fd = -1 if self._file is None else self._file.fileno()
         if limit is None:
             limit = _NO_LIMIT
         # A line that never needed its limit pays nothing until more bytes are live than before.
         # Where that is near the limit, what is made first can go should more be needed now.
-        late = self._now is None or here.reached is False
+        # A fraction of the first round, which had none, is a limit that was not tried yet.
+        late = self._now is None or (here.reached is False and here.peak <= limit)
         note_from = min(max(limit // 2, here.peak), limit) if late else 0
         note_first = limit // 2 if note_from > limit // 4 * 3 else 0
-        self._known = self._enough.setdefault((code, line), Enough())
-        if self._known.left_garbage:
-            self._known.left_garbage = False
+        if known.left_garbage:
+            known.left_garbage = False
             gc.collect()
         enough = 0 if late else here.enough(limit)
         self._region = _C._begin_budget(limit, fd, note_from, note_first, enough, here.first)
-        open_lines.append(self._known)
+        open_lines.append(known)
 
     def __enter__(self) -> memory_budget:
         frame = sys._getframe(1)
@@ -204,6 +201,13 @@ class memory_budget:
         self._region = None
         _C._end_budget(region)
         open_lines.remove(self._known)
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.remove()
+        if self._here_all is not None:
+            measured = self._report.peak if self._now is None and error is None else None
+            no_room = isinstance(error, OutOfMemoryError)
+            self._here_all.ended(measured, no_room, watch is not None)
         if error is None:
             self._known.ended(self._now, self._report.peak, self._report.given_up)
         report = self._report
@@ -217,7 +221,7 @@ class memory_budget:
     def _count(self) -> BudgetReport:
         counts = [b - a for a, b in zip(self._before, _C._budget_counts(), strict=True)]
         _, given_up, given_bytes, made, ns, written, written_bytes, _, _, unmade, *_ = counts
-        peak = _C._budget_peak(self._region)
+        peak = max(_C._budget_peak(self._region), self._peak)
         return BudgetReport(
             self._now, peak, given_up, given_bytes, made, ns / 1e9, written, written_bytes, unmade
         )

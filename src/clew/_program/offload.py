@@ -32,7 +32,8 @@ def offload(
         least: tensors of fewer bytes stay in memory, and so do leaves (parameters are there
             anyway).
         in_flight: bytes that may wait to be written or were read ahead; forward waits when there
-            are more. Of an optimizer's state half as many are in memory, and as many read ahead.
+            are more; in a memory budget fewer may. Of an optimizer's state half as many are in
+            memory, and as many read ahead.
         keep: bytes that stay in memory and are not written: a number, text like "200 MB", or a
             fraction up to 1.0 of all that would be. Of saved tensors these are the ones saved last,
             which backward needs first; earlier ones go to the file as later ones come. Of an

@@ -222,12 +222,20 @@ class _Store:
         if watch is None or entry is None:
             return
         with self.lock:
-            while self.in_flight and self.in_flight + entry.nbytes > self.most:
+            while self.in_flight and self.in_flight + entry.nbytes > self._most_now():
                 self.lock.wait()
             if not self.working:
                 self._start()
             self.in_flight += entry.nbytes
         self.work.put(functools.partial(self._write, watch, entry.nbytes))
+
+    def _most_now(self) -> int:
+        """Bytes that may wait to be written: in a memory budget, where they count, a quarter of the
+        room that there would be without them.
+        """
+        limit = _C._budget_counts()[0]
+        others = _C._memory_stats()["live_bytes"] - self.in_flight
+        return min(self.most, max(limit - others, 0) // 4)
 
     def _write(self, watch: weakref.ref[_Entry], nbytes: int) -> None:
         entry = watch()
@@ -377,7 +385,7 @@ class offload(saved_tensors_hooks):
         least: tensors of fewer bytes stay in memory, and so do leaves (parameters are there
             anyway).
         in_flight: bytes that may wait to be written or were read ahead; forward waits when there
-            are more.
+            are more. In a memory budget fewer may.
         keep: bytes of saved tensors that stay in memory: a number, text like "200 MB", or a
             fraction up to 1.0 of what is saved. None: all go to the file.
 

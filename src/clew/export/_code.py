@@ -12,6 +12,7 @@ from typing import Any
 
 import clew
 from clew import Tensor
+from clew.export._derived import with_rule
 from clew.export._errors import ExportError, Place
 from clew.export._ir import Block, Node, Program, Value, map_args, values_in
 from clew.export._names import function_of
@@ -82,7 +83,7 @@ class _Writer:
             if called is None:
                 raise ValueError(f"a program calls {op!r}, which clew does not have")
             found = self._functions[op] = f"f{len(self.bound)}"
-            self.bound[found] = called
+            self.bound[found] = with_rule(op, called)
         return found
 
     def text(self, tree: Any) -> str:

@@ -122,7 +122,9 @@ class Expressions(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         as_condition(node.test)
-        if holds([node], ast.NamedExpr, ast.Await, ast.Yield):
+        # The test stays in its place, where it may assign; the branches become functions.
+        named = holds([node.body, node.orelse], ast.NamedExpr)
+        if named or holds([node], ast.Await, ast.Yield):
             return node
         self.generic_visit(node)
         return self._like(

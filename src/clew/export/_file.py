@@ -240,8 +240,14 @@ class _Reader:
         self.members: dict[str, bytes] = {}
         self.budget = 4 * len(data) + 1024
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if foreign := made_by_pytorch(archive.namelist()):
+            names = archive.namelist()
+            if foreign := made_by_pytorch(names):
                 raise ExportError(f"export.load: {foreign}")
+            if "program.json" not in names and any(n.endswith("/data.pkl") for n in names):
+                raise ExportError(
+                    "export.load: the file was made by save(), which keeps no program; read it "
+                    "with clew.load(path)"
+                )
             total = 0
             for info in archive.infolist():
                 total += info.file_size

@@ -77,6 +77,10 @@ def _run(control: Control, block: Block, env: dict[int, Any]) -> None:
 def _called(control: Control, node: Node, args: Any, kwargs: Any) -> Any:
     function = function_of(node.op)
     assert function is not None
+    # The recorder sees methods through the class, and creation through what stands in for it.
+    if node.op.startswith("Tensor."):
+        function = getattr(clew.Tensor, node.op[len("Tensor.") :])
+    function = control.rec.stand_ins.get(id(function), function)
     if node.op.startswith("py.") and any(type(a) in SYMS for a in args):
         return compute(node.op[3:], function, args)
     if node.op == "placeholder":

@@ -10,6 +10,7 @@ from typing import Any
 
 import clew
 from clew import Tensor
+from clew._base import lapack
 from clew._base.provenance import user_level
 from clew.export import _tree
 from clew.export._code import NOT_GIVEN, compile_program
@@ -17,6 +18,9 @@ from clew.export._ir import Program
 from clew.nn import Module
 
 __all__ = ["ProgramModule", "homes_of"]
+
+# A program calls the core's operations by name, past `clew.linalg`, which loads it otherwise.
+lapack.load()
 
 
 class OtherArguments(RuntimeError):

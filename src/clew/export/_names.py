@@ -14,6 +14,7 @@ from typing import Any
 
 import clew
 from clew import _C, Tensor
+from clew._base.function_modes import _Again
 from clew._ops.signatures import parse
 from clew.export._symbols import NUMBER_OPS
 
@@ -73,6 +74,7 @@ WHOLE = {
     },
     "nn.packed_rnn": ("clew.nn.modules.rnn", "_packed_rnn"),
     "linalg.matrix_exp": ("clew.linalg", "matrix_exp"),
+    "linalg.pseudo_inverse": ("clew.linalg._svd", "_pseudo_inverse"),
     "frexp": ("clew", "frexp"),
     "cdist": ("clew", "cdist"),
     **{
@@ -80,6 +82,10 @@ WHOLE = {
         for n in """
         gammainc gammaincc airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0
         modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0
+        chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w
+        hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p
+        shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u
+        shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w
         """.split()
     },
 }
@@ -236,6 +242,12 @@ def function_of(op: str) -> Callable[..., Any] | None:
     return added(op) if "::" in op else _own_function(op)
 
 
+def _own(found: Any) -> Any:
+    """What is called, where something stands for it while a model is recorded."""
+    found = getattr(found, "_clew_own", found)
+    return found.own if isinstance(found, _Again) else found
+
+
 @functools.lru_cache(maxsize=4096)
 def _own_function(op: str) -> Callable[..., Any] | None:
     if op in _OWN:
@@ -245,16 +257,15 @@ def _own_function(op: str) -> Callable[..., Any] | None:
     if op in WHOLE:
         import importlib
 
-        found = getattr(importlib.import_module(WHOLE[op][0]), WHOLE[op][1])
-        return getattr(found, "_clew_own", found)
+        return _own(getattr(importlib.import_module(WHOLE[op][0]), WHOLE[op][1]))
     prefix, _, name = op.rpartition(".")
     if prefix == "ops":
         found = getattr(_C.ops, name, None)
         return found if type(found).__name__ == "OpFunction" else None
     if prefix == "Tensor" and name in METHODS:
-        return getattr(Tensor, name)
+        return _own(getattr(Tensor, name))
     if prefix == "" and name in CREATION:
-        return getattr(clew, name)
+        return _own(getattr(clew, name))
     if prefix == "py":
         return number_function(name)
     if op.startswith("py."):

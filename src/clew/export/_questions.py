@@ -50,7 +50,8 @@ def _ask_number(rec: Recorder, func: Any, args: Any, kwargs: Any) -> Any:
             f"export: {what}() makes a Python value of data at {here()}\n"
             f"  Only functions and methods whose source is at hand keep such decisions, and no "
             f"properties, comprehensions of dicts and of sets, generators that "
-            f"are sent values or asked for the next one, or, before Python 3.11, lambdas: write "
+            f"are sent values or asked for the next one, parts of a condition that may not run "
+            f"and assign with `:=`, or, before Python 3.11, lambdas: write "
             f"`if`, `while` or `for` in a function, or use clew.where()."
         )
     found = rec.item(args[0])

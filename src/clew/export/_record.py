@@ -271,6 +271,10 @@ class Recorder(StandIns, PartsMode):
             return special(self, func, args, kwargs)
         found = canonical(func)
         if found is None:
+            stand_in = self.stand_ins.get(id(func))
+            if stand_in is not None:  # as a method, which no module's table has
+                with self:
+                    return stand_in(*args, **kwargs)
             if name in _LEAVES_AS_NUMPY and self._depends(args):
                 raise ExportError(
                     f"export: values leave as NumPy ({name}) at {here()}; "
@@ -466,7 +470,7 @@ class Recorder(StandIns, PartsMode):
     ) -> Any:
         first = results[0]
         data = self._depends((*args, *named.values())) or bool(self.journals)
-        no_grad = not _C.is_grad_enabled()
+        no_grad = not (_C.is_grad_enabled() or (self.outside and self.outside[-1]))
         if first is None:
             self.emit(Node(op, stored, named, place=place, no_grad=no_grad))
             return None

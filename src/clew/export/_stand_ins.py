@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -30,6 +31,25 @@ _shape_of: Callable[[Tensor], Any] = _SHAPE.__get__
 _ASKS_INT = ("clew.nn", "clew.distributions", "clew._ops.functions")
 
 
+class _Applying:
+    """The no_grad() that the forward() of a Function runs in.
+
+    A program has no such function, but its calls: they have their gradients where the function
+    had one.
+    """
+
+    def __init__(self, own: StandIns) -> None:
+        self.outside, self.off = own.outside, clew.no_grad()
+
+    def __enter__(self) -> None:
+        self.outside.append(_C.is_grad_enabled() or bool(self.outside and self.outside[-1]))
+        self.off.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.off.__exit__(*error)
+        self.outside.pop()
+
+
 class StandIns:
     """The part of a recorder that puts them in place."""
 
@@ -38,10 +58,12 @@ class StandIns:
     shape: Any
     _patched: list[tuple[dict[str, Any], str, Any]]
     stand_ins: dict[int, Any]  # by the id of the function, which a model may hold in an attribute
+    outside: list[bool]  # of each Function whose forward() runs: whether its call has a gradient
 
     def start(self) -> None:
         """Puts the stand-ins of sizes and of functions that make tensors in place."""
         _symbols._recorder.append(self)
+        self.outside = []
         own = self
 
         def shape(tensor: Tensor) -> Any:
@@ -85,6 +107,9 @@ class StandIns:
             if name.startswith(_ASKS_INT) and "int" not in table:
                 self._patched.append((table, "int", None))
                 table["int"] = _Whole
+            if name == "clew.autograd.function":
+                self._patched.append((table, "no_grad", table["no_grad"]))
+                table["no_grad"] = functools.partial(_Applying, self)
             if name == "clew._ops.statistics":  # cov()
                 self._patched.append((table, "float", None))
                 table["float"] = _Real

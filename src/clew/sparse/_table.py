@@ -24,7 +24,8 @@ class _Rows(Function):
         ctx.save_for_backward(indices)
         ctx.table_shape = tuple(table.shape)
         ctx.padding_idx, ctx.by_freq = padding_idx, by_freq
-        return _C.ops._embedding(table.detach(), indices, -1, False)
+        # What exports record of it is this call, which has a dense gradient of the same values.
+        return _C.ops._embedding(table, indices, padding_idx, by_freq)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -64,6 +64,11 @@ class NonFiniteError(RuntimeError):
         return type(self), (self.found,)
 
 
+# Operations of which only so many results are the program's. The others are kept for backward:
+# ctc_loss has the logarithms of the paths' probabilities, of which those that cannot be are 0.
+_FOR_BACKWARD = {"ctc_loss": 1}
+
+
 class nan_watch:
     """Searches the result of every operation, forward and backward, for NaN and infinity, and tells
     of the first that was not there before.
@@ -125,6 +130,10 @@ class nan_watch:
         inputs: list[Tensor | None],
         outputs: list[Tensor | None],
     ) -> None:
+        if not backward and operation in _FOR_BACKWARD:
+            whole = [t for t in outputs[: _FOR_BACKWARD[operation]] if t is not None]
+            if all(bool(t.isfinite().all()) for t in whole):
+                return
         found = NonFinite(operation, kind, backward, place, _lines(inputs), _lines(outputs))
         self.found.append(found)
         if self.action == "raise":
