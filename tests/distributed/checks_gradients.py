@@ -109,7 +109,10 @@ def hooked(x):
 
 
 def accumulated(x):
-    x.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(p.grad.sum().item()))
+    def scale(p):
+        p.grad.mul_(p.grad.sum().item())
+
+    x.register_post_accumulate_grad_hook(scale)
     (x * x).sum().backward()
 
 

@@ -76,7 +76,7 @@ def test_a_fraction_of_the_first_round():
 @pytest.mark.parametrize("fraction", [0.8, 0.6])
 def test_the_first_round_with_a_limit_notes_all_calls(fraction):
     """It follows one that needed no limit, as it had none."""
-    model, x = deep(8), clew.randn(1000, 64)
+    model, x = deep(8), clew.randn(8000, 64)
     want, given_up = stepping(model, x)(), []
     for _ in range(3):
         with clew.memory_budget(fraction) as budget:

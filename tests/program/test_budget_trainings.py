@@ -48,7 +48,7 @@ def peak_of_one(model, x):
 def test_a_large_model_then_a_small_one():
     step = one_line()
     large, small = deep(10), deep(6, width=32)
-    x, few = clew.randn(1000, 64), clew.randn(1000, 32)
+    x, few = clew.randn(8000, 64), clew.randn(8000, 32)
     first = [step(large, x) for _ in range(3)]
     assert first[0].limit is None
     assert [r.limit for r in first[1:]] == [int(0.85 * first[0].peak)] * 2
@@ -61,7 +61,7 @@ def test_a_large_model_then_a_small_one():
 def test_a_small_model_then_a_large_one_and_two_in_turn():
     step = one_line()
     large, small = deep(10), deep(6, width=32)
-    x, few = clew.randn(1000, 64), clew.randn(1000, 32)
+    x, few = clew.randn(8000, 64), clew.randn(8000, 32)
     want = peak_of_one(small, few), peak_of_one(large, x)
     limits = [(step(small, few).limit, step(large, x).limit) for _ in range(3)]
     assert limits[0] == (None, None)
@@ -92,7 +92,7 @@ def test_what_is_made_before_the_model_is_called_counts():
 
 def test_models_that_run_once_each_share_what_the_last_one_took():
     step = one_line()
-    x = clew.randn(1000, 64)
+    x = clew.randn(8000, 64)
     reports = []
     for _ in range(6):
         model = deep(6)
@@ -105,7 +105,7 @@ def test_models_that_run_once_each_share_what_the_last_one_took():
 def test_a_model_that_only_evaluates_does_not_count():
     step = one_line()
     teacher, student = deep(2), deep(8)
-    x = clew.randn(1000, 64)
+    x = clew.randn(8000, 64)
 
     def look():
         with clew.no_grad():
@@ -135,7 +135,7 @@ def test_the_watch_ends_with_the_region():
 
 def test_a_module_that_another_thread_calls_is_not_the_training():
     step = one_line()
-    elsewhere, model, x = deep(2), deep(6), clew.randn(1000, 64)
+    elsewhere, model, x = deep(2), deep(6), clew.randn(8000, 64)
 
     def call():
         thread = threading.Thread(target=lambda: elsewhere(x))

@@ -28,6 +28,11 @@ class _Level:
         self.known: dict[Any, Tensor] = {}
         self.sweeping = False
 
+    def end(self) -> None:
+        """Lets go of the tangents. What was recorded at the level holds it, and it holds that."""
+        self.roots.clear()
+        self.known.clear()
+
 
 class _Open(threading.local):
     """The open levels of a thread, or of a task of it."""
@@ -54,6 +59,7 @@ def nested_level(roots: list[tuple[Tensor, Tensor]]) -> Iterator[_Level]:
         yield level
     finally:
         open_levels().remove(level)
+        level.end()
 
 
 def tangent_of(tensor: Tensor, level: _Level) -> Tensor | None:

@@ -74,7 +74,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
             f"exit_dual_level: trying to exit a forward AD level that was not the last one; "
             f"got {level}"
         )
-    open_levels().pop()
+    open_levels().pop().end()
 
 
 class dual_level:
