@@ -21,9 +21,13 @@ class StagedOut {
       room_ = empty_strided(out.sizes(), strides, d);
   }
   // Dense, with its dims in order or with the channels last.
-  StagedOut(const Tensor& out, DType d, bool last)
-      : StagedOut(out, d,
-                  last ? channels_last_strides(out.sizes()) : contiguous_strides(out.sizes())) {}
+  StagedOut(const Tensor& out, DType d, bool last) : out_(out), room_(out) {
+    if (!last && (out.dtype() != d || !out.is_contiguous())) room_ = empty(out.sizes(), d);
+    if (!last) return;
+    const Dims strides = channels_last_strides(out.sizes());
+    if (out.dtype() != d || out.strides() != strides)
+      room_ = empty_strided(out.sizes(), strides, d);
+  }
   ~StagedOut() noexcept(false) {
     if (!room_.is_same(out_)) copy_into(out_, room_);
   }

@@ -68,7 +68,7 @@ void mean_shape(const Call& c, OutSpecs& out) {
   out.add(c.in[0].dtype(), sizes).strides = adapted_strides(c.in[0], nd, sizes);
 }
 // Means of x, or what spreads x over the windows.
-void over_windows(kernels::PoolShape s, const Tensor& x, int nd, const Tensor& out, bool back) {
+void over_windows(kernels::PoolShape&& s, const Tensor& x, int nd, const Tensor& out, bool back) {
   const bool last = channels_lie_last(x, out, nd);
   if (last) s.channels = x.size(1);
   const Tensor from = dense(x, last);
