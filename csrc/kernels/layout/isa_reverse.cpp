@@ -1,9 +1,10 @@
-// Rows of small elements in reverse order, compiled once for each instruction set.
+// Rows in reverse order, compiled once for each instruction set.
 // May include: the standard library only.
 // Invariant: everything lies in the namespace CLEW_ISA or has internal linkage.
 #ifndef CLEW_ISA
 #define CLEW_ISA baseline
 #endif
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -11,7 +12,6 @@
 namespace clew::kernels::CLEW_ISA {
 namespace {
 
-#ifdef __SSSE3__
 template <class V, int... I> V turned(V v, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(v, v, (static_cast<int>(sizeof...(I)) - 1 - I)...);
 }
@@ -40,8 +40,9 @@ template <class T> int64_t reverse_vectors(T* to, const T* s, int64_t n) {
   }
   return j;
 }
-#else
-template <class T> int64_t reverse_vectors(T* to, const T* s, int64_t n) {
+#ifndef __SSSE3__
+// Shuffles of so small lanes come with later processors only.
+template <class T> int64_t reverse_words(T* to, const T* s, int64_t n) {
   constexpr int64_t each = sizeof(uint64_t) / sizeof(T);
   int64_t j = 0;
   for (; j + each <= n; j += each) {
@@ -56,16 +57,30 @@ template <class T> int64_t reverse_vectors(T* to, const T* s, int64_t n) {
   }
   return j;
 }
+template <> int64_t reverse_vectors(uint8_t* to, const uint8_t* s, int64_t n) {
+  return reverse_words(to, s, n);
+}
+template <> int64_t reverse_vectors(uint16_t* to, const uint16_t* s, int64_t n) {
+  return reverse_words(to, s, n);
+}
 #endif
-template <class T> void reverse(T* to, const T* s, int64_t n) {
-  for (int64_t j = reverse_vectors(to, s, n); j < n; ++j) to[n - 1 - j] = s[j];
+template <class T> void reverse(void* to, const void* from, int64_t n) {
+  auto* d = static_cast<T*>(to);
+  auto* s = static_cast<const T*>(from);
+  for (int64_t j = reverse_vectors(d, s, n); j < n; ++j) d[n - 1 - j] = s[j];
 }
 
 }  // namespace
 
-void reverse_bytes(uint8_t* to, const uint8_t* s, int64_t n);
-void reverse_bytes(uint8_t* to, const uint8_t* s, int64_t n) { reverse(to, s, n); }
-void reverse_pairs(uint16_t* to, const uint16_t* s, int64_t n);
-void reverse_pairs(uint16_t* to, const uint16_t* s, int64_t n) { reverse(to, s, n); }
+// Of elements of 1, 2, 4 or 8 bytes.
+void reverse_row(void* to, const void* s, int64_t n, size_t item);
+void reverse_row(void* to, const void* s, int64_t n, size_t item) {
+  switch (item) {
+    case 1: return reverse<uint8_t>(to, s, n);
+    case 2: return reverse<uint16_t>(to, s, n);
+    case 4: return reverse<uint32_t>(to, s, n);
+    default: return reverse<uint64_t>(to, s, n);
+  }
+}
 
 }  // namespace clew::kernels::CLEW_ISA

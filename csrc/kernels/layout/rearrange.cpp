@@ -11,42 +11,14 @@
 
 namespace clew::kernels {
 
-CLEW_IN_EACH_SET(void reverse_bytes(uint8_t* to, const uint8_t* s, int64_t n);
-                 void reverse_pairs(uint16_t* to, const uint16_t* s, int64_t n);)
+CLEW_IN_EACH_SET(void reverse_row(void* to, const void* s, int64_t n, size_t item);)
 
-// The elements of a vector in reverse order.
-template <class V, int... I> static V reversed(V v, std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(v, v, (static_cast<int>(sizeof...(I)) - 1 - I)...);
-}
 // to[n - 1 - j] = s[j].
 template <class T> static void reverse_piece(T* to, const T* s, int64_t n) {
-  int64_t j = 0;
-  if constexpr (sizeof(T) == 1) {  // shuffles of so small lanes come with later processors only
-    return CLEW_CHOSEN(reverse_bytes)(to, s, n);
-  } else if constexpr (sizeof(T) == 2) {
-    return CLEW_CHOSEN(reverse_pairs)(to, s, n);
-  } else if constexpr (sizeof(T) <= 8) {
-    constexpr int lanes = 16 / sizeof(T), vectors = 4;
-    typedef T V __attribute__((vector_size(16)));
-    for (; j + vectors * lanes <= n; j += vectors * lanes) {
-      V v[vectors];
-      std::memcpy(v, s + j, sizeof v);
-      T* line = to + n - j - vectors * lanes;
-      // Not every processor fetches ahead of what goes backwards.
-      __builtin_prefetch(reinterpret_cast<const char*>(line) - 1024, 1);
-      for (int k = 0; k < vectors; ++k) {
-        const V turned = reversed(v[vectors - 1 - k], std::make_integer_sequence<int, lanes>());
-        std::memcpy(line + k * lanes, &turned, sizeof turned);
-      }
-    }
-    for (; j + lanes <= n; j += lanes) {
-      V v;
-      std::memcpy(&v, s + j, sizeof v);
-      v = reversed(v, std::make_integer_sequence<int, lanes>());
-      std::memcpy(to + n - j - lanes, &v, sizeof v);
-    }
-  }
-  for (; j < n; ++j) to[n - 1 - j] = s[j];
+  if constexpr (sizeof(T) <= 8)
+    CLEW_CHOSEN(reverse_row)(to, s, n, sizeof(T));
+  else
+    std::reverse_copy(s, s + n, to);
 }
 // Calls f(to, from, r) for all rows of two views with the same sizes.
 template <class T, class F> static void for_rows(const NdView& dst, const NdView& src, F&& f) {
