@@ -242,9 +242,10 @@ OPS = [
         [
             E(S(np.zeros((1, 1, 3)), (3, 0), "reflect"), RuntimeError, "at most 2"),
             E(S(np.zeros((1, 1, 3)), (4, 0), "circular"), RuntimeError, "at most 3"),
-            E(S(V, (1, 1), "reflect"), NotImplementedError, "one or two more"),
+            E(S(V, (1, 1, 1, 1), "reflect"), RuntimeError, "last 1, 2 or 3"),
             E(S(X, (1, 1), "mirror"), NotImplementedError, "unrecognised"),
             E(S(np.zeros((1, 0)), (1, 1), "replicate"), RuntimeError, "must have elements"),
+            E(S(np.zeros((1, 1, 3)), (0, -(2**63)), "replicate"), RuntimeError, "leaves nothing"),
         ],
     ),
     op(
@@ -257,6 +258,7 @@ OPS = [
         [
             E(S(X, (1, 1), "reflect", 1.0), RuntimeError, "mode 'constant'"),
             E(S(X, (1, 1), "mirror"), NotImplementedError, "unrecognised"),
+            E(S(V, (1, 1), "reflect"), NotImplementedError, "one or two more"),
         ],
     ),
 ]

@@ -1,13 +1,14 @@
 // nn.functional.pad and what it is made of.
 // May include: ops, graph, tensor, kernels.
-// Invariant: the gradient of a constant pad is the opposite pad; the other modes are an index along
-// each dimension.
+// Invariant: the gradient of a constant pad is the opposite pad; that of the other modes is added
+// up one dimension after the other.
 #include <algorithm>
 
 #include "base/checked.h"
 #include "base/fits.h"
 #include "graph/autocast.h"
 #include "graph/modes.h"
+#include "kernels/layout/borders.h"
 #include "ops/batch_rules.h"
 #include "ops/calls/indexing.h"
 #include "ops/calls/rearrange.h"
@@ -90,31 +91,118 @@ constexpr OpDef constant_op = general({
     .flops = "0",
 });
 
-// Where the elements of a padded dimension come from.
-Tensor source_of(int64_t size, int64_t left, int64_t right, std::string_view mode, Device device) {
-  if (device == Device::Meta) return empty({left + size + right}, DType::Int64, device);
-  // Circular padding repeats the part that negative padding leaves.
-  int64_t first = std::max<int64_t>(-left, 0);
-  int64_t kept = size - first - std::max<int64_t>(-right, 0);
-  const auto source = [&](int64_t i) {
-    if (mode == "replicate") return std::clamp<int64_t>(i, 0, size - 1);
-    if (mode == "circular") return ((i - first) % kept + kept) % kept + first;
-    return i < 0 ? -i : i >= size ? 2 * (size - 1) - i : i;
-  };
-  return int64_tensor(left + size + right, [&](std::span<int64_t> index) {
-    for (size_t k = 0; k < index.size(); ++k) index[k] = source(static_cast<int64_t>(k) - left);
-  });
+struct ModeAttrs {
+  Dims pad;
+  Str mode;
+  static constexpr auto members() { return std::tuple(&ModeAttrs::pad, &ModeAttrs::mode); }
+};
+kernels::Border border_of(const ModeAttrs& a, std::string_view op) {
+  const std::string_view mode = a.mode;
+  if (mode == "reflect") return kernels::Border::reflect;
+  if (mode == "replicate") return kernels::Border::replicate;
+  if (mode == "circular") return kernels::Border::circular;
+  fail(ErrorKind::NotImplemented, op, ": unrecognised padding mode '", mode,
+       "'; it must be 'constant', 'reflect', 'replicate' or 'circular'");
 }
-Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::string_view op) {
-  bool known = mode == "reflect" || mode == "replicate" || mode == "circular";
-  if (!known) {
-    fail(ErrorKind::NotImplemented, op, ": unrecognised padding mode '", mode,
-         "'; it must be 'constant', 'reflect', 'replicate' or 'circular'");
+// The i-th padded dim, counted from the last one.
+kernels::PaddedDim padded_dim(const Tensor& x, const Dims& pad, int i) {
+  return {x.size(x.ndim() - 1 - i), pad[2 * i], pad[2 * i + 1]};
+}
+// Whether all channels of a point lie together, and do so in the result.
+bool channels_together(const Tensor& x, const ModeAttrs& a, kernels::Border border) {
+  // Not in circular mode, as in PyTorch.
+  return border != kernels::Border::circular && x.ndim() == a.pad.size() / 2 + 2 &&
+         !x.is_contiguous() && has_channels_last(x);
+}
+void mode_shape(const Call& c, OutSpecs& out) {
+  const auto& a = c.as<ModeAttrs>();
+  const Tensor& x = c.in[0];
+  const kernels::Border border = border_of(a, c.name());
+  const int dims = a.pad.size() / 2;
+  require(a.pad.size() % 2 == 0 && dims >= 1 && dims <= 3 && dims <= x.ndim(), c.name(), ": mode '",
+          std::string_view(a.mode), "' pads the last 1, 2 or 3 dimensions; got pad ", a.pad,
+          " for ", x);
+  Dims sizes = x.sizes();
+  for (int i = 0; i < dims; ++i) {
+    const auto [n, left, right] = padded_dim(x, a.pad, i);
+    require(n > 0, c.name(), ": a dimension that is padded must have elements; got ", x);
+    const int64_t most = border == kernels::Border::reflect    ? n - 1
+                         : border == kernels::Border::circular ? n
+                                                               : INT64_MAX / 4;
+    require(left <= most && right <= most, c.name(), ": mode '", std::string_view(a.mode),
+            "' allows at most ", most, " elements of padding for a dimension of size ", n, "; got ",
+            a.pad);
+    // Whether the sum fits is known only of pads that do not cut off more than there is.
+    const bool cuts_too_much = left < -n || right < -n;
+    const int64_t left_over = cuts_too_much ? 0
+                              : border == kernels::Border::circular
+                                  ? std::min<int64_t>(left, 0) + n + std::min<int64_t>(right, 0)
+                                  : left + n + right;
+    require(left_over > 0, c.name(), ": pad ", a.pad, " leaves nothing of ", x);
+    sizes[x.ndim() - 1 - i] = left + n + right;
   }
-  int dims = pad.size() / 2;
-  int ndim = input.ndim();
+  OutSpec& spec = out.add(x.dtype(), sizes);
+  if (!is_batched(x) && channels_together(x, a, border)) spec.strides = format_strides(x, sizes);
+}
+void mode_cpu(const Call& c, Tensors& outs) {
+  const auto& a = c.as<ModeAttrs>();
+  const kernels::Border border = border_of(a, c.name());
+  const bool last = channels_together(c.in[0], a, border);
+  const Tensor x = last ? c.in[0] : contiguous(c.in[0]);
+  if (outs[0].numel() == 0) return;
+  kernels::PaddedDim dims[3];
+  int64_t blocks = x.numel();
+  for (int i = 0; i < a.pad.size() / 2; ++i) {
+    dims[2 - i] = padded_dim(x, a.pad, i);
+    blocks /= dims[2 - i].in;
+  }
+  size_t unit = itemsize(x.dtype());
+  if (last) {
+    blocks /= x.size(1);
+    unit *= static_cast<size_t>(x.size(1));
+  }
+  kernels::continue_borders(outs[0]->address(), x->address(), blocks, dims, border, unit);
+}
+// Each dim's gradient is added up where its elements came from.
+void mode_vjp(Vjp& c) {
+  const auto& a = c.as<ModeAttrs>();
+  const kernels::Border border = border_of(a, "pad");
+  const Dims& sizes = c.sizes(0);
+  Tensor g = c.grad();
+  for (int i = a.pad.size() / 2 - 1; i >= 0; --i) {
+    const int d = sizes.size() - 1 - i;
+    if (a.pad[2 * i] == 0 && a.pad[2 * i + 1] == 0) continue;
+    const kernels::PaddedDim line{sizes[d], a.pad[2 * i], a.pad[2 * i + 1]};
+    const Tensor source = int64_tensor(line.out(), [&](std::span<int64_t> index) {
+      for (size_t k = 0; k < index.size(); ++k)
+        index[k] = line.source(border, static_cast<int64_t>(k));
+    });
+    Dims before = g.sizes();
+    before[d] = line.in;
+    g = index_put(zero_block(before, g.dtype(), g.device()), g, source, {d}, true);
+  }
+  c.set(0, g);
+}
+constexpr OpDef mode_op = general({
+    .signature = "_pad_mode(Tensor input, int[] pad, str mode) -> Tensor",
+    .doc = "The input continued beyond its borders: reflected, replicated or circular.",
+    .shape = mode_shape,
+    .cpu = mode_cpu,
+    .vjp = mode_vjp,
+    .batch = batch_leading,
+    .attrs = &attr_info<ModeAttrs>,
+    .takes_stored = true,
+    .offer = Offer::function,
+    .flops = "0",
+});
+
+Tensor pad_by(const Tensor& input, const Dims& pad, const Str& mode, std::string_view op) {
+  const ModeAttrs attrs{pad, mode};
+  const bool circular = border_of(attrs, op) == kernels::Border::circular;
+  const int dims = pad.size() / 2;
+  const int ndim = input.ndim();
   if (pad.size() % 2 != 0 || dims < 1 || dims > 3 || ndim < dims + 1 || ndim > dims + 2) {
-    fail(ErrorKind::NotImplemented, op, ": mode '", mode,
+    fail(ErrorKind::NotImplemented, op, ": mode '", std::string_view(mode),
          "' pads the last 1, 2 or 3 dimensions of an input that has one or two more; got pad ", pad,
          " for ", input);
   }
@@ -122,49 +210,11 @@ Tensor pad_by(const Tensor& input, const Dims& pad, std::string_view mode, std::
     require(input.size(d) > 0 || (d == 0 && ndim == dims + 2), op,
             ": apart from the batch all dimensions must have elements; got ", input);
   }
-  for (int i = 0; i < dims; ++i) {
-    int64_t n = input.size(ndim - 1 - i);
-    int64_t left = pad[2 * i];
-    int64_t right = pad[2 * i + 1];
-    int64_t most = mode == "reflect" ? n - 1 : mode == "circular" ? n : INT64_MAX / 4;
-    require(left <= most && right <= most, op, ": mode '", mode, "' allows at most ", most,
-            " elements of padding for a dimension of size ", n, "; got ", pad);
-    int64_t left_over = mode == "circular"
-                            ? std::min<int64_t>(left, 0) + n + std::min<int64_t>(right, 0)
-                            : left + n + right;
-    require(left > -n - 1 && right > -n - 1 && left_over > 0, op, ": pad ", pad,
-            " leaves nothing of ", input);
-  }
-  // The result is channels-last if the input is, except in circular mode, as in PyTorch.
-  const bool last = mode != "circular" && !input.is_contiguous() && has_channels_last(input);
-  Tensor x = input;
-  if (autocasts() && (mode == "replicate" || (mode == "reflect" && dims < 3)))
-    x = autocast_to(x, DType::Float32);  // PyTorch's list has these as operations of their own
-  if (last) x = movedim(x, {1}, {-1});
-  for (int i = 0; i < dims; ++i) {
-    int d = ndim - 1 - i - (last ? 1 : 0);
-    if (pad[2 * i] == 0 && pad[2 * i + 1] == 0) continue;
-    x = index_at(x, source_of(x.size(d), pad[2 * i], pad[2 * i + 1], mode, x.device()), {d});
-  }
-  if (x.numel() == input.numel()) x = contiguous_copy(x);  // nothing was added
-  return last ? movedim(x, {-1}, {1}) : x;
+  // Under autocast PyTorch's list has the operations that these modes are.
+  const bool widens = std::string_view(mode) == "replicate" || (!circular && dims < 3);
+  return apply(mode_op, {autocasts() && widens ? autocast_to(input, DType::Float32) : input},
+               attrs);
 }
-struct ModeAttrs {
-  Dims pad;
-  Str mode;
-  static constexpr auto members() { return std::tuple(&ModeAttrs::pad, &ModeAttrs::mode); }
-};
-void mode_run(const Call& c, Tensors& outs) {
-  const auto& a = c.as<ModeAttrs>();
-  outs.push_back(pad_by(c.in[0], a.pad, a.mode, c.name()));
-}
-constexpr OpDef mode_op = composite({
-    .signature = "_pad_mode(Tensor input, int[] pad, str mode) -> Tensor",
-    .doc = "The input continued beyond its borders: reflected, replicated or circular.",
-    .run = mode_run,
-    .attrs = &attr_info<ModeAttrs>,
-    .offer = Offer::function,
-});
 
 struct PublicAttrs {
   Dims pad;
