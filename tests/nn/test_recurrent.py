@@ -207,6 +207,7 @@ def test_padding_keeps_the_dtype(dtype, longer):
         (lambda: nn.RNN(3, 4, nonlinearity="no"), ValueError, "Unknown nonlinearity"),
         (lambda: nn.LSTM(3, 0), ValueError, "hidden_size"),
         (lambda: nn.LSTM(3, 4, 0), ValueError, "num_layers"),
+        (lambda: nn.GRU(2, 4, 2**70), ValueError, "GRU: num_layers must be at most"),
         (lambda: nn.LSTM(3, 4, dropout=2), ValueError, "[0, 1]"),
         (lambda: nn.LSTMCell(3, 4)(clew.ones(2, 4)), RuntimeError, "got 4 expected 3"),
         (lambda: nn.LSTMCell(3, 4)(clew.ones(2, 2, 3)), ValueError, "1D or 2D"),

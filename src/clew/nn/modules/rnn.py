@@ -19,7 +19,7 @@ from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from ._recurrent_weights import GATES, _RecurrentWeights
 from .module import Module
-from .utils import check_whole
+from .utils import check_layers, check_whole
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -68,6 +68,7 @@ def _check_layer(
     for size, count in sizes.items():
         if count <= 0:
             raise ValueError(f"{name}: {size} must be greater than zero; got {count}")
+    check_layers(name, num_layers)
     if proj_size < 0:
         raise ValueError(
             f"{name}: proj_size should be a positive integer or zero to disable projections; "

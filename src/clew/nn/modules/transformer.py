@@ -15,6 +15,7 @@ from .dropout import Dropout
 from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
+from .utils import check_layers
 
 __all__ = [
     "Transformer",
@@ -30,14 +31,10 @@ def _causal_mask(size: int, device: Any = None, dtype: Any = None) -> Any:
     return clew.triu(full, diagonal=1)
 
 
-_LAYERS_MOST = 1 << 16  # more is a mistake, which would end with the memory
-
-
 def _get_clones(module: Any, n: int) -> ModuleList:
     if not isinstance(module, Module):
         raise TypeError(f"Transformer: the layer must be a Module; got {type(module).__name__}")
-    if n > _LAYERS_MOST:
-        raise ValueError(f"Transformer: num_layers must be at most {_LAYERS_MOST}; got {n}")
+    check_layers("Transformer", n)
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 
 

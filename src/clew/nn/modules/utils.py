@@ -26,6 +26,29 @@ def ntuple(n: int, value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
 
+_LAYERS_MOST = 1 << 16  # more is a mistake, which would end with the memory
+
+
+def check_layers(owner: str, num_layers: int) -> None:
+    """Refuses a number of layers that no machine holds.
+
+    Args:
+        owner: the name of what is to have them.
+        num_layers: how many.
+
+    Raises:
+        ValueError: where there are more than 65,536.
+
+    Example:
+        >>> from clew.nn.modules.utils import check_layers
+        >>> check_layers("GRU", 10**9)
+        Traceback (most recent call last):
+        ValueError: GRU: num_layers must be at most 65536; got 1000000000
+    """
+    if num_layers > _LAYERS_MOST:
+        raise ValueError(f"{owner}: num_layers must be at most {_LAYERS_MOST}; got {num_layers}")
+
+
 def check_whole(module: Any, **sizes: Any) -> None:
     """Refuses arguments of a module that are no whole numbers, by the names that it gives them.
 
