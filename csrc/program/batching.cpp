@@ -293,15 +293,24 @@ void Batching::run(Ending why) {
     return;
   }
   if (calls_.empty()) return;
-  if (why == Ending::observed && before_observation && before_observation()) return;
+  if (why == Ending::observed && before_observation) {
+    if (!asked_) asked_ = kept(origin_here());
+    if (before_observation()) return;
+  }
+  Origin* where = std::exchange(asked_, nullptr);
+  if (where)
+    why = Ending::observed;
+  else if (why == Ending::observed)
+    where = kept(origin_here());
   incref();
   running_ = true;
   thread_ = pthread_self();
   BatchReport& told = batch_report();
   told.gathered += calls_.size();
   if (told.ends.size() < 1024)
-    told.ends.push_back({why, static_cast<uint32_t>(calls_.size()),
-                         why == Ending::observed ? kept(origin_here()) : nullptr});
+    told.ends.push_back({why, static_cast<uint32_t>(calls_.size()), where});
+  else if (where)
+    where->decref();
   // Releasing a call's tensors may run arbitrary code, so the lists are moved out first. Results
   // stay registered by their objects until they have been delivered.
   std::vector<Gathered> calls = std::exchange(calls_, std::exchange(spare_calls_, {}));
@@ -345,7 +354,10 @@ void Batching::run(Ending why) {
   if (failure) std::rethrow_exception(failure);
 }
 
-Batching::~Batching() { strike(this); }
+Batching::~Batching() {
+  if (asked_) asked_->decref();
+  strike(this);
+}
 
 // ---- of this thread -----------------------------------------------------------------------------
 

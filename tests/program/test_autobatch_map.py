@@ -50,6 +50,9 @@ def test_map_goes_on_across_observations():
         assert_close(got.detach(), want.detach())
     report = clew.autobatch.report()
     assert len(report.groups) < report.calls / 3
+    # Where the first of the parked samples asked; what the last steps computed waited for the end.
+    asked = [place for place, _ in report.observations]
+    assert len(asked) > 5 and all("item()" in place for place in asked[:-1])
     sum(h.sum() for h, _ in batched).backward()
     got = cell.weight_hh.grad.clone()
     cell.zero_grad()

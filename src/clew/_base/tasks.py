@@ -73,6 +73,8 @@ class Turns:
 
     def _join(self) -> None:
         """Takes up what was registered since: files are loaded when something of them is used."""
+        if len(self._held) == len(_locals):
+            return
         for local, first in _locals[len(self._held) :]:
             self._held.append(vars(local))
             self._before.append(first)
@@ -83,24 +85,35 @@ class Turns:
             held.clear()
             held.update(own)
 
-    def leave(self) -> tuple[_State | None, Any]:
-        """What the task that is parked needs when it goes on."""
+    def _is_of_hub(self) -> bool:
+        """Whether nothing is on that was not on at first."""
         self._join()
-        same = self._held == self._of_hub
-        return None if same else [dict(held) for held in self._held], _defaults()
+        device, dtype = self._defaults
+        if _C.get_default_dtype() is not dtype or _C.get_default_device() != device:
+            return False
+        return self._held == self._of_hub
 
-    def resume(self, own: tuple[_State | None, Any]) -> None:
+    def leave(self) -> tuple[_State, Any] | None:
+        """Back to what was on at first; what the task needs when it goes on, None for nothing."""
+        if self._is_of_hub():
+            return None
+        own = [dict(held) for held in self._held], _defaults()
+        self._restore()
+        return own
+
+    def resume(self, own: tuple[_State, Any] | None) -> None:
         """Brings back what `leave` gave."""
-        state, defaults = own
-        if state is not None:
-            self._change(state)
-        _set_defaults(*defaults)
+        if own is not None:
+            self._change(own[0])
+            _set_defaults(*own[1])
 
     def to_hub(self) -> None:
-        """Back to what was on at first."""
-        self._join()
-        if self._held != self._of_hub:
-            self._change(_copied(self._of_hub))
+        """Back to what was on at first, after a task has ended."""
+        if not self._is_of_hub():
+            self._restore()
+
+    def _restore(self) -> None:
+        self._change(_copied(self._of_hub))
         _set_defaults(*self._defaults)
 
     def end(self) -> None:

@@ -315,7 +315,6 @@ class _Tasks:
                 _run_parked()
                 for i in list(self._left):
                     self._go_on(i)
-                    self._to_hub()
         except BaseException as error:
             self._to_hub()
             self._close(error)
@@ -341,7 +340,7 @@ class _Tasks:
             return False
         own = self._turns.leave()
         try:
-            self._hub.switch()
+            self._hub.switch(None)
         finally:
             self._turns.resume(own)
         return True
@@ -352,7 +351,6 @@ class _Tasks:
             worker.parent, worker.gr_context = self._hub, contextvars.copy_context()
             self._left[i] = worker
             self._go_on(i, partial(self._work_on, i))
-            self._to_hub()
 
     def _work_on(self, i: int) -> None:
         self.results[i] = self._function(self._samples[i])
@@ -362,6 +360,9 @@ class _Tasks:
         self._running = i
         answer = worker.switch(*job)
         self._running = None
+        if answer is None:  # it is parked, and has left as _park() does
+            return
+        self._to_hub()
         if answer is True:  # the sample is through
             del self._left[i]
             worker.gr_context = None
