@@ -88,7 +88,7 @@ class Batching final : public Waiting {
   std::vector<Given> spare_givens_;
   Arena arena_;
   KnownResults known_;
-  NodeRef promise_;  // grad_fn of results that will have one
+  NodeRef promise_;          // grad_fn of results that will have one
   Origin* asked_ = nullptr;  // owned: where the first of the parked tasks asked for a value
   bool running_ = false;
   pthread_t thread_ = {};
