@@ -104,9 +104,39 @@ def test_gradient_of_scores_far_from_zero(shape: tuple[int, ...], offset: float)
     np.testing.assert_allclose(x.grad.numpy(), exact.grad.numpy(), rtol=3e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+@pytest.mark.parametrize("columns", [(), (3,), (40,)])
+def test_losses_beside_an_infinite_score_are_those_of_log_softmax(dtype, columns):
+    x = clew.zeros(4, 5, *columns, dtype=dtype)
+    x[0, 1], x[1, 0], x[2] = np.inf, -np.inf, -np.inf
+    for label in range(5):
+        target = clew.full((4, *columns), label)
+        target[3] = 1
+        each = F.cross_entropy(x, target, ignore_index=1, reduction="none")
+        want = F.nll_loss(x.log_softmax(1), target, ignore_index=1, reduction="none")
+        clew.testing.assert_close(each, want, equal_nan=True)
+        assert each[0].isnan().all() or label == 1
+
+
 def test_gradient_of_infinite_scores_is_nan():
     x = clew.zeros(2, 3)
     x[0, 1] = float("inf")
     x.requires_grad_()
     F.cross_entropy(x, clew.tensor([0, 2]), reduction="sum").backward()
     assert x.grad[0].isnan().all() and x.grad[1].isfinite().all()
+
+
+@pytest.mark.parametrize("size", [(3, 0), (3, 0, 2), (0, 4), (0,)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_smoothing_over_no_classes_or_samples(size, weighted):
+    x = clew.zeros(size, requires_grad=True)
+    classes = size[0] if len(size) == 1 else size[1]
+    weight = clew.ones(classes) if weighted else None
+    no_class = clew.full(size[:1] + size[2:] if len(size) > 1 else (), -100)
+    for target in (clew.zeros(size), no_class):
+        assert F.cross_entropy(x, target, weight, label_smoothing=0.1).isnan()
+    total = F.cross_entropy(x, clew.zeros(size), weight, reduction="sum", label_smoothing=0.1)
+    assert total == 0
+    each = F.cross_entropy(x, clew.zeros(size), weight, reduction="none", label_smoothing=0.1)
+    assert each.shape == no_class.shape
+    assert not each.any()

@@ -48,3 +48,18 @@ def test_alpha_dropout_gives_two_numbers_of_ones(dtype):
     for x in (clew.ones(4, 130).to(dtype), clew.ones(130, 4).to(dtype).t()):
         found = F.alpha_dropout(x, 0.4, True).unique()
         assert found.numel() == 2
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_the_order_of_the_dims_is_kept_where_elements_lie_apart(dtype):
+    whole = clew.randn(7, 6, 10).to(dtype)
+    apart = whole[:, ::2, ::2].permute(2, 0, 1).requires_grad_()
+    dense = apart.detach().permute(1, 2, 0).contiguous().permute(2, 0, 1)
+    seen = []
+    for x in (apart, dense):
+        clew.manual_seed(3)
+        seen.append(F.dropout(x, 0.4))
+    assert seen[0].stride() == seen[1].stride() == (1, 15, 5)
+    assert clew.equal(*seen)
+    (slope,) = clew.autograd.grad(seen[0], apart, clew.ones_like(apart))
+    assert clew.equal(slope != 0, seen[0] != 0)

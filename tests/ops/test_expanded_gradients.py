@@ -119,3 +119,17 @@ def test_reductions_of_what_is_repeated(op: str, dim: Any):
         assert got.shape == want.shape
         assert got.dtype == want.dtype
         assert clew.allclose(got, want, rtol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [clew.float16, clew.bfloat16, clew.float32])
+def test_products_of_nothing(dtype):
+    shapes = [((0, 5, 4), (0, 4, 3)), ((0, 4), (4, 3)), ((5, 0), (0, 3)), ((2, 5, 4), (2, 4, 0))]
+    for sizes in shapes:
+        a, b = (clew.zeros(size, dtype=dtype, requires_grad=True) for size in sizes)
+        (a @ b).sum().backward()
+        assert a.grad is not None
+        assert b.grad is not None
+        assert (a.grad.shape, b.grad.shape) == sizes
+        assert not a.grad.any() and not b.grad.any()
+    repeated = clew.zeros(1, 1, dtype=dtype).expand(4, 0)
+    assert (repeated @ clew.zeros(0, 3, dtype=dtype)).tolist() == [[0.0] * 3] * 4

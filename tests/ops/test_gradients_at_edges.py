@@ -91,6 +91,27 @@ def test_products_with_one_complex_vector():
     assert gradcheck(clew.nn.functional.linear, (complex_leaf(2, 3), complex_leaf(3, seed=1)))
 
 
+@pytest.mark.parametrize("order", [2.5, 3.0, 1.5])
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64, clew.complex64])
+def test_norms_beside_which_elements_vanish(order, dtype):
+    def slope(values):
+        x = clew.tensor(values, dtype=clew.float64).to(dtype).requires_grad_()
+        (g,) = clew.autograd.grad(clew.linalg.vector_norm(x, order), x)
+        return g
+
+    assert slope([1.0, math.inf, -2.0, 0.0])[::2].tolist() == [0.0, 0.0]
+    assert slope([1.0, math.inf, -2.0, 0.0])[1].isnan()
+    tiny, large = (1e-300, 1e100) if dtype is clew.float64 else (1e-40, 1e12)
+    clew.testing.assert_close(slope([tiny, large, 0.0]), clew.tensor([0, 1, 0]).to(dtype))
+
+
+def test_roots_of_sums_beside_which_elements_vanish():
+    x = leaf([1.0, math.inf, -2.0])
+    (g,) = clew.autograd.grad(clew.linalg.vector_norm(x, 0.5), x)
+    assert g[::2].tolist() == [math.inf, -math.inf]
+    assert g[1].isnan()
+
+
 def test_variance_of_fewer_than_the_correction():
     assert slopes(lambda x: clew.var(x, 0, correction=3), leaf([1.0, 2.0])) == [[1.0, -1.0]]
 

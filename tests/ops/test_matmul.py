@@ -490,3 +490,22 @@ def test_numbers_are_no_factors_of_a_matrix_product() -> None:
     assert (x @ np.ones((4, 2))).tolist() == [[4.0, 4.0]] * 3
     with pytest.raises(RuntimeError, match="at least one dimension"):
         x @ clew.tensor(2.0)
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64, clew.complex64])
+@pytest.mark.parametrize("size", [(2, 3, 4), (1, 3, 4), (8, 8, 8), (40, 50, 60), (3, 1, 1)])
+def test_a_product_times_zero_is_not_made(dtype, size):
+    m, k, n = size
+    a = clew.full((m, k), float("nan")).to(dtype)
+    b = clew.full((k, n), float("inf")).to(dtype)
+    c = clew.randn(m, n).to(dtype)
+    c[0, 0] = float("inf")
+    assert clew.equal(clew.addmm(c, a, b, alpha=0), c)
+    assert clew.equal(
+        clew.baddbmm(c.expand(3, m, n), a.expand(3, m, k), b.expand(3, k, n), alpha=0),
+        c.expand(3, m, n),
+    )
+    assert clew.equal(clew.addmv(c[:, 0], a, b[:, 0], alpha=0), c[:, 0])
+    assert not clew.addmm(c, a, b, alpha=0, beta=0).any()
+    half = clew.addmm(c[:, 1:], a, b[:, 1:], alpha=0, beta=0.5)
+    assert clew.equal(half, c[:, 1:] * 0.5)

@@ -122,3 +122,20 @@ def test_one_thread_and_two_agree():
     finally:
         clew.set_num_threads(before)
     assert all(clew.equal(a, b) for a, b in zip(*seen))
+
+
+@pytest.mark.parametrize("size", [(4, 6, 8), (1, 6, 8), (4, 1, 8)])
+def test_one_image_is_no_batch_of_lines(size):
+    channels, height, width = size
+    x = clew.randn(channels, width, height).transpose(1, 2)
+    for pool in (
+        lambda x: F.max_pool2d(x, 1, 2),
+        lambda x: F.avg_pool2d(x, 1, 2),
+        lambda x: F.adaptive_max_pool2d(x, (3, 4)),
+        lambda x: F.adaptive_avg_pool2d(x, (3, 4)),
+        lambda x: F.max_unpool2d(*F.max_pool2d(x, 1, return_indices=True), 1),
+    ):
+        assert pool(x).is_contiguous()
+        clew.testing.assert_close(pool(x), pool(x.contiguous()))
+    volume = clew.randn(2, *size).transpose(1, 3).contiguous().transpose(1, 3)
+    assert F.max_pool3d(volume, 1).is_contiguous()

@@ -49,6 +49,25 @@ def test_other_orders_and_parts(order):
             assert np.array_equal(part.amax(dims).double().numpy(), want.max(dims))
 
 
+@pytest.mark.parametrize(
+    ("size", "strides", "dims"),
+    [
+        ((64, 5, 10), (10, 3, 1), (1, 2)),
+        ((64, 10, 5), (10, 1, 3), (1, 2)),
+        ((64, 5, 10), (10, 1, 1), (1, 2)),
+        ((6, 64, 4, 10), (900, 10, 7, 1), (0, 2, 3)),
+        ((6, 64, 4, 10), (900, 10, 0, 1), (0, 2, 3)),
+        ((6, 64, 4, 10), (900, 10, 11, 1), (0, 2, 3)),
+    ],
+)
+def test_windows_that_overlap(size, strides, dims):
+    x = clew.randn(8000).as_strided(size, strides)
+    want = x.double().contiguous().numpy()
+    for name in ("sum", "mean", "amax", "amin"):
+        got = getattr(x, name)(dims)
+        np.testing.assert_allclose(got, getattr(want, name.lstrip("a"))(dims), 1e-5, 1e-4)
+
+
 def test_nan_and_infinity():
     x = clew.randn(40, 50, 3)
     x[7, 11, 1], x[3, 20, 2], x[5, 20, 0] = float("nan"), float("inf"), float("-inf")

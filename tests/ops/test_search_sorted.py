@@ -60,3 +60,14 @@ def test_rows_of_their_own(threads, with_sorter):
         clew.set_num_threads(before)
     for row, value, places in zip(np.sort(rows, 1), values, got.numpy(), strict=True):
         np.testing.assert_array_equal(places, np.searchsorted(row, value))
+
+
+@pytest.mark.parametrize("dtype", [clew.uint8, clew.int64, clew.float16, clew.float32])
+def test_truth_values_beside_numbers(dtype):
+    truths, numbers = clew.tensor([True, False, True]), clew.tensor([1, 0, 1]).to(dtype)
+    edges = clew.tensor([0, 1])
+    for values, bounds in ((truths, edges.to(dtype)), (numbers, edges.bool())):
+        assert clew.bucketize(values, bounds).tolist() == [1, 0, 1]
+        assert clew.searchsorted(bounds, values, right=True).tolist() == [2, 1, 2]
+    with pytest.raises(NotImplementedError, match="not implemented for bool"):
+        clew.bucketize(truths, edges.bool())

@@ -47,6 +47,7 @@ bool goes_to_library(const Gemm& g) {
 }
 
 template <class T> void scale_c(const Gemm& g) {
+  if (g.beta.equals(1)) return;
   const bool zero = g.beta.equals(0);
   const auto factor = g.beta.to<compute_t<T>>();
   for (int64_t i = 0; i < g.m; ++i) {
@@ -168,7 +169,7 @@ bool gemm_if_small(const SmallGemm& g) {
 
 // A small product that is scaled, or added to what C holds: it is made apart, and then joined.
 template <class T> static bool join_small(const Gemm& g) {
-  if (g.n > small_columns || g.k > small_depth || g.m > small_rows || g.k == 0) return false;
+  if (g.n > small_columns || g.k > small_depth || g.m > small_rows) return false;
   T product[small_rows * small_columns];
   if (!gemm_if_small({g.dtype, g.m, g.n, g.k, g.a, g.a_rs, g.a_cs, g.b, g.b_rs, g.b_cs,
                       reinterpret_cast<char*>(product), g.n, nullptr}))
@@ -191,9 +192,11 @@ void gemm(const Gemm& g) {
       gemm_if_small(
           {g.dtype, g.m, g.n, g.k, g.a, g.a_rs, g.a_cs, g.b, g.b_rs, g.b_cs, g.c, g.c_rs, g.bias}))
     return;
-  if (!g.bias && g.dtype == DType::Float32 && join_small<float>(g)) return;
-  if (!g.bias && g.dtype == DType::Float64 && join_small<double>(g)) return;
-  if (g.k == 0) {
+  // A product times 0 is not made, as in BLAS: it might be NaN.
+  const bool none = g.k == 0 || (g.alpha.equals(0) && itemsize(g.dtype) > 2);
+  if (!none && !g.bias && g.dtype == DType::Float32 && join_small<float>(g)) return;
+  if (!none && !g.bias && g.dtype == DType::Float64 && join_small<double>(g)) return;
+  if (none) {
     dispatch(as_signed(g.dtype), PlainNumericTypes{}, [&]<class T> { scale_c<T>(g); });
     return;
   }

@@ -249,7 +249,11 @@ template <class C, int W> struct Tile {
           of.keep * static_cast<double>(own[j]) * (log_sum[j] - static_cast<double>(picked[j]));
     if (of.spread != 0)
       for (int64_t j = 0; j < w(); ++j) loss[j] += of.spread * (of.all * log_sum[j] - total[j]);
-    for (int64_t j = 0; j < w(); ++j) loss[j] = of.target[j] == of.ignore ? 0.0 : loss[j];
+    // Beside a score of inf the loss of another class is NaN, as its log-probability is.
+    for (int64_t j = 0; j < w(); ++j) {
+      const double value = log_sum[j] == vm::inf<double> ? vm::nan<double> : loss[j];
+      loss[j] = of.target[j] == of.ignore ? 0.0 : value;
+    }
   }
   void loss_gradient(C* __restrict dx, int64_t sd, const C* __restrict x, int64_t sx, int64_t n,
                      const double* __restrict grad, const C* __restrict high,

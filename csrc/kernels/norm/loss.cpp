@@ -191,6 +191,9 @@ void cross_entropy(const T* x, const int64_t* target, const T* weight, const Cro
       log_sum[count + i] = static_cast<T>(log_sum_i - static_cast<double>(log_sum[i]));
       const int64_t t = target[i];
       if (t == sh.ignore) return 0.0;
+      // Beside a score of inf the loss of another class is NaN, as its log-probability is.
+      if (log_sum_i == std::numeric_limits<double>::infinity())
+        return std::numeric_limits<double>::quiet_NaN();
       const double w = weight ? static_cast<double>(weight[t]) : 1.0;
       double loss = keep * w * (log_sum_i - static_cast<double>(row[t]));
       if (spread != 0) {

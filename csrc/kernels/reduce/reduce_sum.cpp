@@ -46,6 +46,8 @@ TwoSteps::TwoSteps(const NdView& dst, const NdView& src) : dtype_(src.dtype) {
   if (plan.reduced.size() < 2 || plan.kept.empty() || plan.outputs * plan.count < least) return;
   const ReduceAxis &row = plan.reduced.back(), &next = plan.kept.back();
   if (row.src != 1 || row.size >= short_row || next.src != row.size || next.size < 2) return;
+  // Of windows that overlap another axis has its elements within the row.
+  if (plan.reduced[plan.reduced.size() - 2].src < row.size) return;
   for (int d = 0; d < src.ndim; ++d) {
     const bool stays = dst.sizes[d] > 1 || (src.sizes[d] > 1 && src.strides[d] < row.size);
     sizes_.push_back(stays ? src.sizes[d] : 1);

@@ -12,6 +12,7 @@
 #include "ops/calls/random.h"
 #include "ops/calls/shape.h"
 #include "ops/ops.h"
+#include "tensor/layout.h"
 
 namespace clew {
 
@@ -50,13 +51,11 @@ bool draws_in_passing(const Tensor& x, const MaskAttrs& a) {
   return a.keep > 0 && !a.feature && x.dtype() == DType::Float32 && x.is_contiguous();
 }
 
-// Adds a result of x's dtype, sizes and, where it is dense, strides; whether they are in another
-// order than that of the dims.
-bool add_laid_out(const Tensor& x, OutSpecs& outs) {
-  const bool keep = !x.is_contiguous() && is_non_overlapping_and_dense(x.sizes(), x.strides());
+// Adds a result of x's dtype and sizes, with its dims in the order in which they lie in x.
+OutSpec& add_laid_out(const Tensor& x, OutSpecs& outs) {
   OutSpec& out = outs.add(x.dtype(), x.sizes());
-  if (keep) out.strides = x.strides();
-  return keep;
+  if (!x.is_contiguous()) out.strides = kept_strides(x);
+  return out;
 }
 void masked_shape(const Call& c, OutSpecs& outs) {
   const Tensor& x = c.in[0];
@@ -68,13 +67,13 @@ void masked_shape(const Call& c, OutSpecs& outs) {
     for (int i = 2; i < x.ndim(); ++i) sizes[i] = 1;
   }
   // Numbers are drawn in the order of memory, so the mask has the input's layout.
-  const bool keep = add_laid_out(x, outs);
+  const std::optional<Dims> strides = add_laid_out(x, outs).strides;
   if (!a.masked && draws_in_passing(x, a)) {
     outs.add(DType::Bool, Dims{0});
     return;
   }
   OutSpec& mask = outs.add(DType::Bool, sizes);
-  if (keep && !a.feature) mask.strides = x.strides();
+  if (!a.feature) mask.strides = strides;
 }
 void masked_cpu(const Call& c, Tensors& outs) {
   const auto& a = c.as<MaskAttrs>();

@@ -92,12 +92,16 @@ constexpr OpDef where_op = finding({
 
 // ---- searching in sorted rows -------------------------------------------------------------------
 
+// What both are compared in.
+DType search_dtype(const Tensor& sorted, const Tensor& values) {
+  return values.is_wrapped_number() &&
+                 !(is_floating(values.dtype()) && !is_floating(sorted.dtype()))
+             ? sorted.dtype()
+             : promote(sorted.dtype(), values.dtype());
+}
 void search(const Tensor& sorted, const Tensor& sorter, const Tensor& values, bool right,
             const Tensor& out) {
-  DType dtype =
-      values.is_wrapped_number() && !(is_floating(values.dtype()) && !is_floating(sorted.dtype()))
-          ? sorted.dtype()
-          : promote(sorted.dtype(), values.dtype());
+  const DType dtype = search_dtype(sorted, values);
   Tensor rows = dense(sorted, dtype);
   Tensor v = dense(values, dtype);
   Tensor order;
@@ -117,10 +121,9 @@ void check_search(const Call& c, const Tensor& sorted, const Tensor& values) {
           sorted);
   require(!sorted.is_complex() && !values.is_complex(), c.name(),
           ": complex numbers have no order");
-  for (const Tensor& t : {sorted, values})
-    if (t.dtype() == DType::Bool && !t.is_wrapped_number())
-      fail(ErrorKind::NotImplemented, c.name(), ": not implemented for bool; got ", sorted, " and ",
-           values, ". Convert it first, e.g. with .long()");
+  if (search_dtype(sorted, values) == DType::Bool)
+    fail(ErrorKind::NotImplemented, c.name(), ": not implemented for bool; got ", sorted, " and ",
+         values, ". Convert one of them first, e.g. with .long()");
   if (sorted.ndim() == 1) return;
   bool same = sorted.ndim() == values.ndim();
   for (int d = 0; same && d + 1 < sorted.ndim(); ++d) same = sorted.size(d) == values.size(d);

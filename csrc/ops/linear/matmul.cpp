@@ -46,6 +46,7 @@ static const Scalar one(1), zero(0);
 
 // The gradient of a sum, which the library's products of 16-bit floats do not take.
 static bool repeats_elements(const Tensor& matrix) {
+  if (matrix.numel() == 0) return false;
   for (int d = std::max(0, matrix.ndim() - 2); d < matrix.ndim(); ++d)
     if (matrix.stride(d) == 0 && matrix.size(d) > 1) return true;
   return false;

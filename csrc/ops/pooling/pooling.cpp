@@ -31,7 +31,7 @@ void scatter_shape(const Call& c, OutSpecs& out) {
           ": the gradient and the indices must have one shape; got ", c.in[0], " and ", c.in[1]);
   require_inexact(c.in[0], c.name());
   const Dims sizes = replaced(c.in[0].sizes(), size);
-  out.add(c.in[0].dtype(), sizes).strides = pooled_strides(c.in[0], sizes);
+  out.add(c.in[0].dtype(), sizes).strides = pooled_strides(c.in[0], size.size(), sizes);
 }
 void scatter_cpu(const Call& c, Tensors& outs) {
   const int nd = c.as<SizeAttrs>().size.size();
@@ -68,7 +68,7 @@ void gather_shape(const Call& c, OutSpecs& out) {
             c.in[0], " and ", c.in[1]);
   }
   require_inexact(c.in[0], c.name());
-  out.add(c.in[0].dtype(), c.in[1].sizes()).strides = pooled_strides(c.in[0], c.in[1].sizes());
+  out.add(c.in[0].dtype(), c.in[1].sizes()).strides = pooled_strides(c.in[0], nd, c.in[1].sizes());
 }
 void gather_cpu(const Call& c, Tensors& outs) {
   const auto nd = static_cast<int>(c.as<CountAttrs>().nd);
@@ -124,7 +124,8 @@ void max_shape(const Call& c, OutSpecs& out) {
   const Dims sizes = replaced(
       c.in[0].sizes(),
       pooled_sizes(c.in[0], a.kernel_size, a.stride, a.padding, a.dilation, a.ceil_mode, c.name()));
-  const std::optional<Dims> strides = format_strides(c.in[0], sizes);
+  std::optional<Dims> strides;
+  if (c.in[0].ndim() == a.kernel_size.size() + 2) strides = format_strides(c.in[0], sizes);
   out.add(c.in[0].dtype(), sizes).strides = strides;
   out.add(DType::Int64, sizes).strides = strides;
 }

@@ -8,9 +8,9 @@
 
 namespace clew::pooling {
 
-std::optional<Dims> pooled_strides(const Tensor& x, const Dims& sizes) {
-  if (x.is_contiguous() || is_batched(x) || x.ndim() != 3 || x.ndim() != sizes.size())
-    return format_strides(x, sizes);
+std::optional<Dims> pooled_strides(const Tensor& x, int nd, const Dims& sizes) {
+  if (x.ndim() != nd + 2 || x.ndim() != sizes.size()) return {};
+  if (x.is_contiguous() || is_batched(x) || nd != 1) return format_strides(x, sizes);
   Dims image = x.sizes(), steps = x.strides();
   image.insert(2, 1);
   steps.insert(2, x.size(2) * x.stride(2));

@@ -13,12 +13,12 @@ namespace clew::pooling {
 // Kernel sizes, strides, dilations and output sizes stay below this.
 constexpr int64_t size_limit = int64_t{1} << 40;
 
-// Strides of `sizes` in x's memory format; none where the dims lie in order. A line of values
-// counts as an image of one row.
-std::optional<Dims> pooled_strides(const Tensor& x, const Dims& sizes);
+// Strides of `sizes` in x's memory format; none where the dims lie in order, or x has no batch. A
+// line of values counts as an image of one row.
+std::optional<Dims> pooled_strides(const Tensor& x, int nd, const Dims& sizes);
 // The same of adaptive pooling, which keeps it of images and lines, not of volumes.
 inline std::optional<Dims> adapted_strides(const Tensor& x, int nd, const Dims& sizes) {
-  return nd == 3 ? std::nullopt : pooled_strides(x, sizes);
+  return nd == 3 ? std::nullopt : pooled_strides(x, nd, sizes);
 }
 // The last nd sizes; the sizes with their last ones replaced; the number of images in them.
 Dims spatial_of(const Dims& sizes, int nd);

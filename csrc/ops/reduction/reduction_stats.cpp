@@ -373,11 +373,14 @@ void norm_vjp(Vjp& c) {
     Tensor hit = logical_or(eq(size, y), logical_and(ne(size, size), ne(y, y)));
     return c.set(0, sgn(x) * where(hit, shared(g, hit, dims), number(0)));
   }
-  // d/dx = sgn(x) (|x| / norm)^(p - 1), written so that zeros give 0 and not 0 * inf.
+  // d/dx = sgn(x) (|x| / norm)^(p - 1), written so that zeros give 0 and not 0 * inf. The ratio of
+  // other elements is 0 beside an infinite norm, or one beyond the range of the dtype.
   Tensor zero = eq(size, number(0));
   Tensor ratio = along(where(zero, number(1.0), size));
-  Tensor slope = where(logical_or(zero, eq(y, number(0))), number(0),
-                       pow(where(eq(ratio, number(0)), number(1.0), ratio), Scalar(p - 1)));
+  Tensor none = eq(ratio, number(0));
+  Tensor power = where(none, number(p > 1 ? 0.0 : infinity),
+                       pow(where(none, number(1.0), ratio), Scalar(p - 1)));
+  Tensor slope = where(logical_or(zero, eq(y, number(0))), number(0), power);
   c.set(0, sgn(x) * (slope * g));
 }
 constexpr OpDef vector_norm_op = general({

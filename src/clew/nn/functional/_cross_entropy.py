@@ -183,7 +183,7 @@ def cross_entropy(
             )
         logp = clew.log_softmax(input, at)
         classes = input.shape[at]
-        if label_smoothing > 0.0:
+        if label_smoothing > 0.0 and classes:
             target = target * (1 - label_smoothing) + label_smoothing / classes
         loss = -(logp * target)
         if weight is not None:
@@ -222,7 +222,7 @@ def cross_entropy(
             smooth = smooth.sum() / kept.sum()
     else:
         smooth = reduced(smooth, reduction)
-    return (1 - label_smoothing) * nll + (label_smoothing / classes) * smooth
+    return (1 - label_smoothing) * nll + (label_smoothing / max(classes, 1)) * smooth
 
 
 @asks_classes
