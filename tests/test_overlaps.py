@@ -33,6 +33,14 @@ def test_filling_what_overlaps_itself():
     assert x.tolist() == [[5.0] * 4] * 3
 
 
+def test_what_has_no_elements_does_not_overlap_itself():
+    for shape in ((2, 0, 3), (3, 0, 0), (2, 3, 0)):
+        x = clew.zeros(shape[1:]).expand(shape)
+        assert x.copy_(clew.ones(shape)) is x
+        square = clew.eye(shape[1])
+        assert clew.linalg.solve_triangular(square, clew.ones(shape), upper=True, out=x) is x
+
+
 PARTLY: dict[str, Callable[[Any, Any], Any]] = {
     "cumsum": lambda x, o: clew.cumsum(x, 0, out=o),
     "cumprod": lambda x, o: clew.cumprod(x, 0, out=o),

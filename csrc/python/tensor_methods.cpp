@@ -145,7 +145,7 @@ PyObject* method_copy_(PyObject* o, PyObject* const* args, Py_ssize_t nargs, PyO
     Tensor self = borrow(o);
     if (src.is_meta() && !self.is_meta()) refuse_placeholder(from, "copy_");
     for (int i = 0; i < self.ndim(); ++i)
-      if (self.size(i) > 1 && self.stride(i) == 0)
+      if (self.size(i) > 1 && self.stride(i) == 0 && self.numel() > 0)
         fail(
             "copy_: unsupported operation: more than one element of the written-to tensor refers "
             "to a single memory "

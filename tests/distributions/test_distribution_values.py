@@ -376,6 +376,44 @@ def test_continuous_bernoulli_of_any_logits(logit):
         np.testing.assert_allclose(d.entropy().item(), -exact(mean), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+@pytest.mark.parametrize("logit", [-200.0, -20.0, -1.1, -0.9, 0.9, 1.1, 20.0, 80.0])
+def test_continuous_bernoulli_quantiles_at_the_ends(logit, dtype):
+    d = D.ContinuousBernoulli(logits=clew.tensor(logit, dtype=dtype))
+    wide = np.longdouble(logit)
+    u = clew.tensor([0.0, 1e-30, 1e-9, 0.3, 0.75], dtype=dtype, requires_grad=True)
+    x = d.icdf(u)
+    # log(1 + u (exp(l) - 1)) / l
+    np.testing.assert_allclose(
+        x.tolist(), np.log1p(np.array(u.tolist()) * np.expm1(wide)).astype(float) / logit,
+        rtol=3e-6, atol=1e-30,
+    )  # fmt: skip
+    assert clew.autograd.grad(x.sum(), u)[0].isfinite().all()
+    assert d.icdf(clew.tensor(1.0, dtype=dtype)).item() == 1.0
+    value = clew.tensor([1e-6, 0.01, 0.25, 0.9], dtype=dtype)
+    want = np.expm1(wide * np.array(value.tolist())) / np.expm1(wide)
+    np.testing.assert_allclose(d.cdf(value).tolist(), want.astype(float), rtol=1e-5, atol=1e-30)
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+def test_entropy_of_rare_success(dtype):
+    p = clew.tensor([1e-30, 1e-12, 1e-8], dtype=dtype, requires_grad=True)
+    entropy = D.Geometric(p).entropy()
+    near(entropy, 1 - np.log(p.detach().double().numpy()), 1e-6)
+    slope = clew.autograd.grad(entropy.sum(), p)[0] * p
+    near(slope, -np.ones(3), 1e-5)
+    logits = clew.tensor([-2000.0, -200.0, -40.0], dtype=dtype, requires_grad=True)
+    entropy = D.Geometric(logits=logits).entropy()
+    near(entropy, 1 - logits.detach(), 1e-6)
+    near(clew.autograd.grad(entropy.sum(), logits)[0], -np.ones(3), 1e-6)
+
+
+def test_no_kumaraswamy_variance_is_negative():
+    a = clew.tensor([1e-6, 0.1, 0.5, 1.0, 2.0, 10.0, 1e4])
+    d = D.Kumaraswamy(a[:, None].expand(7, 7), a.expand(7, 7))
+    assert (d.variance >= 0).all() and not d.stddev.isnan().any()
+
+
 def test_what_cannot_happen_and_did():
     d = D.Multinomial(3, logits=clew.tensor([0.0, -np.inf, 0.0]))
     possible, impossible = d.log_prob(clew.tensor([[2.0, 0.0, 1.0], [1.0, 1.0, 1.0]])).tolist()

@@ -136,3 +136,16 @@ def test_chains():
     vectors = [normal(8, 2), *mats, normal(9, 4)]
     got = _einsum.multi_dot([clew.tensor(v) for v in vectors])
     np.testing.assert_allclose(got.numpy(), np.linalg.multi_dot(vectors))
+
+
+def test_chains_of_three_begin_at_the_left_where_the_order_costs_the_same():
+    a = clew.tensor([[-clew.inf, 1.0], [2.0, 4.0]])
+    want = clew.mm(clew.mm(a, a), a)
+    assert not clew.equal(want, clew.mm(a, clew.mm(a, a)))  # so that the order shows
+    for got in (clew.chain_matmul(a, a, a), clew.linalg.multi_dot([a, a, a]), a.matrix_power(3)):
+        assert clew.equal(got.nan_to_num(7.0), want.nan_to_num(7.0)), got
+
+
+def test_a_chain_of_nothing():
+    with pytest.raises(RuntimeError, match="chain_matmul: expected at least one matrix"):
+        clew.chain_matmul()

@@ -404,6 +404,27 @@ def test_condition_of_singular_matrices():
     assert la.cond(clew.eye(2), "nuc").item() == 4.0
 
 
+def test_condition_where_a_norm_overflows():
+    for scale in (1e30, 1e-30):
+        a = clew.tensor([[scale, 0.0], [0.0, scale]])
+        for p in ("fro", 1):
+            assert not la.cond(a, p).isnan(), (scale, p)
+        assert la.cond(a, "fro").item() == float("inf")
+    a[0, 1] = float("nan")
+    stack = clew.stack([a, clew.eye(2)])
+    assert la.cond(stack, 1).tolist() == [float("inf"), 1.0]
+
+
+def test_no_power_of_what_is_not_finite():
+    a = clew.tensor([[float("inf"), float("nan")], [1.0, 2.0]], requires_grad=True)
+    power = la.matrix_power(a, 0)
+    assert clew.equal(power, clew.eye(2))
+    power.sum().backward()
+    assert clew.equal(a.grad, clew.zeros(2, 2))
+    product = la.householder_product(a, clew.zeros(0, requires_grad=True))
+    assert clew.equal(product, clew.eye(2))
+
+
 # Everything else.
 
 

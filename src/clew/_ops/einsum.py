@@ -385,7 +385,7 @@ def _multiply_chain(tensors: Sequence[Any]) -> Any:
     if len(tensors) == 3:  # the only choice there is, without the tables
         first, second, third = tensors
         (m, k), (n, p) = first.shape, third.shape
-        if m * n * (k + p) < k * p * (m + n):
+        if m * n * (k + p) <= k * p * (m + n):  # from the left where neither order is cheaper
             return _ops.mm(_ops.mm(first, second), third)
         return _ops.mm(first, _ops.mm(second, third))
     split = _chain_split([t.shape[0] for t in tensors] + [tensors[-1].shape[1]])
@@ -417,7 +417,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Tensor:
     if len(matrices) == 1 and isinstance(matrices[0], list | tuple):
         matrices = tuple(matrices[0])
     if not matrices:
-        raise ValueError("chain_matmul: expected at least one matrix")
+        raise RuntimeError("chain_matmul: expected at least one matrix; got none")
     _check_tensors("chain_matmul", matrices)
     _check_chain("chain_matmul", matrices)
     return _into(

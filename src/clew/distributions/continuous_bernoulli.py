@@ -125,19 +125,26 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         regular, odds, n = self._log_odds_cut()
-        # Mirrored where η > 0, so that nothing overflows.
+        # Where η > 0 the power comes out in front, so that nothing overflows and small results keep
+        # their digits.
         down, x = -odds.abs(), value
-        share = (down * clew.where(odds > 0, 1 - x, x)).expm1() / down.expm1()
-        plain = clew.where(odds > 0, 1 - share, share)
+        shift = clew.where(odds > 0, down * (1 - x), 0.0)
+        plain = shift.exp() * (down * x).expm1() / down.expm1()
         series = x * (1 + n * (x - 1) * (1 / 2 + n * ((2 * x - 1) / 12 + n * x * (x - 1) / 24)))
         inside = clew.where(regular, plain, series)
         return clew.where(value <= 0, 0.0, clew.where(value >= 1, 1.0, inside))
 
     def icdf(self, value: Tensor) -> Tensor:
         regular, odds, n = self._log_odds_cut()
-        down, u = -odds.abs(), value
-        share = (clew.where(odds > 0, 1 - u, u) * down.expm1()).log1p() / down
-        plain = clew.where(odds > 0, 1 - share, share)
+        u, info = value, clew.finfo(odds.dtype)
+        # log(1 - u + u exp(η)) / η: by log1p near 0, else by both summands' logarithms, of which
+        # neither overflows nor loses what it adds to 1.
+        far = odds.abs() > 1
+        near = clew.where(far, 1.0, odds)
+        inner = u.clamp(info.tiny, 1 - info.eps / 2)
+        summed = clew.logaddexp((-inner).log1p(), inner.log() + odds) / odds
+        summed = clew.where(u <= 0, 0.0, clew.where(u >= 1, 1.0, summed))
+        plain = clew.where(far, summed, (u * near.expm1()).log1p() / near)
         third = (1 - u * (7 - u * (12 - 6 * u))) / 24
         second = (1 - u * (3 - 2 * u)) / 6
         series = u * (1 + n * ((1 - u) / 2 + n * (second + n * third)))

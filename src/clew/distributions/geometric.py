@@ -80,5 +80,10 @@ class Geometric(ProbsOrLogits):
         return value * (-clew.where(certain, 0.0, probs)).log1p() + probs.log()
 
     def entropy(self) -> Tensor:
-        cross = binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
-        return cross / self.probs
+        """Near 1 - log(probs) where success is rare: there logits, or probs, may have rounded."""
+        probs, logits = self.probs, self.logits
+        rare = probs < clew.finfo(probs.dtype).eps
+        log_probs = clew.where(probs > 0, clew.where(probs > 0, probs, 1.0).log(), logits)
+        safe_probs, safe_logits = clew.where(rare, 0.5, probs), clew.where(rare, 0.0, logits)
+        cross = binary_cross_entropy_with_logits(safe_logits, safe_probs, reduction="none")
+        return clew.where(rare, 1 - log_probs, cross / safe_probs)

@@ -94,7 +94,8 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        return self._moment(2) - self._moment(1).square()
+        # The difference may round below 0, where stddev would be NaN.
+        return (self._moment(2) - self._moment(1).square()).clamp(min=0)
 
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0

@@ -209,7 +209,7 @@ def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
         out: a tensor that receives the result.
 
     Returns:
-        (*), real; inf for singular matrices.
+        (*), real; inf for singular matrices, and for NaN where p is none of None, 2, -2 and "nuc".
 
     Example:
         >>> clew.linalg.cond(clew.tensor([[4.0, 0.0], [0.0, 2.0]]))
@@ -236,4 +236,7 @@ def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     infinite = float("inf")
     singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
     made = matrix_norm(input, p) * matrix_norm(inverse.masked_fill(singular, infinite), p)
-    return write_out(name, made.masked_fill(info != 0, infinite), out, converts=True, records=True)
+    # A norm that underflows to 0 times one that overflows is NaN: such a matrix, and one that has
+    # NaN itself, counts as singular.
+    made = made.masked_fill((info != 0) | made.isnan(), infinite)
+    return write_out(name, made, out, converts=True, records=True)

@@ -206,12 +206,16 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
 
         input, n = inv(input), -n
     if n == 0:
+        one = eye_like(input)
+        # Recorded where the input is, with a gradient of 0; its infinities and NaN do not get in.
         made = (
-            input * 0 + eye_like(input)
+            _C.ops.where(_C.tensor(False), input, one)
             if input.requires_grad
-            else eye_like(input).expand(input.shape).clone()
+            else one.expand(input.shape).clone()
         )
         return write_out(name, made, out)
+    if n == 3:  # from the left, as PyTorch: where numbers overflow the order tells
+        return write_out(name, input @ input @ input, out)
     result = None
     power = input
     while n:

@@ -232,7 +232,9 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
     q = eye(m, n, dtype=input.dtype, device=input.device).expand(input.shape)
     for k in range(tau.shape[-1] - 1, -1, -1):
         q = _reflect(_vector(input, k), tau[..., k], q)
-    return write_out(name, q if tau.shape[-1] else q + 0 * input, out, converts=True)
+    if not tau.shape[-1]:
+        q = _C.ops.where(_C.tensor(False), input, q)  # recorded; values of the input do not get in
+    return write_out(name, q, out, converts=True)
 
 
 @asks_classes

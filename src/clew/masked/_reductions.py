@@ -181,8 +181,8 @@ def argmax(
     >>> clew.masked.argmax(x, mask=m)
     tensor(1)
     """
-    x = prepared("argmax", input, mask, dtype)
-    return filled(x, mask, lowest(x.dtype)).argmax(dim, keepdim).to(x.dtype)
+    x = prepared("argmax", input, mask, None)
+    return filled(x, mask, lowest(x.dtype)).argmax(dim, keepdim).to(dtype or x.dtype)
 
 
 def argmin(
@@ -201,8 +201,8 @@ def argmin(
     >>> clew.masked.argmin(x, mask=m)
     tensor(1)
     """
-    x = prepared("argmin", input, mask, dtype)
-    return filled(x, mask, lowest(x.dtype, True)).argmin(dim, keepdim).to(x.dtype)
+    x = prepared("argmin", input, mask, None)
+    return filled(x, mask, lowest(x.dtype, True)).argmin(dim, keepdim).to(dtype or x.dtype)
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:

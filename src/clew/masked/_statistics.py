@@ -74,7 +74,12 @@ def median(
     tensor(3.)
     """
     x = prepared("median", input, mask, dtype)
-    (at,) = dims_of("median", dim, x.ndim) or (0,)
+    dims = dims_of("median", dim, x.ndim) or (0,)
+    if len(dims) != 1:
+        raise ValueError(
+            f"masked.median: goes along one dimension; got dim={dim!r} for shape {list(x.shape)}"
+        )
+    at = dims[0]
     floating = x.is_floating_point()
     values = filled(x if floating else x.to(_dtypes.float32), mask, float("nan"))
     made = _f["nanmedian"](values, at, keepdim)[0]
