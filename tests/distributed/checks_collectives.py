@@ -141,6 +141,10 @@ if r % 2 == 0:
 else:
     assert evens == dist.GroupMember.NON_GROUP_MEMBER and dist.get_rank(evens) == -1
     assert dist.all_reduce(torch.ones(1), group=evens) is None
+# A mesh of all processes has their group: MPI has some two thousand communicators in all.
+for _ in range(2500):
+    mesh = dist.device_mesh.init_device_mesh("cpu", (n,))
+assert mesh.get_group() is dist.group.WORLD
 if n == 4:
     mesh = dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
     assert mesh.get_coordinate() == (r // 2, r % 2)

@@ -94,6 +94,22 @@ def test_groups_of_different_ranks(tmp_path):
     assert "rank 1 calls new_group([0]) at" in done.stderr
 
 
+def test_sharded_modules_of_equal_sizes(tmp_path):
+    program = START + (
+        "from torch.distributed.fsdp import fully_shard\n"
+        "blocks = [fully_shard(torch.nn.Linear(4, 4)) for _ in range(3)]\n"
+        "y = torch.ones(2, 4)\n"
+        "for b in ([0, 1], [2, 1])[r]:\n"
+        "    y = blocks[b](y)\n"
+    )
+    done = run_text(tmp_path, 2, program)
+    assert done.returncode == 1
+    for rank, number in ((0, 1), (1, 3)):
+        call = f"all_gather_into_tensor((10,), float32, Linear that was sharded as number {number})"
+        assert f"rank {rank} calls {call} at" in done.stderr, done.stderr
+    assert "train.py:14" in done.stderr
+
+
 @pytest.mark.parametrize("sent", ["4", "2", "3, dtype=torch.float64", "3, dtype=torch.int16"])
 @pytest.mark.parametrize("source", ["0", "None"])
 def test_messages_of_another_size(tmp_path, sent, source):
