@@ -48,9 +48,17 @@ same(x.imag, sum(of(i + 10).numpy() for i in range(n)))
 x = torch.tensor(float(r))
 dist.all_reduce(x)
 assert x.item() == n * (n - 1) / 2
-x = of(r, (4, 6)).t()  # strided
-dist.all_reduce(x)
-same(x, stacked(shape=(4, 6)).sum(0).T)
+# Tensors whose elements lie in another order, or apart.
+for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.bool, torch.int64):
+    total = stacked(dtype, (4, 6)).sum(0)
+    total = total != 0 if dtype == torch.bool else total
+    for view in (lambda t: t.t().contiguous().t(), lambda t: t.repeat_interleave(2, 1)[:, ::2]):
+        x = view(of(r, (4, 6), dtype))
+        dist.all_reduce(x)
+        same(x, total)
+        x = view(torch.zeros(4, 6, dtype=dtype))
+        dist.reduce_scatter(x, [view(of(r, (4, 6), dtype))] * n)
+        same(x, total)
 # bfloat16 is combined in float32: 256 + 1 + 1 would stay 256 in bfloat16.
 x = torch.tensor([256.0 if r == 0 else 1.0], dtype=torch.bfloat16)
 dist.all_reduce(x)
@@ -83,7 +91,9 @@ x = torch.zeros(2)
 dist.reduce_scatter(x, [torch.tensor([r, i + 0.5]) for i in range(n)])
 assert x.tolist() == [n * (n - 1) / 2, n * (r + 0.5)]
 x = torch.zeros(2, dtype=torch.bfloat16)
+torch.set_default_dtype(torch.float64)  # has no part in it
 dist.reduce_scatter_tensor(x, torch.arange(2.0 * n).bfloat16())
+torch.set_default_dtype(torch.float32)
 assert x.tolist() == [2.0 * r * n, (2 * r + 1.0) * n]
 outs = [torch.zeros(i + 1) for i in range(n)]
 dist.all_to_all(outs, [torch.full((r + 1,), 10.0 * r + i) for i in range(n)])
@@ -131,6 +141,10 @@ if r % 2 == 0:
 else:
     assert evens == dist.GroupMember.NON_GROUP_MEMBER and dist.get_rank(evens) == -1
     assert dist.all_reduce(torch.ones(1), group=evens) is None
+# A mesh of all processes has their group: MPI has some two thousand communicators in all.
+for _ in range(2500):
+    mesh = dist.device_mesh.init_device_mesh("cpu", (n,))
+assert mesh.get_group() is dist.group.WORLD
 if n == 4:
     mesh = dist.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
     assert mesh.get_coordinate() == (r // 2, r % 2)

@@ -243,3 +243,23 @@ def test_flat_state_takes_nested_dicts_and_no_objects():
     opt.state[net.weight]["text"] = "no number"
     with pytest.raises(NotImplementedError, match=r"class 'str'.*state.weight.text"):
         get_optimizer_state_dict(net, opt, options=flat)
+
+
+def test_keys_that_are_no_text(tmp_path):
+    class Kind(str):
+        pass
+
+    def state(value):
+        keys = [(1, 2), ("a", 3), None, True, "1", 2.5, Kind("b"), frozenset({4})]
+        return {"m": {k: clew.full((2,), value + i) for i, k in enumerate(keys)}, ("n", 0): value}
+
+    dcp.save(state(3), checkpoint_id=tmp_path / "many")
+    found = state(0)
+    dcp.load(found, checkpoint_id=tmp_path / "many")
+    wanted = state(3)
+    assert list(found) == list(wanted) and list(found["m"]) == list(wanted["m"])
+    assert [t.tolist() for t in found["m"].values()] == [t.tolist() for t in wanted["m"].values()]
+    assert found["n", 0] == 3
+    dcp.format_utils.dcp_to_torch_save(tmp_path / "many", tmp_path / "one.pt")
+    whole = clew.load(tmp_path / "one.pt")
+    assert whole["m"]["(1, 2)"].tolist() == [3, 3] and whole["('n', 0)"] == 3

@@ -94,6 +94,62 @@ def test_groups_of_different_ranks(tmp_path):
     assert "rank 1 calls new_group([0]) at" in done.stderr
 
 
+def test_groups_in_another_order(tmp_path):
+    program = START + (
+        "one, other = dist.new_group([0, 1]), dist.new_group([0, 1])\n"
+        "try:\n"
+        "    for group in ((one, other), (other, one))[r]:\n"
+        "        dist.all_reduce(x, group=group)\n"
+        "except RuntimeError as error:\n"
+        "    print(error, file=open(sys.argv[1] + str(r), 'w'))\n"
+        "    for _ in range(100):\n"
+        "        time.sleep(0.1 * (not os.path.exists(sys.argv[1] + str(1 - r))))\n"
+        "    raise\n"
+    )
+    done = run_text(tmp_path, 2, program, args=[tmp_path / "told"])
+    assert done.returncode == 1
+    for rank in (0, 1):
+        told = (tmp_path / f"told{rank}").read_text()
+        for r, number in ((0, 1), (1, 2)):
+            says = f"rank {r} calls all_reduce((3,), float32, SUM) of group 'group_{number}' at "
+            assert "train.py:13" in told.partition(says)[2].partition(";")[0], told
+
+
+def test_a_late_thread_is_no_other_order(tmp_path):
+    program = START + (
+        "one, other = dist.new_group([0, 1]), dist.new_group([0, 1])\n"
+        "import threading\n"
+        "if r:\n"  # rank 1 waits in one group, and another of its threads comes late to the other
+        "    late = threading.Thread(\n"
+        "        target=lambda: (time.sleep(7), dist.all_reduce(torch.ones(1), group=one)))\n"
+        "    late.start()\n"
+        "    dist.all_reduce(x, group=other)\n"
+        "    late.join()\n"
+        "else:\n"
+        "    dist.all_reduce(torch.ones(1), group=one)\n"
+        "    dist.all_reduce(x, group=other)\n"
+        "print('through')\n"
+    )
+    done = run_text(tmp_path, 2, program)
+    assert done.returncode == 0 and done.stdout.count("through") == 2, done.stderr
+
+
+def test_sharded_modules_of_equal_sizes(tmp_path):
+    program = START + (
+        "from torch.distributed.fsdp import fully_shard\n"
+        "blocks = [fully_shard(torch.nn.Linear(4, 4)) for _ in range(3)]\n"
+        "y = torch.ones(2, 4)\n"
+        "for b in ([0, 1], [2, 1])[r]:\n"
+        "    y = blocks[b](y)\n"
+    )
+    done = run_text(tmp_path, 2, program)
+    assert done.returncode == 1
+    for rank, number in ((0, 1), (1, 3)):
+        call = f"all_gather_into_tensor((10,), float32, Linear that was sharded as number {number})"
+        assert f"rank {rank} calls {call} at" in done.stderr, done.stderr
+    assert "train.py:14" in done.stderr
+
+
 @pytest.mark.parametrize("sent", ["4", "2", "3, dtype=torch.float64", "3, dtype=torch.int16"])
 @pytest.mark.parametrize("source", ["0", "None"])
 def test_messages_of_another_size(tmp_path, sent, source):

@@ -25,9 +25,10 @@ def expect(name: str, *tensors: Any) -> None:
 def _bytes_of(tensor: Tensor) -> Any:
     # Not numpy(): its tensors count as shared with the program for good, and a memory budget keeps
     # all that is made of them.
+    flat = tensor.view(-1)  # raises where a copy would be filled instead of the tensor
     if tensor.is_complex() or tensor.dtype in _NUMPY:
-        return tensor.reshape(-1)._array_view()
-    return tensor.reshape(-1).view(_SAME_WIDTH[tensor.element_size()])._array_view()
+        return flat._array_view()
+    return flat.view(_SAME_WIDTH[tensor.element_size()])._array_view()
 
 
 _NUMPY = {
@@ -111,16 +112,17 @@ def combining(
     plain, result = source.detach(), target.detach()
     same, back = source is target, True
     if plain.dtype in _WIDENED:
-        given = plain.float()
-        got = given if same else clew.empty(result.shape)
+        given = plain.to(clew.float32, memory_format=clew.contiguous_format)
+        got = given if same else clew.empty(result.shape, dtype=clew.float32)
     elif plain.dtype == clew.bool:
-        given = plain.to(clew.uint8)
+        given = plain.to(clew.uint8, memory_format=clew.contiguous_format)
         got = given if same else clew.empty(result.shape, dtype=clew.uint8)
         kind = {"sum": "max", "product": "min"}.get(kind, kind)
     else:
         given = plain.contiguous()
-        got = given if same else (result if result.is_contiguous() else clew.empty_like(result))
         back = not result.is_contiguous()
+        got = clew.empty(result.shape, dtype=result.dtype) if back else result
+        got = given if same else got
     if factor is not None:
         given = given.mul_(factor) if same else given * factor
     mean = ReduceOp(op) == ReduceOp.AVG and plain.dtype != clew.bool

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from clew.distributed._crossed import Waiting
 from clew.distributed._mpi import MpiComm
 from clew.distributed._work import caller, wait_for
 
 _BYTES = 512
 
 
-def duplicate(group: Any, what: str) -> MpiComm:
+def duplicate(group: Any, what: str, notice: Callable[[], None] | None = None) -> MpiComm:
     """Another communicator of a group's ranks; waits until all have come, within its limit.
 
     Args:
         group: the group.
         what: the operation that needs it.
+        notice: as of `wait_for`.
     """
     comm = group._comm
     assert isinstance(comm, MpiComm)
     # MPI makes it in a call that blocks: a rank that does not come would never be noticed there.
-    wait_for(comm.barrier().Test, group, what, group.limit or None)
+    wait_for(comm.barrier().Test, group, what, group.limit or None, notice)
     return comm.duplicate()
 
 
@@ -41,15 +43,16 @@ def compare(group: Any, what: str, detail: str) -> list[str]:
     Raises:
         RuntimeError: naming the two lines.
     """
-    if group._checker is None:
-        group._checker = duplicate(group, what)
     place = caller()
     text = f"{what}{detail}\0{place[-200:]}".encode()[:_BYTES]
     mine = np.zeros(_BYTES, np.uint8)
     mine[: len(text)] = np.frombuffer(text, np.uint8)
     all_ = np.zeros((group.size(), _BYTES), np.uint8)
-    request = group._checker.allgather(mine, all_)
-    wait_for(request.Test, group, what, group.limit or None)
+    with Waiting(group, f"{what}{detail}", place) as waiting:
+        if group._checker is None:
+            group._checker = duplicate(group, what, waiting.look)
+        request = group._checker.allgather(mine, all_)
+        wait_for(request.Test, group, what, group.limit or None, waiting.look)
     parts = [bytes(row).rstrip(b"\0").decode(errors="replace").partition("\0") for row in all_]
     for other, (call, _, where) in enumerate(parts):
         if call != parts[0][0]:

@@ -182,8 +182,8 @@ def broadcast(
     return _give(Work(found, "broadcast", [request], finish, [tensor], array), async_op)
 
 
-def _gather_all(name: str, group: ProcessGroup, targets: Any, tensor: Tensor) -> Work:
-    _check(group, name, tensor)
+def _gather_all(name: str, group: ProcessGroup, targets: Any, tensor: Tensor, of: str = "") -> Work:
+    _check(group, name, tensor, of)
     source = _arrays.reading(tensor)
     array, finish = _arrays.room(targets)
     request = group._comm.allgather(source, array)
@@ -463,9 +463,15 @@ _reduce_scatter_base = reduce_scatter_tensor
 
 
 def _reduce_scatter(
-    name: str, group: ProcessGroup, output: Tensor, input: Tensor, op: Any, async_op: bool
+    name: str,
+    group: ProcessGroup,
+    output: Tensor,
+    input: Tensor,
+    op: Any,
+    async_op: bool,
+    of: str = "",
 ) -> Any:
-    _check(group, name, output, ReduceOp(op).name)
+    _check(group, name, output, ReduceOp(op).name + of)
     source, array, kind, finish = _arrays.combining(name, input, output, op, group.size())
     request = group._comm.reduce_scatter(source, array, kind)
     return _give(Work(group, name, [request], finish, [output], (source, array)), async_op)

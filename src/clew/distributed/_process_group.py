@@ -111,6 +111,7 @@ class ProcessGroup:
         self.limit = timeout.total_seconds()
         self.global_rank = ranks[comm.rank]
         self.freed = False  # by destroy_process_group
+        self.sharded = 0  # how many modules were sharded over it
         self._unchecked = 0 if comm.size > 1 else -1
         self._checker: Any = None
         self._meeting: Any = None  # a communicator for the barriers around shared memory

@@ -48,7 +48,13 @@ def _ended_ranks(ranks: list[int]) -> list[tuple[int, str]]:
     return found
 
 
-def wait_for(test: Callable[[], Any], group: Any, what: str, limit: float | None) -> None:
+def wait_for(
+    test: Callable[[], Any],
+    group: Any,
+    what: str,
+    limit: float | None,
+    notice: Callable[[], None] | None = None,
+) -> None:
     """Asks `test` until it says True.
 
     Args:
@@ -56,6 +62,7 @@ def wait_for(test: Callable[[], Any], group: Any, what: str, limit: float | None
         group: its group.
         what: its name, for messages.
         limit: most seconds.
+        notice: called about once a second where it takes long.
 
     Raises:
         RuntimeError: after the limit, or where a rank of the group has ended meanwhile.
@@ -81,6 +88,8 @@ def wait_for(test: Callable[[], Any], group: Any, what: str, limit: float | None
             )
         if waited > look:
             look = waited + 1.0
+            if notice is not None:
+                notice()
             ended = _ended_ranks(group.ranks)
             if ended:
                 # What it sent before its end may still be on its way.

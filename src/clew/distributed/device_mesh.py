@@ -69,13 +69,19 @@ class DeviceMesh:
         _live[_kind(self.mesh.tolist(), names)] = self
 
     def _make_groups(self) -> list[Any]:
-        """A group along each dim; all processes make all groups, in one order."""
+        """A group along each dim; all processes make all groups, in one order.
+
+        Of all processes there is one already. A group more for each mesh, such as that of each
+        module of a model, takes one of MPI's communicators, of which there are some thousand; and
+        what the ranks call is compared, and their gradients meet in shared memory, by group.
+        """
+        everyone = c10d._get_default_group()
         made = []
         for dim in range(self.ndim):
             lines = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.shape[dim]).tolist()
             mine = None
             for line in lines:
-                one = c10d.new_group(line)
+                one = everyone if line == everyone.ranks else c10d.new_group(line)
                 if isinstance(one, c10d.ProcessGroup):
                     mine = one
             made.append(mine)

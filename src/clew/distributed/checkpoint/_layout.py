@@ -68,6 +68,22 @@ class Index(int):
     """A place in a list, among keys that may be numbers too."""
 
 
+class Named(str):
+    """A key of a dict that is no text or number, as `.metadata` has it: its text.
+
+    Args:
+        text: of the key.
+        kind: the name of the key's type.
+    """
+
+    kind: str
+
+    def __new__(cls, text: str, kind: str) -> Named:
+        made = super().__new__(cls, text)
+        made.kind = kind
+        return made
+
+
 def leaves(state: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Everything in nested dicts, lists and tuples, with the keys that lead to it."""
     if isinstance(state, dict) and state:
@@ -86,7 +102,7 @@ def key_of(path: Any) -> str:
 
 
 def _kind(p: Any) -> str:
-    return type(p).__name__
+    return p.kind if isinstance(p, Named) else type(p).__name__
 
 
 def shown(path: Any) -> str:
@@ -116,7 +132,17 @@ def part(x: Tensor) -> Tensor:
     return part_of(x).detach() if isinstance(x, DTensor) else x.detach()
 
 
+# What JSON gives back as it was; other keys are known by their text.
 _KEYS: dict[str, Any] = {"int": int, "Index": Index}
+_KEYS |= dict.fromkeys(("str", "float", "bool", "NoneType"), lambda p: p)
+
+
+def _told(p: Any) -> list[Any]:
+    return [_kind(p), p if _kind(p) in _KEYS else str(p)]
+
+
+def _key(kind: str, p: Any) -> Any:
+    return _KEYS[kind](p) if kind in _KEYS else Named(str(p), kind)
 
 
 def write_metadata(folder: str, entries: list[Entry]) -> None:
@@ -125,7 +151,7 @@ def write_metadata(folder: str, entries: list[Entry]) -> None:
         "version": VERSION,
         "entries": [
             {
-                "path": [[_kind(p), p] for p in e.path],
+                "path": [_told(p) for p in e.path],
                 "kind": e.kind,
                 "dtype": e.dtype,
                 "sizes": e.sizes,
@@ -154,7 +180,7 @@ def read_metadata(folder: str) -> list[Entry]:
             )
         made = []
         for e in told["entries"]:
-            keys = [_KEYS.get(kind, lambda p: p)(p) for kind, p in e["path"]]
+            keys = [_key(kind, p) for kind, p in e["path"]]
             parts = []
             for name, begin, sizes in e["parts"]:
                 if os.path.basename(name) != name or not name:

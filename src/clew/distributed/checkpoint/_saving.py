@@ -360,14 +360,15 @@ def _fill(state_dict: dict[str, Any], folder: str, partial: bool) -> None:
             raise CheckpointException(
                 f"distributed.checkpoint: {shown(path)} is a {entry.kind} in the checkpoint"
             )
-        wanted.append((entry, value))
+        wanted.append((entry, path, value))
     # File by file, so that each is opened once.
-    for entry, value in sorted(wanted, key=lambda w: w[0].parts[0].file if w[0].parts else ""):
+    by_file = sorted(wanted, key=lambda w: w[0].parts[0].file if w[0].parts else "")
+    for entry, path, value in by_file:
         if isinstance(value, Tensor):
             dtype_of(entry.dtype)
             _read(entry, value, files)
         else:
-            _put(asked, entry.path, files.value(entry.parts[0].file, key_of(entry.path)))
+            _put(asked, path, files.value(entry.parts[0].file, key_of(path)))
     for key, value in state_dict.items():
         if isinstance(value, Stateful):
             value.load_state_dict(asked[key])
@@ -375,7 +376,7 @@ def _fill(state_dict: dict[str, Any], folder: str, partial: bool) -> None:
             state_dict[key] = asked[key]
 
 
-def _put(state: Any, path: list[Any], value: Any) -> None:
+def _put(state: Any, path: Sequence[Any], value: Any) -> None:
     for p in path[:-1]:
         state = state[p]
     if isinstance(state, tuple):

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 import clew
-from clew.distributed.checkpoint._layout import Entry, Index, dtype_of, key_of, read_metadata
+from clew.distributed.checkpoint._layout import Entry, Index, Named, dtype_of, key_of, read_metadata
 from clew.distributed.checkpoint._saving import _Files, _read, save
 from clew.distributed.checkpoint.default_planner import DefaultLoadPlanner
 
@@ -24,7 +24,11 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
 
 
 def _put(state: dict[Any, Any], path: list[Any], value: Any) -> None:
-    """Puts a value at the end of a path; lists are dicts by `Index` for now."""
+    """Puts a value at the end of a path; lists are dicts by `Index` for now.
+
+    Of keys that are no text or number the file knows the text only.
+    """
+    path = [str(p) if isinstance(p, Named) else p for p in path]
     for p in path[:-1]:
         state = state.setdefault((isinstance(p, Index), p), {})
     state[isinstance(path[-1], Index), path[-1]] = _Leaf(value)

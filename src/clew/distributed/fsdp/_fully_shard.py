@@ -480,7 +480,7 @@ def fully_shard(
             owner._parameters[name] = sharded
         members.append(_Member(sharded, at, dim, outer))
     policy = mp_policy or MixedPrecisionPolicy()
-    group = _Group(where, members, policy, reshard)
+    group = _Group(type(module).__name__, where, members, policy, reshard)
     module.__class__ = _class_of(type(module))
     object.__setattr__(module, "_fsdp_group", group)
     return module

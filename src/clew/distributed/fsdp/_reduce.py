@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import clew
-from clew.distributed import _near
-from clew.distributed import distributed_c10d as c10d
+from clew.distributed import _collectives, _near
+from clew.distributed._process_group import ReduceOp
 from clew.distributed._work import Work
 
 _LARGE = 1 << 16  # bytes from which on a tensor travels alone, without being copied
@@ -41,7 +41,7 @@ def _divided(grad: Any, kind: Any, count: int, total: float, out: Any = None) ->
     return out.view(count, -1)
 
 
-def cut_sums(group: Any, grads: Any, kinds: list[Any], total: float) -> list[Any]:
+def cut_sums(group: Any, grads: Any, kinds: list[Any], total: float, of: str) -> list[Any]:
     """Sums of gradients over the ranks, divided; of each this rank's part of the first dim.
 
     Args:
@@ -49,6 +49,7 @@ def cut_sums(group: Any, grads: Any, kinds: list[Any], total: float) -> list[Any
         grads: whole, of the same sizes on all.
         kinds: the dtype of each sum.
         total: what sums are divided by; first, so that they do not overflow.
+        of: whose gradients they are, the same on all ranks.
 
     Returns:
         Flat parts, with zeros where the first dim does not divide.
@@ -58,14 +59,14 @@ def cut_sums(group: Any, grads: Any, kinds: list[Any], total: float) -> list[Any
     one = len(set(kinds)) == 1 and kinds[0] in (clew.float32, clew.float64)
     slots = _near.shared(group, count * sum(parts) * kinds[0].itemsize) if one else None
     if slots is None:
-        return _by_messages(group, grads, kinds, total)
+        return _by_messages(group, grads, kinds, total, of)
     slots.free()
     room, at, places = slots.mine.view(kinds[0]), 0, []
     for grad, n in zip(grads, parts):
         _divided(grad, kinds[0], count, total, room[at : at + count * n])
         places.append(at + group.rank() * n)
         at += count * n
-    group.check("reduce_scatter of gradients", f"({at}, {kinds[0]})")
+    group.check("reduce_scatter of gradients", f"({at}, {kinds[0]}, {of})")
     Work(group, "reduce_scatter_tensor", [slots.written()]).wait()
     rooms = [every.view(kinds[0]) for every in slots.all]
     made = []
@@ -79,7 +80,7 @@ def cut_sums(group: Any, grads: Any, kinds: list[Any], total: float) -> list[Any
     return made
 
 
-def _by_messages(group: Any, grads: Any, kinds: list[Any], total: float) -> list[Any]:
+def _by_messages(group: Any, grads: Any, kinds: list[Any], total: float, of: str) -> list[Any]:
     count = group.size()
     whole = [_divided(grad, kind, count, total) for grad, kind in zip(grads, kinds)]
     begun = []
@@ -87,7 +88,9 @@ def _by_messages(group: Any, grads: Any, kinds: list[Any], total: float) -> list
         rows = [whole[i] for i in together]
         flat = rows[0] if len(rows) == 1 else clew.cat(rows, 1)
         sums = clew.empty(flat.shape[1], dtype=flat.dtype)
-        work = c10d.reduce_scatter_tensor(sums, flat, group=group, async_op=True)
+        work = _collectives._reduce_scatter(
+            "reduce_scatter_tensor", group, sums, flat, ReduceOp.SUM, True, f", {of}"
+        )
         begun.append((together, sums, work))
     made: list[Any] = [None] * len(whole)
     for together, sums, work in begun:

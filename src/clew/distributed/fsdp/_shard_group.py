@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import clew
 from clew.autograd._kept import in_budget, kept_by_node
 from clew.autograd.function import once_differentiable
+from clew.distributed import _collectives
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed.fsdp import _reduce
 from clew.distributed.tensor import DTensor
@@ -65,10 +66,20 @@ class _Group:
     """The parameters that are put together when one module is called."""
 
     def __init__(
-        self, mesh: Any, members: list[_Member], policy: MixedPrecisionPolicy, reshard: Any
+        self,
+        kind: str,
+        mesh: Any,
+        members: list[_Member],
+        policy: MixedPrecisionPolicy,
+        reshard: Any,
     ) -> None:
         self.members, self.policy, self.reshard_after_forward = members, policy, reshard
         self.across = mesh.get_group(mesh.ndim - 1)
+        # Modules are often of equal sizes: ranks that call different ones would mix their rows.
+        self.told = kind
+        if self.across is not None:
+            self.across.sharded += 1
+            self.told = f"{kind} that was sharded as number {self.across.sharded}"
         self.copies = mesh.get_group(0) if mesh.ndim == 2 else None
         self.sync = self.all_reduce = self.reshard_after_backward = True
         self.divide: float | None = None
@@ -128,7 +139,11 @@ class _Group:
             own = [locals_[i].reshape(-1) for i in together]
             flat = own[0] if len(own) == 1 else clew.cat(own)
             full = clew.empty(n, flat.numel(), dtype=flat.dtype)
-            works.append(c10d.all_gather_into_tensor(full, flat, group=self.across, async_op=True))
+            works.append(
+                _collectives._gather_all(
+                    "all_gather_into_tensor", self.across, [full], flat, self.told
+                )
+            )
             at = 0
             for i, one in zip(together, own):
                 made[i] = full[:, at : at + one.numel()]
@@ -250,7 +265,7 @@ class _Group:
             # Every rank's part of the last is how many ranks have a gradient of each.
             have = clew.tensor([0.0 if grad is None else total for grad in grads], dtype=kinds[0])
             sums = _reduce.cut_sums(
-                self.across, [*rows, have.expand(n, -1)], [*kinds, kinds[0]], total
+                self.across, [*rows, have.expand(n, -1)], [*kinds, kinds[0]], total, self.told
             )
             have = sums.pop()
             if self.copies is not None:
