@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import clew
@@ -91,3 +92,47 @@ def test_sizes_that_are_refused() -> None:
         shared.untyped_storage().resize_(0)
     assert array.tolist() == [1, 1, 1]
     assert clew.empty(0).untyped_storage().resize_(0).nbytes() == 0
+
+
+def test_all_tensors_share_a_storage_that_has_grown() -> None:
+    x = clew.arange(4.0)
+    s, part = x.untyped_storage(), x[1:3]
+    kept = (clew.ones(4, requires_grad=True) * x).sum()
+    s.resize_(24)
+    assert (s.nbytes(), x.untyped_storage().nbytes(), x.storage().size()) == (24, 24, 6)
+    assert x.tolist() == [0, 1, 2, 3] and part.tolist() == [1, 2]
+    s.fill_(0)
+    assert x.tolist() == [0] * 4 and part.tolist() == [0, 0]
+    part.fill_(5)
+    assert s.tolist()[4:8] == list(clew.tensor([5.0]).untyped_storage().tolist())
+    kept.backward()  # with what was there before it grew
+
+
+def test_set_grows_the_storage_for_all() -> None:
+    x = clew.ones(2)
+    longer = clew.empty(0).set_(x.untyped_storage(), 0, (4,))
+    assert longer.shape == (4,) and x.untyped_storage().nbytes() == 16
+    longer.fill_(3)
+    assert x.tolist() == [3, 3]
+    y = clew.ones(2)
+    strided = clew.empty(0).set_(y.storage(), 1, (3,), (2,))
+    assert strided.stride() == (2,) and y.storage().size() == 6
+    own = clew.ones(2)
+    own.set_(own, 0, (5,), (1,))
+    assert own[:2].tolist() == [1, 1] and own.untyped_storage().nbytes() == 20
+    array = np.ones(2, np.float32)
+    with pytest.raises(RuntimeError, match="others hold"):
+        clew.empty(0).set_(clew.from_numpy(array), 0, (4,), (1,))
+    # No elements, no bytes.
+    assert clew.empty(0).set_(x, 100, (0, 3), (3, 1)).numel() == 0
+    assert x.untyped_storage().nbytes() == 16
+    with clew.deferred(least=0):
+        z = clew.ones(2)
+        doubled = z * 2
+        clew.empty(0).set_(z, 0, (4,), (1,)).fill_(7)
+    assert doubled.tolist() == [2, 2] and z.tolist() == [7, 7]
+
+
+def test_a_storage_takes_its_values_in_one_argument() -> None:
+    with pytest.raises(RuntimeError, match="FloatStorage: expected .* got 2 arguments"):
+        clew.FloatStorage(2, 3)

@@ -605,3 +605,32 @@ def test_attributes_in_damaged_files():
     many = {f"name {i}": i for i in range(10_000)}
     with pytest.raises(pickle.UnpicklingError, match="copies of the same values"):
         loads(from_type(many, 20_000))
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("trusted", [False, True])
+def test_storages_are_data(zipped, trusted):
+    a = clew.arange(6.0)
+    part = a.untyped_storage()[4:8]
+    value = [a, a.storage(), {"k": a[2:].storage()}, (clew.BoolStorage([True, False]),), part]
+    file = io.BytesIO()
+    save(value, file, _use_new_zipfile_serialization=zipped)
+    got = load(io.BytesIO(file.getvalue()), weights_only=not trusted)
+    whole, again, alone = got[1], got[2]["k"], got[3][0]
+    assert [type(s) for s in (whole, again, alone)] == [clew.TypedStorage] * 3
+    assert (whole.dtype, alone.dtype) == (clew.float32, clew.bool)
+    assert (whole.tolist(), alone.tolist()) == ([0, 1, 2, 3, 4, 5], [True, False])
+    got[0].fill_(7)
+    assert whole.tolist() == again.tolist() == [7.0] * 6
+    # Bytes come back as a storage of bytes, and a slice as a storage of its own.
+    assert bytes(got[4].tolist()) == struct.pack("<f", 1.0)
+    raw = trip(a.untyped_storage(), weights_only=not trusted)
+    assert bytes(raw.tolist()) == np.arange(6, dtype=np.float32).tobytes()
+    both = trip([a.untyped_storage(), a[1:]], weights_only=not trusted)
+    both[0].fill_(0)
+    assert both[1].tolist() == [0.0] * 5
+
+
+def test_storages_without_bytes_are_refused():
+    with pytest.raises(pickle.PicklingError, match="no bytes"):
+        save(clew.empty(3, device="meta").untyped_storage(), io.BytesIO())

@@ -267,11 +267,11 @@ def test_a_tensor_of_an_allowed_class():
 
 
 def test_names_of_such_files_build_only_what_fits():
-    from clew._files.construct import NAMES, StorageOf
+    from clew._files.construct import NAMES, storage_of
 
     rebuild = NAMES["clew._tensor.pickling._rebuild"].build
     wrap = NAMES["clew.nn.parameter._rebuild_parameter"].build
-    held = StorageOf(clew.zeros(16, dtype=clew.uint8), None)
+    held = storage_of(clew.zeros(16, dtype=clew.uint8), None)
     kind, parameter = NAMES["clew.Tensor"], NAMES["clew.nn.parameter.Parameter"]
     good = (kind, held, clew.float32, 1, (3,), (1,), True)
     assert rebuild(*good).shape == (3,) and rebuild(*good).requires_grad

@@ -52,7 +52,7 @@ struct Saved {
     Packed* hooked;              // owned; packed
   };
   Shape* shape = nullptr;  // owned; of parts, and of what rules get
-  int64_t offset = 0;      // of parts: bytes from the storage's first
+  int64_t offset = 0;      // of parts: bytes from the storage's first; of an object: its storage
   uint32_t version = 0;    // of what is packed: which output it is
   DType dtype = DType::Float32;
   uint8_t flags = 0;

@@ -186,8 +186,8 @@ Storage* storage_of(PyObject* t) {
 PyObject* is_emptied(PyObject*, PyObject* t) {
   return guarded([&] { return PyBool_FromLong(program::is_emptied(storage_of(t))); });
 }
-// _resize_storage(tensor, nbytes) -> whether that was to 0 bytes or from there; else it is
-// resize_()'s work.
+// _resize_storage(tensor, nbytes) -> whether that was to 0 bytes or from there; else the storage
+// has as many bytes then, for all tensors over it, and the tensor itself is left to resize_().
 PyObject* resize_storage(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject* t;
@@ -200,6 +200,8 @@ PyObject* resize_storage(PyObject*, PyObject* args) {
       program::empty_storage(s);
     else if (emptied)
       program::fill_again(s, static_cast<size_t>(nbytes));
+    else
+      grow_storage(borrow(t), static_cast<size_t>(nbytes));
     return PyBool_FromLong(nbytes == 0 || emptied);
   });
 }

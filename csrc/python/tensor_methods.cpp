@@ -216,6 +216,7 @@ PyObject* method_set_(PyObject* o, PyObject* args) {
       require(offset >= 0, "set_: storage_offset must not be negative; got ", offset);
       const Checked first = Checked(offset) * byte_count(itemsize(self.dtype()));
       require(first.fits, "set_: storage_offset ", offset, " is too large");
+      grow_to_hold(src, first.value, sizes, strides);  // as PyTorch does
       set_storage(self, src->storage, first.value, sizes, strides);
     }
     self->flags |= src->flags & flag_conj;

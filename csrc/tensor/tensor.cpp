@@ -399,6 +399,28 @@ void resize_(const Tensor& t, const Dims& sizes) {
   take_shape(t.get(), std::move(shape));
 }
 
+void grow_storage(const Tensor& t, size_t nbytes) {
+  if (nbytes <= t->storage->nbytes) return;
+  if (t->storage->is_looked_after() || (t->flags & flag_gathered)) settle_storage(t->storage);
+  settle_before_write(t);
+  Storage* from = t->storage;
+  if (!from->resizable || from->refs == 1) {
+    from->resize(nbytes);  // or says why it may not
+    return;
+  }
+  Storage* to = Storage::allocate(nbytes, {from->device, from->state});
+  if (to->data && from->data) std::memcpy(to->data, from->data, from->nbytes);
+  move_tensors(from, to);  // what the graph or another thread's kernel holds keeps the old bytes
+  to->decref();
+}
+
+void grow_to_hold(const Tensor& source, int64_t offset_bytes, const Dims& sizes,
+                  const Dims& strides) {
+  const Checked span = span_of(sizes, strides) * byte_count(itemsize(source.dtype()));
+  const Checked end = span + offset_bytes;
+  if (end.fits && span.value > 0) grow_storage(source, static_cast<size_t>(end.value));
+}
+
 void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes,
                  const Dims& strides) {
   require_elements(t, "set_");

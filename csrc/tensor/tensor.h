@@ -254,6 +254,11 @@ extern bool (*defer_copy)(const Tensor& dst, const Tensor& src);
 Scalar item(const Tensor& t);
 // Gives `t` other sizes in place (contiguous), growing its storage when needed; not recorded.
 void resize_(const Tensor& t, const Dims& sizes);
+// Gives the storage of t so many bytes if it has fewer; all tensors over it go on sharing them.
+void grow_storage(const Tensor& t, size_t nbytes);
+// The same, for a tensor of these sizes and strides over it, of source's dtype.
+void grow_to_hold(const Tensor& source, int64_t offset_bytes, const Dims& sizes,
+                  const Dims& strides);
 // Makes `t` look at another storage, shape included; not recorded.
 void set_storage(const Tensor& t, Storage* storage, int64_t offset_bytes, const Dims& sizes,
                  const Dims& strides);

@@ -70,6 +70,11 @@ class TypedStorage(metaclass=_Kind):
                 raise RuntimeError("TypedStorage: wrap_storage leaves no room for other arguments")
             self._untyped_storage = wrap_storage
             return
+        if len(args) > 1:
+            raise RuntimeError(
+                f"{type(self).__name__}: expected a number of elements or their values in one "
+                f"sequence; got {len(args)} arguments"
+            )
         given = args[0] if args else 0
         if isinstance(given, UntypedStorage):
             self._untyped_storage = given

@@ -584,3 +584,21 @@ print(seen, len(packed) > 0)
 """
     )
     assert out == "[False] True"
+
+
+@pytest.mark.parametrize("product", [clew.mul, clew.matmul, clew.nn.functional.linear])
+def test_a_parameter_that_was_written_and_then_gets_other_data(product):
+    weight = clew.nn.Parameter(clew.empty(2, 2))
+    clew.nn.init.constant_(weight, 2.0)  # a write, which its storage counts
+    x = clew.ones(2, 2, requires_grad=True)
+    out = product(x, weight)
+    weight.data = clew.full((2, 2), 9.0)
+    out.sum().backward()  # what replaces the data is no write to what was saved
+    assert weight.grad.tolist() == clew.autograd.grad(product(x, weight).sum(), weight)[0].tolist()
+    assert x.grad is not None
+
+    out = product(x, weight)
+    with clew.no_grad():
+        weight.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()

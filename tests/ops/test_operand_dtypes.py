@@ -56,7 +56,14 @@ def test_lerp_takes_one_dtype(other: Any):
         assert clew.lerp(x, x + 2, clew.tensor(0.5)).tolist() == [2.0, 2.0]
         return
     y = clew.ones(2).to(other)
-    for args in ((x, y, 0.5), (y, x, 0.5), (x, x, y), (x, x, y[0])):
+    refused = [(x, y, 0.5), (y, x, 0.5), (x, x, y)]
+    if other.is_complex:
+        refused.append((x, x, y[0]))
+    else:  # a weight of no dims is as good as a number
+        got = clew.lerp(x, x + 2, y[0])
+        assert got.dtype == clew.float32 and got.tolist() == [3.0, 3.0]
+        assert x.clone().lerp_(x + 2, y[0]).tolist() == [3.0, 3.0]
+    for args in refused:
         with pytest.raises(RuntimeError, match="lerp: expected input, end and weight of one dtype"):
             clew.lerp(*args)
     with pytest.raises(RuntimeError, match="lerp"):
@@ -64,6 +71,18 @@ def test_lerp_takes_one_dtype(other: Any):
     if not other.is_floating_point and not other.is_complex:
         with pytest.raises(NotImplementedError, match="lerp"):
             clew.lerp(y, y, 0.5)
+
+
+def test_gradient_of_a_lerp_weight_of_another_dtype():
+    x = clew.zeros(3, dtype=clew.float64, requires_grad=True)
+    weight = clew.tensor(0.25, requires_grad=True)
+    out = clew.lerp(x, x.detach() + clew.arange(3.0), weight)
+    assert out.dtype == clew.float64 and out.tolist() == [0.0, 0.25, 0.5]
+    out.sum().backward()
+    assert weight.grad.dtype == clew.float32 and weight.grad.item() == 3.0
+    assert x.grad.tolist() == [0.75] * 3
+    # Without any dims the wider dtype is that of the result.
+    assert clew.lerp(clew.tensor(1.0), clew.tensor(3.0), x.detach()[0] + 0.5).dtype == clew.float64
 
 
 @pytest.mark.parametrize("dtype", [clew.bool, clew.uint8, clew.int64])

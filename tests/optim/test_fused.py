@@ -229,3 +229,34 @@ def test_half_precision_is_within_a_rounding_of_float32(kind, options, dtype):
             kind([w], lr=0.05, **options).step()
         ulp = {clew.bfloat16: 2.0**-7, clew.float16: 2.0**-10}[dtype]
         assert clew.allclose(p.float(), q, rtol=ulp, atol=2 * ulp * 0.05)
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad])
+def test_a_fused_step_unscales_what_a_scaler_has_set(kind):
+    def made(fused):
+        w = clew.ones(3, requires_grad=True)
+        return w, kind([{"params": [w]}, {"params": [clew.zeros(1)]}], lr=0.1, fused=fused)
+
+    (w, opt), (expected, plain) = made(True), made(None)
+    for scale, found in ((4.0, 0.0), (2.0, 1.0), (2.0, None), (None, 1.0)):
+        w.grad = clew.tensor([8.0, -4.0, 2.0])
+        opt.grad_scale = None if scale is None else clew.tensor(scale)
+        opt.found_inf = None if found is None else clew.tensor(found)
+        before = w.detach().clone()
+        opt.step()
+        if found:
+            assert clew.equal(w, before)
+            assert w.grad.tolist() == [8, -4, 2]  # of a step that was left out
+            continue
+        expected.grad = clew.tensor([8.0, -4.0, 2.0]) / scale
+        plain.step()
+        assert clew.equal(w, expected)
+        assert clew.equal(w.grad, expected.grad)
+    del opt.grad_scale, opt.found_inf
+    w.grad = clew.ones(3)
+    opt.step()
+    assert w.grad.tolist() == [1, 1, 1]
+
+    plain.found_inf = clew.tensor(0.0)
+    with pytest.raises(AssertionError, match=f"{kind.__name__}.*fused=True"):
+        plain.step()

@@ -277,6 +277,22 @@ def test_step_hooks():
         opt.step()
 
 
+def test_step_hooks_get_the_optimizer_among_the_arguments():
+    w = leaf(1.0)
+    opt = optim.SGD([w], lr=0.1)
+    seen = []
+
+    def before(o, args, kwargs):
+        seen.append((args, dict(kwargs)))
+        return args, {"closure": lambda: 5}
+
+    opt.register_step_pre_hook(before)
+    opt.register_step_post_hook(lambda o, args, kwargs: seen.append((args, sorted(kwargs))))
+    w.grad = clew.ones(1)
+    assert opt.step() == 5
+    assert seen == [((opt,), {}), ((opt,), ["closure"])]
+
+
 def test_hooks_run_once_when_a_subclass_calls_super():
     class Twice(optim.SGD):
         def step(self, closure=None):

@@ -78,3 +78,25 @@ def test_refuses(options):
         clew.optim.SparseAdam([clew.ones(2, requires_grad=True)], **options)
     with pytest.raises(ValueError, match="complex"):
         clew.optim.SparseAdam([clew.ones(2, dtype=clew.complex64)])
+
+
+@pytest.mark.parametrize("dense", [(), (2,)])
+def test_gradients_with_several_sparse_dims(dense):
+    rng = np.random.default_rng(1)
+    shape = (3, 2, *dense)
+    start = rng.normal(size=shape)
+    w = clew.tensor(start, requires_grad=True)
+    opt = clew.optim.SparseAdam([w], lr=0.1)
+    flat = start.reshape(6, *dense)
+    grads = []
+    for k in range(3):
+        # An element twice, whose gradients add up, and another one.
+        places, values = [[0, 0, 2], [1, 1, k % 2]], rng.normal(size=(3, *dense))
+        w.grad = clew.sparse_coo_tensor(places, clew.tensor(values), shape)
+        grads.append(w.grad.to_dense().reshape(6, *dense).numpy())
+        opt.step()
+    want = reference(flat, grads).reshape(shape)
+    np.testing.assert_allclose(w.detach().numpy(), want, rtol=1e-12)
+    w.grad = clew.sparse_coo_tensor(clew.empty(2, 0).long(), clew.empty(0, *dense).double(), shape)
+    opt.step()
+    np.testing.assert_allclose(w.detach().numpy(), want, rtol=1e-12)

@@ -81,7 +81,8 @@ torch.optim.adam.adam torch.optim._functional.sgd
 torch.optim.lr_scheduler.Optimizer torch.optim.Optimizer.profile_hook_step
 torch.overrides.has_torch_function_unary torch.random.thread_safe_generator
 torch.types.py_sym_types torch.utils.data.dataloader.Dataset torch.utils.data.distributed.dist
-torch.utils.dlpack.DLDeviceType.kDLCPU
+torch.utils.dlpack.DLDeviceType.kDLCPU torch.utils._device.DeviceContext
+torch.utils.deterministic.fill_uninitialized_memory
 """
 
 
@@ -535,3 +536,29 @@ def test_hooks_of_a_tensor_as_a_dict():
 
 def test_gradients_of_convolutions_are_in_functional_too():
     assert clew.nn.functional.grad is clew.nn.grad
+
+
+def test_a_device_as_a_context_and_a_decorator():
+    from clew._torch.utils._device import DeviceContext, set_device
+
+    with DeviceContext("meta") as context:
+        assert clew.ones(2).is_meta and context.device == clew.device("meta")
+
+    @set_device(clew.device("meta"))
+    def made(n):
+        "A text."
+        return clew.zeros(n)
+
+    assert made(3).is_meta and made.__doc__ == "A text."
+    assert not clew.ones(1).is_meta
+
+
+def test_empty_tensors_are_not_filled():
+    from clew._torch.utils import deterministic
+
+    assert deterministic.fill_uninitialized_memory is False
+    deterministic.fill_uninitialized_memory = False
+    with pytest.raises(NotImplementedError, match="zeros"):
+        deterministic.fill_uninitialized_memory = True
+    with pytest.raises(RuntimeError, match="bool"):
+        deterministic.fill_uninitialized_memory = 1

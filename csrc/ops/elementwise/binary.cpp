@@ -265,7 +265,9 @@ constexpr OpDef lcm_op =
 void check_lerp(const OpDef&, std::span<const Tensor> in) {
   const DType d = in[0].dtype();
   for (const Tensor& t : in.subspan(1)) {
-    if (t.is_wrapped_number() && (is_complex(d) || !t.is_complex())) continue;
+    // A weight of no dims may have any dtype, as in PyTorch.
+    const bool number = t.is_wrapped_number() || (&t == &in[2] && t.ndim() == 0);
+    if (number && (is_complex(d) || !t.is_complex())) continue;
     if (t.dtype() != d)
       fail("lerp: expected input, end and weight of one dtype; got ", d, " and ", t.dtype(),
            ". Convert with .to(dtype)");

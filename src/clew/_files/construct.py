@@ -15,6 +15,7 @@ import numpy as np
 import clew
 from clew import Tensor
 from clew._base.dtypes import STORAGE_DTYPES
+from clew.storage import TypedStorage, UntypedStorage
 
 from .limits import fail, shown
 from .tensors import DTYPE_NAMES, MAX_DIMS, may_require_grad, view_of
@@ -35,19 +36,17 @@ class Name:
         return self.name
 
 
-class StorageOf:
-    """What a persistent id stands for: the bytes of a storage and the dtype it was saved as."""
+def storage_of(raw: Tensor, dtype: Any) -> TypedStorage:
+    """What a persistent id stands for: the storage over its bytes. A program may get it as it is,
+    wherever it lies in the object; an untyped one (dtype None) is one of bytes, as in PyTorch.
+    """
+    kind = clew.uint8 if dtype is None else dtype
+    return TypedStorage(wrap_storage=UntypedStorage._over(raw), dtype=kind)
 
-    def __init__(self, raw: Tensor, dtype: Any) -> None:
-        self.raw = raw
-        self.dtype = dtype  # None: untyped
 
-    def as_storage(self) -> Any:
-        """The storage that a program gets of it."""
-        from clew.storage import TypedStorage, UntypedStorage
-
-        dtype = clew.uint8 if self.dtype is None else self.dtype
-        return TypedStorage(wrap_storage=UntypedStorage._over(self.raw), dtype=dtype)
+def raw_of(storage: TypedStorage) -> Tensor:
+    """The bytes of a storage that `storage_of` made."""
+    return storage._untyped_storage._bytes
 
 
 def _rebuild_v2(
@@ -59,7 +58,7 @@ def _rebuild_v2(
     hooks: Any,
     meta: Any = None,
 ) -> Tensor:
-    if not isinstance(storage, StorageOf) or storage.dtype is None:
+    if type(storage) is not TypedStorage:
         fail("a tensor has no storage")
     return _finish(storage, storage.dtype, offset, size, stride, requires_grad, meta)
 
@@ -74,7 +73,7 @@ def _rebuild_v3(
     dtype: Any,
     meta: Any = None,
 ) -> Tensor:
-    if not isinstance(storage, StorageOf) or not isinstance(dtype, clew.dtype):
+    if type(storage) is not TypedStorage or not isinstance(dtype, clew.dtype):
         fail("a tensor has no storage or no dtype")
     return _finish(storage, dtype, offset, size, stride, requires_grad, meta)
 
@@ -84,7 +83,7 @@ def _rebuild_v1(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
 
 
 def _finish(
-    storage: StorageOf,
+    storage: TypedStorage,
     dtype: Any,
     offset: Any,
     size: Any,
@@ -92,10 +91,11 @@ def _finish(
     requires_grad: Any,
     meta: Any,
 ) -> Tensor:
-    out = view_of(storage.raw, dtype, _plain(size), _plain(stride), offset, f"a {dtype} tensor")
+    raw = raw_of(storage)
+    out = view_of(raw, dtype, _plain(size), _plain(stride), offset, f"a {dtype} tensor")
     if isinstance(meta, dict):
         # These make copies, which of an expanded tensor would be larger than any file.
-        if out.numel() > storage.raw.numel() and (meta.get("conj") or meta.get("neg")):
+        if out.numel() > raw.numel() and (meta.get("conj") or meta.get("neg")):
             fail(f"a tensor of {out.numel()} elements is conjugated or negated")
         if meta.get("conj"):
             out = out.conj()
@@ -152,7 +152,7 @@ _OWN_TENSORS = ("clew.Tensor", "torch.Tensor")
 def _rebuild_own(
     kind: Any, storage: Any, dtype: Any, offset: Any, size: Any, stride: Any, requires_grad: Any
 ) -> Tensor:
-    if not isinstance(storage, StorageOf) or not isinstance(dtype, clew.dtype):
+    if type(storage) is not TypedStorage or not isinstance(dtype, clew.dtype):
         fail("a tensor has no storage or no dtype")
     own = isinstance(kind, Name) and kind.name in _OWN_TENSORS
     # A class itself is there only where the user has allowed it.

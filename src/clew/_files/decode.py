@@ -24,10 +24,10 @@ from .construct import (
     DTYPES,
     NAMES,
     Name,
-    StorageOf,
     collection,
     np_set_state,
     set_attributes,
+    storage_of,
 )
 from .limits import Budget, fail, shown
 
@@ -109,8 +109,7 @@ class Decoder:
             if code == 46:  # STOP
                 if self.marks:
                     fail("an opening mark is not closed")
-                found = self.stack.pop()
-                return found.as_storage() if type(found) is StorageOf else found
+                return self.stack.pop()
             step = _STEPS.get(code)
             if step is None:
                 fail(f"operation {bytes([code])!r} at byte {self.at - 1} is not one of data")
@@ -300,7 +299,7 @@ class Decoder:
             raw = self.storage(key, count * width, location)
         except Exception as error:
             raise _OutsideError(error) from None
-        self.stack.append(StorageOf(raw, dtype))
+        self.stack.append(storage_of(raw, dtype))
 
 
 def _set_user_state(value: Any, state: Any) -> None:

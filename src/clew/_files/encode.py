@@ -19,6 +19,7 @@ import clew
 from clew import Tensor
 from clew._base.dtypes import STORAGE_NAMES
 from clew._base.settling import settle
+from clew.storage import TypedStorage, UntypedStorage
 
 from .safe import is_allowed
 from .tensors import UNTYPED, width_of
@@ -43,6 +44,7 @@ class Encoder:
         self._globals: dict[str, int] = {}
         self._texts: dict[str, int] = {}
         self._within: set[int] = set()  # tensors that are being written
+        self._kept: list[Tensor] = []  # what the keys of storages are of, so that they stay unique
         self._count = 0
 
     def dump(self, value: Any) -> bytes:
@@ -94,6 +96,8 @@ class Encoder:
             self._tensor(value)
         elif isinstance(value, (np.generic, np.ndarray, np.dtype)):
             self._numpy(value)
+        elif isinstance(value, (TypedStorage, UntypedStorage)):
+            self._storage(value)
         elif value is np.ndarray:
             self.name("numpy", "ndarray")
         elif isinstance(value, type) and is_allowed(value):
@@ -295,7 +299,21 @@ class Encoder:
 
     # tensors
 
-    def _persistent(self, value: Tensor) -> bool:
+    def _storage(self, value: TypedStorage | UntypedStorage) -> None:
+        """A storage by itself; tensors over it that are saved with it share it again."""
+        typed = not isinstance(value, UntypedStorage)
+        data = value._elements if typed else value._bytes  # type: ignore[union-attr]
+        if data.device.type == "meta":
+            raise pickle.PicklingError("save: a storage on meta has no bytes to save")
+        settle(data)
+        width = data.dtype.itemsize
+        if data.storage_offset() or data.numel() != data._storage_bytes().numel() // width:
+            data = data.clone()  # a slice of another storage: alone, as a storage is
+        self._persistent(data, untyped=not typed)
+        self._memoize(value)
+        self._kept.append(data)
+
+    def _persistent(self, value: Tensor, untyped: bool = False) -> bool:
         """The storage of a tensor; True if it has been written with another dtype before."""
         key, dtype = self._storage_keys.get(value._storage_key(), (None, None))
         if key is None:
@@ -303,7 +321,7 @@ class Encoder:
             self._storage_keys[value._storage_key()] = (key, dtype)
             self.storages[key] = value._storage_bytes()
         raw = self.storages[key]
-        mixed = dtype != value.dtype or value.dtype in UNTYPED
+        mixed = untyped or dtype != value.dtype or value.dtype in UNTYPED
         self.out += pickle.MARK
         self.save("storage")
         if mixed:

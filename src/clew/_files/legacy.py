@@ -19,8 +19,9 @@ from typing import Any, NoReturn
 import clew
 from clew import Tensor
 from clew._base.dtypes import STORAGE_DTYPES
+from clew.storage import TypedStorage
 
-from .construct import Name, StorageOf
+from .construct import Name, raw_of, storage_of
 from .decode import Decoder, PickleReader
 from .limits import Budget, fail, shown
 from .tensors import buffer_of, only_bools, view_of, width_of
@@ -140,19 +141,19 @@ class _Structure(Decoder):
             self.stack.append(_part_of(self.stack.pop(), view, pid[4]))
 
 
-def _part_of(whole: StorageOf, view: Any, count: int) -> StorageOf:
+def _part_of(whole: TypedStorage, view: Any, count: int) -> TypedStorage:
     if type(view) is not tuple or len(view) != 3:
         fail(f"the view of a storage is {shown(view)}")
     _, start, size = view
     if type(start) is not int or type(size) is not int or not 0 <= start <= start + size <= count:
         fail(f"a view begins at {shown(start)} and has {shown(size)} of {count} elements")
-    width = 1 if whole.dtype is None else width_of(whole.dtype)
-    raw = whole.raw[start * width : (start + size) * width]
-    if whole.dtype == clew.bool and whole.raw.numel():  # once for all views
-        if not only_bools(whole.raw):
+    width, bytes_ = width_of(whole.dtype), raw_of(whole)
+    raw = bytes_[start * width : (start + size) * width]
+    if whole.dtype == clew.bool and bytes_.numel():  # once for all views
+        if not only_bools(bytes_):
             fail("a storage of bools has bytes that are neither 0 nor 1")
         raw.__dict__["checked"] = True
-    return StorageOf(raw, whole.dtype)
+    return storage_of(raw, whole.dtype)
 
 
 class _Inventory(_Structure):
@@ -261,8 +262,6 @@ class RowReader(PickleReader):
 
     def persistent(self, pid: Any) -> Any:
         """What Python's unpickler asks for by a persistent id."""
-        from clew.storage import TypedStorage, UntypedStorage
-
         if isinstance(pid, tuple) and len(pid) == 4 and pid[0] == "module":
             return pid[1]
         if not isinstance(pid, tuple) or len(pid) != 6 or pid[0] != "storage":
@@ -270,9 +269,9 @@ class RowReader(PickleReader):
         _, kind, key, location, count, view = pid
         dtype = getattr(kind, "dtype", None)
         width = dtype.itemsize if isinstance(dtype, clew.dtype) else 1
-        whole = StorageOf(self.storage(str(key), count * width, location), dtype)
-        raw = UntypedStorage._over((_part_of(whole, view, count) if view else whole).raw)
-        return TypedStorage(wrap_storage=raw, dtype=dtype) if dtype else raw
+        whole = storage_of(self.storage(str(key), count * width, location), dtype)
+        found = _part_of(whole, view, count) if view else whole
+        return found if dtype else found._untyped_storage
 
 
 class _Numbered(Decoder):
@@ -325,7 +324,7 @@ class TarReader(PickleReader):
             if name not in self._parts:
                 fail(f"the archive has no member {name!r}")
         self._structure = self._parts["pickle"].pickle()
-        self._storages: dict[Any, StorageOf] = {}
+        self._storages: dict[Any, TypedStorage] = {}
         self._tensors: dict[Any, Tensor] = {}
 
     def structure(self) -> bytes:
@@ -363,7 +362,7 @@ class TarReader(PickleReader):
             size, stride, offset = numbers[:dims], numbers[dims:-1], numbers[-1]
             storage = self._storages[of]
             what = f"tensor {shown(key)}"
-            self._tensors[key] = view_of(storage.raw, storage.dtype, size, stride, offset, what)
+            self._tensors[key] = view_of(raw_of(storage), storage.dtype, size, stride, offset, what)
 
     def _read_storages(self) -> None:
         part = self._parts["storages"]
@@ -375,7 +374,7 @@ class TarReader(PickleReader):
             nbytes = part.numbers(1)[0] * width_of(dtype)
             start = part.skip(nbytes, f"storage {shown(key)}")
             raw = self.place(_filled(self.file, start, nbytes), location)
-            self._storages[key] = StorageOf(raw, dtype)
+            self._storages[key] = storage_of(raw, dtype)
         views = part.value()
         for view in views if isinstance(views, list) else ():
             if type(view) is not tuple or len(view) != 4 or type(view[0]) not in (int, str):
@@ -384,7 +383,7 @@ class TarReader(PickleReader):
             whole = self._storages.get(root) if type(root) in (int, str) else None
             if whole is None:
                 fail(f"a view is of storage {shown(root)}, which the archive does not have")
-            count = whole.raw.numel() // width_of(whole.dtype)
+            count = raw_of(whole).numel() // width_of(whole.dtype)
             self._storages[key] = _part_of(whole, (key, start, size), count)
 
 

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 import clew
+from clew.storage import TypedStorage
 
 from . import safe
 
@@ -88,7 +89,7 @@ class Budget:
     def copy(self, values: Iterable[Any]) -> None:
         """Charges for the containers, texts and bytes among the arguments of a constructor."""
         for value in values:
-            if isinstance(value, Sized) and not isinstance(value, clew.Tensor):
+            if isinstance(value, Sized) and not isinstance(value, (clew.Tensor, TypedStorage)):
                 count = len(value)
                 self._copies -= (
                     count if isinstance(value, (str, bytes, bytearray)) else _ITEM * count

@@ -29,14 +29,14 @@ class _Encoder(Encoder):
     def _after_count(self) -> None:
         self.save(None)
 
-    def _persistent(self, value: Tensor) -> bool:
+    def _persistent(self, value: Tensor, untyped: bool = False) -> bool:
         key, dtype = self._storage_keys.get(value._storage_key(), (None, None))
         if key is not None and dtype != value.dtype:
             raise RuntimeError(
                 "save: Cannot save multiple tensors or storages that view the same data as "
                 f"different types ({dtype} and {value.dtype}) in this format"
             )
-        return super()._persistent(value)
+        return super()._persistent(value, untyped)
 
 
 def encode(obj: Any) -> list[Any]:

@@ -192,6 +192,7 @@ class _PerParameter(Optimizer):
     _clew_added_options: ClassVar[dict[str, Any]] = {}
     _clew_zeros: ClassVar[tuple[str, ...]] = ()
     _clew_takes_sparse: ClassVar[bool] = False  # sparse gradients
+    _clew_unscales: ClassVar[bool] = False  # reads what scalers of gradients set for fused steps
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -247,6 +248,8 @@ class _PerParameter(Optimizer):
         if closure is not None:
             with clew.enable_grad():
                 loss = closure()
+        if self._clew_unscales and not self._clew_unscale():
+            return loss
         differentiable = bool(self.defaults.get("differentiable"))
         for group in self.param_groups:
             if group.get("capturable"):
@@ -259,6 +262,29 @@ class _PerParameter(Optimizer):
             if left is not None:
                 self._clew_step_left(group, [params[i] for i in left])
         return loss
+
+    def _clew_unscale(self) -> bool:
+        """Divides the gradients by `grad_scale`; False where `found_inf` is set: no step is made.
+
+        A scaler of gradients sets these attributes for a fused step, which unscales by itself.
+        """
+        scale, found_inf = self.__dict__.get("grad_scale"), self.__dict__.get("found_inf")
+        if scale is None and found_inf is None:
+            return True
+        if not all(group.get("fused") for group in self.param_groups):
+            raise AssertionError(
+                f"{type(self).__name__}: grad_scale and found_inf are for fused steps; got "
+                "fused=False or None; make the optimizer with fused=True or unscale the gradients"
+            )
+        if found_inf is not None and bool(found_inf):
+            return False
+        if scale is not None:
+            with clew.no_grad():
+                for group in self.param_groups:
+                    for param in group["params"]:
+                        if param.grad is not None:
+                            param.grad.div_(scale)
+        return True
 
     def _clew_step_left(self, group: dict[str, Any], params: list[Tensor]) -> None:
         """What the pass over memory left: at the first step, because there were no states."""

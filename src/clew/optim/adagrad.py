@@ -88,6 +88,7 @@ class Adagrad(_PerParameter):
     """
 
     _clew_takes_sparse: ClassVar[bool] = True
+    _clew_unscales: ClassVar[bool] = True
     _clew_added_options: ClassVar[dict[str, Any]] = {
         "foreach": None,
         "maximize": False,

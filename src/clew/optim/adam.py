@@ -96,6 +96,7 @@ class Adam(_PerParameter):
     """
 
     _clew_zeros = ("exp_avg", "exp_avg_sq")
+    _clew_unscales: ClassVar[bool] = True
     _clew_added_options: ClassVar[dict[str, Any]] = {
         "amsgrad": False,
         "maximize": False,

@@ -51,7 +51,8 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     """Calls `hook(optimizer, args, kwargs)` before every step of every optimizer.
 
     Args:
-        hook: may return None, or new `(args, kwargs)` for the step.
+        hook: gets the optimizer again as the first of `args`; may return None, or new
+            `(args, kwargs)` for the step.
 
     Returns:
         A handle whose `remove()` takes the hook away.
@@ -115,6 +116,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
     def with_hooks(self: Any, args: Any, kwargs: Any) -> Any:
         pre, post = _tables(self)
+        args = (self, *args)  # as PyTorch's hooks get them
         for hook in (*_global_pre_hooks.values(), *pre.values()):
             result = hook(self, args, kwargs)
             if result is not None:
@@ -124,7 +126,8 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
                         f"got {result!r}"
                     )
                 args, kwargs = result
-        out = step(self, *args, **kwargs)
+                args = tuple(args) if args and args[0] is self else (self, *args)
+        out = step(*args, **kwargs)
         for hook in (*post.values(), *_global_post_hooks.values()):
             hook(self, args, kwargs)
         return out

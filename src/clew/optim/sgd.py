@@ -102,6 +102,7 @@ class SGD(_PerParameter):
     """
 
     _clew_takes_sparse: ClassVar[bool] = True
+    _clew_unscales: ClassVar[bool] = True
     _clew_added_options: ClassVar[dict[str, Any]] = {
         "nesterov": False,
         "maximize": False,

@@ -87,13 +87,13 @@ class SparseAdam(_PerParameter):
         step = state["step"]
         beta1, beta2 = (_number(b) for b in group["betas"])
         if grad.is_sparse:
-            from clew.sparse._table import rows_of
+            from clew.sparse._table import places_of
 
-            rows, g = rows_of("SparseAdam", grad)
+            rows, g = places_of("SparseAdam", grad)
         else:
             rows = _touched(grad)
             g = grad[rows]
-        if rows.numel() == 0:
+        if g.shape[0] == 0:
             return
         g = -g if group["maximize"] else g
         exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]

@@ -11,7 +11,7 @@ from clew._tensor.structured import Structured, parts_of
 from clew.autograd.function import Function
 from clew.sparse._tensor import coo
 
-__all__ = ["looked_up", "rows_of"]
+__all__ = ["looked_up", "places_of"]
 
 
 class _Rows(Function):
@@ -52,16 +52,15 @@ def looked_up(table: Any, indices: Any, padding_idx: int = -1, by_freq: bool = F
     return indices._with(found) if isinstance(indices, Structured) else found
 
 
-def rows_of(name: str, grad: Any) -> Any:
-    """A sparse gradient's rows, each once: (their numbers, their values).
+def places_of(name: str, grad: Any) -> Any:
+    """A sparse gradient's places, each once: (an index of them in a dense tensor, their values).
 
     Raises:
-        RuntimeError: it is sparse in more dims than the first.
+        RuntimeError: none of its dims is sparse.
     """
     grad = grad.coalesce()
-    if grad.sparse_dim() != 1:
+    if grad.sparse_dim() == 0:
         raise RuntimeError(
-            f"{name}: a sparse gradient must have one sparse dim, that of the rows; got "
-            f"{grad.sparse_dim()}"
+            f"{name}: a sparse gradient must have a sparse dim; got none; give its to_dense()"
         )
-    return grad._ind[0], grad._elements
+    return tuple(grad._ind), grad._elements
