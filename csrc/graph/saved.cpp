@@ -178,7 +178,7 @@ Tensor Saved::unpack_for(const Node& node, const Edge* edge, uint32_t output_nr,
   }
   Tensor t = Tensor::borrow(tensor);
   // Data that was set since (.data =) counts its own writes, and the rule takes it as it is.
-  if (t->storage->version != version && address_of(t->storage) == offset)
+  if (t->storage->version != version && (address_of(t->storage) == offset || t->storage->moved))
     fail_written(node, t, version, is_output, fn, nr);
   // Rules rely on what the forward pass checked.
   const bool as_saved =

@@ -109,6 +109,7 @@ inline Storage* again(Storage*& list) {
   s->version = 0;
   s->resizable = true;
   s->lent = 0;
+  s->moved = 0;
   return s;
 }
 Storage* bare_storage(Allocator& a);

@@ -52,7 +52,8 @@ struct alignas(64) Storage {  // one line of the cache
   Device device;
   Bytes state = Bytes::ready;
   uint16_t size_class = 0;
-  uint32_t awaited : 26 = 0;   // operands of waiting calls that lie here
+  uint32_t awaited : 25 = 0;   // operands of waiting calls that lie here
+  uint32_t moved : 1 = 0;      // its tensors came from another storage, versions and all
   uint32_t arrays : 4 = 0;     // NumPy's and DLPack's over the bytes, while they live
   uint32_t lent : 1 = 0;       // for good: an address was asked for, or there were too many arrays
   uint32_t resizable : 1 = 1;  // 0 if another owner has the bytes (NumPy, DLPack)

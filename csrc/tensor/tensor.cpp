@@ -96,6 +96,7 @@ void enlist(TensorObj* t) {
 
 void move_tensors(Storage* from, Storage* to) {
   to->version = from->version;
+  to->moved = 1;
   std::swap(to->writer, from->writer);
   from->incref();
   for (TensorObj* t : all_objects()) {

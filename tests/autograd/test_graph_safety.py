@@ -602,3 +602,18 @@ def test_a_parameter_that_was_written_and_then_gets_other_data(product):
         weight.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "move",
+    [lambda w: w.share_memory_(), lambda w: w.untyped_storage().resize_(64)],
+    ids=["shared", "grown"],
+)
+def test_a_written_parameter_whose_bytes_move_is_still_written(move):
+    weight = clew.nn.Parameter(clew.ones(4))
+    out = (weight * weight).sum()
+    with clew.no_grad():
+        weight.add_(1)
+    move(weight)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.backward()
