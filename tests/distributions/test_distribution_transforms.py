@@ -438,3 +438,13 @@ def test_triangles_as_vectors(diag: int):
         vec_to_tril_matrix(clew.ones(4), diag)
     with pytest.raises(ValueError):
         tril_matrix_to_vec(matrix, 7)
+
+
+@pytest.mark.parametrize("dtype", [clew.float32, clew.float64])
+def test_matrices_of_rank_one_are_positive_semidefinite(dtype):
+    columns = clew.randn(500, 3, 1, dtype=dtype)
+    assert C.positive_semidefinite.check(columns @ columns.mT).all()
+    assert C.positive_semidefinite.check(clew.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=dtype))
+    less = columns @ columns.mT - 1e-4 * clew.eye(3, dtype=dtype)
+    assert not C.positive_semidefinite.check(less).any()
+    assert C.positive_semidefinite.check(clew.zeros(2, 0, 0, dtype=dtype)).shape == (2,)

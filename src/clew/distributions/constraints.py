@@ -482,7 +482,10 @@ class _PositiveSemidefinite(_Symmetric):
         symmetric = super().check(value)
         if not all_true(symmetric):
             return symmetric
-        return (clew.linalg.eigvalsh(value) >= 0).all(-1)
+        roots = clew.linalg.eigvalsh(value)
+        # A zero comes out as far below as rounding takes it.
+        rounding = roots.abs().sum(-1, keepdim=True) * clew.finfo(roots.dtype).eps
+        return (roots >= -value.shape[-1] * rounding).all(-1)
 
 
 class _PositiveDefinite(_Symmetric):
