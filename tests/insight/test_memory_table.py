@@ -120,6 +120,22 @@ class Meter:
         self.sum = self.sum + value  # the line of the meter
 
 
+def test_graphs_are_found_among_many_other_tensors(model):
+    """Those without a graph, which a program may hold by the thousand."""
+    x = clew.ones(8, model[0].in_features)
+    model.sum, crowd = 0, iter(())
+    for step in range(4):
+        with clew.debug.leaks() as found:
+            loss = model(x).square().mean()
+            loss.backward()
+            model.sum = model.sum + loss
+            del loss
+            crowd = iter([clew.ones(()) for _ in range(1000)])  # no variable leads to them
+        if step >= 2:
+            assert "Sequential.sum" in {g.holding.name for g in found if g.holding.kind == "graphs"}
+    del crowd
+
+
 def test_a_sum_of_losses_whose_graphs_go_on(model):
     """Backward has let go of what was saved: no bytes grow, but the graph does."""
     optimizer = clew.optim.SGD(model.parameters(), 0.1)

@@ -96,14 +96,14 @@ def _grown_graphs(frame: FrameType | None, mark: int, told: set[str]) -> list[Ho
         told: variables that need not be told again.
     """
     alive: list[Tensor] = _C._live_tensors()
-    named = [(f"the variable {name}", t) for name, t in variables_of(frame)]
+    named = [(f"the variable {n}", t) for n, t in variables_of(frame) if t.grad_fn is not None]
     known = {id(t) for _, t in named}
-    others = [t for t in reversed(alive) if id(t) not in known][:_LOOKED_AT]
+    # Only those with a graph count for the limit: a program may hold any number of others.
+    others = [t for t in reversed(alive) if t.grad_fn is not None and id(t) not in known]
+    others = others[:_LOOKED_AT]
     gradients = {id(t.grad) for t in alive if t.is_leaf and t.requires_grad}
     found: dict[str, Holding] = {}
     for name, t in [*named[::-1][:_LOOKED_AT], *(("", t) for t in others)]:
-        if t.grad_fn is None:
-            continue
         earlier, later, _ = _C._graph_nodes((t,), mark)
         if not earlier or not later:
             continue
