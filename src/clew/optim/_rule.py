@@ -248,7 +248,8 @@ class _PerParameter(Optimizer):
         if closure is not None:
             with clew.enable_grad():
                 loss = closure()
-        if self._clew_unscales and not self._clew_unscale():
+        scaled = "grad_scale" in self.__dict__ or "found_inf" in self.__dict__
+        if scaled and self._clew_unscales and not self._clew_unscale():
             return loss
         differentiable = bool(self.defaults.get("differentiable"))
         for group in self.param_groups:
