@@ -104,11 +104,14 @@ void BatchRun::note(uint32_t call, uint32_t members, const char* why_alone,
                     int64_t weight_bytes) const {
   constexpr size_t most_told = 65536;
   // Measured with small operands: what a group costs more than one call, and what one more member
-  // gains. A call on a few rows takes as long as its weights are read, in backward again.
-  constexpr double group_ns = 2000, member_ns = 200, bytes_a_ns = 20;
+  // gains, which is a node less in backward. A call on a few rows takes as long as its weights are
+  // read, in backward again.
+  constexpr double group_ns = 2000, member_ns = 150, bytes_a_ns = 100;
+  bool recorded = false;
+  for (uint32_t i = 0; i < calls_[call].given; ++i) recorded |= given(call, i).recorded;
   BatchReport& r = batch_report();
   r.lost_ns += group_ns;
-  r.saved_ns += members * member_ns;
+  if (recorded && calls_[call].grad) r.saved_ns += members * member_ns;
   r.saved_ns += (members - 1) * static_cast<double>(weight_bytes) / bytes_a_ns;
   if (r.calls.size() < most_told)
     r.calls.push_back({calls_[call].op, kept(calls_[call].origin), members, why_alone});

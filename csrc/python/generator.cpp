@@ -160,6 +160,14 @@ PyMethodDef generator_methods[] = {
 PyGetSetDef generator_getset[] = {
     {"device", generator_device, nullptr, "Where the numbers are made: the CPU.", nullptr}, {}};
 
+// _stream_place() -> what changes whenever the default generator draws.
+PyObject* stream_place(PyObject*, PyObject*) {
+  Generator& g = default_generator();
+  const std::scoped_lock held(g.mutex);
+  return Py_BuildValue("(IId)", g.state[0], g.position, g.has_pending ? g.pending_normal : 0.0);
+}
+PyMethodDef generator_functions[] = {{"_stream_place", stream_place, METH_NOARGS, nullptr}, {}};
+
 }  // namespace
 
 bool is_generator(PyObject* o) { return PyObject_TypeCheck(o, generator_type); }
@@ -171,6 +179,7 @@ Generator* generator_from_python(PyObject* o) {
 }
 
 void add_generator(PyObject* module) {
+  if (PyModule_AddFunctions(module, generator_functions) < 0) throw PythonError();
   static PyType_Slot slots[] = {slot(Py_tp_new, generator_new),
                                 slot(Py_tp_dealloc, generator_dealloc),
                                 slot(Py_tp_repr, repr),

@@ -144,9 +144,9 @@ def test_what_has_no_form_for_many_samples_and_what_is_large_runs_by_itself():
 
 
 def test_where_little_can_be_batched_calls_run_at_once_after_a_while():
-    def region(n, longer=1):
+    def region(n, longer=1, times=2):
         with clew.autobatch():
-            return [clew.ones(1, 3 + i * longer) * 2 for i in range(n)]
+            return [clew.ones(1, 3 + i * longer) * times for i in range(n)]
 
     def other():
         with clew.autobatch():
@@ -161,7 +161,7 @@ def test_where_little_can_be_batched_calls_run_at_once_after_a_while():
     assert clew.autobatch.report().calls == 2  # another line has a history of its own
     autobatch._history.clear()
     for n in (1, 1, 20, 1, 1):
-        region(n, longer=0)
+        region(n, longer=0, times=clew.ones(1, 3, requires_grad=True))
         assert clew.autobatch.report().calls == n
 
 

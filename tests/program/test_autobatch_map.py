@@ -36,6 +36,93 @@ def ponder(cell, halt):
     return run
 
 
+def calls_of_maps(function, samples, times=40):
+    """How many calls each of so many maps of one line gathered."""
+    counts = []
+    for _ in range(times):
+        clew.autobatch.map(function, samples)
+        counts.append(clew.autobatch.report().calls)
+    return counts
+
+
+def test_where_parking_costs_more_than_batches_gain_samples_run_one_after_the_other():
+    pytest.importorskip("greenlet")
+    order = []
+
+    def halve(x):
+        while x.sum().item() > 1:
+            order.append(x[0].item())
+            x = x / 2
+        return x
+
+    samples = [clew.full((3,), 10.0), clew.full((3,), 20.0)]
+    first = clew.autobatch.map(halve, samples)
+    together, order[:] = list(order), []
+    counts = calls_of_maps(halve, samples)
+    assert counts[:3] == [counts[0]] * 3 and counts[0] > 0
+    assert counts[3:34] == [0] * 31 and counts[34] == counts[0]
+    assert counts[35:] == [0] * 5
+    assert together[:2] == [10, 20] and order[-len(together) :][:2] == [10, 5]
+    assert all(map(clew.equal, first, clew.autobatch.map(halve, samples)))
+
+
+def test_maps_whose_weights_are_large_are_always_batched():
+    pytest.importorskip("greenlet")
+    layer = nn.Linear(300, 300)
+
+    def run(x):
+        for _ in range(3):
+            x = layer(x)
+            x.sum().item()
+        return x
+
+    counts = calls_of_maps(run, list(clew.randn(8, 300)), 5)
+    assert counts[0] > 0 and counts == counts[:1] * 5
+
+
+def test_maps_that_draw_keep_the_order_of_their_draws():
+    pytest.importorskip("greenlet")
+
+    def walk(x):
+        for _ in range(3):
+            x = x + clew.rand(2) * (x.sum().item() > 0)
+        return x
+
+    results = []
+    for _ in range(6):
+        clew.manual_seed(1)
+        results.append(clew.stack(clew.autobatch.map(walk, [clew.ones(2)] * 3)))
+    assert all(clew.equal(results[0], r) for r in results)
+
+
+def test_samples_that_run_one_after_the_other_keep_to_themselves():
+    pytest.importorskip("greenlet")
+    setting = contextvars.ContextVar("setting", default=0)
+
+    def run(x):
+        x.sum().item()
+        seen = clew.is_grad_enabled(), clew.get_default_dtype(), setting.get()
+        clew.set_grad_enabled(False)
+        clew.set_default_dtype(clew.float64)
+        setting.set(1)
+        if x[0] < 0:
+            raise ValueError("negative")
+        return seen
+
+    outcome, samples = [], list(clew.ones(3, 2))
+    for i in range(8):
+        if i == 7:
+            samples[1] = -samples[1]
+        try:
+            outcome.append(clew.autobatch.map(run, samples))
+        except ValueError as e:
+            error = e
+        assert clew.autobatch.report().calls == (0 if i > 2 else 6)
+        assert clew.is_grad_enabled() and clew.get_default_dtype() is clew.float32
+    assert outcome == [[(True, clew.float32, 0)] * 3] * 7
+    assert error.__notes__ == ["in sample 1 of autobatch.map"]
+
+
 def test_map_goes_on_across_observations():
     pytest.importorskip("greenlet")
     clew.manual_seed(0)

@@ -100,6 +100,34 @@ class _Line:
     useless: int = 0
     pause: int = 0
 
+    @classmethod
+    def at(cls, code: CodeType, instruction: int) -> _Line:
+        """Of one place in a program."""
+        key = (id(code), instruction)
+        line = _history.get(key)
+        if line is None:
+            if len(_history) > 1000:  # of code that is made again and again
+                _history.clear()
+            line = _history[key] = cls(code)
+        return line
+
+    def skips(self) -> bool:
+        """Whether a region that begins now is to run at once."""
+        if not self.pause or _C._gathers():
+            return False
+        self.pause -= 1
+        _C._begin_batch_report()
+        return True
+
+    def learn(self) -> None:
+        """Takes note of whether the region that has ended paid."""
+        paid = _C._batch_paid()
+        if paid:
+            self.useless = 0
+        elif paid is False:
+            self.useless += 1
+            self.pause = _PAUSE if self.useless >= _TRIES else 0
+
 
 # By the address of the code and the instruction: to hash code takes long.
 _history: dict[tuple[int, int], _Line] = {}
@@ -140,15 +168,8 @@ class autobatch:
         return self._enter(frame.f_code, frame.f_lasti)
 
     def _enter(self, code: CodeType, instruction: int) -> autobatch:
-        key = (id(code), instruction)
-        line = _history.get(key)
-        if line is None:
-            if len(_history) > 1000:  # of code that is made again and again
-                _history.clear()
-            line = _history[key] = _Line(code)
-        if line.pause and not _C._gathers():
-            line.pause -= 1
-            _C._begin_batch_report()
+        line = _Line.at(code, instruction)
+        if line.skips():
             self._openings.append(None)
             return self
         before = _C._gathers()
@@ -192,12 +213,7 @@ class autobatch:
             # the error of that.
             if error is None:
                 raise
-        paid = _C._batch_paid()
-        if paid:
-            line.useless = 0
-        elif paid is False:
-            line.useless += 1
-            line.pause = _PAUSE if line.useless >= _TRIES else 0
+        line.learn()
 
     def __call__(self, function: F) -> F:
         """The function, each call of which is such a region; of a generator each step."""
@@ -239,7 +255,8 @@ class autobatch:
         variables belong to their task. An exception of one sample closes the others, in order, and
         is raised with the sample's number as a note. Draws of samples that have asked for values
         come in the order in which the tasks go on: the same for the same seed, but not the plain
-        loop's.
+        loop's. Where the maps of one line cost more than they gain three times in a row and nothing
+        is drawn, the samples of the next 31 run one after the other.
 
         Args:
             function: called with one sample.
@@ -271,7 +288,16 @@ class autobatch:
                 return [function(sample) for sample in samples]
             _C._park_with(None)  # an interrupt left it
         tasks = _Tasks(greenlet, function, list(samples))
+        caller = sys._getframe(1)
+        line = _Line.at(caller.f_code, caller.f_lasti)
+        if line.skips():
+            tasks.run(last=False)
+            return tasks.results
+        inside, place = _C._gathers(), _C._stream_place()
         _gathered(tasks.run)
+        # Draws come in another order where the samples run one after the other.
+        if not inside and place == _C._stream_place():
+            line.learn()
         return tasks.results
 
 
