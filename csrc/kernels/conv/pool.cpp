@@ -1,4 +1,4 @@
-// Pooling: a pass along output rows for regular windows, inside each window for others.
+// Pooling: planes whose windows are irregular or large, and what is routed by indices.
 // May include: base, kernels/conv/pool.h.
 // Invariant: every output is computed alone, and what spreads over a plane belongs to one thread,
 // so results do not depend on the number of threads.
@@ -12,13 +12,12 @@
 #include "base/read_once.h"
 #include "base/scratch.h"
 #include "kernels/conv/pool_loops.h"
+#include "kernels/conv/pool_runs.h"
 #include "kernels/core/instruction_set.h"
 #include "kernels/core/loop_tables.h"
 #include "kernels/reduce/reduce_loops.h"
 
 namespace clew::kernels {
-
-CLEW_IN_EACH_SET(extern const PoolLoops pool_loops;)
 
 namespace {
 
@@ -66,22 +65,6 @@ template <class F> void each_plane(const PoolShape& s, F&& f) {
                });
 }
 
-// Rows pay off when a row of outputs is longer than a window and the windows are regular.
-bool by_rows(const PoolShape& s) {
-  return s.dim[2].stride > 0 && s.dim[2].out > 2 * s.dim[2].kernel;
-}
-
-// Those among the outputs [first, last) of a row whose k-th window element lies inside the image.
-struct Span {
-  int64_t begin, end, offset;
-};
-Span inside(const PoolDim& d, int64_t k, int64_t first, int64_t last) {
-  const int64_t offset = k * d.step - d.pad;
-  const int64_t begin = offset >= 0 ? 0 : (-offset + d.stride - 1) / d.stride;
-  const int64_t end = offset >= d.in ? 0 : (d.in - 1 - offset) / d.stride + 1;
-  return {std::max(begin, first), std::min(end, last), offset};
-}
-
 // Calls f(output row, input line) for every line of the image that an output row's windows touch.
 template <class F> void each_line(const PoolShape& s, int64_t a, int64_t b, F&& f) {
   const PoolDim &d0 = s.dim[0], &d1 = s.dim[1];
@@ -97,48 +80,7 @@ template <class T> bool is_nan(T v) {
   else
     return v != v;
 }
-template <class T> auto line_of() {
-  const PoolLoops& chosen = CLEW_CHOSEN(pool_loops);
-  if constexpr (std::is_same_v<T, float>)
-    return chosen.of_float;
-  else if constexpr (std::is_same_v<T, double>)
-    return chosen.of_double;
-  else if constexpr (std::is_same_v<T, int64_t>)
-    return chosen.of_int64;
-  else
-    return max_line<T>;
-}
-
-// Outputs [begin, end) of row (a, b) of a plane, line by line.
-template <class T>
-void max_row(const PoolShape& s, int64_t a, int64_t b, int64_t begin, int64_t end, const T* x,
-             T* values, int64_t* indices) {
-  using A = compute_t<T>;
-  using P = place_t<T>;
-  const PoolDim& w = s.dim[2];
-  A value[row_piece];
-  P place[row_piece];
-  const int64_t line = s.corner(a, b, 0) - w.start(0);
-  for (int64_t o = begin; o < end; ++o) {
-    value[o - begin] = lowest<A>();
-    place[o - begin] = static_cast<P>(line + w.start(o));
-  }
-  each_line(s, a, b, [&](int64_t at) {
-    for (int64_t k = 0; k < w.kernel; ++k) {
-      const Span span = inside(w, k, begin, end);
-      if (span.begin < span.end)
-        line_of<T>()(x, at + span.offset + span.begin * w.stride, w.stride, span.end - span.begin,
-                     value + (span.begin - begin), place + (span.begin - begin));
-    }
-  });
-  const int64_t row = (a * s.dim[1].out + b) * w.out;
-  for (int64_t o = begin; o < end; ++o) {
-    values[row + o] = static_cast<T>(value[o - begin]);
-    indices[row + o] = place[o - begin];
-  }
-}
-
-// The same window by window.
+// Outputs [begin, end) of row (a, b) of a plane, window by window.
 template <class T>
 void max_windows(const PoolShape& s, int64_t a, int64_t b, int64_t begin, int64_t end, const T* x,
                  T* values, int64_t* indices) {
@@ -221,8 +163,8 @@ template <class T> const accumulate_t<T>* wide_line(const T* x, int64_t n) {
 }
 
 template <class T>
-void mean_row(const PoolShape& s, bool rows, int64_t a, int64_t b, int64_t begin, int64_t end,
-              const T* x, T* y) {
+void mean_row(const PoolShape& s, int64_t a, int64_t b, int64_t begin, int64_t end, const T* x,
+              T* y) {
   using A = accumulate_t<T>;
   using R = divisor_t<A>;
   const PoolDim& w = s.dim[2];
@@ -232,16 +174,8 @@ void mean_row(const PoolShape& s, bool rows, int64_t a, int64_t b, int64_t begin
   std::fill_n(sum, end - begin, A(0));
   each_line(s, a, b, [&](int64_t at) {
     const A* line = wide_line(x + at, w.in);
-    if (!rows) {
-      for (int64_t o = begin; o < end; ++o)
-        sum[o - begin] += run_sum<A>(line, w.start(o), w.end(o), w.step);
-      return;
-    }
-    for (int64_t k = 0; k < w.kernel; ++k) {
-      const Span span = inside(w, k, begin, end);
-      const A* from = line + span.offset;
-      for (int64_t o = span.begin; o < span.end; ++o) sum[o - begin] += from[o * w.stride];
-    }
+    for (int64_t o = begin; o < end; ++o)
+      sum[o - begin] += run_sum<A>(line, w.start(o), w.end(o), w.step);
   });
   for (int64_t o = begin; o < end; ++o) sum[o - begin] /= static_cast<R>(divisor.of(o));
   if constexpr (sizeof(A) == sizeof(T)) {
@@ -254,7 +188,7 @@ void mean_row(const PoolShape& s, bool rows, int64_t a, int64_t b, int64_t begin
   }
 }
 
-template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const T* gy, T* gx) {
+template <class T> void mean_plane_backward(const PoolShape& s, const T* gy, T* gx) {
   using A = accumulate_t<T>;
   using R = divisor_t<A>;
   const PoolDim& w = s.dim[2];
@@ -271,16 +205,6 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
     A part[row_piece];
     for (int64_t o = begin; o < end; ++o)
       part[o - begin] = static_cast<A>(from[o]) / static_cast<R>(divisor.of(o));
-    if (rows) {
-      each_line(s, a, b, [&](int64_t line) {
-        for (int64_t k = 0; k < w.kernel; ++k) {
-          const Span span = inside(w, k, begin, end);
-          A* at = to + line + span.offset;
-          for (int64_t o = span.begin; o < span.end; ++o) at[o * w.stride] += part[o - begin];
-        }
-      });
-      return;
-    }
     each_line(s, a, b, [&](int64_t line) {
       for (int64_t o = begin; o < end; ++o) {
         const int64_t last = w.end(o);
@@ -298,28 +222,28 @@ template <class T> void mean_plane_backward(const PoolShape& s, bool rows, const
 
 void max_pool(const PoolShape& s, const void* x, void* values, int64_t* indices) {
   if (s.channels != 0) return max_pool_last(s, x, values, indices);
+  if (max_pool_runs(s, x, values, indices)) return;
   const int64_t in = s.in_points(), out = s.out_points();
-  const bool rows = by_rows(s) && in < INT32_MAX;
   dispatch(s.dtype, PoolTypes{}, [&]<class T> {
     each_row_of_all(s, [&](int64_t p, int64_t a, int64_t b, int64_t begin, int64_t end) {
       const T* from = static_cast<const T*>(x) + p * in;
       T* to = static_cast<T*>(values) + p * out;
-      auto row = rows ? max_row<T> : max_windows<T>;
-      row(s, a, b, begin, end, from, to, indices + p * out);
+      max_windows<T>(s, a, b, begin, end, from, to, indices + p * out);
     });
   });
 }
 
 void mean_pool(const PoolShape& s, const void* x, void* y) {
   if (s.channels != 0) return mean_pool_last(s, x, y);
-  const bool rows = by_rows(s), whole = whole_plane(s);
+  const bool whole = whole_plane(s);
+  if (!whole && mean_pool_runs(s, x, y)) return;
   const int64_t in = s.in_points(), out = s.out_points();
   dispatch(s.dtype, MeanPoolTypes{}, [&]<class T> {
     using A = accumulate_t<T>;
     const auto count = static_cast<divisor_t<A>>(whole ? Divisors(s, 0, 0).of(0) : 1);
     each_row_of_all(s, [&](int64_t p, int64_t a, int64_t b, int64_t begin, int64_t end) {
       const T* from = static_cast<const T*>(x) + p * in;
-      if (!whole) return mean_row<T>(s, rows, a, b, begin, end, from, static_cast<T*>(y) + p * out);
+      if (!whole) return mean_row<T>(s, a, b, begin, end, from, static_cast<T*>(y) + p * out);
       T& mean = static_cast<T*>(y)[p];
       if constexpr (std::is_same_v<T, float>) {
         double sum = 0;
@@ -334,7 +258,8 @@ void mean_pool(const PoolShape& s, const void* x, void* y) {
 
 void mean_pool_backward(const PoolShape& s, const void* gy, void* gx) {
   if (s.channels != 0) return mean_pool_backward_last(s, gy, gx);
-  const bool rows = by_rows(s), whole = whole_plane(s);
+  const bool whole = whole_plane(s);
+  if (!whole && mean_pool_backward_runs(s, gy, gx)) return;
   const int64_t in = s.in_points(), out = s.out_points();
   dispatch(s.dtype, InexactTypes{}, [&]<class T> {
     using A = accumulate_t<T>;
@@ -345,8 +270,7 @@ void mean_pool_backward(const PoolShape& s, const void* gy, void* gx) {
         std::fill_n(static_cast<T*>(gx) + p * in, in, static_cast<T>(part));
         return;
       }
-      mean_plane_backward<T>(s, rows, static_cast<const T*>(gy) + p * out,
-                             static_cast<T*>(gx) + p * in);
+      mean_plane_backward<T>(s, static_cast<const T*>(gy) + p * out, static_cast<T*>(gx) + p * in);
     });
   });
 }

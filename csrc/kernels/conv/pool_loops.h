@@ -1,4 +1,4 @@
-// The loops of pooling, along a row of windows and along the channels of one window, and what is
+// The loops of pooling, along rows of windows and along the channels of one window, and what is
 // compiled of them once per instruction set.
 // May include: base, kernels/core/lanes.h.
 // Invariant: functions have internal linkage: code for one instruction set never leaks into
@@ -12,36 +12,20 @@
 #include "kernels/core/lanes.h"
 
 namespace clew::kernels {
+
+// Runs of windows side by side, whose inputs lie in a piece of memory of their own.
+struct PoolRuns {
+  int64_t count, n;           // runs, and windows of each
+  int64_t in_step, out_step;  // from one run to the next, of the inputs and of what is computed
+  int64_t taps;
+  const int64_t* at;  // where the inputs of each tap begin
+};
+
 namespace {
 
 template <class T> using place_t = std::conditional_t<sizeof(compute_t<T>) <= 4, int32_t, int64_t>;
 
-template <int fixed_stride, class T>
-void max_line_by(const T* x, int64_t first, int64_t stride, int64_t n, compute_t<T>* value,
-                 place_t<T>* place) {
-  using P = place_t<T>;
-  if (fixed_stride) stride = fixed_stride;
-#pragma GCC ivdep
-  for (int64_t o = 0; o < n; ++o) {
-    const auto v = static_cast<compute_t<T>>(x[first + o * stride]);
-    const bool take = (v > value[o]) | (v != v);
-    value[o] = take ? v : value[o];
-    place[o] = take ? static_cast<P>(first + o * stride) : place[o];
-  }
-}
-// Of n outputs, whose window element is x[first], x[first + stride] ...: the greatest value so far
-// and its place; NaN counts as greatest.
-template <class T>
-void max_line(const T* x, int64_t first, int64_t stride, int64_t n, compute_t<T>* value,
-              place_t<T>* place) {
-  if (stride == 1) return max_line_by<1>(x, first, 1, n, value, place);
-  if (stride == 2) return max_line_by<2>(x, first, 2, n, value, place);
-  if (stride == 3) return max_line_by<3>(x, first, 3, n, value, place);
-  if (stride == 4) return max_line_by<4>(x, first, 4, n, value, place);
-  max_line_by<0>(x, first, stride, n, value, place);
-}
-
-// Whether the loops along channels of T run in vectors.
+// Whether the loops for T run in vectors.
 template <class T> constexpr bool has_lanes = std::is_floating_point_v<compute_t<T>>;
 
 template <class T> constexpr T lowest() {
@@ -58,6 +42,125 @@ template <class A> auto real_part_type() {
 }
 // What sums of type A are divided by.
 template <class A> using divisor_t = decltype(real_part_type<A>());
+
+// ---- runs of windows side by side. Their inputs lie in a piece of memory of its own, sorted by
+// the remainder of the column, so that a tap of neighbouring windows is a run of neighbours, too.
+
+// Elements behind a run that its loops may read and write.
+constexpr int64_t run_slack = 64;
+
+template <int fixed_step, class A> void every_by(const A* x, int64_t step, int64_t n, A* to) {
+  if (fixed_step) step = fixed_step;
+#pragma GCC ivdep
+  for (int64_t j = 0; j < n; ++j) to[j] = x[j * step];
+}
+// to[j] = x[j * step].
+template <class A> void every(const A* x, int64_t step, int64_t n, A* to) {
+  if (step == 1) return every_by<1>(x, 1, n, to);
+  if (step == 2) return every_by<2>(x, 2, n, to);
+  if (step == 3) return every_by<3>(x, 3, n, to);
+  every_by<0>(x, step, n, to);
+}
+template <int fixed_step, class A> void add_every_by(const A* x, int64_t step, int64_t n, A* to) {
+  if (fixed_step) step = fixed_step;
+#pragma GCC ivdep
+  for (int64_t j = 0; j < n; ++j) to[j * step] += x[j];
+}
+// to[j * step] += x[j].
+template <class A> void add_every(const A* x, int64_t step, int64_t n, A* to) {
+  if (step == 1) return add_every_by<1>(x, 1, n, to);
+  if (step == 2) return add_every_by<2>(x, 2, n, to);
+  add_every_by<0>(x, step, n, to);
+}
+
+// The greatest value of each window and its tap's place, -1 where all are the lowest; NaN counts as
+// greatest.
+template <class A>
+void greatest_of_runs(const PoolRuns& r, const A* x, const place_t<A>* places, A* value,
+                      place_t<A>* place) {
+  using P = place_t<A>;
+  for (int64_t i = 0; i < r.count; ++i) {
+    if constexpr (!has_lanes<A>) {
+      for (int64_t o = 0; o < r.n; ++o) value[o] = lowest<A>(), place[o] = -1;
+      for (int64_t t = 0; t < r.taps; ++t) {
+        const A* line = x + r.at[t];
+#pragma GCC ivdep
+        for (int64_t o = 0; o < r.n; ++o) {
+          const bool take = line[o] > value[o];
+          value[o] = take ? line[o] : value[o];
+          place[o] = take ? places[t] : place[o];
+        }
+      }
+    } else {
+      constexpr int N = lane_count<A>;
+      const auto vectors = [&]<int V>(int64_t c) {
+        Lanes_t<A> top[V];
+        Lanes_t<P> at[V];
+        for (int u = 0; u < V; ++u) top[u] = spread(lowest<A>()), at[u] = spread(P(-1));
+        for (int64_t t = 0; t < r.taps; ++t) {
+          const A* line = x + r.at[t] + c;
+          const Lanes_t<P> here = spread(places[t]);
+          for (int u = 0; u < V; ++u) {
+            const Lanes_t<A> v = load(line + u * N);
+            const auto take = (v > top[u]) | (v != v);
+            top[u] = take ? v : top[u];
+            at[u] = take ? here : at[u];
+          }
+        }
+        for (int u = 0; u < V; ++u)
+          store(value + c + u * N, top[u]), store(place + c + u * N, at[u]);
+      };
+      int64_t c = 0;
+      for (; c + 4 * N <= r.n; c += 4 * N) vectors.template operator()<4>(c);
+      for (; c < r.n; c += N) vectors.template operator()<1>(c);
+    }
+    x += r.in_step, value += r.out_step, place += r.out_step;
+  }
+}
+// Sums of many taps are sums of sums, whose error is smaller.
+constexpr int64_t terms_of_sum = 32;
+
+template <class A> void sums_of_runs(const PoolRuns& r, const A* x, A* sum) {
+  for (int64_t i = 0; i < r.count; ++i) {
+    if constexpr (!has_lanes<A>) {
+      for (int64_t o = 0; o < r.n; ++o) sum[o] = A(0);
+      for (int64_t t = 0; t < r.taps; ++t) {
+        const A* line = x + r.at[t];
+        for (int64_t o = 0; o < r.n; ++o) sum[o] += line[o];
+      }
+    } else {
+      constexpr int N = lane_count<A>;
+      const auto vectors = [&]<int V>(int64_t c) {
+        Lanes_t<A> total[V] = {};
+        for (int64_t begin = 0; begin < r.taps; begin += terms_of_sum) {
+          Lanes_t<A> part[V] = {};
+          const int64_t end = least(r.taps, begin + terms_of_sum);
+          for (int64_t t = begin; t < end; ++t) {
+            const A* line = x + r.at[t] + c;
+            for (int u = 0; u < V; ++u) part[u] += load(line + u * N);
+          }
+          for (int u = 0; u < V; ++u) total[u] += part[u];
+        }
+        for (int u = 0; u < V; ++u) store(sum + c + u * N, total[u]);
+      };
+      int64_t c = 0;
+      for (; c + 4 * N <= r.n; c += 4 * N) vectors.template operator()<4>(c);
+      for (; c < r.n; c += N) vectors.template operator()<1>(c);
+    }
+    x += r.in_step, sum += r.out_step;
+  }
+}
+// Adds each window's part to all of its taps.
+template <class A> void spread_runs(const PoolRuns& r, const A* part, A* sums) {
+  for (int64_t i = 0; i < r.count; ++i) {
+    for (int64_t t = 0; t < r.taps; ++t) {
+      A* line = sums + r.at[t];
+#pragma GCC ivdep
+      for (int64_t o = 0; o < r.n; ++o) line[o] += part[o];
+    }
+    part += r.out_step, sums += r.in_step;
+  }
+}
 
 // ---- one window whose points, `taps`, have n of C channels each, one after the other. A few
 // vectors of channels stay in registers while the points are visited.
@@ -131,18 +234,16 @@ void greatest_of_taps(const T* x, const int64_t* taps, int64_t count, int64_t co
     each_block<A>(n, vectors, one);
   }
 }
-// Sums of many points are sums of sums, whose error is smaller.
 template <class T>
 void mean_of_taps(const T* x, const int64_t* taps, int64_t count, int64_t C, int64_t n,
                   double divisor, T* y) {
   using A = accumulate_t<T>;
-  constexpr int64_t terms = 32;
   const auto by = static_cast<divisor_t<A>>(divisor);
   const auto one = [&](int64_t c) {
     A sum(0);
-    for (int64_t begin = 0; begin < count; begin += terms) {
+    for (int64_t begin = 0; begin < count; begin += terms_of_sum) {
       A part(0);
-      const int64_t end = least(count, begin + terms);
+      const int64_t end = least(count, begin + terms_of_sum);
       for (int64_t t = begin; t < end; ++t) part += static_cast<A>(x[taps[t] * C + c]);
       sum += part;
     }
@@ -154,9 +255,9 @@ void mean_of_taps(const T* x, const int64_t* taps, int64_t count, int64_t C, int
     constexpr int N = lane_count<A>;
     const auto vectors = [&]<int V>(int64_t c) {
       Lanes_t<A> sum[V] = {};
-      for (int64_t begin = 0; begin < count; begin += terms) {
+      for (int64_t begin = 0; begin < count; begin += terms_of_sum) {
         Lanes_t<A> part[V] = {};
-        const int64_t end = least(count, begin + terms);
+        const int64_t end = least(count, begin + terms_of_sum);
         for (int64_t t = begin; t < end; ++t) {
           const T* line = x + taps[t] * C + c;
           for (int u = 0; u < V; ++u) part[u] += load_as<T, A>(line + u * N);
@@ -203,14 +304,21 @@ template <class T> struct ChannelLoops {
   decltype(&spread_to_taps<T>) spread;
 };
 
-// Rows of other types, and of 16-bit floats, are mostly too short for longer vectors.
-template <class T>
-using MaxLine = void (*)(const T* x, int64_t first, int64_t stride, int64_t n, compute_t<T>* value,
-                         place_t<T>* place);
+// The loops along runs of windows.
+template <class A> struct RunLoops {
+  decltype(&every<A>) every;
+  decltype(&add_every<A>) add_every;
+  decltype(&sums_of_runs<A>) sums;
+  decltype(&spread_runs<A>) spread;
+};
+template <class A>
+constexpr RunLoops<A> run_loops = {every<A>, add_every<A>, sums_of_runs<A>, spread_runs<A>};
+
 struct PoolLoops {
-  MaxLine<float> of_float;
-  MaxLine<double> of_double;
-  MaxLine<int64_t> of_int64;
+  RunLoops<float> runs_float;
+  RunLoops<double> runs_double;
+  decltype(&greatest_of_runs<float>) greatest_float;
+  decltype(&greatest_of_runs<double>) greatest_double;
   ChannelLoops<float> channels_float;
   ChannelLoops<double> channels_double;
   ChannelLoops<bf16> channels_bf16;
