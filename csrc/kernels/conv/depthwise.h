@@ -9,11 +9,14 @@ namespace clew::kernels {
 
 // The loops, compiled for each instruction set. `turned`: the taps in reverse order, for the map
 // from y to x, whose shape is then given with x and y exchanged. False: not finite everywhere,
-// where products with the zeros around an image may be wrong.
+// where products with the zeros around an image may be wrong. depthwise_spread() is the map from y
+// to x for any stride.
 CLEW_IN_EACH_SET(bool depthwise_map(const ConvShape& s, const float* x, const float* w,
                                     const float* bias, float* y, bool turned);
                  bool depthwise_weight(const ConvShape& s, const float* y, const float* x,
-                                       float* w);)
+                                       float* w);
+                 bool depthwise_spread(const ConvShape& s, const float* y, const float* w,
+                                       const float* bias, float* x);)
 
 // Whether the map of float32 copies runs along rows.
 bool runs_along_rows(ConvShape s);

@@ -20,7 +20,9 @@ namespace {
 using Vec = Lanes_t<float>;
 constexpr int L = lane_count<float>;
 constexpr int channels_max = 4;  // output channels of a tile
-constexpr int vectors_max = 2;   // vectors of points of a tile: columns of a row, or rows
+constexpr int vectors_max = 4;   // vectors of points of a tile: columns of a row, or rows
+// Of a tile of O channels: so many sums that they hide each other's latency.
+template <int O> constexpr int vectors_of = O <= 2 ? 4 : 2;
 
 // Bytes that one thread keeps between calls.
 const LocalScratch planes_scratch, weights_scratch;
@@ -113,14 +115,19 @@ void channels(const ConvShape& s, const Padded& p, const float* padded, const in
               const float* weights, int64_t taps, const float* bias, int64_t rows, float* to,
               Vec& poison) {
   const int64_t width = s.out[2], points = s.out_points(), line = s.stride[1] * p.row;
+  constexpr int V = vectors_of<O>;
   int64_t r = 0;
-  if (width <= L) {  // two rows at a time
-    for (; r + 1 < rows; r += 2)
-      tile<O, 2>(padded + r * line, line, tap, weights, taps, bias, to + r * width, points, width,
+  if (width <= L) {  // some rows at a time
+    for (; r + V <= rows; r += V)
+      tile<O, V>(padded + r * line, line, tap, weights, taps, bias, to + r * width, points, width,
                  width, poison);
   }
   for (; r < rows; ++r) {
-    for (int64_t c = 0; c < width; c += 2 * L) {
+    int64_t c = 0;
+    for (; V > 2 && width - c > (V - 1) * L; c += V * L)
+      tile<O, V>(padded + r * line + c, L, tap, weights, taps, bias, to + r * width + c, points, L,
+                 least(L, width - c - (V - 1) * L), poison);
+    for (; c < width; c += 2 * L) {
       const float* from = padded + r * line + c;
       float* place = to + r * width + c;
       if (width - c > L) {

@@ -36,7 +36,7 @@ template <class C, bool room_wanted, int K, class F>
 bool for_columns(const Lines<K>& lines, F&& f) {
   if (lines.axes.empty() || lines.axes.back().size < 8) return false;
   for (int k = 0; k < K; ++k)
-    if (lines.spacing(k) != 1 || lines.step[k] == 1) return false;
+    if (lines.spacing(k) != 1 || (lines.step[k] == 1 && lines.length[k] != 1)) return false;
   int64_t n = lines.length[0], inner = lines.axes.back().size;
   // Rows far apart are read in long pieces, unless that leaves threads without work, or the copy of
   // a piece would not stay in the cache.
