@@ -6,6 +6,7 @@
 #endif
 #include "kernels/core/lanes.h"
 #include "kernels/norm/norm_loops.h"
+#include "kernels/norm/short_norms.h"
 
 namespace clew::kernels::CLEW_ISA {
 namespace {
@@ -321,6 +322,24 @@ void row_grad(C* dx, C* dw, C* db, const C* g, const C* w, const C* x, int64_t n
   });
 }
 
+template <class C>
+void short_rows(C* y, C* means, C* rstds, const C* x, const C* w, const C* b, int64_t rows,
+                int64_t n, double eps) {
+  constexpr int N = lane_count<C>;
+  const NormOfShort<C> run = n < N ? norm_of_short<C, 1, true>
+                                   : norms_of_vectors<C>[static_cast<size_t>(ceil_div(n, N) - 1)];
+  run(y, means, rstds, x, w, b, rows, n, eps);
+}
+template <class C>
+void short_rows_grad(C* dx, C* dw, C* db, const C* g, const C* x, const C* w, const C* means,
+                     const C* rstds, int64_t rows, int64_t n) {
+  constexpr int N = lane_count<C>;
+  const BackOfShortNorm<C> run = n < N
+                                     ? back_of_short_norm<C, 1, true>
+                                     : backs_of_vectors<C>[static_cast<size_t>(ceil_div(n, N) - 1)];
+  run(dx, dw, db, g, x, w, means, rstds, rows, n);
+}
+
 template <class C> constexpr NormLoops<C> table() {
   return {.moments = moments<C>,
           .row_moments = row_moments<C>,
@@ -332,7 +351,10 @@ template <class C> constexpr NormLoops<C> table() {
           .column_affine = column_affine<C>,
           .column_grad = column_grad<C>,
           .row_dots = row_dots<C>,
-          .row_grad = row_grad<C>};
+          .row_grad = row_grad<C>,
+          .short_most = short_row_most<C>,
+          .short_rows = short_rows<C>,
+          .short_rows_grad = short_rows_grad<C>};
 }
 
 }  // namespace

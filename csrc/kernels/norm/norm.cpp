@@ -53,8 +53,8 @@ template <class F> void for_folded(const Folded& f, F&& body) {
   if (f.rest) body(f.rows, 1, f.rest);
 }
 
-// Two sums for each of n columns: body(row, s1, s2) adds one row's terms, which are merged in
-// double.
+// Two sums for each of n columns: body(first row, rows, s1, s2) adds the terms of some rows, which
+// are merged in double.
 template <class T, class Body>
 void sum_over_rows(int64_t rows, int64_t n, double* sum_w, double* sum_b, Body&& body) {
   const LongWork work(rows * n);
@@ -69,7 +69,8 @@ void sum_over_rows(int64_t rows, int64_t n, double* sum_w, double* sum_b, Body&&
         std::fill(dw.begin(), dw.end(), T(0));
         std::fill(db.begin(), db.end(), T(0));
         int64_t stop = std::min(end, r + flush_rows);
-        for (; r < stop; ++r) body(r, dw.data(), db.data());
+        body(r, stop - r, dw.data(), db.data());
+        r = stop;
         for (int64_t i = 0; i < n; ++i) {
           total[i] += static_cast<double>(dw[static_cast<size_t>(i)]);
           total[n + i] += static_cast<double>(db[static_cast<size_t>(i)]);
@@ -87,10 +88,11 @@ void sum_over_rows(int64_t rows, int64_t n, double* sum_w, double* sum_b, Body&&
 }
 
 // The gradient of the input alone, of rows of n elements.
-template <class F> void each_row(int64_t rows, int64_t n, F&& row_backward) {
+template <class T, class F> void each_row(int64_t rows, int64_t n, F&& backward) {
   if (n == 0) return;
   parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) row_backward(r, nullptr, nullptr);
+    T* const nothing = nullptr;
+    backward(begin, end - begin, nothing, nothing);
   });
 }
 
@@ -103,6 +105,13 @@ void group_norm(T* y, T* mean, T* rstd, const T* x, const T* weight, const T* bi
   const NormLoops<T>& loops = norm_loops<T>();
   int64_t n = sh.row();
   if (n == 0) return;
+  if (sh.s == 1 && sh.g == 1 && n <= loops.short_most && y != x) {
+    auto run = [&](int64_t begin, int64_t end) {
+      loops.short_rows(y + begin * n, mean + begin, rstd + begin, x + begin * n, weight, bias,
+                       end - begin, n, eps);
+    };
+    return parallel_for(sh.n, std::max<int64_t>(1, grain_default / n), run);
+  }
   parallel_for(
       sh.n * sh.g, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
         for (int64_t r = begin; r < end; ++r) {
@@ -173,12 +182,19 @@ void group_norm_backward(T* dx, T* dweight, T* dbias, const T* grad, const T* x,
                     static_cast<T>(inv * scale), static_cast<T>(to.b), static_cast<T>(to.c));
     }
   };
-  if (!dweight) return each_row(sh.n * sh.g, n, row_backward);
+  auto backward = [&](int64_t first, int64_t rows, T* dw, T* db) {
+    if (sh.s == 1 && sh.g == 1 && n <= loops.short_most)
+      return loops.short_rows_grad(dx + first * n, dw, db, grad + first * n, x + first * n, weight,
+                                   mean + first, rstd + first, rows, n);
+    for (int64_t r = first; r < first + rows; ++r) row_backward(r, dw, db);
+  };
+  if (!dweight) return each_row<T>(sh.n * sh.g, n, backward);
   std::vector<double> w(static_cast<size_t>(channels)), b(static_cast<size_t>(channels));
   // Samples, not rows: each piece needs room for all channels.
-  sum_over_rows<T>(sh.n, channels, w.data(), b.data(), [&](int64_t i, T* dw, T* db) {
-    for (int64_t g = 0; g < sh.g; ++g) row_backward(i * sh.g + g, dw, db);
-  });
+  sum_over_rows<T>(sh.n, channels, w.data(), b.data(),
+                   [&](int64_t first, int64_t samples, T* dw, T* db) {
+                     backward(first * sh.g, samples * sh.g, dw, db);
+                   });
   for (int64_t i = 0; i < channels; ++i) {
     dweight[i] = static_cast<T>(w[static_cast<size_t>(i)]);
     dbias[i] = static_cast<T>(b[static_cast<size_t>(i)]);
@@ -188,8 +204,13 @@ void group_norm_backward(T* dx, T* dweight, T* dbias, const T* grad, const T* x,
 template <class T>
 void rms_norm(T* y, T* rstd, const T* x, const T* weight, int64_t rows, int64_t n, double eps) {
   const RowOps<T>& ops = row_ops<T>();
+  const NormLoops<T>& loops = norm_loops<T>();
   if (n == 0) return;
   parallel_for(rows, std::max<int64_t>(1, grain_default / n), [&](int64_t begin, int64_t end) {
+    T* const nothing = nullptr;
+    if (n <= loops.short_most && y != x)
+      return loops.short_rows(y + begin * n, nothing, rstd + begin, x + begin * n, weight, nullptr,
+                              end - begin, n, eps);
     for (int64_t r = begin; r < end; ++r) {
       const T* row = x + r * n;
       rstd[r] = static_cast<T>(1 / std::sqrt(ops.dot(row, row, n) / static_cast<double>(n) + eps));
@@ -213,9 +234,15 @@ void rms_norm_backward(T* dx, T* dweight, const T* grad, const T* x, const T* rs
     else
       ops.norm_grad(dx + r * n, g, weight, row, n, T(0), rstd[r], b, T(0));
   };
-  if (!dweight) return each_row(rows, n, row_backward);
+  auto backward = [&](int64_t first, int64_t count, T* dw, T* db) {
+    if (n <= loops.short_most)
+      return loops.short_rows_grad(dx + first * n, dw, db, grad + first * n, x + first * n, weight,
+                                   nullptr, rstd + first, count, n);
+    for (int64_t r = first; r < first + count; ++r) row_backward(r, dw, db);
+  };
+  if (!dweight) return each_row<T>(rows, n, backward);
   std::vector<double> w(static_cast<size_t>(n)), unused(static_cast<size_t>(n));
-  sum_over_rows<T>(rows, n, w.data(), unused.data(), row_backward);
+  sum_over_rows<T>(rows, n, w.data(), unused.data(), backward);
   for (int64_t i = 0; i < n; ++i) dweight[i] = static_cast<T>(w[static_cast<size_t>(i)]);
 }
 
@@ -226,7 +253,7 @@ void group_norm_weight_backward(T* dweight, T* dbias, const T* grad, const T* x,
   const NormLoops<T>& loops = norm_loops<T>();
   int64_t channels = sh.g * sh.k;
   std::vector<double> w(static_cast<size_t>(channels)), b(static_cast<size_t>(channels));
-  sum_over_rows<T>(sh.n, channels, w.data(), b.data(), [&](int64_t r, T* dw, T* db) {
+  auto row_sums = [&](int64_t r, T* dw, T* db) {
     for (int64_t g = 0; g < sh.g; ++g) {
       T centre = mean[r * sh.g + g];
       double inv = static_cast<double>(rstd[r * sh.g + g]);
@@ -243,7 +270,11 @@ void group_norm_weight_backward(T* dweight, T* dbias, const T* grad, const T* x,
         db[g * sh.k + k] += static_cast<T>(s1);
       }
     }
-  });
+  };
+  sum_over_rows<T>(sh.n, channels, w.data(), b.data(),
+                   [&](int64_t first, int64_t count, T* dw, T* db) {
+                     for (int64_t r = first; r < first + count; ++r) row_sums(r, dw, db);
+                   });
   for (int64_t i = 0; i < channels; ++i) {
     dweight[i] = static_cast<T>(w[static_cast<size_t>(i)]);
     dbias[i] = static_cast<T>(b[static_cast<size_t>(i)]);

@@ -41,6 +41,14 @@ template <class C> struct NormLoops {
   // ... and dx = g w a + (x - centre) b + c, dw += g (x - centre) rstd, db += g.
   void (*row_grad)(C* dx, C* dw, C* db, const C* g, const C* w, const C* x, int64_t n, C centre,
                    C rstd, C a, C b, C c);
+  // Rows of at most short_most elements, one after the other: y = (x - mean) * rstd * w + b, the
+  // mean being 0 where `means` is null; w and b may be null (1 and 0). Few rows at a time: dw and
+  // db, which may be null, get sums of C.
+  int64_t short_most;
+  void (*short_rows)(C* y, C* means, C* rstds, const C* x, const C* w, const C* b, int64_t rows,
+                     int64_t n, double eps);
+  void (*short_rows_grad)(C* dx, C* dw, C* db, const C* g, const C* x, const C* w, const C* means,
+                          const C* rstds, int64_t rows, int64_t n);
 };
 
 // The fastest this processor runs; C is float or double.

@@ -1,104 +1,45 @@
 // Softmax and log(sum of exp) of neighbouring rows each of which a few registers hold.
-// May include: kernels/core/lanes.h, kernels/norm/softmax_exp.h, kernels/math/vmath.h.
+// May include: kernels/norm/short_row.h, kernels/norm/softmax_exp.h, kernels/math/vmath.h.
 // Invariant: everything has internal linkage; a row's result does not depend on where it stands.
 #pragma once
 #include <array>
-#include <limits>
 #include <utility>
 
-#include "kernels/core/lanes.h"
 #include "kernels/math/vmath.h"
+#include "kernels/norm/short_row.h"
 #include "kernels/norm/softmax_exp.h"
 
 namespace clew::kernels {
 
 namespace {
 
-constexpr int row_vectors = 8;
-// Elements of the longest row.
-template <class C> constexpr int64_t short_row_most = row_vectors* lane_count<C>;
+// Rows whose exponentials are taken in step: one would leave the processor waiting.
+template <int V> constexpr int in_step = V == 1 ? 4 : V == 2 ? 2 : 1;
 
-// How V vectors hold a row of n elements. Where the last is not whole, it begins earlier: some of
-// its lanes, which the vector before holds, too, are not added. A row of less than a vector
-// (`part`) is followed by -inf, whose exp() adds nothing; what lies behind it is read and written.
-template <class C, int V, bool part> class ShortRow {
- public:
-  static constexpr int N = lane_count<C>;
-  // Rows whose exponentials are taken in step: one would leave the processor waiting.
-  static constexpr int in_step = V == 1 ? 4 : V == 2 ? 2 : 1;
-
-  explicit ShortRow(int64_t n) : last_(part ? 0 : n - N) {
-    for (int l = 0; l < N; ++l)
-      counts_[l] = (part ? l < n : l >= int64_t{V} * N - n) ? ~Int(0) : Int(0);
-  }
-  [[gnu::always_inline]] void load(const C* x, Lanes_t<C>* v) const {
-    for (int u = 0; u < V - 1; ++u) v[u] = kernels::load(x + u * N);
-    v[V - 1] = kernels::load(x + last_);
-    if constexpr (part)
-      v[0] = lanes((bits(v[0]) & counts_) |
-                   (bits(spread(-std::numeric_limits<C>::infinity())) & ~counts_));
-  }
-  [[gnu::always_inline]] void store(C* y, const Lanes_t<C>* v) const {
-    for (int u = 0; u < V - 1; ++u) kernels::store(y + u * N, v[u]);
-    kernels::store(y + last_, v[V - 1]);
-  }
-  // Takes the largest element off all, and returns it; one beside a NaN may be missed.
-  [[gnu::always_inline]] static C shift(Lanes_t<C>* v) {
-    Lanes_t<C> top = v[0];
-    for (int u = 1; u < V; ++u) top = v[u] > top ? v[u] : top;
-    const C largest = join_all_lanes<C>(top, [](auto a, auto b) { return b > a ? b : a; });
-    for (int u = 0; u < V; ++u) v[u] -= largest;
-    return largest;
-  }
-  [[gnu::always_inline]] double sum(const Lanes_t<C>* e) const {
-    Lanes_t<C> all = part ? e[0] : lanes(bits(e[V - 1]) & counts_);
-    for (int u = 0; u < V - 1; ++u) all += e[u];
-    return sum_of_lanes<C>(all);
-  }
-  // The largest elements of R rows of n, and log(sum of exp(element - it)).
-  template <int R>
-  [[gnu::always_inline]] void log_sums(const C* x, int64_t n, C (&top)[R], double (&log)[R]) const {
-    static_assert(R % in_step == 0);
-    for (int r = 0; r < R; r += in_step) {
-      Lanes_t<C> v[in_step * V];
-      for (int k = 0; k < in_step; ++k) {
-        load(x + (r + k) * n, v + k * V);
-        top[r + k] = shift(v + k * V);
-      }
-      terms_in_step<C>(v);
-      for (int k = 0; k < in_step; ++k) log[r + k] = sum(v + k * V);
+// Takes the largest element off all of a row, and returns it; one beside a NaN may be missed.
+template <int V, class C> [[gnu::always_inline]] inline C shift(Lanes_t<C>* v) {
+  Lanes_t<C> top = v[0];
+  for (int u = 1; u < V; ++u) top = v[u] > top ? v[u] : top;
+  const C largest = join_all_lanes<C>(top, [](auto a, auto b) { return b > a ? b : a; });
+  for (int u = 0; u < V; ++u) v[u] -= largest;
+  return largest;
+}
+// The largest elements of R rows of n, and log(sum of exp(element - it)).
+template <int R, class C, int V, bool part>
+[[gnu::always_inline]] inline void log_sums_of(const ShortRow<C, V, part>& row, const C* x,
+                                               int64_t n, C (&top)[R], double (&log)[R]) {
+  constexpr int step = in_step<V>;
+  static_assert(R % step == 0);
+  for (int r = 0; r < R; r += step) {
+    Lanes_t<C> v[step * V];
+    for (int k = 0; k < step; ++k) {
+      row.load_for_exp(x + (r + k) * n, v + k * V);
+      top[r + k] = shift<V, C>(v + k * V);
     }
-    for (double& t : log) t = vm::log(t);
+    terms_in_step<C>(v);
+    for (int k = 0; k < step; ++k) log[r + k] = row.sum(v + k * V);
   }
-
- private:
-  using Int = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;
-  typedef Int Bits __attribute__((vector_size(lane_bytes)));
-  static Bits bits(Lanes_t<C> v) { return reinterpret_cast<Bits>(v); }
-  static Lanes_t<C> lanes(Bits v) { return reinterpret_cast<Lanes_t<C>>(v); }
-
-  int64_t last_;
-  Bits counts_;
-};
-
-// Calls run(first, x, y) for R rows at a time, of `rows` in all. The last ones, if they are fewer
-// or if behind them there is no room for a vector, lie in a place of their own meanwhile.
-template <int R, class C, class F>
-[[gnu::always_inline]] inline void in_groups(int64_t rows, int64_t n, const C* x, C* y, F&& run) {
-  constexpr int N = lane_count<C>;
-  const int64_t room = n < N ? ceil_div(N - n, n) : 0;  // rows that must follow
-  int64_t first = 0;
-  for (; first + R + room <= rows; first += R) run(first, x + first * n, y ? y + first * n : y);
-  if (first == rows) return;
-  constexpr int64_t most_elements = short_row_most<C> * R + N;
-  alignas(64) C from[most_elements], to[most_elements];
-  std::memset(from, 0, static_cast<size_t>(R * n + N) * sizeof(C));
-  for (; first < rows; first += R) {
-    const size_t bytes = static_cast<size_t>(least(R, rows - first) * n) * sizeof(C);
-    std::memcpy(from, x + first * n, bytes);
-    run(first, from, y ? to : y);
-    if (y) std::memcpy(y + first * n, to, bytes);
-  }
+  for (double& t : log) t = vm::log(t);
 }
 
 constexpr int rows_together = 8;  // whose logarithms are taken side by side
@@ -107,10 +48,11 @@ template <class C, int V, bool part, bool log>
 void softmax_of_short(C* y, const C* x, int64_t rows, int64_t n) {
   const ShortRow<C, V, part> row(n);
   if constexpr (log) {
-    in_groups<rows_together>(rows, n, x, y, [&](int64_t, const C* from, C* to) {
+    in_groups<rows_together>(rows, n, {x}, y, [&](int64_t, const C* const(&at)[1], C* to) {
+      const C* from = at[0];
       C top[rows_together];
       double total[rows_together];
-      row.log_sums(from, n, top, total);
+      log_sums_of(row, from, n, top, total);
       for (int r = 0; r < rows_together; ++r) {
         Lanes_t<C> v[V];
         row.load(from + r * n, v);
@@ -119,12 +61,13 @@ void softmax_of_short(C* y, const C* x, int64_t rows, int64_t n) {
       }
     });
   } else {
-    constexpr int R = row.in_step;
-    in_groups<R>(rows, n, x, y, [&](int64_t, const C* from, C* to) {
+    constexpr int R = in_step<V>;
+    in_groups<R>(rows, n, {x}, y, [&](int64_t, const C* const(&at)[1], C* to) {
+      const C* from = at[0];
       Lanes_t<C> v[R * V];
       for (int r = 0; r < R; ++r) {
-        row.load(from + r * n, v + r * V);
-        row.shift(v + r * V);
+        row.load_for_exp(from + r * n, v + r * V);
+        shift<V, C>(v + r * V);
       }
       exp_in_step<C>(v);
       for (int r = 0; r < R; ++r) {
@@ -164,10 +107,11 @@ template <class C, int V, bool part>
 void log_sums_of_short(double* out, const C* x, int64_t rows, int64_t n) {
   const ShortRow<C, V, part> row(n);
   C* const nothing = nullptr;
-  in_groups<rows_together>(rows, n, x, nothing, [&](int64_t first, const C* from, C*) {
+  in_groups<rows_together>(rows, n, {x}, nothing, [&](int64_t first, const C* const(&at)[1], C*) {
+    const C* from = at[0];
     C top[rows_together];
     double total[rows_together];
-    row.log_sums(from, n, top, total);
+    log_sums_of(row, from, n, top, total);
     for (int64_t r = 0; r < least(rows_together, rows - first); ++r) {
       const bool finite = top[r] - top[r] == C(0);
       out[first + r] = finite ? static_cast<double>(top[r]) + total[r]
