@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/core/instruction_set.h"
+#include "kernels/core/loop_tables.h"
 #include "kernels/matmul/gemm_isa.h"
 #include "kernels/matmul/library_gemm.h"
 
@@ -167,6 +168,54 @@ bool gemm_if_small(const SmallGemm& g) {
   return true;
 }
 
+// An operand of 16-bit floats as float32, its rows one after the other, or its columns where these
+// are contiguous. Strides in elements.
+static void widen(DType d, const char* from, int64_t rows, int64_t columns, int64_t& rs,
+                  int64_t& cs, float* to) {
+  const bool by_columns = cs != 1 && rs == 1;
+  const int64_t lines = by_columns ? columns : rows, n = by_columns ? rows : columns;
+  const int64_t apart = by_columns ? cs : rs, step = by_columns ? rs : cs;
+  const Loop loop = cast_loop_of(d, DType::Float32);
+  const int64_t steps[] = {sizeof(float), step * 2};
+  const bool adjoin = step == 1 && apart == n;
+  for (int64_t i = 0; i < (adjoin ? 1 : lines); ++i) {
+    char* const places[] = {reinterpret_cast<char*>(to + i * n),
+                            const_cast<char*>(from) + i * apart * 2};
+    loop(places, steps, adjoin ? lines * n : n, nullptr);
+  }
+  rs = by_columns ? 1 : n;
+  cs = by_columns ? n : 1;
+}
+// A small product of 16-bit floats, a piece of its depth after the other: conversions cost less
+// than what blocks and packing need.
+static bool widened_small(const Gemm& g) {
+  constexpr int64_t most_depth = 4 * small_depth;
+  if (!is_half(g.dtype) || g.bias || !g.alpha.equals(1) || !g.beta.equals(0) || g.k == 0)
+    return false;
+  if (g.n < 2 || g.n > small_columns || g.k > most_depth || g.m > small_rows) return false;
+  float a[small_rows * small_depth], b[small_depth * small_columns];
+  float c[small_rows * small_columns], more[small_rows * small_columns];
+  for (int64_t k = 0; k < g.k; k += small_depth) {
+    const int64_t depth = std::min(small_depth, g.k - k);
+    int64_t a_rs = g.a_rs, a_cs = g.a_cs, b_rs = g.b_rs, b_cs = g.b_cs;
+    widen(g.dtype, g.a + k * a_cs * 2, g.m, depth, a_rs, a_cs, a);
+    widen(g.dtype, g.b + k * b_rs * 2, depth, g.n, b_rs, b_cs, b);
+    chosen.small({DType::Float32, g.m, g.n, depth, reinterpret_cast<const char*>(a), a_rs, a_cs,
+                  reinterpret_cast<const char*>(b), b_rs, b_cs,
+                  reinterpret_cast<char*>(k == 0 ? c : more), g.n, nullptr});
+    if (k > 0)
+      for (int64_t i = 0; i < g.m * g.n; ++i) c[i] += more[i];
+  }
+  const Loop loop = cast_loop_of(DType::Float32, g.dtype);
+  const int64_t steps[] = {g.c_cs * 2, sizeof(float)};
+  const bool adjoin = g.c_cs == 1 && g.c_rs == g.n;
+  for (int64_t i = 0; i < (adjoin ? 1 : g.m); ++i) {
+    char* const places[] = {g.c + i * g.c_rs * 2, reinterpret_cast<char*>(c + i * g.n)};
+    loop(places, steps, adjoin ? g.m * g.n : g.n, nullptr);
+  }
+  return true;
+}
+
 // A small product that is scaled, or added to what C holds: it is made apart, and then joined.
 template <class T> static bool join_small(const Gemm& g) {
   if (g.n > small_columns || g.k > small_depth || g.m > small_rows) return false;
@@ -194,6 +243,7 @@ void gemm(const Gemm& g) {
     return;
   // A product times 0 is not made, as in BLAS: it might be NaN.
   const bool none = g.k == 0 || (g.alpha.equals(0) && itemsize(g.dtype) > 2);
+  if (!none && widened_small(g)) return;
   if (!none && !g.bias && g.dtype == DType::Float32 && join_small<float>(g)) return;
   if (!none && !g.bias && g.dtype == DType::Float64 && join_small<double>(g)) return;
   if (none) {
