@@ -51,8 +51,23 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     >>> clew.ones(2).to(clew.float64).dtype
     clew.float64
     """
-    if len(args) == 1 and not kwargs and type(args[0]) is _C.dtype:
-        return _to_dtype(self, args[0])
+    # The usual forms, without a look at all arguments.
+    if not kwargs:
+        if len(args) == 1:
+            (one,) = args
+            if type(one) is _C.dtype:
+                return _to_dtype(self, one)
+            if _is_there(self, one):
+                return self
+        elif len(args) == 2 and type(args[1]) is _C.dtype and _is_there(self, args[0]):
+            return _to_dtype(self, args[1])
+    elif len(kwargs) == 1:
+        if args:
+            blocks = kwargs.get("non_blocking")
+            if len(args) == 1 and type(blocks) is bool and _is_there(self, args[0]):
+                return self
+        elif _is_there(self, kwargs.get("device")):
+            return self
     dtype, device, copy, memory_format = parse_to("to", args, kwargs)
     out = self
     if device is not None and device.type != self.device.type:
@@ -68,6 +83,14 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if memory_format is not None and memory_format is not _dtypes.preserve_format:
         out = out.contiguous(memory_format=memory_format)
     return out
+
+
+def _is_there(self: Tensor, device: Any) -> bool:
+    """Whether a device, or the name "cpu", is the tensor's; False for all else."""
+    kind = type(device)
+    if kind is _C.device:
+        return bool(self.device == device)
+    return kind is str and device == "cpu" and not self.is_meta
 
 
 def parse_to(
@@ -309,7 +332,9 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     >>> clew.ones(1).cpu().device
     device(type='cpu')
     """
-    return self.to("cpu") if memory_format is None else self.to("cpu", memory_format=memory_format)
+    if memory_format is None and not self.is_meta:
+        return self
+    return self.to("cpu", memory_format=memory_format)
 
 
 def cuda(
