@@ -293,6 +293,10 @@ def test_dtypes():
             theirs.tiny,
         )
     assert clew.finfo(clew.bfloat16).max == 3.3895313892515355e38
+    limits = clew.finfo(clew.bfloat16)
+    assert pickle.loads(pickle.dumps(limits)).max == copy.deepcopy(limits).max == limits.max
+    with pytest.raises(AttributeError, match="max cannot be set"):
+        limits.max = 1.0
     assert (clew.iinfo(clew.int16).min, clew.iinfo(clew.uint8).max) == (-32768, 255)
     with pytest.raises(TypeError):
         clew.finfo(clew.int8)

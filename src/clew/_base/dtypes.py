@@ -210,6 +210,39 @@ PYTHON_TYPES: dict[Any, dtype] = {
 }
 
 
+def _limits_of(d: dtype) -> dict[str, Any]:
+    """The attributes of a dtype's `finfo`."""
+    if d in _EIGHT_BITS:
+        eps, most, tiny = _EIGHT_BITS[d]
+        low = -most if d.is_signed else tiny
+        name, bits, resolution = d.name, 8, 1.0
+    else:
+        real = d.to_real()
+        if real not in _FLOATS:
+            raise TypeError(
+                f"finfo: {d} is not a floating point dtype; use clew.iinfo for integers"
+            )
+        bits, mantissa, lowest, highest = _FLOATS[real]
+        name, eps, tiny = real.name, 2.0**-mantissa, 2.0**lowest
+        most = (2.0 - eps) * 2.0**highest
+        low = -most
+        resolution = 10.0 ** -{10: 3, 7: 2, 23: 6, 52: 15}[mantissa]
+    return {
+        "dtype": name,
+        "bits": bits,
+        "resolution": resolution,
+        "eps": eps,
+        "max": most,
+        "min": low,
+        "tiny": tiny,
+        "smallest_normal": tiny,
+    }
+
+
+# By dtype, each made when it is first asked for.
+_limits: dict[Any, finfo] = {}
+
+
 class finfo:
     """The limits of a floating point dtype.
 
@@ -217,29 +250,36 @@ class finfo:
     1.1920928955078125e-07
     """
 
-    def __init__(self, type: dtype | builtins.type | None = None) -> None:
-        d = _C.get_default_dtype() if type is None else PYTHON_TYPES.get(type, type)
-        if not isinstance(d, dtype):
-            raise TypeError(f"finfo: type must be a clew.dtype; got {d!r}")
-        if d in _EIGHT_BITS:
-            self.dtype, self.bits, self.resolution = d.name, 8, 1.0
-            self.eps, self.max, self.tiny = _EIGHT_BITS[d]
-            self.smallest_normal = self.tiny
-            self.min = -self.max if d.is_signed else self.tiny
-            return
-        real = d.to_real()
-        if real not in _FLOATS:
-            raise TypeError(
-                f"finfo: {d} is not a floating point dtype; use clew.iinfo for integers"
-            )
-        bits, mantissa, low, high = _FLOATS[real]
-        self.dtype = real.name
-        self.bits = bits
-        self.eps = 2.0**-mantissa
-        self.max = (2.0 - 2.0**-mantissa) * 2.0**high
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0**low
-        self.resolution = 10.0 ** -{10: 3, 7: 2, 23: 6, 52: 15}[mantissa]
+    bits: builtins.int
+    dtype: str
+    resolution: builtins.float
+    eps: builtins.float
+    max: builtins.float
+    min: builtins.float
+    tiny: builtins.float
+    smallest_normal: builtins.float
+
+    def __new__(cls, type: _C.dtype | builtins.type | None = None) -> finfo:
+        d: Any = type
+        if not isinstance(d, _C.dtype):
+            if type is None:
+                d = _C.get_default_dtype()
+            elif isinstance(type, builtins.type):
+                d = PYTHON_TYPES.get(type)
+            if not isinstance(d, _C.dtype):
+                raise TypeError(f"finfo: type must be a clew.dtype; got {type!r}")
+        known = _limits.get(d)
+        if known is None:
+            limits = _limits_of(d)
+            known = _limits[d] = super().__new__(cls)
+            vars(known).update(limits)
+        return known
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"finfo: {name} cannot be set")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return finfo, (getattr(_C, self.dtype),)
 
     def __repr__(self) -> str:
         return (

@@ -11,6 +11,10 @@ from clew._C import empty
 __all__ = ["can_cast", "promote_types", "result_type"]
 
 
+# What promote_types() gave.
+_promoted: dict[tuple[_C.dtype, _C.dtype], _C.dtype] = {}
+
+
 def promote_types(type1: _C.dtype, type2: _C.dtype) -> _C.dtype:
     """The smallest dtype that both dtypes convert to.
 
@@ -24,12 +28,18 @@ def promote_types(type1: _C.dtype, type2: _C.dtype) -> _C.dtype:
     >>> clew.promote_types(clew.int32, clew.float32)
     clew.float32
     """
+    if isinstance(type1, _C.dtype) and isinstance(type2, _C.dtype):
+        known = _promoted.get((type1, type2))
+        if known is not None:
+            return known
     for name, given in (("type1", type1), ("type2", type2)):
         if not isinstance(given, _C.dtype):
             raise TypeError(
                 f"promote_types(): argument '{name}' must be dtype, not {type(given).__name__}"
             )
-    return result_type(empty(1, dtype=type1, device="meta"), empty(1, dtype=type2, device="meta"))
+    made = result_type(empty(1, dtype=type1, device="meta"), empty(1, dtype=type2, device="meta"))
+    _promoted[type1, type2] = made
+    return made
 
 
 def result_type(tensor1: Any, tensor2: Any) -> _C.dtype:
