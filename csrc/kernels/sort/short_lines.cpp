@@ -4,8 +4,10 @@
 // still sort then.
 #include "kernels/sort/short_lines.h"
 
+#include <array>
+#include <atomic>
 #include <bit>
-#include <mutex>
+#include <memory>
 #include <vector>
 
 namespace clew::kernels {
@@ -23,15 +25,18 @@ static std::vector<Exchange> made_exchanges(int64_t n) {
   return list;
 }
 
+// Not std::call_once: its thread-local variables are the standard library's, which has no room for
+// them in processes that have loaded it otherwise before.
 std::span<const Exchange> exchanges_for(int64_t n) {
-  struct Network {
-    std::once_flag once;
-    std::vector<Exchange> list;
-  };
-  static auto& networks = *new std::array<Network, side_by_side_most + 1>;
+  using Network = std::atomic<const std::vector<Exchange>*>;
+  static auto& networks = *new std::array<Network, side_by_side_most + 1>();
   Network& own = networks[static_cast<size_t>(n)];
-  std::call_once(own.once, [&] { own.list = made_exchanges(n); });
-  return own.list;
+  const std::vector<Exchange>* known = own.load(std::memory_order_acquire);
+  if (known) return *known;
+  auto made = std::make_unique<const std::vector<Exchange>>(made_exchanges(n));
+  if (own.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel))
+    known = made.release();
+  return *known;
 }
 
 }  // namespace clew::kernels
