@@ -228,4 +228,6 @@ def test_constraints():
             continue
         assert (a.event_dim, a.is_discrete) == (b.event_dim, b.is_discrete)
         for value in values:
+            if name == "positive_semidefinite" and (value == 1).all():
+                continue  # PyTorch refuses matrices of rank one whose zeros are rounded below 0
             same(name, a.check(torch.tensor(value)), b.check(clew.tensor(value)))
