@@ -94,6 +94,7 @@ def test_modules_that_programs_ask_first(program):
         cudnn.benchmark = False
         torch.backends.cuda.matmul.allow_tf32 = True
         assert not torch.backends.mps.is_available() and torch.version.cuda is None
+        assert torch.version.rocm is None and torch.version.git_version == "Unknown"
         assert torch.backends.mkldnn.is_available() and not cudnn.is_available()
         assert torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512")
         import torch.distributed as dist
