@@ -116,6 +116,11 @@ class ZeroRedundancyOptimizer(Optimizer):
             for name, value in options.items():
                 group.setdefault(name, value)
 
+    @property
+    def optim(self) -> Any:
+        """The optimizer of this process's parameters; None where it has none."""
+        return self._local
+
     def _share_options(self) -> None:
         """A schedule changes this optimizer's options; the local one's follow."""
         if self._local is None:
