@@ -39,8 +39,11 @@ bool suits_direct(const ConvShape& s, bool forward) {
   const int64_t work = s.n * s.co * s.out_points() * s.ci * s.kernel_points();
   if (work <= little) return s.kernel_points() > 1;
   if (s.stride[1] != 1 || s.stride[2] != 1) return false;
-  return (s.ci <= few && s.co <= lanes) ||
-         (forward && s.co <= few && s.kernel_points() > 1 && s.out[2] >= short_row);
+  if (s.ci <= few && s.co <= lanes) return true;
+  // The rows of all input channels that one row of outputs needs stay in the cache.
+  constexpr int64_t cached = 1 << 19;
+  return forward && s.co <= few && s.kernel_points() > 1 && s.out[2] >= short_row &&
+         s.ci <= cached / (s.kernel[1] * (s.out[2] + s.kernel[2] * s.dilation[2] + lanes));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ using Vec = Lanes_t<float>;
 
 // Floats that one thread keeps between calls.
 const LocalScratch scratch;
+constexpr size_t kept_megabytes = 8;
 
 // A plane with its padding around it, and room for a whole vector after each row. With a stride
 // along rows, each row is as many parts as that: outputs next to each other read neighbours.
@@ -98,7 +99,7 @@ struct Stretch {
 // stride of the outputs, which lie here with zeros around them, with every stride-th tap.
 struct Spread {
   static constexpr int rows_most = 32;  // inputs of this many rows are put together at a time
-  int64_t before[3], extent[3], row, width;
+  int64_t before[3], extent[3], row, width, rows_kept;
   Stretch columns[stride_most];  // by remainder, with the place of the first
   int64_t inputs[stride_most];
 
@@ -113,9 +114,10 @@ struct Spread {
     }
     width = ceil_div(ceil_div(s.in[2], s.stride[2]), int64_t{L}) * L;
     row = extent[2] + width + L;
+    rows_kept = least(rows_most, ceil_div(s.in[1], s.stride[1]));
   }
   int64_t floats() const { return extent[0] * extent[1] * row + width; }
-  int64_t room() const { return rows_most * width * stride_most; }
+  int64_t room() const { return rows_kept * width * stride_most; }
 
   void fill(const ConvShape& s, const float* plane, float* to) const {
     for (int64_t a = 0; a < s.out[0]; ++a)
@@ -171,7 +173,7 @@ struct Spread {
     for (int64_t r = 0; r < rows.count; ++r) {
       float* to = plane + (rows.input + r * rows.step) * s.in[2];
       const float* from = room + r * width;
-      const int64_t apart = rows_most * width;
+      const int64_t apart = rows_kept * width;
       int64_t both = 0;
       if (step == 2) {
         // The first column is of either remainder.
@@ -286,6 +288,7 @@ bool depthwise_map(const ConvShape& s, const float* x, const float* w, const flo
         }
       }
     }
+    scratch.trim(kept_megabytes);
     if (!(sum_in_turn<float>(poison) == 0)) {
       finite.store(false, std::memory_order_relaxed);
     }
@@ -316,7 +319,7 @@ bool depthwise_spread(const ConvShape& s, const float* y, const float* w, const 
         for (int64_t k = 0; k < s.stride[2]; ++k) {
           const int64_t* first = starts + (kind.a * s.stride[1] + kind.b) * s.stride[2] + k;
           const int64_t count = first[1] - first[0];
-          float* to = room + k * Spread::rows_most * p.width;
+          float* to = room + k * p.rows_kept * p.width;
           for (int64_t r = 0; r < kind.count;) {
             const bool many = kind.count - r >= rows_max;
             const int n = many ? rows_max : 1;
@@ -331,6 +334,7 @@ bool depthwise_spread(const ConvShape& s, const float* y, const float* w, const 
         p.take(s, kind, room, x + plane * s.in_points());
       });
     }
+    scratch.trim(kept_megabytes);
     if (!(sum_in_turn<float>(poison) == 0)) finite.store(false, std::memory_order_relaxed);
   });
   return finite;
@@ -376,6 +380,7 @@ bool depthwise_weight(const ConvShape& s, const float* y, const float* x, float*
         poison += w[c * taps + q] * 0.0f;
       }
     }
+    scratch.trim(kept_megabytes);
     if (!(poison == 0)) {
       finite.store(false, std::memory_order_relaxed);
     }
