@@ -210,48 +210,49 @@ PYTHON_TYPES: dict[Any, dtype] = {
 }
 
 
-def _limits_of(d: dtype) -> dict[str, Any]:
-    """The attributes of a dtype's `finfo`."""
-    if d in _EIGHT_BITS:
-        eps, most, tiny = _EIGHT_BITS[d]
-        low = -most if d.is_signed else tiny
-        name, bits, resolution = d.name, 8, 1.0
-    else:
-        real = d.to_real()
-        if real not in _FLOATS:
-            raise TypeError(
-                f"finfo: {d} is not a floating point dtype; use clew.iinfo for integers"
-            )
-        bits, mantissa, lowest, highest = _FLOATS[real]
-        name, eps, tiny = real.name, 2.0**-mantissa, 2.0**lowest
-        most = (2.0 - eps) * 2.0**highest
-        low = -most
-        resolution = 10.0 ** -{10: 3, 7: 2, 23: 6, 52: 15}[mantissa]
-    return {
-        "dtype": name,
-        "bits": bits,
-        "resolution": resolution,
-        "eps": eps,
-        "max": most,
-        "min": low,
-        "tiny": tiny,
-        "smallest_normal": tiny,
-    }
+class _Limits:
+    """The limits of a dtype, made when they are first asked for; they cannot be changed."""
+
+    bits: builtins.int
+    dtype: str
+    _known: dict[Any, Any]  # by dtype
+
+    def __init_subclass__(cls) -> None:
+        cls._known = {}
+
+    @classmethod
+    def _of(cls, type: Any) -> Any:
+        d = type
+        if not isinstance(d, _C.dtype):
+            if isinstance(type, builtins.type):
+                d = PYTHON_TYPES.get(type)
+            if not isinstance(d, _C.dtype):
+                raise TypeError(f"{cls.__name__}: type must be a clew.dtype; got {type!r}")
+        known = cls._known.get(d)
+        if known is None:
+            limits = cls._limits_of(d)
+            known = cls._known[d] = object.__new__(cls)
+            vars(known).update(limits)
+        return known
+
+    @staticmethod
+    def _limits_of(d: _C.dtype) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__}: {name} cannot be set")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (getattr(_C, self.dtype),)
 
 
-# By dtype, each made when it is first asked for.
-_limits: dict[Any, finfo] = {}
-
-
-class finfo:
+class finfo(_Limits):
     """The limits of a floating point dtype.
 
     >>> clew.finfo(clew.float32).eps
     1.1920928955078125e-07
     """
 
-    bits: builtins.int
-    dtype: str
     resolution: builtins.float
     eps: builtins.float
     max: builtins.float
@@ -260,26 +261,35 @@ class finfo:
     smallest_normal: builtins.float
 
     def __new__(cls, type: _C.dtype | builtins.type | None = None) -> finfo:
-        d: Any = type
-        if not isinstance(d, _C.dtype):
-            if type is None:
-                d = _C.get_default_dtype()
-            elif isinstance(type, builtins.type):
-                d = PYTHON_TYPES.get(type)
-            if not isinstance(d, _C.dtype):
-                raise TypeError(f"finfo: type must be a clew.dtype; got {type!r}")
-        known = _limits.get(d)
-        if known is None:
-            limits = _limits_of(d)
-            known = _limits[d] = super().__new__(cls)
-            vars(known).update(limits)
-        return known
+        return cls._of(_C.get_default_dtype() if type is None else type)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"finfo: {name} cannot be set")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return finfo, (getattr(_C, self.dtype),)
+    @staticmethod
+    def _limits_of(d: _C.dtype) -> dict[str, Any]:
+        if d in _EIGHT_BITS:
+            eps, most, tiny = _EIGHT_BITS[d]
+            low = -most if d.is_signed else tiny
+            name, bits, resolution = d.name, 8, 1.0
+        else:
+            real = d.to_real()
+            if real not in _FLOATS:
+                raise TypeError(
+                    f"finfo: {d} is not a floating point dtype; use clew.iinfo for integers"
+                )
+            bits, mantissa, lowest, highest = _FLOATS[real]
+            name, eps, tiny = real.name, 2.0**-mantissa, 2.0**lowest
+            most = (2.0 - eps) * 2.0**highest
+            low = -most
+            resolution = 10.0 ** -{10: 3, 7: 2, 23: 6, 52: 15}[mantissa]
+        return {
+            "dtype": name,
+            "bits": bits,
+            "resolution": resolution,
+            "eps": eps,
+            "max": most,
+            "min": low,
+            "tiny": tiny,
+            "smallest_normal": tiny,
+        }
 
     def __repr__(self) -> str:
         return (
@@ -289,24 +299,30 @@ class finfo:
         )
 
 
-class iinfo:
+class iinfo(_Limits):
     """The limits of an integer dtype.
 
     >>> clew.iinfo(clew.int8).max
     127
     """
 
-    def __init__(self, type: dtype | builtins.type) -> None:
-        d = PYTHON_TYPES.get(type, type)
-        if not isinstance(d, dtype):
-            raise TypeError(f"iinfo: type must be a clew.dtype; got {type!r}")
+    min: builtins.int
+    max: builtins.int
+
+    def __new__(cls, type: _C.dtype | builtins.type) -> iinfo:
+        return cls._of(type)
+
+    @staticmethod
+    def _limits_of(d: _C.dtype) -> dict[str, Any]:
         if d.is_floating_point or d.is_complex or d is bool:
             raise TypeError(f"iinfo: {d} is not an integer dtype; use clew.finfo for floats")
-        self.dtype = d.name
-        self.bits = 8 * d.itemsize
-        signed = d.is_signed
-        self.min = -(2 ** (self.bits - 1)) if signed else 0
-        self.max = 2 ** (self.bits - signed) - 1
+        bits = 8 * d.itemsize
+        return {
+            "dtype": d.name,
+            "bits": bits,
+            "min": -(2 ** (bits - 1)) if d.is_signed else 0,
+            "max": 2 ** (bits - d.is_signed) - 1,
+        }
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
