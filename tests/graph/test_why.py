@@ -370,6 +370,14 @@ def test_why_does_not_name_an_operation_that_passes_something_on():
 # check_gradients --------------------------------------------------------------------------------
 
 
+def test_check_gradients_names_itself_where_there_is_no_graph():
+    model = nn.Linear(2, 1)
+    with pytest.raises(RuntimeError, match=r"(?s)^check_gradients: nothing was.*detach\(\)"):
+        clew.debug.check_gradients(model, model(clew.ones(1, 2)).sum().detach())
+    with pytest.raises(TypeError, match="^check_gradients: expected Tensors"):
+        clew.debug.check_gradients(model, 3)
+
+
 def test_check_gradients_is_quiet_when_all_is_well():
     model = nn.Linear(2, 1)
     loss = model(clew.ones(1, 2)).sum()

@@ -261,6 +261,16 @@ def test_on_trace_ready_is_called_at_the_end_of_each_cycle():
     ]
 
 
+def test_averages_have_one_entry_for_all_steps():
+    with profile(schedule=schedule(wait=0, warmup=1, active=3, repeat=1)) as prof:
+        for _ in range(4):
+            clew.ones(1)
+            prof.step()
+    rows = {row.key: row.count for row in prof.key_averages()}
+    assert rows == {"ProfilerStep*": 3, "ones": 3}
+    assert "ProfilerStep#" not in prof.key_averages().table()
+
+
 def test_without_a_schedule_the_end_is_the_cycle():
     seen = []
     with profile(on_trace_ready=lambda p: seen.append(len(p.events()))) as prof:

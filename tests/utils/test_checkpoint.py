@@ -1,13 +1,17 @@
 """Checkpointing gives the same gradients, runs the function again, and finds when it differs."""
 
+import os
+
 import pytest
 
 import clew
+from clew import nn
 from clew._torch import _more
 from clew.utils.checkpoint import (
     CheckpointError,
     checkpoint,
     checkpoint_sequential,
+    create_selective_checkpoint_contexts,
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
@@ -256,6 +260,32 @@ def test_a_different_second_run_is_found():
         out = checkpoint(shape, value(), use_reentrant=False)
     with pytest.raises(CheckpointError, match="first run, saved tensor 0"):
         out.backward()
+
+
+def test_debug_shows_the_lines_of_the_program_also_in_deep_modules():
+    runs = []
+
+    class Varies(nn.Module):
+        def forward(self, x):
+            runs.append(1)
+            return (x if len(runs) == 1 else x[:2]).sin()  # varies
+
+    net = Varies()
+    for _ in range(12):
+        net = nn.Sequential(net)
+    out = checkpoint(net, value(), use_reentrant=False, debug=True)  # the call
+    with pytest.raises(CheckpointError) as e:
+        out.sum().backward()  # backward
+    first, second = str(e.value).split("second run")
+    assert "# varies" in first and "# the call" in first
+    assert "# varies" in second and "# backward" in second
+    library = os.path.dirname(clew.__file__)
+    assert library not in str(e.value)
+
+
+def test_selective_contexts_of_neither_rule_nor_list():
+    with pytest.raises(TypeError, match=r"create_selective_checkpoint_contexts: .*got int"):
+        create_selective_checkpoint_contexts(3)
 
 
 def test_contexts_surround_the_runs():

@@ -262,8 +262,8 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def key(self) -> str:
-        """What averages are grouped by: the name."""
-        return self.name
+        """What averages are grouped by: the name, one for all steps ("ProfilerStep*")."""
+        return "ProfilerStep*" if self.name.startswith("ProfilerStep#") else self.name
 
     @property
     def trace_name(self) -> str:

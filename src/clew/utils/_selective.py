@@ -100,7 +100,10 @@ def create_selective_checkpoint_contexts(
     elif callable(policy_fn_or_list):
         rule = policy_fn_or_list
     else:
-        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+        raise TypeError(
+            "create_selective_checkpoint_contexts: policy_fn_or_list must be either a function or "
+            f"a list of ops; got {type(policy_fn_or_list).__name__}"
+        )
 
     def keeps(output: Any, op: Any, args: Any, kwargs: Any) -> bool:
         told = SelectiveCheckpointContext(is_recompute=False, op_output=output)

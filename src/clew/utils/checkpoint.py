@@ -18,7 +18,7 @@ from typing import Any
 import clew
 from clew import _C, Tensor
 from clew._base.arguments import is_structured
-from clew._base.provenance import describe, user_level
+from clew._base.provenance import _LIBRARY, describe, user_level
 from clew.autograd import Function
 from clew.autograd._backward import chosen
 from clew.autograd._kept import in_budget, kept_by_node
@@ -299,7 +299,9 @@ class _Frame:
         self.returned = False  # the first run
 
     def _trace(self) -> str:
-        return "".join(traceback.format_stack(limit=12)[:-2])
+        # The library's frames would crowd out the program's where modules lie in modules.
+        frames = [f for f in traceback.extract_stack() if not f.filename.startswith(_LIBRARY)]
+        return "".join(traceback.format_list(frames[-12:]))
 
     def pack(self, tensor: Tensor) -> _Place:
         """A tensor saved by the first run: forget it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clew import _C
-from clew._insight.graph.graph import graph
+from clew._insight.graph.graph import graph_for
 from clew._insight.graph.why import cut_text, explain
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def check_gradients(model: nn.Module, loss: Any = None) -> None:
       idle.weight, idle.bias: does not reach the result: its module idle was not called while...
     """
     wanted = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    whole = None if loss is None else graph(loss, model=model)
+    whole = None if loss is None else graph_for("check_gradients", (loss,), model=model)
     before = whole is not None and not whole.has_run()
     missing: dict[str, str] = {}
     for name, parameter in wanted.items():

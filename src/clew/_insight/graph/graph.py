@@ -461,16 +461,26 @@ def graph(
     >>> g.saved_bytes
     24
     """
+    return graph_for("graph", tensors, params, model)
+
+
+def graph_for(
+    caller: str,
+    tensors: tuple[Any, ...],
+    params: Mapping[str, Tensor] | None = None,
+    model: Module | None = None,
+) -> Graph:
+    """`graph` for another function, whose name its errors are to begin with."""
     found = [t for t in tree_leaves(tensors) if isinstance(t, Tensor)]
     if not found:
         kinds = ", ".join(type(t).__name__ for t in tensors) or "nothing"
         raise TypeError(
-            f"graph: expected Tensors, or a nest of them that a model returned; got {kinds}"
+            f"{caller}: expected Tensors, or a nest of them that a model returned; got {kinds}"
         )
     columns = _C._export_graph(tuple(found))
     if all(root is None for root in columns["roots"]):
         raise RuntimeError(
-            f"graph: nothing was recorded: the tensor of shape {tuple(found[0].shape)} does not "
+            f"{caller}: nothing was recorded: the tensor of shape {tuple(found[0].shape)} does not "
             f"require grad and does not have a grad_fn{_C._why_no_grad(found[0])}"
         )
     kept = [t for t, root in zip(found, columns["roots"]) if root is not None]
