@@ -192,6 +192,25 @@ for model, o in ((ours, b), (again, c)):
 for p, q in zip(ours.parameters(), again.parameters()):
     assert torch.equal(p, q)
 
+# Options of one group are not another's: what a group does not say is the class's default.
+plain, ours = net(), DDP(net())
+a, b = (
+    kind([{"params": ps[:2], "lr": 0.02}, {"params": ps[2:], "weight_decay": 0.3}])
+    for kind, ps in (
+        (lambda g: torch.optim.AdamW(g, 0.01), [*plain.parameters()]),
+        (lambda g: ZeroRedundancyOptimizer(g, torch.optim.AdamW, lr=0.01), [*ours.parameters()]),
+    )
+)
+for step in range(3):
+    whole = numbers(step, 4 * n, 6)
+    a.zero_grad(), b.zero_grad()
+    (plain(whole) ** 2).mean().backward()
+    (ours(whole[4 * r : 4 * r + 4]) ** 2).mean().backward()
+    a.step(), b.step()
+assert [g["weight_decay"] for g in b.param_groups] == [0.01, 0.3]
+for p, q in zip(plain.parameters(), ours.module.parameters()):
+    assert np.allclose(q.detach().numpy(), p.detach().numpy(), atol=1e-5)
+
 # Both together, with unequal numbers of batches.
 ours = DDP(net())
 b = ZeroRedundancyOptimizer(ours.parameters(), torch.optim.SGD, lr=0.1)
