@@ -448,13 +448,6 @@ def fully_shard(
         raise TypeError(f"fully_shard: expected a Module; got {type(module).__name__}")
     if isinstance(module, FSDPModule):
         raise ValueError("fully_shard: the module is sharded already")
-    if isinstance(module, (nn.ModuleList, nn.ModuleDict)) and (
-        type(module).forward is nn.Module.forward
-    ):
-        raise ValueError(
-            f"fully_shard: a {type(module).__name__} is never called, so nothing would put its "
-            "parameters together; shard the modules in it, or give them as a list"
-        )
     where = _whole_mesh(mesh)
     if where.ndim > 2:
         raise ValueError(f"fully_shard: the mesh must have one or two dims; got {where.ndim}")
