@@ -1,5 +1,7 @@
 """Run by ranks: communication hooks, unequal numbers of batches, and divided optimizer state."""
 
+import pickle
+
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -102,6 +104,27 @@ assert losses[-1] < 0.05 * losses[0], (losses[0], losses[-1])
 rate, before, after = state.compression_stats()
 assert rate > 5 and before > after
 
+# The first matrices are those that PyTorch draws from the seed, so its gradients are found again.
+x = torch.arange(8.0).reshape(2, 4) - 3
+for kept, want in (
+    (True, [-24.4938, -19.8014, -21.1377, -28.5025, 22.3278, 18.0504, 19.2684, 25.982,
+            84.341, 68.1835, 72.7847, 98.1446]),
+    (False, [-7.0947, -6.0924, -6.8308, -9.3099, 16.9727, 14.5748, 16.3413, 22.272,
+             48.8306, 41.9321, 47.0141, 64.0767]),
+):  # fmt: skip
+    ours = DDP(nn.Linear(4, 3))
+    state = PowerSGDState(dist.group.WORLD, 1, 2, 0.5, use_error_feedback=kept, warm_start=kept)
+    ours.register_comm_hook(state, powerSGD_hook)
+    for step in range(4):
+        if step == 3:  # saved with a program's checkpoint
+            again = pickle.loads(pickle.dumps(state))
+            assert again.process_group is None and again.iter == 3
+            vars(state).update(vars(again))
+        ours.zero_grad()
+        (ours(x * x + step) * torch.tensor([[1.0, 2, 3], [-2, 0, step]])).sum().backward()
+    assert np.allclose(ours.module.weight.grad.flatten().numpy(), want, rtol=1e-4), kept
+    assert np.allclose(ours.module.bias.grad.numpy(), [-1, 2, 6], rtol=1e-5)
+
 # Unequal numbers of batches: as one process with the batches that there are in each round.
 for by_all in (True, False):
     plain, ours = net(), DDP(net(), bucket_cap_mb=0.002)
@@ -191,6 +214,25 @@ for model, o in ((ours, b), (again, c)):
     o.step()
 for p, q in zip(ours.parameters(), again.parameters()):
     assert torch.equal(p, q)
+
+# Options of one group are not another's: what a group does not say is the class's default.
+plain, ours = net(), DDP(net())
+a, b = (
+    kind([{"params": ps[:2], "lr": 0.02}, {"params": ps[2:], "weight_decay": 0.3}])
+    for kind, ps in (
+        (lambda g: torch.optim.AdamW(g, 0.01), [*plain.parameters()]),
+        (lambda g: ZeroRedundancyOptimizer(g, torch.optim.AdamW, lr=0.01), [*ours.parameters()]),
+    )
+)
+for step in range(3):
+    whole = numbers(step, 4 * n, 6)
+    a.zero_grad(), b.zero_grad()
+    (plain(whole) ** 2).mean().backward()
+    (ours(whole[4 * r : 4 * r + 4]) ** 2).mean().backward()
+    a.step(), b.step()
+assert [g["weight_decay"] for g in b.param_groups] == [0.01, 0.3]
+for p, q in zip(plain.parameters(), ours.module.parameters()):
+    assert np.allclose(q.detach().numpy(), p.detach().numpy(), atol=1e-5)
 
 # Both together, with unequal numbers of batches.
 ours = DDP(net())

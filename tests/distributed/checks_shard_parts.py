@@ -145,4 +145,13 @@ for part in (tied[1], tied):
     with pytest.raises(ValueError, match="shared with a module that was sharded before"):
         fully_shard(part)
 
+# Parameters without values are named.
+with torch.device("meta"):
+    empty = nn.Linear(4, 4)
+fully_shard(empty)
+with pytest.raises(RuntimeError, match="'weight' is on the meta device"):
+    empty(torch.ones(2, 4))
+ours.set_post_optim_event(None)
+assert ours.used.weight.nbytes == 3 * 5 * 8
+
 print(f"rank {r} is through")

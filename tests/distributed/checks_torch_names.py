@@ -52,6 +52,10 @@ store.set("a", "1")
 part = dist.PrefixStore("x", store)
 part.set("b", "2")
 assert sorted(store.list_keys()) == ["a", "x/b"] and part.list_keys() == ["b"]
+store.set_timeout(datetime.timedelta(seconds=20))
+assert part.timeout.total_seconds() == 20
+part.set_timeout(datetime.timedelta(seconds=300))
+assert store.timeout.total_seconds() == 300
 # A group in another order than that of the ranks; a wait with a limit of its own.
 turned = dist.new_group(list(range(n))[::-1], sort_ranks=False)
 assert dist.get_rank(turned) == n - 1 - r and dist.get_process_group_ranks(turned)[0] == n - 1

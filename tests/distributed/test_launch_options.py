@@ -172,3 +172,11 @@ def test_a_range_of_machines(tmp_path, nodes, hosts, says):
         assert done.returncode == 0 and done.stdout.count("here") == 2, done.stderr
     else:
         assert done.returncode == 1 and says in done.stderr, done.stderr
+
+
+def test_options_of_a_rendezvous(tmp_path):
+    text = "import os; print(os.environ['RANK'])"
+    done = run_text(tmp_path, 1, text, "--rdzv-conf", "timeout=3,rank=0")
+    assert done.returncode == 0 and done.stdout == "0\n", done.stderr
+    done = run_text(tmp_path, 1, text, "--rdzv-conf", "rank=1")
+    assert done.returncode == 1 and "--hosts for the others" in done.stderr

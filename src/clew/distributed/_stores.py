@@ -469,8 +469,16 @@ class PrefixStore(Store):
     """
 
     def __init__(self, prefix: str, store: Store) -> None:
-        super().__init__()
         self._prefix, self.underlying_store = f"{prefix}/", store
+
+    @property
+    def timeout(self) -> Any:
+        """How long waits may take: the other store's limit."""
+        return self.underlying_store.timeout
+
+    @timeout.setter
+    def timeout(self, timeout: Any) -> None:
+        self.underlying_store.timeout = timeout
 
     def _change(self, name: str, *args: Any) -> Any:
         if name == "list_keys":

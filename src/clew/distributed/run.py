@@ -151,7 +151,8 @@ def run(parsed: argparse.Namespace) -> int:
     """
     hosts = [h for h in parsed.hosts.split(",") if h]
     nodes = _nodes(str(parsed.nnodes), hosts)
-    if parsed.rdzv_conf or parsed.node_rank != "0":
+    conf = dict(pair.strip().partition("=")[::2] for pair in parsed.rdzv_conf.split(","))
+    if parsed.node_rank != "0" or conf.get("rank", "0") != "0":
         raise SystemExit("clew launch: start it on one machine, with --hosts for the others")
     each = _ranks(parsed.nproc_per_node)
     count = each * max(nodes, len(hosts))

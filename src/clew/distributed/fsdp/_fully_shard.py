@@ -192,6 +192,13 @@ class FSDPModule:
             is_last_backward: needs no answer.
         """
 
+    def set_post_optim_event(self, event: Any) -> None:
+        """Says when the optimizer is done, to streams of a device; here it is when it returns.
+
+        Args:
+            event: needs no answer.
+        """
+
     def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
         """Says whether backward needs this module's parameters; here it asks for what it needs.
 

@@ -127,6 +127,11 @@ class _Group:
         locals_ = []
         for m in self.members:
             local = m.rows(part_of(m.sharded).detach())
+            if local.is_meta:
+                raise RuntimeError(
+                    f"fully_shard: parameter {m.places[0][1]!r} is on the meta device, without "
+                    'values; call to_empty(device="cpu") and fill the parameters before'
+                )
             if self.policy.param_dtype is not None and local.is_floating_point():
                 local = local.to(self.policy.param_dtype)
             rows = -(-m.sizes[0] // n)

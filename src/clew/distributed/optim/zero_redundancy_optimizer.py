@@ -105,13 +105,10 @@ class ZeroRedundancyOptimizer(Optimizer):
             self._local = self._kind(own, **self._given)
             for p, state in before.items():
                 self._local.state[p] = state
-            options = {
-                k: v for g in self._local.param_groups for k, v in g.items() if k != "params"
-            }
-        else:
-            made = self._kind([clew.zeros(1, requires_grad=True)], **self._given)
-            options = {k: v for k, v in made.param_groups[0].items() if k != "params"}
-        # A schedule looks for the options here.
+        # A schedule looks for the options here. What a group does not say is the class's default,
+        # not what another group says.
+        made = self._kind([clew.zeros(1, requires_grad=True)], **self._given)
+        options = {k: v for k, v in made.param_groups[0].items() if k != "params"}
         for group in self.param_groups:
             for name, value in options.items():
                 group.setdefault(name, value)

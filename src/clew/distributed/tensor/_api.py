@@ -311,6 +311,11 @@ class DTensor(Tensor):
 
     nelement = numel
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the whole's elements take."""
+        return self.numel() * self.element_size()
+
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self.full_tensor().__array__(*args, **kwargs)
 

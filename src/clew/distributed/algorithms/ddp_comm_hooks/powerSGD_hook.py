@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import clew
 from clew.distributed import distributed_c10d as c10d
 from clew.distributed._work import LazyFuture
@@ -65,12 +67,19 @@ class PowerSGDState:
         self.min_compression_rate = min_compression_rate
         self.use_error_feedback, self.warm_start = use_error_feedback, warm_start
         self.orthogonalization_epsilon = orthogonalization_epsilon
-        self.rng = clew.Generator().manual_seed(random_seed)
+        self.rng = np.random.RandomState(random_seed)  # gives each drawing's seed
         self.error_dict: dict[int, Any] = {}
         self.q_memory_dict: dict[int, list[Any]] = {}
         self.iter = 0
         self.total_numel_before_compression = 0
         self.total_numel_after_compression = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the group: what was saved goes on with the group of all processes."""
+        return {k: v for k, v in self.__dict__.items() if k != "process_group"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, process_group=None)
 
     def maybe_increase_iter(self, bucket: Any) -> None:
         """Counts a step, at its last bucket.
@@ -141,7 +150,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
     thick: list[Any] = []
     thin: list[Any] = []
     for g in bucket.gradients():
-        m = g.view(g.shape[0], -1) if g.ndim > 1 else None
+        m = g.view(g.shape[0], -1) if g.ndim else None
         rank = 0 if m is None else min(*m.shape, state.matrix_approximation_rank)
         small = m is not None and sum(m.shape) * rank * state.min_compression_rate < m.numel()
         state.total_numel_before_compression += g.numel()
@@ -150,7 +159,8 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Any:
         (thin if small else thick).append((m, rank) if small else g)
     qs = state.q_memory_dict.get(index)
     if qs is None or not state.warm_start:
-        qs = [clew.randn(m.shape[1], rank, generator=state.rng, dtype=m.dtype) for m, rank in thin]
+        draw = clew.Generator().manual_seed(int(state.rng.randint(1_000_000_000)))
+        qs = [clew.randn(m.shape[1], rank, generator=draw, dtype=m.dtype) for m, rank in thin]
         state.q_memory_dict[index] = qs
     for q in qs:
         _orthogonalize(q, state.orthogonalization_epsilon)
