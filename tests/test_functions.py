@@ -231,7 +231,13 @@ def test_settings_work_or_raise():
     with pytest.raises(ValueError):
         clew.set_float32_matmul_precision("low")
     assert clew.get_float32_matmul_precision() == "high"
+    assert clew.backends.cuda.matmul.allow_tf32
+    clew.backends.cuda.matmul.allow_tf32 = False
+    assert clew.get_float32_matmul_precision() == "highest"
+    clew.backends.cuda.matmul.allow_tf32 = True
+    assert clew.get_float32_matmul_precision() == "high"
     clew.set_float32_matmul_precision("highest")
+    assert not clew.backends.cuda.matmul.allow_tf32
     with pytest.raises((NotImplementedError, RuntimeError)):
         clew.set_default_device("cuda")
     clew.set_default_tensor_type("torch.DoubleTensor")

@@ -196,6 +196,23 @@ def test_patching_reaches_clew(program):
     )
 
 
+def test_the_module_holds_its_dtypes_and_classes(program):
+    program(
+        """
+        import torch
+        found = {n for n, v in vars(torch).items() if isinstance(v, torch.dtype)}
+        assert {"float32", "half", "complex32", "float8_e4m3fn", "int4", "quint8", "bits8"} <= found
+        layouts = {n for n, v in vars(torch).items() if isinstance(v, torch.layout)}
+        assert {"strided", "sparse_coo"} <= layouts
+        assert [v for v in vars(torch).values() if v is torch.Tensor] == [torch.Tensor]
+        before, torch.Size = torch.Size, int
+        assert torch.Size is int
+        torch.Size = before
+        assert torch.Size is before
+        """
+    )
+
+
 def test_main_is_the_program(program, tmp_path):
     (tmp_path / "beside.py").write_text("value = 7\n")
     out, _ = program(

@@ -4,11 +4,11 @@ Run in an environment that has the libraries: `PYTHONPATH=src python tools/ecosy
 libraries: only those, printed and not written). Each is imported in a process of its own by
 `clew run`.
 
-`python tools/ecosystem.py suites FOLDER` reads what libraries' own tests gave and writes
-tools/ecosystem_suites.json, which the page's second table is made of. The folder holds pairs of
-pytest's reports, `LIBRARY-PART.torch.xml` and `LIBRARY-PART.clew.xml`, made with the same versions
-and time limits by `python -m pytest --junitxml=... -o junit_family=xunit1 PATHS` with PyTorch and
-by `python -m clew run -m pytest ...` with clew.
+`python tools/ecosystem.py suites FOLDER` reads what libraries' own tests gave and writes their rows
+of tools/ecosystem_suites.json and the page's second table, which is made of it. The folder holds
+pairs of pytest's reports, `LIBRARY-PART.torch.xml` and `LIBRARY-PART.clew.xml`, made with the same
+versions and time limits by `python -m pytest --junitxml=... -o junit_family=xunit1 PATHS` with
+PyTorch and by `python -m clew run -m pytest ...` with clew.
 """
 
 from __future__ import annotations
@@ -155,6 +155,7 @@ which.
 
 """
 
+SUITES_TITLE = "\n## Their own tests\n\n"
 SUITES_TEXT = """Parts of the libraries' test suites, run on the same machine with PyTorch 2.13 and
 with `clew run -m pytest`. A test with subtests counts once; tests that PyTorch does not pass there
 do not count. `python tools/ecosystem.py suites FOLDER` counts the reports.
@@ -209,7 +210,10 @@ def passed(report: Path) -> set[tuple[str, str]]:
 
 
 def count_suites(folder: Path) -> int:
-    """Write how many tests PyTorch passes, and how many of those clew passes, by library."""
+    """Write how many tests PyTorch passes, and how many of those clew passes, by library.
+
+    Libraries without a report in the folder keep their rows.
+    """
     rows: dict[str, list[Any]] = defaultdict(lambda: [0, 0])
     for report in sorted(folder.glob("*.torch.xml")):
         part = report.name.removesuffix(".torch.xml")
@@ -221,7 +225,9 @@ def count_suites(folder: Path) -> int:
         name: {"version": version(name), "torch": row[0], "clew": row[1]}
         for name, row in rows.items()
     }
-    SHARES.write_text(json.dumps(made, indent=2) + "\n")
+    kept = json.loads(SHARES.read_text()) if SHARES.exists() else {}
+    SHARES.write_text(json.dumps(dict(sorted((kept | made).items())), indent=2) + "\n")
+    PAGE.write_text(PAGE.read_text().partition(SUITES_TITLE)[0] + suites_table())
     return 0
 
 
@@ -229,11 +235,11 @@ def suites_table() -> str:
     """What the file of shares says, as a part of the page."""
     if not SHARES.exists():
         return ""
-    text = "\n## Their own tests\n\n" + SUITES_TEXT
+    text = SUITES_TITLE + SUITES_TEXT
     text += "| library | version | PyTorch passes | of these clew passes | share |\n"
     text += "| --- | --- | --- | --- | --- |\n"
     for name, row in json.loads(SHARES.read_text()).items():
-        share = 100 * row["clew"] / row["torch"]
+        share = 1000 * row["clew"] // row["torch"] / 10  # 100 % where all pass only
         text += f"| {name} | {row['version']} | {row['torch']} | {row['clew']} | {share:.1f} % |\n"
     return text
 

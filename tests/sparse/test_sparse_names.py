@@ -257,6 +257,22 @@ def test_masks_of_compressed_layouts_and_of_the_tensor_itself():
     assert twice.sparse_mask(twice).to_dense().tolist() == [3, 4]
 
 
+def test_new_makes_another_of_its_layout():
+    x = A.double().to_sparse()
+    i, v = x._indices(), x._values().float()
+    for made, shape in ((x.new(), (0,)), (x.new(2, 3), (2, 3)), (x.new(x.shape), (3, 4))):
+        assert made.layout is clew.sparse_coo and made.dtype is clew.float64
+        assert made.shape == shape and made._nnz() == 0 and made.is_coalesced()
+    for made, shape in ((x.new(i, v), (2, 4)), (x.new(i, v, x.shape), (3, 4))):
+        assert made.shape == shape and made.dtype is clew.float32 and not made.is_coalesced()
+        same(made.to_dense(), A[: shape[0]].tolist())
+    same(x.new(indices=i, values=v, size=(3, 4)).to_dense(), A.tolist())
+    assert x.new().resize_as_(x).shape == x.shape
+    for wrong in ((v,), ([1.0, 2.0],), ((2, 3),)):
+        with pytest.raises(TypeError, match="new"):
+            x.new(*wrong)
+
+
 @pytest.mark.parametrize(
     "call",
     [

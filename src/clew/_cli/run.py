@@ -87,6 +87,8 @@ class TorchVersion(str):
 
 # IPython's part that shows the errors of cells, in a notebook, too.
 _SHELL = "IPython.core.interactiveshell"
+# Names of dtypes, some of which clew makes only when they are asked for.
+_SMALL_DTYPE = re.compile(r"(q?u?int|bits|float)\d+(x\d|_\w+)?")
 _PAGE = "; docs/ecosystem.md says which libraries run, and how to report one that does not"
 
 
@@ -143,6 +145,17 @@ class _Torch(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(clew), *super().__dir__()})
+
+    def _fill(self) -> None:
+        """Holds dtypes, layouts and classes from the start: programs look `vars(torch)` through for
+        them, and must not see it grow while they do.
+        """
+        kinds = (type, clew.dtype, clew.layout, clew.memory_format)
+        held = {**vars(_dtypes), **vars(clew)}
+        held |= {n: getattr(clew, n) for n in dir(clew) if _SMALL_DTYPE.fullmatch(n)}
+        for name, value in held.items():
+            if not name.startswith("_") and hasattr(clew, name) and isinstance(value, kinds):
+                self.__dict__[name] = value
 
     def _forget(self, names: Iterable[str]) -> None:
         """Looks names up in clew again when they are asked for."""
@@ -264,6 +277,7 @@ class _Loader(importlib.abc.Loader):
         if isinstance(module, _Torch):
             module.__version__ = TorchVersion(TORCH_VERSION + "+clew")
             module.__file__ = clew.__file__
+            module._fill()
             module.__path__ = []  # a package, whose parts the finder knows
             # Libraries (opt_einsum, autoray) read off the class whose functions take its tensors.
             clew.Tensor.__module__ = "torch"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import clew
-from clew import _C
+from clew import _C, Tensor
 from clew._base import dtypes as _dtypes
-from clew.sparse import _batched
+from clew.sparse import _batched, _construct
 from clew.sparse import _changes as _changes
 from clew.sparse._batched import Batched
 from clew.sparse._rules import _ZERO_STAYS, RULES
-from clew.sparse._tensor import Pattern, _Sparse, coo, spread_places
+from clew.sparse._tensor import Coo, Pattern, _Sparse, coo, spread_places
 
 __all__: list[str] = []
 
@@ -139,6 +139,24 @@ def _total(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None)
     return NotImplemented if dim is not None or keepdim else x._elements.sum(dtype=dtype)
 
 
+def _new(x: Any, *args: Any, device: Any = None, **named: Any) -> Any:
+    """One without elements, of these sizes; or of indices, values and maybe a size."""
+    if not isinstance(x, Coo):
+        return NotImplemented
+    given = [*args, *(named[n] for n in ("indices", "values") if n in named)]
+    if len(given) > 1 and all(isinstance(v, Tensor) for v in given[:2]):
+        return _construct.sparse_coo_tensor(*args, device=device, **named)
+    size = named.pop("size", args or (0,))
+    if len(size) == 1 and isinstance(size[0], clew.Size):
+        (size,) = size
+    if named or not all(isinstance(n, int) for n in size):
+        raise TypeError(
+            "new: a sparse tensor takes sizes, or indices and values, tensors both, and a size; "
+            f"got {(*args, *named.values())}"
+        )
+    return _construct.sparse_coo_tensor(size=size, dtype=x.dtype, device=device)
+
+
 RULES_OF_BATCHES = Batched._rules
 RULES.update(
     {
@@ -153,6 +171,7 @@ RULES.update(
         "nan_to_num_": _nan_to_num_,
         "sum_to_size": _sum_to_size,
         "new_ones": _new_ones,
+        "new": _new,
     }
 )
 RULES_OF_BATCHES.update(
