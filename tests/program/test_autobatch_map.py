@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextvars
 import decimal
+import gc
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -121,6 +123,23 @@ def test_samples_that_run_one_after_the_other_keep_to_themselves():
         assert clew.is_grad_enabled() and clew.get_default_dtype() is clew.float32
     assert outcome == [[(True, clew.float32, 0)] * 3] * 7
     assert error.__notes__ == ["in sample 1 of autobatch.map"]
+
+
+def test_workers_that_wait_keep_nothing_of_what_they_did():
+    pytest.importorskip("greenlet")
+    layer = nn.Linear(3, 3)
+    died = weakref.ref(layer), weakref.ref(layer.weight)
+
+    def run(x, layer=layer):
+        y = layer(x)
+        y.sum().item()
+        return y
+
+    for _ in range(2):
+        results = clew.autobatch.map(run, list(clew.randn(300, 3)))
+    del results, layer, run
+    gc.collect()
+    assert [d() for d in died] == [None, None]
 
 
 def test_map_goes_on_across_observations():

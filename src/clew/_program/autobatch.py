@@ -373,10 +373,18 @@ class _Tasks:
 
     def _begin(self) -> None:
         for i in range(len(self._samples)):
-            worker = self._idle.pop() if self._idle else self._greenlet.greenlet(_work)
+            worker = self._idle.pop() if self._idle else self._hired()
             worker.parent, worker.gr_context = self._hub, contextvars.copy_context()
             self._left[i] = worker
             self._go_on(i, partial(self._work_on, i))
+
+    def _hired(self) -> Any:
+        """A new worker, which waits. It began without a job: what it begins with is kept alive as
+        long as it is.
+        """
+        worker = self._greenlet.greenlet(_work, self._hub)
+        worker.switch()
+        return worker
 
     def _work_on(self, i: int) -> None:
         self.results[i] = self._function(self._samples[i])
@@ -434,14 +442,14 @@ def _idle_workers() -> list[Any]:
     return idle
 
 
-def _work(job: Callable[[], None]) -> None:
-    """Does one job after the other in a greenlet; its parent gets True after each."""
+def _work() -> None:
+    """Does one job after the other in a greenlet; its parent gets True before each."""
     import greenlet
 
     while True:
+        job: Callable[[], None] = greenlet.getcurrent().parent.switch(True)
         job()
         del job
-        job = greenlet.getcurrent().parent.switch(True)
 
 
 def _gathered(run: Callable[[bool], None]) -> None:
